@@ -1,0 +1,78 @@
+# Every target sets up what it needs in .venv; there is no first step.
+
+PYTHON ?= python3
+WORKERS ?= 3
+SEEDS ?= 10000
+MODEL_EXAMPLES ?= 2000
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -q
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-slow simulate model check format bench bench-scaling stubs constraints clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
+
+demo: $(VENV)/.installed-run ## watch bulk work being spread over workers, while small groups pass it
+	$(BIN)/queuepool demo
+
+# The parallel run keeps tests of one xdist_group on one worker. Tests that measure time follow
+# alone: three processes on two cores would measure each other. Exit code 5 is "none selected".
+test: check ## run every check and all tests that take seconds
+	$(PYTEST) -n $(WORKERS) --dist loadgroup -m "not slow and not serial"
+	$(PYTEST) -m "serial and not slow" || [ $$? -eq 5 ]
+
+simulate: $(VENV)/.installed-dev ## run 10,000 seeds of the simulation, and every crash point
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS)
+	$(BIN)/python -m tests.simulation.crash_points
+
+test-slow: $(VENV)/.installed-dev ## run the tests that take minutes
+	$(PYTEST) -m slow
+
+model: $(VENV)/.installed-dev ## walk every script beside a model, MODEL_EXAMPLES=2000 times 80 steps
+	MODEL_EXAMPLES=$(MODEL_EXAMPLES) MODEL_STEPS=80 $(PYTEST) tests/property/test_model.py -k says
+
+check: $(VENV)/.installed-dev ## lint, format, types, import rules, generated code, file sizes
+	$(BIN)/python -m tools.check
+
+format: $(VENV)/.installed-dev ## mend what ruff can mend
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.installed-bench ## measure throughput and latency against the bare server
+	$(BIN)/python -m benchmarks
+
+bench-scaling: $(VENV)/.installed-bench ## measure 8 -> 64 -> 8 workers over 100,000 jobs, with a chart
+	$(BIN)/python -m benchmarks.scaling
+
+stubs: $(VENV)/.installed-dev ## generate queuepool/rpc/v1 from proto/ again
+	$(BIN)/python -m tools.stubs --write
+
+constraints: $(VENV)/.installed-dev ## resolve constraints.txt anew, for every platform at once
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --all-extras --upgrade --python-version 3.11 \
+		--no-emit-index-url --no-emit-find-links --no-header pyproject.toml -o constraints.txt
+
+clean: ## remove the environment, caches and builds
+	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache \
+		.mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One stamp for each set of extras. Rerun only when what is installed has changed.
+EXTRAS_run :=
+EXTRAS_dev := [dev,gen]
+EXTRAS_bench := [bench]
+
+$(VENV)/.installed-%: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints.txt --editable '.$(EXTRAS_$*)'
+	@touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
+		echo "queuepool needs Python 3.11 to 3.13, and $(PYTHON) is: $$($(PYTHON) --version 2>&1)." >&2; \
+		echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "$(PYTHON) has no working venv module; on Debian: apt-get install python3-venv" >&2; exit 1; }

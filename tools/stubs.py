@@ -1,0 +1,72 @@
+"""Generate the gRPC stubs of queuepool/rpc/v1.
+
+Run: `python -m tools.stubs --write | --check`.
+
+Sources are proto/queuepool/rpc/v1/*.proto. Because their folders mirror the package, the
+generated code imports its neighbours by absolute name and needs no patching.
+"""
+
+import argparse
+import sys
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = Path("queuepool/rpc/v1")
+PATTERNS = ("*_pb2.py", "*_pb2.pyi", "*_pb2_grpc.py")
+
+
+def generate(target: Path) -> None:
+    """Write the stubs below `target`, as the pinned grpcio-tools makes them."""
+    from grpc_tools import protoc  # of the extra `gen`; nothing else needs it
+
+    proto = ROOT / "proto"
+    sources = sorted(str(path) for path in (proto / PACKAGE).glob("*.proto"))
+    if not sources:
+        sys.exit(f"no .proto file in {proto / PACKAGE}: nothing to generate stubs from")
+    arguments = [
+        "protoc",
+        f"--proto_path={proto}",
+        f"--proto_path={files('grpc_tools') / '_proto'}",
+        f"--python_out={target}",
+        f"--pyi_out={target}",
+        f"--grpc_python_out={target}",
+        *sources,
+    ]
+    if protoc.main(arguments) != 0:
+        sys.exit("protoc refused the sources; see above")
+
+
+def stubs(folder: Path) -> dict[str, bytes]:
+    """Return the content of the stubs in `folder`, by file name."""
+    paths = (path for pattern in PATTERNS for path in (folder / PACKAGE).glob(pattern))
+    return {path.name: path.read_bytes() for path in paths}
+
+
+def main() -> int:
+    """Write the stubs, or compare them with what the sources give now."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    mode = parser.add_mutually_exclusive_group(required=True)
+    mode.add_argument("--write", action="store_true", help="replace the stubs in the tree")
+    mode.add_argument("--check", action="store_true", help="fail when the tree's are not current")
+    write = parser.parse_args().write
+
+    with tempfile.TemporaryDirectory() as folder:
+        generate(Path(folder))
+        fresh, present = stubs(Path(folder)), stubs(ROOT)
+    differing = sorted(
+        name for name in fresh.keys() | present.keys() if fresh.get(name) != present.get(name)
+    )
+    for name in differing:
+        print(f"{PACKAGE / name}: {'written' if write else 'not what proto/ gives now'}")
+        if write and name in fresh:
+            (ROOT / PACKAGE).mkdir(parents=True, exist_ok=True)
+            (ROOT / PACKAGE / name).write_bytes(fresh[name])
+        elif write:
+            (ROOT / PACKAGE / name).unlink()
+    return 1 if differing and not write else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
