@@ -1,0 +1,72 @@
+"""queuepool: partitioned background jobs for bulk work, on Redis or Valkey."""
+
+from queuepool.aio import AsyncQueuePool
+from queuepool.backoff import Backoff
+from queuepool.config import PoolConfig
+from queuepool.errors import (
+    ConfigurationError,
+    FencedError,
+    InvalidInputError,
+    JobCancelled,
+    JobTimeoutError,
+    PayloadTooLargeError,
+    PermanentError,
+    QueueFullError,
+    QueuePoolError,
+    RetryLater,
+    UnavailableError,
+    UnknownTaskError,
+    WaitTimeoutError,
+)
+from queuepool.group import JobDiedError, TaskGroup
+from queuepool.models import (
+    Enqueued,
+    EnqueueStatus,
+    GroupStatus,
+    Job,
+    JobId,
+    JobState,
+    JobStatus,
+    Tier,
+)
+from queuepool.pool import QueuePool
+from queuepool.results import EnqueueResults
+from queuepool.tasks import JobContext, Registry, Task, task
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AsyncQueuePool",
+    "Backoff",
+    "ConfigurationError",
+    "EnqueueResults",
+    "EnqueueStatus",
+    "Enqueued",
+    "FencedError",
+    "GroupStatus",
+    "InvalidInputError",
+    "Job",
+    "JobCancelled",
+    "JobContext",
+    "JobDiedError",
+    "JobId",
+    "JobState",
+    "JobStatus",
+    "JobTimeoutError",
+    "PayloadTooLargeError",
+    "PermanentError",
+    "PoolConfig",
+    "QueueFullError",
+    "QueuePool",
+    "QueuePoolError",
+    "Registry",
+    "RetryLater",
+    "Task",
+    "TaskGroup",
+    "Tier",
+    "UnavailableError",
+    "UnknownTaskError",
+    "WaitTimeoutError",
+    "__version__",
+    "task",
+]

@@ -1,0 +1,190 @@
+"""The body of a job, as it is stored and travels. Pure, versioned, readable in redis-cli.
+
+    1 2 19a3b2c4d5e 7a1 09 import-42 ["import_row",{"id":7,"name":"Ada"}]
+    | | |           |   |  |         envelope: JSON [task, payload] or [task, payload, options]
+    | | |           |   |  group     its bytes, whatever they are
+    | | |           |   two hex digits: length of the group in bytes, 1-64
+    | | |           three hex digits: slot
+    | | eleven hex digits: enqueued ms, stamped by the enqueue script from the server's clock
+    | tier 0-3
+    layout version        (written here with spaces; stored without)
+
+The header is what the scripts read; the envelope is opaque to them. No pickle, ever.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from queuepool.errors import InvalidInputError, PayloadTooLargeError, UndecodableError
+from queuepool.models import ErrorRecord
+from queuepool.routing import MAX_GROUP_BYTES
+
+LAYOUT = 0x31  # "1"
+HEADER_BYTES = 18
+_STAMP = 13  # what the script puts before what we send: version, tier, enqueued ms
+
+
+class Options(
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    rename={"max_attempts": "n", "timeout_s": "o", "trace": "tp", "key": "k"},
+):
+    """What a producer may set for one job; None leaves it to the task's own options.
+
+    trace: a W3C traceparent. key: the partition key when it was too long to be the group.
+    """
+
+    max_attempts: int | None = None
+    timeout_s: float | None = None
+    trace: str | None = None
+    key: str | None = None
+
+
+class Envelope(msgspec.Struct, array_like=True, frozen=True):
+    """The opaque part of a body. payload: the keyword arguments of the handler."""
+
+    task: str
+    payload: dict[str, Any]
+    options: Options = Options()
+
+
+class _StoredError(msgspec.Struct, omit_defaults=True):
+    reason: str
+    type: str = ""
+    message: str = ""
+    traceback: str = ""
+
+
+NO_OPTIONS = Options()
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Envelope)
+_error_decoder = msgspec.json.Decoder(_StoredError)
+_MAX_ERROR_TEXT = 4096
+
+
+def new_ids(count: int, entropy: bytes) -> list[bytes]:
+    """Return `count` job ids of 14 characters (84 random bits each), made from the entropy given.
+
+    Needs 21 bytes of entropy for every two ids. Two ids per 28 characters of base64, whose
+    alphabet is changed so that an id is never mistaken for an option on a command line.
+    """
+    text = b64encode(entropy, altchars=b"_.")
+    return [text[i : i + 14] for i in range(0, 14 * count, 14)]
+
+
+def encode_tail(slot: int, group: bytes) -> bytes:
+    """Return the part of the header that a producer sends: slot, length of the group, group."""
+    return b"%03x%02x%s" % (slot, len(group), group)
+
+
+def encode_envelope(
+    task: str, payload: Mapping[str, Any], options: Options, *, limit: int
+) -> bytes:
+    """Return the envelope as JSON. Raises InvalidInputError or PayloadTooLargeError."""
+    if type(payload) is not dict and not isinstance(payload, Mapping):
+        raise InvalidInputError(
+            f"the payload must map the handler's arguments, not be a {type(payload).__name__}; "
+            f"for a single value pass {{'value': ...}} to task {task!r}"
+        )
+    plain = payload if isinstance(payload, dict) else dict(payload)
+    parts = (task, plain) if options is NO_OPTIONS else (task, plain, options)
+    try:
+        envelope = _encoder.encode(parts)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidInputError(
+            f"the payload of task {task!r} is not JSON: {error}. Send plain values; "
+            "convert others in the producer."
+        ) from error
+    if len(envelope) > limit:
+        raise PayloadTooLargeError(size=len(envelope), limit=limit)
+    return envelope
+
+
+def read_header(body: bytes) -> tuple[int, int, int, bytes, int]:
+    """Return (tier, enqueued ms, slot, group, offset of the envelope) of a body."""
+    try:
+        if body[0] != LAYOUT:
+            raise UndecodableError(
+                f"the job has layout {body[:1]!r}, this version reads layout b'1'; "
+                "upgrade this process"
+            )
+        size = int(body[16:18], 16)
+        end, tier = HEADER_BYTES + size, body[1] - 0x30
+        sound = body[2:HEADER_BYTES].isalnum()  # int() also reads signs, spaces and underscores
+        if not (sound and 1 <= size <= MAX_GROUP_BYTES and end <= len(body) and 0 <= tier <= 3):
+            raise ValueError("truncated")
+        return tier, int(body[2:_STAMP], 16), int(body[_STAMP:16], 16), body[HEADER_BYTES:end], end
+    except (ValueError, IndexError) as error:
+        raise UndecodableError(f"the header of the job is damaged: {bytes(body[:32])!r}") from error
+
+
+def read_group(body: bytes) -> bytes:
+    """Return the group of a body; b'' when the header is damaged. Cheap, for the hot path."""
+    try:
+        return body[HEADER_BYTES : HEADER_BYTES + int(body[16:18], 16)]
+    except ValueError:
+        return b""
+
+
+def read_enqueued_ms(body: bytes) -> int:
+    """Return when a body was enqueued, in ms of the server's clock; 0 when damaged."""
+    try:
+        return int(body[2:_STAMP], 16)
+    except ValueError:
+        return 0
+
+
+def decode_envelope(body: bytes) -> Envelope:
+    """Return the envelope of a body. Raises UndecodableError; nobody else's exception."""
+    end = read_header(body)[4]
+    try:
+        return _decoder.decode(body[end:])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UndecodableError(f"the envelope of the job cannot be read: {error}") from error
+
+
+def encode_result(value: Any) -> bytes:
+    """Return a handler's result as JSON. Raises InvalidInputError when it is not serialisable."""
+    try:
+        return _encoder.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidInputError(f"the result is not JSON: {error}; return plain values") from error
+
+
+def decode_result(raw: bytes) -> Any:
+    """Return a stored result; None when there is none. Raises UndecodableError."""
+    try:
+        return msgspec.json.decode(raw) if raw else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UndecodableError(f"the stored result is not JSON: {error}") from error
+
+
+def encode_error(record: ErrorRecord) -> bytes:
+    """Return an error record as JSON, its texts cut to 4,096 characters in all. Never fails."""
+    stored = _StoredError(
+        record.reason,
+        _text(record.type[:256]),
+        _text(record.message[:1024]),
+        _text(record.traceback[-(_MAX_ERROR_TEXT - 1280) :]),
+    )
+    return _encoder.encode(stored)
+
+
+def _text(text: str) -> str:
+    # Names of files that are not UTF-8 come with lone surrogates, which JSON has no bytes for.
+    return text.encode("utf-8", "replace").decode()
+
+
+def decode_error(raw: bytes) -> ErrorRecord:
+    """Return a stored error record; unreadable ones become their own message."""
+    try:
+        e = _error_decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ErrorRecord(reason="unknown", message=raw[:1024].decode("utf-8", "replace"))
+    return ErrorRecord(reason=e.reason, type=e.type, message=e.message, traceback=e.traceback)

@@ -1,0 +1,72 @@
+"""What an owner makes of the commands it hears. Pure.
+
+A leader appends commands to the partition's stream; the owner hears those above the last one
+that it applied, with every renewal. Targets are absolute, so only the newest counts, and a
+command that is lost, repeated or late does no harm.
+
+    SCALE_UP, SCALE_DOWN   set the worker count; the name is for people, the target decides
+    NOOP                   a new leader's first word: older leaders are refused from here on
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from queuepool.models import Command
+
+SCALES = frozenset(("SCALE_UP", "SCALE_DOWN"))
+MAX_WORKERS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A command that was not obeyed, and why."""
+
+    command: Command
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What a batch of commands comes to. target: None when nothing is to change."""
+
+    target: int | None
+    applied: str
+    obeyed: Command | None
+    refused: tuple[Refused, ...]
+
+
+def resolve(
+    commands: Sequence[Command],
+    *,
+    partition: int,
+    now_ms: int,
+    min_workers: int,
+    max_workers: int,
+    applied: str,
+) -> Resolution:
+    """Return the newest valid target, clamped, and the id up to which commands are dealt with."""
+    target, obeyed, refused = None, None, []
+    for command in commands:
+        applied = command.id
+        if command.type == "NOOP":
+            continue
+        why = _objection(command, partition, now_ms)
+        if why is not None:
+            refused.append(Refused(command, why))
+            continue
+        target, obeyed = min(max(command.target_workers, min_workers), max_workers), command
+    return Resolution(target, applied, obeyed, tuple(refused))
+
+
+def _objection(command: Command, partition: int, now_ms: int) -> str | None:
+    if command.type not in SCALES:
+        return "unknown type"
+    if command.partition != partition:
+        return "meant for another partition"
+    if command.expires_ms <= now_ms:
+        return "expired"
+    if not 0 < command.target_workers <= MAX_WORKERS:
+        return "target out of range"
+    return None

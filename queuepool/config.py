@@ -1,0 +1,37 @@
+"""How a Queue Pool is set up: plain values, whatever they were read from. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from queuepool.errors import ConfigurationError
+from queuepool.keys import Keyspace
+from queuepool.topology import Topology
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolConfig:
+    """Everything a Queue Pool needs. Limits hold for each partition.
+
+    retry_for_s must stay below 60: for so long ids of finished jobs are remembered, which makes a
+    repeated enqueue harmless.
+    """
+
+    topology: Topology
+    keyspace: Keyspace = field(default_factory=Keyspace)
+    max_depth: int = 5_000_000
+    max_bytes: int = 2 * 1024**3
+    max_payload_bytes: int = 256 * 1024
+    timeout_s: float = 5.0
+    retry_for_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        problems = []
+        if self.max_depth < 1 or self.max_bytes < 1 or self.max_payload_bytes < 1:
+            problems.append("QUEUEPOOL_MAX_DEPTH, _MAX_BYTES and _MAX_PAYLOAD_BYTES are at least 1")
+        if not 0 < self.timeout_s <= 60:
+            problems.append(f"QUEUEPOOL_TIMEOUT_S={self.timeout_s}: use more than 0, at most 60")
+        if not 0 <= self.retry_for_s < 60:
+            problems.append(f"QUEUEPOOL_RETRY_FOR_S={self.retry_for_s}: use 0 to 59")
+        if problems:
+            raise ConfigurationError("; ".join(problems))

@@ -1,0 +1,147 @@
+"""Every error the library raises, grouped by what the caller does next.
+
+QueuePoolError
+├── ConfigurationError      fix it and restart
+├── InvalidInputError       fix the call: nothing was written
+├── UnavailableError        retry with backoff, with the same job ids
+│   └── QueueFullError      the same, once workers have made room
+├── FencedError             stop: someone newer owns this
+└── JobError                raised by, or on behalf of, a running handler
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = [
+    "ConfigurationError",
+    "FencedError",
+    "InvalidInputError",
+    "JobCancelled",
+    "JobError",
+    "JobTimeoutError",
+    "PayloadTooLargeError",
+    "PermanentError",
+    "QueueFullError",
+    "QueuePoolError",
+    "RetryLater",
+    "ScriptError",
+    "UnavailableError",
+    "UndecodableError",
+    "UnknownTaskError",
+    "WaitTimeoutError",
+]
+
+
+class QueuePoolError(Exception):
+    """Base of all errors of queuepool."""
+
+
+class ConfigurationError(QueuePoolError):
+    """A setting or a server cannot work; the message names the variable and the remedy."""
+
+
+class InvalidInputError(QueuePoolError, ValueError):
+    """An argument is outside what is allowed; nothing was written."""
+
+
+class PayloadTooLargeError(InvalidInputError):
+    """A payload is larger than the limit; it was refused before any I/O."""
+
+    def __init__(self, *, size: int, limit: int) -> None:
+        self.size, self.limit = size, limit
+        super().__init__(
+            f"the job takes {size:,} bytes, over the limit of {limit:,}; nothing was enqueued. "
+            "Store the data elsewhere and enqueue a reference to it, or raise "
+            "QUEUEPOOL_MAX_PAYLOAD_BYTES for producers and consumers."
+        )
+
+
+class UnknownTaskError(InvalidInputError):
+    """No function is registered under this task name in this process."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        self.name = name
+        listed = ", ".join(sorted(known)) or "none"
+        super().__init__(
+            f"no task named {name!r} is registered here (known: {listed}). "
+            "Import the module that defines it: pass --app MODULE to the consumer."
+        )
+
+
+class UnavailableError(QueuePoolError):
+    """A server did not answer in time. A write may or may not have happened.
+
+    Calling again with the same job ids is always safe: an id is accepted once. results: of an
+    enqueue call, one per job that was taken, with its id; None for other calls.
+    """
+
+    results: Any = None
+
+
+class QueueFullError(UnavailableError):
+    """A partition is at its maximum depth or bytes; `rejected` jobs found no room in it.
+
+    results: one per job that was taken from the iterable; it tells of every single one.
+    """
+
+    def __init__(self, *, partition: int, depth: int, size_bytes: int, rejected: int) -> None:
+        self.partition, self.depth, self.size_bytes = partition, depth, size_bytes
+        self.rejected = rejected
+        super().__init__(
+            f"partition {partition} is full with {depth:,} jobs in {size_bytes:,} bytes: "
+            f"{rejected:,} jobs were not enqueued. Retry later with the same ids "
+            "(enqueue_many waits when given wait_when_full_s), add workers, or raise "
+            "QUEUEPOOL_MAX_DEPTH or QUEUEPOOL_MAX_BYTES."
+        )
+
+
+class FencedError(QueuePoolError):
+    """A newer owner holds the partition or leads; the caller must stop writing."""
+
+    def __init__(self, *, what: str, epoch: int, current: int) -> None:
+        self.what, self.epoch, self.current = what, epoch, current
+        super().__init__(
+            f"{what}: epoch {epoch} was replaced by {current}. Nothing was written. Exit and let "
+            "the supervisor restart this process; if it repeats, two processes are configured for "
+            "the same partition or the host stalls for longer than the lease."
+        )
+
+
+class ScriptError(QueuePoolError):
+    """The server refused a script; the message is the server's, with a remedy if one is known."""
+
+
+class UndecodableError(QueuePoolError):
+    """A stored job cannot be read: unknown version, truncated, or not ours."""
+
+
+class WaitTimeoutError(QueuePoolError, TimeoutError):
+    """What was waited for did not happen in time; it may still happen."""
+
+
+class JobError(QueuePoolError):
+    """Base of the exceptions by which a handler steers its own job."""
+
+
+class PermanentError(JobError):
+    """Raise in a handler when no retry can help: the job is buried at once."""
+
+
+class RetryLater(JobError):  # noqa: N818 - reads as an instruction: raise RetryLater(30)
+    """Raise in a handler to run the job again after `delay_s`, without burning an attempt."""
+
+    def __init__(self, delay_s: float, reason: str = "") -> None:
+        if not 0 <= delay_s <= 366 * 86400:
+            raise InvalidInputError(f"RetryLater({delay_s}): the delay must be 0 s to 366 days")
+        self.delay_s = delay_s
+        super().__init__(reason or f"asked to run again in {delay_s:g} s")
+
+
+class JobCancelled(JobError):  # noqa: N818 - a state, not a failure
+    """Raise in a handler that stops because cancellation was requested."""
+
+
+class JobTimeoutError(JobError):
+    """Raised inside a handler that ran longer than its timeout; counts as a failed attempt."""

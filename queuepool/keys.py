@@ -1,0 +1,73 @@
+"""The names of all Redis keys. Pure.
+
+Every partition has one base name; its keys are the base and a suffix. The braces are a
+Redis Cluster hash tag and enclose the partition alone: with anything else inside them, every
+partition of a stage would share one cluster slot.
+
+    /prod/queue/{partition_3}/bulk          the base, KEYS[1] of every script
+    /prod/queue/{partition_3}/bulk:j        ... and what the scripts derive from it
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from queuepool.errors import ConfigurationError
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+# suffix -> (type, what it holds). docs/protocol.md explains each; a test keeps the two together.
+PARTITION_KEYS: dict[str, tuple[str, str]] = {
+    "j": ("HASH", "job id -> body: header and envelope"),
+    "q:<tier>:<group>": ("LIST", "a lane: ids of ready jobs, oldest first"),
+    "ring:<tier>": ("LIST", "lanes that have ready jobs, least recently served first"),
+    "fl:<epoch>": ("ZSET", "in-flight book of one owner life: id -> claim sequence or start ms"),
+    "dl": ("ZSET", "id -> due ms: delayed and retrying jobs"),
+    "dead": ("ZSET", "id -> died ms"),
+    "at": ("HASH", "id -> failed attempts, only of jobs that failed"),
+    "cr": ("HASH", "id -> crashes, only of jobs that ran when their consumer died"),
+    "er": ("HASH", "id -> last error, only of retrying and dead jobs"),
+    "pr": ("HASH", "id -> progress of a running job"),
+    "cn": ("HASH", "id -> ms of a cancel request for a running job"),
+    "cx": ("HASH", "id -> 1: cancelled while ready, its id is still in a lane"),
+    "dn:<minute parity>": ("SET", "ids finished in this or the last minute"),
+    "r:<id>": ("STRING", "result of a finished job, with a time to live"),
+    "g:<group>": ("HASH", "totals of a task group"),
+    "c": ("HASH", "counters"),
+    "o": ("HASH", "owner: nonce, epoch, expiry, heartbeat, workers, busy, applied command"),
+    "dr": ("HASH", "epoch -> nonce and expiry of a draining predecessor"),
+    "rec": ("LIST", "epochs whose in-flight book must be recovered"),
+    "cmd": ("STREAM", "commands to the owner; ids are <leader epoch>-<sequence>"),
+    "ck": ("HASH", "checkpoint: target workers, when, by which leader"),
+    "wk": ("LIST", "at most one wake token of a kind: w work, d something due sooner, c command"),
+}
+SYSTEM_KEYS: dict[str, tuple[str, str]] = {
+    "leader": ("HASH", "the leading coordinator: nonce, epoch, expiry, address"),
+    "decisions": ("STREAM", "recent scaling decisions with their inputs and reasons"),
+    "manual": ("HASH", "partition -> workers set by hand, with expiry"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Keyspace:
+    """The names of one stage and queue. Raises ConfigurationError on a name Redis could misread."""
+
+    stage: str = "dev"
+    queue: str = "main"
+
+    def __post_init__(self) -> None:
+        for field, value in (("stage", self.stage), ("queue", self.queue)):
+            if not _NAME.fullmatch(value) or value in (".", ".."):
+                raise ConfigurationError(
+                    f"{field}={value!r}: use 1 to 64 of A-Z a-z 0-9 _ . - "
+                    f"(setting QUEUEPOOL_{field.upper()})"
+                )
+
+    def partition(self, number: int) -> bytes:
+        """Return the base name of a partition's keys."""
+        return b"/%s/queue/{partition_%d}/%s" % (self.stage.encode(), number, self.queue.encode())
+
+    def system(self) -> bytes:
+        """Return the base name of the keys that the coordinators share."""
+        return b"/%s/sys/{sys}/%s" % (self.stage.encode(), self.queue.encode())

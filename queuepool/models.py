@@ -1,0 +1,234 @@
+"""The data types that cross module borders: frozen, without behaviour that needs I/O. Pure.
+
+Times ending in `_ms` are milliseconds of the Redis server's clock since 1970; durations that
+people set are floats in seconds and end in `_s`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from typing import Any, NewType
+
+JobId = NewType("JobId", str)
+
+
+class Tier(IntEnum):
+    """Priority tier of a job; a lower number is served with more weight."""
+
+    CRITICAL = 0
+    HIGH = 1
+    DEFAULT = 2
+    LOW = 3
+
+
+class JobState(StrEnum):
+    """Where a job is. UNKNOWN: finished longer ago than is remembered, or never accepted."""
+
+    READY = "ready"
+    DELAYED = "delayed"
+    IN_FLIGHT = "in-flight"
+    DONE = "done"
+    DEAD = "dead"
+    CANCELLED = "cancelled"
+    UNKNOWN = "unknown"
+
+
+class EnqueueStatus(StrEnum):
+    """What became of one job of an enqueue call."""
+
+    ACCEPTED = "accepted"
+    DUPLICATE = "duplicate"  # the id was accepted before; nothing changed
+    REJECTED = "rejected"  # not enqueued: a partition was full, or the call ended before its turn
+    UNKNOWN = "unknown"  # sent and not answered: enqueue it again with the same id to be sure
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job to enqueue, where a payload alone does not say enough. None: the call's value."""
+
+    payload: Mapping[str, Any]
+    partition_key: str | bytes | None = None
+    job_id: str | None = None
+    tier: Tier | int | str | None = None
+    delay_s: float | None = None
+    max_attempts: int | None = None
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """The answer to one enqueued job."""
+
+    job_id: JobId
+    status: EnqueueStatus
+    partition: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorRecord:
+    """Why an attempt failed.
+
+    reason: failed, permanent, timeout, bad-result, crashed, undecodable or unknown-task.
+    """
+
+    reason: str
+    type: str = ""
+    message: str = ""
+    traceback: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStatus:
+    """Where a job is and what is known of it; parts that do not apply are None.
+
+    at_ms: due when delayed, start when in flight (None while it only waits in a consumer's
+    memory), death when dead. attempts counts the failed ones.
+    """
+
+    job_id: JobId
+    state: JobState
+    partition: int
+    task: str | None = None
+    tier: Tier | None = None
+    group: bytes | None = None
+    enqueued_ms: int | None = None
+    at_ms: int | None = None
+    attempts: int = 0
+    crashes: int = 0
+    error: ErrorRecord | None = None
+    progress: str | None = None
+    result: Any = None
+    cancel_requested: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadJob:
+    """A dead job as listed: what it was and why it died. payload is None when undecodable."""
+
+    job_id: JobId
+    partition: int
+    died_ms: int
+    task: str
+    group: bytes
+    attempts: int
+    crashes: int
+    error: ErrorRecord
+    payload: Mapping[str, Any] | None
+    body: bytes = field(repr=False, default=b"")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupStatus:
+    """Totals of a task group by state; total = the sum of all the others."""
+
+    total: int
+    ready: int
+    delayed: int
+    in_flight: int
+    done: int
+    dead: int
+    cancelled: int
+    created_ms: int | None = None
+    finished_ms: int | None = None
+
+    @property
+    def left(self) -> int:
+        """Return how many jobs have not ended: neither done, dead nor cancelled."""
+        return self.ready + self.delayed + self.in_flight
+
+    @property
+    def progress(self) -> float:
+        """Return the share of jobs that ended, 0.0 to 1.0; 1.0 for a group without jobs."""
+        return 1.0 if self.total == 0 else (self.total - self.left) / self.total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One command of a leader to the owner of a partition; the target is absolute."""
+
+    id: str
+    type: str
+    partition: int
+    target_workers: int
+    reason: str
+    expires_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Who owns a partition, as last reported. host is for people; lease_ms may be negative."""
+
+    host: str
+    epoch: int
+    lease_ms: int
+    heartbeat_ms: int
+    workers: int
+    busy: int
+    target: int
+    applied: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionState:
+    """One partition as observed. ready and lanes are indexed by tier; counters only grow.
+
+    counters: enqueued done failed retried died cancelled duplicate recovered fenced evicted
+    discarded replayed duplicate_finish rollback_finish; one that is missing is 0.
+    """
+
+    partition: int
+    observed_ms: int
+    ready: tuple[int, int, int, int]
+    lanes: tuple[int, int, int, int]
+    jobs: int
+    bytes: int
+    delayed: int
+    in_flight: int
+    dead: int
+    oldest_ms: int
+    books: int
+    draining: int
+    counters: Mapping[str, int]
+    owner: Owner | None
+    checkpoint: int | None
+    checkpoint_ms: int | None
+    last_command: str
+
+    @property
+    def backlog(self) -> int:
+        """Return the ready jobs that could run now."""
+        return sum(self.ready)
+
+    @property
+    def pwqd(self) -> float:
+        """Return the per-worker queue depth: backlog / max(workers, 1)."""
+        return self.backlog / max(self.owner.workers if self.owner else 0, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leader:
+    """Who leads the coordinators. manual: partition -> (workers set by hand, until ms)."""
+
+    leading: bool
+    epoch: int
+    now_ms: int
+    lease_ms: int
+    address: str
+    manual: Mapping[int, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditReport:
+    """What an audit found. unbalanced: jobs by the law of conservation minus jobs stored."""
+
+    unseated: int
+    orphan: int
+    hollow: int
+    unbalanced: int
+
+    @property
+    def clean(self) -> bool:
+        """Return whether nothing impossible was found."""
+        return not (self.unseated or self.orphan or self.hollow or self.unbalanced)

@@ -1,0 +1,45 @@
+"""The progress bar of a group that somebody waits for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from queuepool.models import GroupStatus
+
+Draw = Callable[[GroupStatus], None]
+
+
+@contextmanager
+def progress_bar(show: bool | None, title: str) -> Iterator[Draw]:
+    """Yield a function that draws a status on standard error; it does nothing when not shown.
+
+    show=None draws only on a terminal.
+    """
+    if not (sys.stderr.isatty() if show is None else show):
+        yield lambda _status: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+        TextColumn("{task.fields[extra]}"),
+    )  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        bar = progress.add_task(title, total=None, extra="")
+
+        def draw(status: GroupStatus) -> None:
+            extra = f"{status.dead:,} dead" if status.dead else ""
+            progress.update(
+                bar, total=status.total, completed=status.total - status.left, extra=extra
+            )
+
+        yield draw
