@@ -1,0 +1,112 @@
+"""One logical partition: its keyspace on whichever server holds it.
+
+`Partition` is what anybody may do; `OwnedPartition` carries the nonce and the epoch of one owner
+life, so that no caller can forget them. Both are thin: the verbs know the scripts.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from queuepool.errors import InvalidInputError
+from queuepool.models import AuditReport, DeadJob, GroupStatus, JobState, JobStatus, PartitionState
+from queuepool.servers import Port, Reply
+from queuepool.verbs import Verb, operate, own, produce
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition by number, its base key, and the server that holds it."""
+
+    number: int
+    key: bytes
+    server: Port
+
+    def run(self, verb: Verb[T]) -> T:
+        """Run one verb here and return its typed reply, or raise."""
+        return verb.read(self.server.run(self.key, [verb])[0])
+
+    def status(self, job_id: str) -> JobStatus:
+        """Tell where one job is."""
+        return self.run(produce.status(job_id, self.number))
+
+    def cancel(self, job_id: str) -> JobState:
+        """Cancel one job; returns the state it was in."""
+        return self.run(produce.cancel(job_id))
+
+    def group(self, group: bytes) -> GroupStatus:
+        """Count the jobs of a task group by state."""
+        return self.run(produce.group(group))
+
+    def cancel_group(self, group: bytes) -> tuple[int, int]:
+        """Cancel a group's jobs by bounded steps; returns (cancelled, running ones asked)."""
+        cursor, cancelled, asked = b"start", 0, 0
+        while cursor:
+            cursor, n, m = self.run(produce.cancel_group(group, cursor))
+            cancelled, asked = cancelled + n, asked + m
+        return cancelled, asked
+
+    def observe(self) -> PartitionState:
+        """Return everything that is known of the partition, in constant time."""
+        return self.run(operate.observe(self.number))
+
+    def dead(self, offset: int = 0, count: int = 100) -> list[DeadJob]:
+        """List dead jobs, the oldest first; count 1 to 200."""
+        if offset < 0 or not 1 <= count <= own.MAX_BATCH:
+            raise InvalidInputError(f"dead(offset={offset}, count={count}): count is 1 to 200")
+        return self.run(operate.dead(self.number, offset, count))
+
+    def replay(self, ids: Sequence[str]) -> int:
+        """Send dead jobs back to their lanes; returns how many were dead."""
+        return sum(self.run(operate.replay(part)) for part in _batches(ids))
+
+    def discard(self, ids: Sequence[str]) -> int:
+        """Delete dead jobs for good; returns how many were dead."""
+        return sum(self.run(operate.discard(part)) for part in _batches(ids))
+
+    def audit(self, *, repair: bool = False) -> AuditReport:
+        """Look at the whole partition by bounded steps; report, and repair if asked."""
+        cursor, total = b"0", {"unseated": 0, "orphan": 0, "hollow": 0}
+        while True:
+            cursor, report = self.run(operate.audit(cursor, repair=repair))
+            total = {name: count + getattr(report, name) for name, count in total.items()}
+            if cursor == b"0":
+                return AuditReport(unbalanced=report.unbalanced, **total)
+
+    def acquire(
+        self, *, lease_s: float, host: str = "", nonce: str | None = None
+    ) -> OwnedPartition | own.Held:
+        """Become the owner, unless another owner's lease still runs."""
+        nonce = nonce or secrets.token_hex(8)
+        verb = own.acquire(self.number, nonce, lease_ms=int(lease_s * 1000), host=host)
+        acquired = self.run(verb)
+        return acquired if isinstance(acquired, own.Held) else OwnedPartition(self, acquired)
+
+
+class OwnedPartition:
+    """A partition during one owner life. Every verb of verbs.own takes its `life`."""
+
+    def __init__(self, partition: Partition, acquired: own.Acquired) -> None:
+        self.partition, self.acquired, self.life = partition, acquired, acquired.life
+
+    @property
+    def epoch(self) -> int:
+        """Return the fencing token of this life."""
+        return self.life.epoch
+
+    def run(self, verb: Verb[T]) -> T:
+        """Run one verb; return its typed reply. Raises FencedError when someone newer owns it."""
+        return self.partition.run(verb)
+
+    def turn(self, verbs: Sequence[Verb[Any]]) -> list[Reply]:
+        """Run the verbs of one turn in one round trip; replies in order, errors in their places."""
+        return self.partition.server.run(self.partition.key, verbs)
+
+
+def _batches(ids: Sequence[str]) -> list[Sequence[str]]:
+    return [ids[i : i + own.MAX_BATCH] for i in range(0, len(ids), own.MAX_BATCH)]

@@ -1,0 +1,61 @@
+#!lua flags=allow-oom
+-- bury: move running jobs that will not be retried to dead, and keep dead within its bounds.
+-- KEYS[1] base; derived: o dr c j fl:<epoch> dead at cr er pr cn g:<group>
+-- ARGV    nonce, epoch, dead jobs kept, dead bytes kept, ms a dead job is kept, then n * (id, error)
+-- Returns one character a job: b buried, 0 not in this book; or {FENCED, current epoch}.
+-- Each job buried evicts at most two of the oldest; evictions are counted. A draining owner may.
+local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
+local c, j, dead = base .. ':c', base .. ':j', base .. ':dead'
+local owner = redis.call('HMGET', base .. ':o', 'nonce', 'epoch')
+if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
+  local leaving = redis.call('HGET', base .. ':dr', ARGV[2])
+  if not leaving or string.find(leaving, ARGV[1] .. ':', 1, true) ~= 1 then
+    redis.call('HINCRBY', c, 'fenced', 1)
+    return {'FENCED', owner[2] or '0'}
+  end
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('EXISTS', dead, c, base .. ':at', base .. ':cr', base .. ':er', base .. ':pr', base .. ':cn')
+
+local function group_of(body) return base .. ':g:' .. string.sub(body, 19, 18 + tonumber(string.sub(body, 17, 18), 16)) end
+
+local bodies, status = {}, {}
+for i = 6, #ARGV, 2 do
+  bodies[i] = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
+  if bodies[i] then redis.call('EXISTS', group_of(bodies[i])) end
+end
+for i = 6, #ARGV, 2 do
+  local id, body = ARGV[i], bodies[i]
+  if not body or redis.call('ZREM', book, id) == 0 then
+    status[#status + 1] = '0'
+  else
+    status[#status + 1] = 'b'
+    redis.call('HDEL', base .. ':pr', id)
+    redis.call('HDEL', base .. ':cn', id)
+    redis.call('ZADD', dead, now, id)
+    redis.call('HINCRBY', base .. ':at', id, 1)
+    redis.call('HSET', base .. ':er', id, ARGV[i + 1])
+    redis.call('HINCRBY', c, 'failed', 1)
+    redis.call('HINCRBY', c, 'died', 1)
+    redis.call('HINCRBY', c, 'dead_bytes', #body)
+    redis.call('HINCRBY', group_of(body), 'dead', 1)
+    if redis.call('HINCRBY', group_of(body), 'left', -1) <= 0 then redis.call('HSET', group_of(body), 'finished', now) end
+    for _ = 1, 2 do
+      local oldest = redis.call('ZRANGE', dead, 0, 0, 'WITHSCORES')
+      local over = redis.call('ZCARD', dead) > tonumber(ARGV[3]) or now - oldest[2] > tonumber(ARGV[5])
+        or tonumber(redis.call('HGET', c, 'dead_bytes')) > tonumber(ARGV[4])
+      if not over then break end
+      local old = redis.call('HGET', j, oldest[1]) or ''
+      redis.call('ZREM', dead, oldest[1])
+      for _, k in ipairs({'j', 'at', 'cr', 'er'}) do redis.call('HDEL', base .. ':' .. k, oldest[1]) end
+      redis.call('HINCRBY', c, 'evicted', 1)
+      redis.call('HINCRBY', c, 'dead_bytes', 0 - #old) -- not -#old: Redis 7.0 reads no -0
+      redis.call('HINCRBY', c, 'bytes', 0 - #old)
+      if #old > 0 and redis.call('HINCRBY', group_of(old), 'dead', -1) <= 0
+        and tonumber(redis.call('HGET', group_of(old), 'left') or 0) <= 0 then redis.call('PEXPIRE', group_of(old), 86400000) end
+      if redis.call('ZCARD', dead) == 0 then break end
+    end
+  end
+end
+return table.concat(status)

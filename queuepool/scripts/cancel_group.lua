@@ -1,0 +1,87 @@
+#!lua flags=allow-oom
+-- cancel_group: cancel the jobs that a task group holds now, a bounded step a call.
+-- KEYS[1] base; derived: j c o dr dl cn wk at cr er cx g:<group> q:<0-3>:<group> fl:<epochs> dn:<0|1>
+-- ARGV    group, cursor ('start', then what the last call returned)
+-- Returns {next cursor ('' when done), waiting jobs cancelled, running jobs asked}.
+-- The first call sets the cut: jobs enqueued up to then are cancelled wherever they turn up later
+-- (promote, retry, recover); later ones are not touched. Then lanes by 200, then delayed by scan.
+local base, group, cursor = KEYS[1], ARGV[1], ARGV[2]
+local j, c, g, cn = base .. ':j', base .. ':c', base .. ':g:' .. ARGV[1], base .. ':cn'
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local window = math.floor(now / 60000)
+local dn = base .. ':dn:' .. window % 2
+redis.call('EXISTS', dn, c, cn, base .. ':dl', base .. ':wk', base .. ':at', base .. ':cr', base .. ':er', base .. ':cx')
+local lanes, asked, gone, size = {}, 0, {}, 0
+for t = 0, 3 do lanes[t] = base .. ':q:' .. t .. ':' .. group; redis.call('EXISTS', lanes[t]) end
+if redis.call('EXISTS', g) == 0 then return {'', 0, 0} end
+local cut, running = tonumber(redis.call('HGET', g, 'cancelled_at') or -1), {}
+if cut < 0 then cursor = 'start' end -- also when a failover lost the cut: begin again
+if cursor == 'start' then
+  local epochs = redis.call('HKEYS', base .. ':dr')
+  local owner = redis.call('HMGET', base .. ':o', 'nonce', 'epoch') -- one that left has its book in rec or dr
+  if owner[1] and owner[1] ~= '' then epochs[#epochs + 1] = owner[2] end
+  for k, e in ipairs(epochs) do running[k] = redis.call('ZRANGE', base .. ':fl:' .. e, 0, 9999) end
+end
+
+local function ours(body)
+  return body and tonumber(string.sub(body, 3, 13), 16) <= cut
+    and string.sub(body, 19, 18 + tonumber(string.sub(body, 17, 18), 16)) == group
+end
+
+if cursor == 'start' then
+  cut, cursor = math.max(now, (redis.call('HGET', c, 'cut') or 0) + 1), 'lanes' -- no job is stamped with more
+  redis.call('HSET', g, 'cancelled_at', cut)
+  redis.call('HSET', c, 'cut', cut) -- enqueue stamps no later job with it
+  for _, book in ipairs(running) do
+    for _, id in ipairs(book) do
+      if ours(redis.call('HGET', j, id)) then asked = asked + 1; redis.call('HSET', cn, id, now) end
+    end
+  end
+  if asked > 0 and not redis.call('LPOS', base .. ':wk', 'c') then redis.call('RPUSH', base .. ':wk', 'c') end
+end
+if cursor == 'lanes' then
+  cursor = '0'
+  for t = 0, 3 do
+    local ids = redis.call('LRANGE', lanes[t], 0, 199)
+    local bodies, n, old = #ids > 0 and redis.call('HMGET', j, unpack(ids)) or {}, 0, 0
+    while n < #ids and (not bodies[n + 1] or ours(bodies[n + 1])) do
+      n = n + 1
+      if bodies[n] then old = old + 1; gone[#gone + 1] = ids[n]; size = size + #bodies[n] else redis.call('HDEL', base .. ':cx', ids[n]) end
+    end
+    redis.call('HINCRBY', c, 'r' .. t, 0 - old) -- not -old: Redis 7.0 reads no -0
+    if n == 200 then cursor = 'lanes' end
+    if n > 0 and n == redis.call('LLEN', lanes[t]) then -- the last id stays as a mark: a seat in the ring has a lane
+      n = n - 1
+      redis.call('HSET', base .. ':cx', ids[n + 1], 1)
+    end
+    if n > 0 then redis.call('LPOP', lanes[t], n) end
+  end
+else
+  if tonumber(redis.call('HGET', g, 'delayed') or 0) <= 0 then return {'', 0, asked} end
+  local page = redis.call('ZSCAN', base .. ':dl', cursor, 'COUNT', 200)
+  cursor = page[1] == '0' and '' or page[1]
+  for i = 1, #page[2], 2 do
+    local body = redis.call('HGET', j, page[2][i])
+    if ours(body) and redis.call('ZREM', base .. ':dl', page[2][i]) == 1 then
+      gone[#gone + 1] = page[2][i]
+      size = size + #body
+      redis.call('HINCRBY', g, 'delayed', -1)
+    end
+  end
+end
+for _, id in ipairs(gone) do
+  for _, k in ipairs({'j', 'at', 'cr', 'er', 'cn'}) do redis.call('HDEL', base .. ':' .. k, id) end
+  redis.call('SADD', dn, '!' .. id)
+end
+if #gone > 0 then
+  redis.call('PEXPIREAT', dn, (window + 2) * 60000, 'NX')
+  redis.call('HINCRBY', c, 'cancelled', #gone)
+  redis.call('HINCRBY', c, 'bytes', -size)
+  redis.call('HINCRBY', g, 'cancelled', #gone)
+  if redis.call('HINCRBY', g, 'left', -#gone) <= 0 then
+    redis.call('HSET', g, 'finished', now)
+    if tonumber(redis.call('HGET', g, 'dead') or 0) <= 0 then redis.call('PEXPIRE', g, 86400000) end
+  end
+end
+return {cursor, #gone, asked}

@@ -1,0 +1,30 @@
+#!lua flags=allow-oom
+-- discard: delete dead jobs for good.
+-- KEYS[1] base; derived: dead j c at cr er g:<group>
+-- ARGV    ids (1-200)
+-- Returns how many were dead. O(n).
+local base, c, n = KEYS[1], KEYS[1] .. ':c', 0
+local groups, sizes = {}, {}
+redis.call('EXISTS', c, base .. ':at', base .. ':cr', base .. ':er')
+for i, id in ipairs(ARGV) do
+  local body = redis.call('HGET', base .. ':j', id)
+  if body then
+    groups[i], sizes[i] = base .. ':g:' .. string.sub(body, 19, 18 + tonumber(string.sub(body, 17, 18), 16)), #body
+    redis.call('EXISTS', groups[i])
+  end
+end
+for i, id in ipairs(ARGV) do
+  if redis.call('ZREM', base .. ':dead', id) == 1 then
+    n = n + 1
+    for _, k in ipairs({'j', 'at', 'cr', 'er'}) do redis.call('HDEL', base .. ':' .. k, id) end
+    redis.call('HINCRBY', c, 'discarded', 1)
+    if groups[i] then
+      redis.call('HINCRBY', c, 'dead_bytes', -sizes[i])
+      redis.call('HINCRBY', c, 'bytes', -sizes[i])
+      if redis.call('HINCRBY', groups[i], 'dead', -1) <= 0 and tonumber(redis.call('HGET', groups[i], 'left') or 0) <= 0 then
+        redis.call('PEXPIRE', groups[i], 86400000)
+      end
+    end
+  end
+end
+return n

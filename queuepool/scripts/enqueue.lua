@@ -1,0 +1,98 @@
+#!lua
+-- enqueue: accept up to 200 jobs; each id is accepted once.
+-- KEYS[1] base; derived: j dl c wk cx dn:<0|1> g:<group> q:<tier>:<group> ring:<tier>
+-- ARGV    max_depth (jobs), max_bytes, jobs, bytes
+--         then runs of jobs alike: tier (0-3), group, delay ms, n, n * (id, body from its slot on)
+-- Returns one character a job, 1 accepted or 0 duplicate; or {FULL, depth, bytes} with nothing
+--         written: room is tested for the whole call.
+-- No allow-oom flag: an out-of-memory server refuses it before the first line.
+-- The script stamps the time into the body, so no producer's clock counts. O(jobs).
+local base, max_depth, max_bytes = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
+local j, dl, c, wk, cx = base .. ':j', base .. ':dl', base .. ':c', base .. ':wk', base .. ':cx'
+local was = redis.call('HMGET', c, 'r0', 'r1', 'r2', 'r3', 'bytes', 'enqueued', 'cut')
+for k = 1, 7 do was[k] = tonumber(was[k] or 0) end
+local depth, bytes = redis.call('HLEN', j), was[5]
+if depth + tonumber(ARGV[3]) > max_depth or bytes + tonumber(ARGV[4]) > max_bytes then
+  return {'FULL', depth, bytes}
+end
+local groups, i = {}, 5
+while i < #ARGV do -- read every key before the first write
+  local tier, group = ARGV[i], ARGV[i + 1]
+  redis.call('EXISTS', dl, wk, cx, base .. ':dn:0', base .. ':dn:1', base .. ':q:' .. tier .. ':' .. group, base .. ':ring:' .. tier)
+  groups[group] = groups[group] or redis.call('HMGET', base .. ':g:' .. group, 'total', 'left', 'delayed', 'created')
+  i = i + 4 + 2 * ARGV[i + 3]
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- Never the ms of a group's cancellation: its cut must tell what came before it.
+local stamp = string.format('%011x', math.max(now, was[7] + 1))
+
+local seen = {} -- finished or cancelled in the last minutes, or cancelled and still in a lane
+if redis.call('EXISTS', cx, base .. ':dn:0', base .. ':dn:1') > 0 then
+  local ids, marks = {}, {}
+  i = 5
+  while i < #ARGV do
+    for k = i + 4, i + 2 + 2 * ARGV[i + 3], 2 do ids[#ids + 1] = ARGV[k]; marks[#marks + 1] = '!' .. ARGV[k] end
+    i = i + 4 + 2 * ARGV[i + 3]
+  end
+  local places = redis.call('HMGET', cx, unpack(ids))
+  for k, id in ipairs(ids) do seen[id] = places[k] end
+  for p = 0, 1 do
+    local done, cancelled = redis.call('SMISMEMBER', base .. ':dn:' .. p, unpack(ids)), redis.call('SMISMEMBER', base .. ':dn:' .. p, unpack(marks))
+    for k, id in ipairs(ids) do seen[id] = seen[id] or done[k] == 1 or cancelled[k] == 1 end
+  end
+end
+
+local status, added, size, ready, wake, sooner = {}, 0, tonumber(ARGV[4]), {}, false, false
+local idle = was[1] + was[2] + was[3] + was[4] <= 0
+i = 5
+while i < #ARGV do
+  local tier, group, delay, last = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), i + 3 + 2 * ARGV[i + 3]
+  local head, fresh = '1' .. tier .. stamp, {}
+  for k = i + 4, last, 2 do
+    local id = ARGV[k]
+    if not seen[id] and redis.call('HSETNX', j, id, head .. ARGV[k + 1]) == 1 then
+      fresh[#fresh + 1] = id
+      status[#status + 1] = '1'
+    else
+      status[#status + 1] = '0'
+      size = size - #head - #ARGV[k + 1]
+    end
+  end
+  i = last + 1
+  local n, g, known = #fresh, base .. ':g:' .. group, groups[group]
+  if n > 0 then
+    local total, left, delayed = (known[1] or 0) + n, (known[2] or 0) + n, (known[3] or 0) + (delay > 0 and n or 0)
+    if left <= n then -- it had no work left, and may be about to be forgotten
+      redis.call('HSET', g, 'total', total, 'left', left, 'delayed', delayed, 'created', known[4] or now)
+      redis.call('PERSIST', g)
+    else
+      redis.call('HSET', g, 'total', total, 'left', left, 'delayed', delayed)
+    end
+    groups[group] = {total, left, delayed, known[4] or now}
+    added = added + n
+    if delay > 0 then
+      local due = {}
+      for k, id in ipairs(fresh) do due[2 * k - 1], due[2 * k] = now + delay, id end
+      redis.call('ZADD', dl, unpack(due))
+      sooner = sooner or redis.call('ZCOUNT', dl, '-inf', '(' .. now + delay) == 0
+    else
+      ready[tier] = (ready[tier] or 0) + n
+      wake = wake or idle
+      if redis.call('RPUSH', base .. ':q:' .. tier .. ':' .. group, unpack(fresh)) == n then
+        redis.call('RPUSH', base .. ':ring:' .. tier, tier .. stamp .. group)
+      end
+    end
+  end
+end
+local counts = {}
+if added > 0 then counts = {'enqueued', was[6] + added, 'bytes', bytes + size} end
+for tier, n in pairs(ready) do
+  local k = #counts
+  counts[k + 1], counts[k + 2] = 'r' .. tier, was[tier + 1] + n
+end
+if #counts > 0 then redis.call('HSET', c, unpack(counts)) end
+if added < #status then redis.call('HINCRBY', c, 'duplicate', #status - added) end
+if wake and not redis.call('LPOS', wk, 'w') then redis.call('RPUSH', wk, 'w') end
+if sooner and not redis.call('LPOS', wk, 'd') then redis.call('RPUSH', wk, 'd') end
+return table.concat(status)

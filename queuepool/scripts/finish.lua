@@ -1,0 +1,95 @@
+#!lua flags=allow-oom
+-- finish: record the end of jobs that succeeded and forget them.
+-- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl dead cx g:<group> dn:<0|1> r:<id> at cr er pr cn
+-- ARGV    nonce, epoch, then runs of one group: group, bytes, n, m, n ids, m * (id, ttl ms, result)
+-- Returns {finished, duplicates, rolled back}; or {FENCED, current epoch}. A draining owner may.
+-- An id that is not in this book: without a body it was finished before; with one, a failover undid
+-- the claim or the caller lost the partition in between, and the job is finished wherever it is. O(n).
+local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
+local j, c, dl = base .. ':j', base .. ':c', base .. ':dl'
+local owner = redis.call('HMGET', base .. ':o', 'nonce', 'epoch')
+if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
+  local leaving = redis.call('HGET', base .. ':dr', ARGV[2])
+  if not leaving or string.find(leaving, ARGV[1] .. ':', 1, true) ~= 1 then
+    redis.call('HINCRBY', c, 'fenced', 1)
+    return {'FENCED', owner[2] or '0'}
+  end
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local window = math.floor(now / 60000)
+local dn = base .. ':dn:' .. window % 2
+local rare = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':er', base .. ':pr', base .. ':cn') > 0
+redis.call('EXISTS', dl, dn, j, book, base .. ':cx', base .. ':dead')
+local i = 3
+while i <= #ARGV do -- probe every key before the first write
+  redis.call('EXISTS', base .. ':g:' .. ARGV[i])
+  local results, m = i + 4 + ARGV[i + 2], tonumber(ARGV[i + 3])
+  for k = results, results + 3 * m - 1, 3 do redis.call('EXISTS', base .. ':r:' .. ARGV[k]) end
+  i = results + 3 * m
+end
+
+local function stray(id) -- not in this book, but its body exists
+  local body = redis.call('HGET', j, id)
+  if not body then return 0 end
+  local books, booked = redis.call('LRANGE', base .. ':rec', 0, 99), 0
+  for _, e in ipairs(redis.call('HKEYS', base .. ':dr')) do books[#books + 1] = e end
+  books[#books + 1] = owner[2]
+  for _, e in ipairs(books) do booked = booked + redis.call('ZREM', base .. ':fl:' .. e, id) end
+  if booked > 0 then return 1 end
+  if redis.call('ZREM', dl, id) == 1 then
+    redis.call('HINCRBY', base .. ':g:' .. string.sub(body, 19, 18 + tonumber(string.sub(body, 17, 18), 16)), 'delayed', -1)
+  else
+    redis.call('HSET', base .. ':cx', id, 1)
+    redis.call('HINCRBY', c, 'r' .. string.sub(body, 2, 2), -1)
+  end
+  return 1
+end
+
+local finished, sent, rolled, freed = 0, 0, 0, 0
+i = 3
+while i <= #ARGV do
+  local g, bytes, n, m = base .. ':g:' .. ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
+  local ids, named = {}, {} -- each once: after a failover one life may have claimed a job twice
+  for k = i + 4, i + 3 + n do
+    if not named[ARGV[k]] then named[ARGV[k]] = true; ids[#ids + 1] = ARGV[k] end
+  end
+  i = i + 4 + n
+  local known, buried, odd = redis.call('ZMSCORE', book, unpack(ids)), {}, #ids < n
+  for k = 1, #ids do
+    if not known[k] then
+      odd = true
+      if redis.call('ZSCORE', base .. ':dead', ids[k]) then buried[ids[k]] = true else rolled = rolled + stray(ids[k]) end
+    end
+  end
+  local gone = {}
+  for k = 1, #ids do if not buried[ids[k]] then gone[#gone + 1] = ids[k] end end
+  if odd then -- the caller's sum holds for all of them only
+    bytes = 0
+    for _, id in ipairs(gone) do bytes = bytes + redis.call('HSTRLEN', j, id) end
+  end
+  for k = i, i + 3 * m - 1, 3 do
+    if not buried[ARGV[k]] and redis.call('HEXISTS', j, ARGV[k]) == 1 then
+      redis.call('SET', base .. ':r:' .. ARGV[k], ARGV[k + 2], 'PX', ARGV[k + 1])
+    end
+  end
+  i, sent = i + 3 * m, sent + n
+  if #gone > 0 then
+    redis.call('ZREM', book, unpack(gone))
+    local d = redis.call('HDEL', j, unpack(gone))
+    finished, freed = finished + d, freed + bytes
+    redis.call('SADD', dn, unpack(gone))
+    if rare then for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HDEL', base .. ':' .. k, unpack(gone)) end end
+    if d > 0 and redis.call('HINCRBY', g, 'left', -d) <= 0 then -- kept for a minute a job, at most a day
+      local total, dead = unpack(redis.call('HMGET', g, 'total', 'dead'))
+      redis.call('HSET', g, 'finished', now)
+      if tonumber(dead or 0) <= 0 then redis.call('PEXPIRE', g, math.min(86400000, 60000 * (total or 1))) end
+    end
+  end
+end
+redis.call('PEXPIREAT', dn, (window + 2) * 60000, 'NX')
+redis.call('HINCRBY', c, 'done', finished)
+if redis.call('HLEN', j) == 0 then redis.call('HSET', c, 'bytes', 0) else redis.call('HINCRBY', c, 'bytes', 0 - freed) end
+if finished < sent then redis.call('HINCRBY', c, 'duplicate_finish', sent - finished) end
+if rolled > 0 then redis.call('HINCRBY', c, 'rollback_finish', rolled) end
+return {finished, sent - finished, rolled}

@@ -1,0 +1,19 @@
+#!lua flags=allow-oom
+-- lead: become the leading coordinator, stay it, or learn who is.
+-- KEYS[1] system base; derived: leader manual
+-- ARGV    nonce ('' to only look), lease ms, address (where operators reach this process)
+-- Returns {1 or 0 (leading), epoch, now ms, ms the lease runs, leader's address, [partition,
+--         workers:expires ms ... set by hand]}. Epochs only grow: max(old + 1, server ms). O(manual).
+local leader, manual = KEYS[1] .. ':leader', KEYS[1] .. ':manual'
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local nonce, epoch, expires, address = unpack(redis.call('HMGET', leader, 'nonce', 'epoch', 'expires', 'address'))
+local left = tonumber(expires or 0) - now
+local byhand = redis.call('HGETALL', manual)
+local mine = nonce == ARGV[1]
+if ARGV[1] == '' or (not mine and nonce and nonce ~= '' and left > 0) then
+  return {0, epoch or '0', now, math.max(0, left), left > 0 and address or '', byhand}
+end
+if not mine then epoch = string.format('%.0f', math.max((tonumber(epoch) or 0) + 1, now)) end
+redis.call('HSET', leader, 'nonce', ARGV[1], 'epoch', epoch, 'expires', now + ARGV[2], 'address', ARGV[3])
+return {1, epoch, now, tonumber(ARGV[2]), ARGV[3], byhand}

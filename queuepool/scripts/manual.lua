@@ -1,0 +1,18 @@
+#!lua flags=allow-oom
+-- manual: set the workers of a partition by hand for a time, or return it to automatic.
+-- KEYS[1] system base; derived: manual
+-- ARGV    partition, workers ('' to clear), time to live ms
+-- Returns the ms at which it ends, 0 when cleared. Expired entries are dropped on the way. O(entries).
+local manual = KEYS[1] .. ':manual'
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local entries = redis.call('HGETALL', manual)
+for i = 1, #entries, 2 do
+  if tonumber(string.match(entries[i + 1], ':(%d+)$')) <= now then redis.call('HDEL', manual, entries[i]) end
+end
+if ARGV[2] == '' then
+  redis.call('HDEL', manual, ARGV[1])
+  return 0
+end
+redis.call('HSET', manual, ARGV[1], ARGV[2] .. ':' .. string.format('%.0f', now + ARGV[3]))
+return now + ARGV[3]

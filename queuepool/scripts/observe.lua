@@ -1,0 +1,33 @@
+#!lua flags=no-writes
+-- observe: everything that the coordinator and operators want to know of one partition.
+-- KEYS[1] base; derived: j c o dl dead dr rec ck cmd wk fl:<epochs> ring:<0-3> q:<tier>:<group>
+-- Returns {now ms, [counter, value ...], [owner field, value ...], jobs, delayed, in-flight, dead,
+--         [lanes of tier 0-3], ms that the oldest waiting job waits (over the lanes next in turn, at
+--         most 4 a tier), books to recover, draining, [checkpoint field, value ...], last command id}.
+-- O(1): no part grows with jobs or groups.
+local base = KEYS[1]
+local j, c, o = base .. ':j', base .. ':c', base .. ':o'
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local owner = redis.call('HMGET', o, 'nonce', 'epoch') -- one that left has its book in rec or dr
+local inflight, lanes, oldest = 0, {}, now
+if owner[1] and owner[1] ~= '' then inflight = redis.call('ZCARD', base .. ':fl:' .. owner[2]) end
+local books = redis.call('LRANGE', base .. ':rec', 0, 99)
+local draining = redis.call('HKEYS', base .. ':dr')
+for _, e in ipairs(books) do inflight = inflight + redis.call('ZCARD', base .. ':fl:' .. e) end
+for _, e in ipairs(draining) do inflight = inflight + redis.call('ZCARD', base .. ':fl:' .. e) end
+for t = 0, 3 do
+  local ring = base .. ':ring:' .. t
+  lanes[t + 1] = redis.call('LLEN', ring)
+  if lanes[t + 1] > 0 then
+    for _, seat in ipairs(redis.call('LRANGE', ring, 0, 3)) do
+      local id = redis.call('LINDEX', base .. ':q:' .. string.sub(seat, 1, 1) .. ':' .. string.sub(seat, 13), 0)
+      local body = id and redis.call('HGET', j, id)
+      if body then oldest = math.min(oldest, tonumber(string.sub(body, 3, 13), 16)) end
+    end
+  end
+end
+local last = redis.call('XREVRANGE', base .. ':cmd', '+', '-', 'COUNT', 1)
+return {now, redis.call('HGETALL', c), redis.call('HGETALL', o), redis.call('HLEN', j), redis.call('ZCARD', base .. ':dl'),
+  inflight, redis.call('ZCARD', base .. ':dead'), lanes, now - oldest, #books, #draining,
+  redis.call('HGETALL', base .. ':ck'), last[1] and last[1][1] or '0-0'}

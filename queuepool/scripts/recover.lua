@@ -1,0 +1,74 @@
+#!lua flags=allow-oom
+-- recover: return up to 200 in-flight jobs of a dead owner to the front of their lanes.
+-- KEYS[1] base; derived: o c j rec at cr cn er pr dead fl:<old epoch> q:<tier>:<group> ring:<tier> g:<group> dn:<0|1>
+-- ARGV    nonce, epoch, crashes that bury a job, the error to store with it
+-- Returns {books left, recovered, crashed, buried, cancelled}; or {FENCED, current epoch}.
+-- Only started jobs are charged a crash. Started ones come first, in the order they began; then the
+-- claimed ones in claim order. Call until no book is left. O(200).
+local base, c, j, rec = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j', KEYS[1] .. ':rec'
+local owner = redis.call('HMGET', base .. ':o', 'nonce', 'epoch')
+if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
+  redis.call('HINCRBY', c, 'fenced', 1)
+  return {'FENCED', owner[2] or '0'}
+end
+local old = redis.call('LINDEX', rec, 0)
+if not old then return {0, 0, 0, 0, 0} end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local book, window = base .. ':fl:' .. old, math.floor(now / 60000)
+local dn = base .. ':dn:' .. window % 2
+-- From the end of the order on, each to the front: what is left stands before it in the next call.
+local entries = redis.call('ZREVRANGEBYSCORE', book, '(1e12', '-inf', 'WITHSCORES', 'LIMIT', 0, 200)
+if #entries == 0 then entries = redis.call('ZREVRANGE', book, 0, 199, 'WITHSCORES') end
+redis.call('EXISTS', c, dn, base .. ':cr', base .. ':cn', base .. ':er', base .. ':pr', base .. ':dead', base .. ':at')
+local jobs = {}
+for i = 1, #entries, 2 do
+  local body = redis.call('HGET', j, entries[i])
+  if body then
+    local tier, group = string.sub(body, 2, 2), string.sub(body, 19, 18 + tonumber(string.sub(body, 17, 18), 16))
+    local g = base .. ':g:' .. group
+    redis.call('EXISTS', base .. ':q:' .. tier .. ':' .. group, base .. ':ring:' .. tier)
+    local cut = tonumber(redis.call('HGET', g, 'cancelled_at') or -1)
+    jobs[i] = {tier = tier, group = group, g = g, size = #body, started = tonumber(entries[i + 1]) >= 1e12,
+      cancelled = redis.call('HEXISTS', base .. ':cn', entries[i]) == 1 or tonumber(string.sub(body, 3, 13), 16) <= cut}
+  end
+end
+local recovered, crashed, buried, cancelled = 0, 0, 0, 0
+for i = 1, #entries, 2 do
+  local id, job = entries[i], jobs[i]
+  redis.call('ZREM', book, id)
+  redis.call('HDEL', base .. ':pr', id)
+  if job and job.cancelled then
+    cancelled = cancelled + 1
+    for _, k in ipairs({'j', 'at', 'cr', 'er', 'cn'}) do redis.call('HDEL', base .. ':' .. k, id) end
+    redis.call('SADD', dn, '!' .. id)
+    redis.call('PEXPIREAT', dn, (window + 2) * 60000, 'NX')
+    redis.call('HINCRBY', c, 'cancelled', 1)
+    redis.call('HINCRBY', c, 'bytes', -job.size)
+    redis.call('HINCRBY', job.g, 'cancelled', 1)
+    if redis.call('HINCRBY', job.g, 'left', -1) <= 0 then
+      redis.call('HSET', job.g, 'finished', now)
+      if tonumber(redis.call('HGET', job.g, 'dead') or 0) <= 0 then redis.call('PEXPIRE', job.g, 86400000) end
+    end
+  elseif job then
+    if job.started then crashed = crashed + 1 end
+    if job.started and redis.call('HINCRBY', base .. ':cr', id, 1) >= tonumber(ARGV[3]) then
+      buried = buried + 1
+      redis.call('ZADD', base .. ':dead', now, id)
+      redis.call('HSET', base .. ':er', id, ARGV[4])
+      redis.call('HINCRBY', c, 'died', 1)
+      redis.call('HINCRBY', c, 'dead_bytes', job.size)
+      redis.call('HINCRBY', job.g, 'dead', 1)
+      if redis.call('HINCRBY', job.g, 'left', -1) <= 0 then redis.call('HSET', job.g, 'finished', now) end
+    else
+      recovered = recovered + 1
+      if redis.call('LPUSH', base .. ':q:' .. job.tier .. ':' .. job.group, id) == 1 then
+        redis.call('LPUSH', base .. ':ring:' .. job.tier, job.tier .. string.format('%011x', now) .. job.group)
+      end
+      redis.call('HINCRBY', c, 'r' .. job.tier, 1)
+    end
+  end
+end
+redis.call('HINCRBY', c, 'recovered', recovered)
+if redis.call('EXISTS', book) == 0 then redis.call('LPOP', rec) end
+return {redis.call('LLEN', rec), recovered, crashed, buried, cancelled}

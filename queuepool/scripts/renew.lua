@@ -1,0 +1,40 @@
+#!lua flags=allow-oom
+-- renew: keep the lease, report, and hear what is new.
+-- KEYS[1] base; derived: o dr rec cmd cn dl c fl:<epoch>
+-- ARGV    nonce, epoch, lease ms, beat (count of renewals), workers, busy, target, last applied command
+-- Returns {role (1 owner, 2 draining), now ms, rolled back (1: this server forgot a beat), books to
+--         recover, ms until the next delayed job (-1 none), [[command id, [field, value ...]] ...],
+--         [ids of running jobs asked to cancel]}; or {FENCED, current epoch}.
+-- An expired lease that nobody took is kept. Books of draining predecessors whose lease ended are
+-- queued for recovery here. O(commands + cancels).
+local base = KEYS[1]
+local o, dr, rec = base .. ':o', base .. ':dr', base .. ':rec'
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local nonce, epoch, beat = unpack(redis.call('HMGET', o, 'nonce', 'epoch', 'beat'))
+redis.call('EXISTS', dr, rec, base .. ':cmd', base .. ':cn', base .. ':dl')
+local cancels = redis.call('HKEYS', base .. ':cn')
+if nonce ~= ARGV[1] or epoch ~= ARGV[2] then
+  local leaving = redis.call('HGET', dr, ARGV[2])
+  if not leaving or string.find(leaving, ARGV[1] .. ':', 1, true) ~= 1 then
+    redis.call('HINCRBY', base .. ':c', 'fenced', 1)
+    return {'FENCED', epoch or '0'}
+  end
+  redis.call('HSET', dr, ARGV[2], ARGV[1] .. ':' .. string.format('%.0f', now + ARGV[3]))
+  return {2, now, 0, 0, -1, {}, cancels}
+end
+redis.call('HSET', o, 'expires', now + ARGV[3], 'heartbeat', now, 'beat', ARGV[4], 'workers', ARGV[5],
+  'busy', ARGV[6], 'target', ARGV[7], 'applied', ARGV[8])
+if redis.call('EXISTS', dr) == 1 then
+  local leaving = redis.call('HGETALL', dr) -- one entry a draining process
+  for i = 1, #leaving, 2 do
+    if tonumber(string.match(leaving[i + 1], ':(%d+)$')) < now then
+      redis.call('HDEL', dr, leaving[i])
+      if redis.call('EXISTS', base .. ':fl:' .. leaving[i]) == 1 then redis.call('RPUSH', rec, leaving[i]) end
+    end
+  end
+end
+local following = redis.call('ZRANGE', base .. ':dl', 0, 0, 'WITHSCORES')
+return {1, now, tonumber(beat or 0) < ARGV[4] - 1 and 1 or 0, redis.call('LLEN', rec),
+  following[2] and math.max(0, following[2] - now) or -1,
+  redis.call('XRANGE', base .. ':cmd', '(' .. ARGV[8], '+', 'COUNT', 100), cancels}

@@ -1,0 +1,36 @@
+#!lua
+-- replay: send dead jobs back to their lanes with a clean record.
+-- KEYS[1] base; derived: dead j c wk at cr er g:<group> q:<tier>:<group> ring:<tier>
+-- ARGV    ids (1-200)
+-- Returns how many were dead. O(n).
+local base, c = KEYS[1], KEYS[1] .. ':c'
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local jobs, n = {}, 0
+redis.call('EXISTS', c, base .. ':wk', base .. ':at', base .. ':cr', base .. ':er')
+for i, id in ipairs(ARGV) do
+  local body = redis.call('ZSCORE', base .. ':dead', id) and redis.call('HGET', base .. ':j', id)
+  if body then
+    local tier, group = string.sub(body, 2, 2), string.sub(body, 19, 18 + tonumber(string.sub(body, 17, 18), 16))
+    jobs[i] = {tier = tier, group = group, size = #body}
+    redis.call('EXISTS', base .. ':q:' .. tier .. ':' .. group, base .. ':ring:' .. tier, base .. ':g:' .. group)
+  end
+end
+for i, id in ipairs(ARGV) do
+  local job = jobs[i]
+  if job and redis.call('ZREM', base .. ':dead', id) == 1 then
+    n = n + 1
+    for _, k in ipairs({'at', 'cr', 'er'}) do redis.call('HDEL', base .. ':' .. k, id) end
+    if redis.call('RPUSH', base .. ':q:' .. job.tier .. ':' .. job.group, id) == 1 then
+      redis.call('RPUSH', base .. ':ring:' .. job.tier, job.tier .. string.format('%011x', now) .. job.group)
+    end
+    redis.call('HINCRBY', c, 'r' .. job.tier, 1)
+    redis.call('HINCRBY', c, 'replayed', 1)
+    redis.call('HINCRBY', c, 'dead_bytes', -job.size)
+    redis.call('HINCRBY', base .. ':g:' .. job.group, 'dead', -1)
+    redis.call('HINCRBY', base .. ':g:' .. job.group, 'left', 1)
+    redis.call('PERSIST', base .. ':g:' .. job.group)
+  end
+end
+if n > 0 and not redis.call('LPOS', base .. ':wk', 'w') then redis.call('RPUSH', base .. ':wk', 'w') end
+return n

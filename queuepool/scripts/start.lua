@@ -1,0 +1,25 @@
+#!lua flags=allow-oom
+-- start: book claimed jobs as running, so that a crash from now on counts against them.
+-- KEYS[1] base; derived: o dr c fl:<epoch>
+-- ARGV    nonce, epoch, ids (1-200)
+-- Returns how many are in this book; or {FENCED, current epoch}. A draining owner may. O(n log book).
+local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
+local c = base .. ':c'
+local owner = redis.call('HMGET', base .. ':o', 'nonce', 'epoch')
+if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
+  local leaving = redis.call('HGET', base .. ':dr', ARGV[2])
+  if not leaving or string.find(leaving, ARGV[1] .. ':', 1, true) ~= 1 then
+    redis.call('HINCRBY', c, 'fenced', 1)
+    return {'FENCED', owner[2] or '0'}
+  end
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local scores, n = redis.call('ZMSCORE', book, unpack(ARGV, 3)), 0
+for i, score in ipairs(scores) do
+  if score then
+    n = n + 1
+    if tonumber(score) < 1e12 then redis.call('ZADD', book, 'XX', now + i / 1000, ARGV[i + 2]) end
+  end
+end
+return n

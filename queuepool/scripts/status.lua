@@ -1,0 +1,41 @@
+#!lua flags=no-writes
+-- status: tell where one job is.
+-- KEYS[1] base; derived: j dl dead o dr rec fl:<epochs> at cr er pr cn r:<id> dn:<0|1>
+-- ARGV    id
+-- Returns {state, body, ms (due, start or death), failed attempts, crashes, error, progress, result,
+--         1 when cancellation was asked}; absent parts are ''. A claimed job that did not start has 0 ms.
+-- State is done or cancelled for one to two minutes after the end (done: as long as its result is
+-- kept), then unknown, as for an id that never was. O(1).
+local base, id = KEYS[1], ARGV[1]
+local body = redis.call('HGET', base .. ':j', id)
+if not body then
+  local result = redis.call('GET', base .. ':r:' .. id)
+  local state = result and 'done' or 'unknown'
+  for p = 0, 1 do
+    local found = redis.call('SMISMEMBER', base .. ':dn:' .. p, id, '!' .. id)
+    if found[1] == 1 then state = 'done' elseif found[2] == 1 then state = 'cancelled' end
+  end
+  return {state, '', 0, 0, 0, '', '', result or '', 0}
+end
+local state, at = 'ready', redis.call('ZSCORE', base .. ':dl', id)
+if at then state = 'delayed' end
+if not at then
+  at = redis.call('ZSCORE', base .. ':dead', id)
+  if at then state = 'dead' end
+end
+if not at then
+  local books = redis.call('LRANGE', base .. ':rec', 0, 99)
+  for _, epoch in ipairs(redis.call('HKEYS', base .. ':dr')) do books[#books + 1] = epoch end
+  books[#books + 1] = redis.call('HGET', base .. ':o', 'epoch') or '0'
+  for _, epoch in ipairs(books) do
+    at = redis.call('ZSCORE', base .. ':fl:' .. epoch, id)
+    if at then
+      state = 'in-flight'
+      if tonumber(at) < 1e12 then at = 0 end
+      break
+    end
+  end
+end
+return {state, body, math.floor(tonumber(at or 0)), tonumber(redis.call('HGET', base .. ':at', id) or 0),
+  tonumber(redis.call('HGET', base .. ':cr', id) or 0), redis.call('HGET', base .. ':er', id) or '',
+  redis.call('HGET', base .. ':pr', id) or '', '', redis.call('HEXISTS', base .. ':cn', id)}

@@ -1,0 +1,55 @@
+"""One verb per script: how its arguments are laid out, and what its reply means. Pure.
+
+A verb is bound to nothing: `server.run(base_key, [verb, ...])` sends any number of them in one
+round trip, on a sync, an asyncio or an in-memory server alike.
+
+    produce  enqueue, status, cancel, group       what applications need
+    own      acquire ... claim ... finish         what the owner of a partition needs
+    operate  observe, dead, replay, audit         what operators and the coordinator need
+    lead     lead, command, checkpoint, record    what the leading coordinator needs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from queuepool.errors import FencedError, QueuePoolError
+
+T = TypeVar("T")
+Argument = bytes | str | int | float
+
+__all__ = ["Argument", "Verb", "fenced", "fields", "is_fenced"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verb(Generic[T]):
+    """A script's name, its arguments after the base key, and the reading of its reply."""
+
+    script: str
+    args: Sequence[Argument]
+    parse: Callable[[Any], T]
+
+    def read(self, reply: Any) -> T:
+        """Return the reply as a typed value. Raises the reply when it is an error."""
+        if isinstance(reply, QueuePoolError):
+            raise reply
+        return self.parse(reply)
+
+
+def is_fenced(reply: Any) -> bool:
+    """Return whether a reply refuses an owner that was replaced."""
+    return type(reply) is list and bool(reply) and reply[0] == b"FENCED"
+
+
+def fenced(reply: Any, what: str, epoch: int) -> Any:
+    """Return the reply, or raise FencedError when a newer owner holds what is spoken of."""
+    if is_fenced(reply):
+        raise FencedError(what=what, epoch=epoch, current=int(reply[1]))
+    return reply
+
+
+def fields(flat: Sequence[bytes]) -> dict[str, bytes]:
+    """Return a flat [field, value, ...] reply as a dict with text keys."""
+    return {flat[i].decode(): flat[i + 1] for i in range(0, len(flat), 2)}

@@ -1,0 +1,87 @@
+"""Verbs of coordinators: leadership, commands, checkpoints, recorded decisions. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from queuepool.models import Leader
+from queuepool.verbs import Argument, Verb
+
+
+def lead(nonce: str, *, lease_ms: int, address: str) -> Verb[Leader]:
+    """Become or stay the leader; with an empty nonce only look. Sent to the system key."""
+
+    def read(r: Any) -> Leader:
+        leading, epoch, now_ms, left, leader_address, flat = r
+        manual = {}
+        for i in range(0, len(flat), 2):
+            workers, _, until = flat[i + 1].partition(b":")
+            if int(until) > now_ms:
+                manual[int(flat[i])] = (int(workers), int(until))
+        return Leader(
+            leading=bool(leading),
+            epoch=int(epoch),
+            now_ms=now_ms,
+            lease_ms=left,
+            address=leader_address.decode("utf-8", "replace"),
+            manual=manual,
+        )
+
+    return Verb("lead", [nonce, lease_ms, address], read)
+
+
+def resign(nonce: str) -> Verb[bool]:
+    """Give up leadership; returns whether this process led."""
+    return Verb("resign", [nonce], bool)
+
+
+def command(
+    epoch: int,
+    sequence: int,
+    *,
+    type: str,
+    partition: int,
+    target_workers: int,
+    reason: str,
+    expires_ms: int,
+) -> Verb[tuple[bool, str]]:
+    """Append a command for the owner; returns (accepted, its id or the newest one).
+
+    expires_ms: a duration from now.
+    """
+    args: list[Argument] = [
+        epoch,
+        sequence,
+        type,
+        target_workers,
+        reason[:256],
+        expires_ms,
+        partition,
+    ]
+    return Verb("command", args, lambda r: (bool(r[0]), r[1].decode()))
+
+
+def checkpoint(epoch: int, target_workers: int) -> Verb[bool]:
+    """Note a partition's worker count; returns False when a newer leader noted before."""
+    return Verb("checkpoint", [epoch, target_workers], bool)
+
+
+def set_manual(partition: int, workers: int, *, ttl_ms: int) -> Verb[int]:
+    """Set workers by hand for a time; returns the ms at which it ends. Sent to the system key."""
+    return Verb("manual", [partition, workers, ttl_ms], int)
+
+
+def clear_manual(partition: int) -> Verb[int]:
+    """Return a partition to automatic. Sent to the system key."""
+    return Verb("manual", [partition, "", 0], int)
+
+
+def record(epoch: int, decisions: Sequence[bytes], *, keep: int) -> Verb[int]:
+    """Keep decisions (JSON); returns how many were written, 0 when another leads by now."""
+    return Verb("record", [epoch, keep, *decisions], int)
+
+
+def decisions(newest: str, count: int) -> Verb[list[tuple[str, bytes]]]:
+    """Read decisions, the newest first: [(id, JSON)]; newest is "+", or "(" + id for older ones."""
+    return Verb("decisions", [newest, count], lambda r: [(i.decode(), bytes(d)) for i, d in r])

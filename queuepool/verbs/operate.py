@@ -1,0 +1,105 @@
+"""Verbs of operators and of the observing coordinator. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from queuepool import codec
+from queuepool.errors import UndecodableError
+from queuepool.models import AuditReport, DeadJob, ErrorRecord, JobId, Owner, PartitionState
+from queuepool.verbs import Verb, fields
+
+_NOT_COUNTERS = frozenset(("r0", "r1", "r2", "r3", "k0", "k1", "k2", "k3", "bytes", "cut"))
+
+
+def observe(partition: int) -> Verb[PartitionState]:
+    """Return everything that is known of a partition, in constant time."""
+
+    def read(r: Any) -> PartitionState:
+        now_ms, counters, owner, jobs, delayed, in_flight, dead = r[:7]
+        lanes, oldest_ms, books, draining, checkpoint, last = r[7:]
+        c, ck = fields(counters), fields(checkpoint)
+        return PartitionState(
+            partition=partition,
+            observed_ms=now_ms,
+            ready=tuple(max(0, int(c.get(f"r{t}", 0))) for t in range(4)),  # type: ignore[arg-type]
+            lanes=tuple(lanes),
+            jobs=jobs,
+            bytes=int(c.get("bytes", 0)),
+            delayed=delayed,
+            in_flight=in_flight,
+            dead=dead,
+            oldest_ms=oldest_ms,
+            books=books,
+            draining=draining,
+            counters={k: int(v) for k, v in c.items() if k not in _NOT_COUNTERS},
+            owner=_read_owner(fields(owner), now_ms),
+            checkpoint=int(ck["target"]) if "target" in ck else None,
+            checkpoint_ms=int(ck["at"]) if "at" in ck else None,
+            last_command=last.decode(),
+        )
+
+    return Verb("observe", (), read)
+
+
+def _read_owner(o: dict[str, bytes], now_ms: int) -> Owner | None:
+    if not o.get("nonce"):
+        return None
+    return Owner(
+        host=o["host"].decode("utf-8", "replace"),
+        epoch=int(o["epoch"]),
+        lease_ms=int(o["expires"]) - now_ms,
+        heartbeat_ms=int(o["heartbeat"]),
+        workers=int(o["workers"]),
+        busy=int(o["busy"]),
+        target=int(o["target"]),
+        applied=o.get("applied", b"0-0").decode(),
+    )
+
+
+def dead(partition: int, offset: int, count: int) -> Verb[list[DeadJob]]:
+    """List dead jobs, the oldest first; count 1 to 200."""
+    return Verb("dead", [offset, count], lambda r: [_read_dead(partition, entry) for entry in r])
+
+
+def _read_dead(partition: int, entry: Any) -> DeadJob:
+    job_id, died_ms, body, attempts, crashes, error = entry
+    task, payload = "", None
+    try:
+        envelope = codec.decode_envelope(body)
+        task, payload = envelope.task, envelope.payload
+    except UndecodableError:
+        pass
+    return DeadJob(
+        job_id=JobId(job_id.decode()),
+        partition=partition,
+        died_ms=died_ms,
+        task=task,
+        group=codec.read_group(body),
+        attempts=attempts,
+        crashes=crashes,
+        error=codec.decode_error(error) if error else ErrorRecord(reason="unknown"),
+        payload=payload,
+        body=body,
+    )
+
+
+def replay(ids: Sequence[str]) -> Verb[int]:
+    """Send at most 200 dead jobs back to their lanes, as new. Returns how many were dead."""
+    return Verb("replay", list(ids), int)
+
+
+def discard(ids: Sequence[str]) -> Verb[int]:
+    """Delete dead jobs for good; at most 200. Returns how many were dead."""
+    return Verb("discard", list(ids), int)
+
+
+def audit(cursor: bytes, *, repair: bool) -> Verb[tuple[bytes, AuditReport]]:
+    """Look at a bounded part of a partition. Returns (next cursor, report); b"0" ends the round."""
+
+    def read(r: Any) -> tuple[bytes, AuditReport]:
+        found = {r[1][i].decode(): r[1][i + 1] for i in range(0, len(r[1]), 2)}
+        return bytes(r[0]), AuditReport(unbalanced=r[2], **found)
+
+    return Verb("audit", [cursor, int(repair)], read)

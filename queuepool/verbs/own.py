@@ -1,0 +1,278 @@
+"""Verbs of the owner of a partition. Every one carries the owner's nonce and epoch. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from queuepool.models import Command
+from queuepool.verbs import Argument, Verb, fenced, fields
+
+MAX_BATCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One owner life of one partition: what every write of the owner carries."""
+
+    partition: int
+    nonce: str
+    epoch: int
+
+    def __str__(self) -> str:
+        return f"partition {self.partition}"
+
+    def rekeyed(self) -> Life:
+        """Return the same life under its next nonce, which `rekey` puts in force."""
+        stem, _, number = self.nonce.partition(".")
+        return Life(self.partition, f"{stem}.{int(number or 0) + 1}", self.epoch)
+
+
+@dataclass(frozen=True, slots=True)
+class Acquired:
+    """The partition is ours. books: in-flight books of predecessors to recover."""
+
+    life: Life
+    now_ms: int
+    books: int
+    checkpoint: int | None
+    checkpoint_ms: int | None
+    applied: str
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Somebody else owns the partition for another lease_ms."""
+
+    lease_ms: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """What the owner hears. next_due_ms: until the next delayed job, None when there is none."""
+
+    draining: bool
+    now_ms: int
+    rolled_back: bool
+    books: int
+    next_due_ms: int | None
+    commands: tuple[Command, ...]
+    cancels: frozenset[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """Claimed jobs, in order. attempts and crashes are empty when no job has any.
+
+    taken: ids taken from lanes, marks of cancelled jobs included; fewer than asked for means that
+    nothing else is ready.
+    """
+
+    now_ms: int
+    ids: Sequence[bytes]
+    bodies: Sequence[bytes]
+    attempts: Sequence[bytes | None]
+    crashes: Sequence[bytes | None]
+    taken: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What became of acknowledgements. rolled_back: a failover had undone the claim."""
+
+    finished: int
+    duplicates: int
+    rolled_back: int
+
+
+@dataclass(frozen=True, slots=True)
+class Promoted:
+    """What became due. next_due_ms: 0 when more is due now, None when nothing waits."""
+
+    promoted: int
+    cancelled: int
+    next_due_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What one call returned from a dead owner's book; call again while books > 0."""
+
+    books: int
+    recovered: int
+    crashed: int
+    buried: int
+    cancelled: int
+
+
+@dataclass(slots=True)
+class Acks:
+    """Acknowledgements of one group; results are (id, ttl ms, result) of those that have one."""
+
+    size_bytes: int = 0
+    ids: list[bytes] = field(default_factory=list)
+    results: list[tuple[bytes, int, bytes]] = field(default_factory=list)
+
+
+def acquire(partition: int, nonce: str, *, lease_ms: int, host: str) -> Verb[Acquired | Held]:
+    """Become the owner unless another owner's lease still runs."""
+
+    def read(r: Any) -> Acquired | Held:
+        if r[0] == 0:
+            return Held(int(r[1]), int(r[2]))
+        life = Life(partition, nonce, int(r[1]))
+        target = _int_or_none(r[4])
+        return Acquired(life, r[2], r[3], target, _int_or_none(r[5]), r[6].decode())
+
+    return Verb("acquire", [nonce, lease_ms, host], read)
+
+
+def _int_or_none(raw: bytes) -> int | None:
+    try:
+        return int(raw)
+    except ValueError:
+        return None
+
+
+def renew(
+    life: Life, *, lease_ms: int, beat: int, workers: int, busy: int, target: int, applied: str
+) -> Verb[Renewal]:
+    """Keep the lease, report counts, hear commands above `applied` and cancel requests."""
+
+    def read(reply: Any) -> Renewal:
+        r = fenced(reply, str(life), life.epoch)
+        due = None if r[4] < 0 else r[4]
+        commands = tuple(read_command(raw_id, flat) for raw_id, flat in r[5])
+        return Renewal(r[0] == 2, r[1], bool(r[2]), r[3], due, commands, frozenset(r[6]))
+
+    args: list[Argument] = [life.nonce, life.epoch, lease_ms, beat, workers, busy, target, applied]
+    return Verb("renew", args, read)
+
+
+def read_command(raw_id: bytes, flat: Sequence[bytes]) -> Command:
+    """Return a stored command; a missing or damaged field becomes one that is refused later."""
+    f: Mapping[str, bytes] = fields(flat)
+
+    def number(name: str) -> int:
+        try:
+            return int(f.get(name, b""))
+        except ValueError:
+            return -1
+
+    return Command(
+        id=raw_id.decode(),
+        type=f.get("type", b"").decode("utf-8", "replace"),
+        partition=number("partition"),
+        target_workers=number("targetWorkers"),
+        reason=f.get("reason", b"").decode("utf-8", "replace"),
+        expires_ms=number("expires"),
+    )
+
+
+def release(life: Life, *, drain_lease_ms: int) -> Verb[bool]:
+    """Give the partition up; returns whether jobs still run and this life is draining."""
+    return _owned("release", life, [drain_lease_ms], lambda r: bool(r == 2))
+
+
+def rekey(life: Life) -> Verb[int]:
+    """Put the nonce of this life in force: calls under an older one are refused from then on."""
+    stem, _, number = life.nonce.partition(".")
+    return Verb(
+        "rekey",
+        [stem, life.epoch, int(number or 0)],
+        lambda reply: int(fenced(reply, str(life), life.epoch)),
+    )
+
+
+def claim(
+    life: Life,
+    limit: int,
+    *,
+    starting: int,
+    promote_after_ms: int,
+    weights: tuple[int, int, int, int],
+) -> Verb[Claims]:
+    """Take up to `limit` ready jobs; `starting` of them start at once. Weights of 0: strict."""
+    args = [limit, starting, promote_after_ms, *weights]
+    return _owned("claim", life, args, lambda r: Claims(*r))
+
+
+def finish(life: Life, acks: Mapping[bytes, Acks]) -> Verb[Finished]:
+    """Record successes, by group."""
+    args: list[Argument] = []
+    for group, ack in acks.items():
+        args += (group, ack.size_bytes, len(ack.ids), len(ack.results))
+        args += ack.ids
+        for result in ack.results:
+            args += result
+    return _owned("finish", life, args, lambda r: Finished(*r))
+
+
+def retry(life: Life, jobs: Iterable[tuple[bytes, int, bool, bytes]]) -> Verb[bytes]:
+    """Send (id, delay ms, charged, error) back to delayed; one byte a job: r, c or 0."""
+    args: list[Argument] = []
+    for job_id, delay_ms, charged, error in jobs:
+        args += (job_id, delay_ms, int(charged), error)
+    return _owned("retry", life, args, bytes)
+
+
+def bury(
+    life: Life,
+    jobs: Iterable[tuple[bytes, bytes]],
+    *,
+    keep_jobs: int,
+    keep_bytes: int,
+    keep_ms: int,
+) -> Verb[bytes]:
+    """Move (id, error) to dead, within the bounds of what is kept; one byte a job: b or 0."""
+    args: list[Argument] = [keep_jobs, keep_bytes, keep_ms]
+    for job in jobs:
+        args += job
+    return _owned("bury", life, args, bytes)
+
+
+def hand_back(life: Life, ids: Sequence[bytes]) -> Verb[int]:
+    """Return claimed jobs uncharged to the front of their lanes."""
+    return _owned("hand_back", life, ids, int)
+
+
+def start(life: Life, ids: Sequence[bytes]) -> Verb[int]:
+    """Book claimed jobs as running."""
+    return _owned("start", life, ids, int)
+
+
+def progress(life: Life, texts: Mapping[bytes, bytes]) -> Verb[int]:
+    """Store what running jobs say of themselves."""
+    return _owned("progress", life, [x for pair in texts.items() for x in pair], int)
+
+
+def abandon(life: Life, ids: Sequence[bytes]) -> Verb[int]:
+    """End running jobs as cancelled."""
+    return _owned("abandon", life, ids, int)
+
+
+def promote(life: Life) -> Verb[Promoted]:
+    """Move due jobs to their lanes, at most 100."""
+    return _owned(
+        "promote", life, (), lambda r: Promoted(r[0], r[1], None if r[2] < 0 else int(r[2]))
+    )
+
+
+def recover(life: Life, *, max_crashes: int, error: bytes) -> Verb[Recovered]:
+    """Return up to 200 jobs of dead owners to their lanes; bury those that crashed too often."""
+    return _owned("recover", life, [max_crashes, error], lambda r: Recovered(*r))
+
+
+def book(life: Life) -> Verb[Sequence[bytes]]:
+    """List the ids booked under this life."""
+    return Verb("book", [life.epoch], list)
+
+
+def _owned(script: str, life: Life, args: Sequence[Argument], read: Any) -> Verb[Any]:
+    return Verb(
+        script,
+        [life.nonce, life.epoch, *args],
+        lambda reply: read(fenced(reply, str(life), life.epoch)),
+    )

@@ -1,0 +1,115 @@
+"""Verbs of applications: enqueue jobs, ask for and cancel jobs and groups. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from queuepool import codec
+from queuepool.errors import UndecodableError
+from queuepool.models import GroupStatus, JobId, JobState, JobStatus, Tier
+from queuepool.verbs import Argument, Verb
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """The whole call was refused: the partition holds this many jobs and bytes."""
+
+    depth: int
+    size_bytes: int
+
+
+def enqueue(
+    runs: Sequence[Argument],
+    *,
+    jobs: int,
+    size_bytes: int,
+    max_depth: int,
+    max_bytes: int,
+) -> Verb[bytes | Full]:
+    """Accept jobs laid out as runs (see enqueue.lua); at most 200.
+
+    An id that is there, or that ended in the last minutes, is a duplicate. Returns one byte a job,
+    b"1" accepted or b"0" duplicate, or Full.
+    """
+    return Verb("enqueue", [max_depth, max_bytes, jobs, size_bytes, *runs], _read_enqueue)
+
+
+def _read_enqueue(reply: Any) -> bytes | Full:
+    if isinstance(reply, list):
+        return Full(int(reply[1]), int(reply[2]))
+    return bytes(reply)
+
+
+def status(job_id: str, partition: int) -> Verb[JobStatus]:
+    """Tell where one job is."""
+
+    def read(reply: Any) -> JobStatus:
+        state, body, at_ms, attempts, crashes, error, progress, result, asked = reply
+        known: dict[str, Any] = {}
+        with suppress(UndecodableError):  # where a damaged job is can be told all the same
+            tier, enqueued_ms, _slot, group, _end = codec.read_header(body)
+            known = {
+                "tier": Tier(tier),
+                "group": group,
+                "enqueued_ms": enqueued_ms,
+                "task": _task_of(body),
+            }
+        return JobStatus(
+            job_id=JobId(job_id),
+            state=JobState(state.decode()),
+            partition=partition,
+            at_ms=at_ms or None,
+            attempts=attempts,
+            crashes=crashes,
+            error=codec.decode_error(error) if error else None,
+            progress=progress.decode("utf-8", "replace") if progress else None,
+            result=codec.decode_result(result),
+            cancel_requested=bool(asked),
+            **known,
+        )
+
+    return Verb("status", [job_id], read)
+
+
+def _task_of(body: bytes) -> str:
+    try:
+        return codec.decode_envelope(body).task
+    except UndecodableError:
+        return ""
+
+
+def cancel(job_id: str) -> Verb[JobState]:
+    """Cancel one job; returns the state that it was in."""
+    return Verb("cancel", [job_id], lambda reply: JobState(reply.decode()))
+
+
+def cancel_group(group: bytes, cursor: bytes) -> Verb[tuple[bytes, int, int]]:
+    """Cancel a bounded part of a group.
+
+    Returns (next cursor, waiting jobs cancelled, running jobs asked to stop). Begin with b"start",
+    go on until the cursor is b"".
+    """
+    return Verb("cancel_group", [group, cursor], lambda r: (bytes(r[0]), r[1], r[2]))
+
+
+def group(name: bytes) -> Verb[GroupStatus]:
+    """Count the jobs of a group by state."""
+
+    def read(reply: Any) -> GroupStatus:
+        total, left, dead, cancelled, delayed, ready, created_ms, finished_ms, _cut = reply
+        return GroupStatus(
+            total=total,
+            ready=ready,
+            delayed=delayed,
+            in_flight=max(0, left - delayed - ready),
+            done=total - left - dead - cancelled,
+            dead=dead,
+            cancelled=cancelled,
+            created_ms=created_ms or None,
+            finished_ms=finished_ms or None,
+        )
+
+    return Verb("group", [name], read)
