@@ -1,0 +1,40 @@
+"""A partition as applications ask it: a question is asked again until the server answers.
+
+Asking and cancelling do no harm when they are repeated, so a connection that the server closed,
+or a restart of it, is not the caller's concern. The owner of a partition is not patient: its
+loop has a lease to watch. Enqueueing has its own rules, see settling.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from dataclasses import dataclass
+from time import monotonic
+from typing import TypeVar
+
+from queuepool.errors import UnavailableError
+from queuepool.partition import Partition
+from queuepool.retrying import Attempts
+from queuepool.verbs import Verb
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PatientPartition(Partition):
+    """A partition whose verbs are repeated for `retry_for_s` while the server is away."""
+
+    retry_for_s: float
+
+    def run(self, verb: Verb[T]) -> T:
+        """Run one verb here and return its typed reply. Raises the last UnavailableError."""
+        attempts = Attempts(monotonic() + self.retry_for_s)
+        while True:
+            try:
+                return verb.read(self.server.run(self.key, [verb])[0])
+            except UnavailableError:
+                pause = attempts.next_pause(monotonic(), random.random())
+                if pause is None:
+                    raise
+            threading.Event().wait(pause)

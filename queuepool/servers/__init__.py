@@ -1,0 +1,89 @@
+"""One Redis or Valkey, as the rest of the library sees it: something that runs verbs.
+
+    Server        sync, safe to share between threads: a round trip borrows one connection
+    AsyncServer   the same for asyncio
+    ClusterServer, AsyncClusterServer    a Redis Cluster; finds the node of each partition
+    queuepool.testing.MemoryServer       no server at all, for tests of users' handlers
+
+`run` sends all verbs in one write and returns one reply each, in order. A reply is a value or a
+QueuePoolError; `Verb.read` turns it into a typed value or raises. Nothing here repeats a write on
+its own: a call that failed half-way may have happened, and only its caller knows that it may be
+sent again. (redis-py's default retry runs a write twice when a server stalls; it is off.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from queuepool.verbs import Verb
+
+Reply = Any
+
+__all__ = ["AsyncPort", "Bell", "Port", "Reply"]
+
+
+class Port(Protocol):
+    """What runs verbs, one round trip a call. Implementations are safe to share between threads."""
+
+    @property
+    def name(self) -> str:
+        """Return a name for people, without secrets."""
+
+    def run(self, key: bytes, verbs: Sequence[Verb[Any]]) -> list[Reply]:
+        """Run verbs on one base key. Raises UnavailableError when the server did not answer."""
+
+    def run_many(self, calls: Sequence[tuple[bytes, Verb[Any]]]) -> list[Reply]:
+        """Run verbs on several base keys in one round trip."""
+
+    def stream(self, key: bytes, window: int) -> Stream:
+        """Return a pipe that keeps up to `window` verbs on the way."""
+
+    def doorbell(self, key: bytes) -> Bell:
+        """Return what an idle owner of the partition sleeps on."""
+
+    def info(self) -> dict[str, Any]:
+        """Return the server's INFO and relevant CONFIG as far as it may be read."""
+
+    def close(self) -> None:
+        """Close every connection; the port may not be used afterwards."""
+
+
+class Bell(Protocol):
+    """Where the owner of a partition sleeps; `ring` is for any thread, the rest for one."""
+
+    def ring(self) -> None:
+        """Make the current or the next wait return."""
+
+    def wait(self, timeout_s: float) -> bytes | None:
+        """Sleep until a wake token, a ring, or the timeout; return the token if there is one."""
+
+    def close(self) -> None:
+        """Give everything back. Idempotent; ring stays legal."""
+
+
+class Stream(Protocol):
+    """Verbs sent ahead of their replies. Used by one thread; a failure closes it."""
+
+    def push(self, verb: Verb[Any]) -> None:
+        """Send a verb without waiting for its reply."""
+
+    def pull(self) -> Reply:
+        """Return the reply of the oldest verb on the way."""
+
+    def close(self) -> None:
+        """Give the connection back, or drop it when replies are outstanding."""
+
+
+class AsyncPort(Protocol):
+    """The asyncio twin of Port, with what applications need."""
+
+    @property
+    def name(self) -> str:
+        """Return a name for people, without secrets."""
+
+    async def run(self, key: bytes, verbs: Sequence[Verb[Any]]) -> list[Reply]:
+        """Run verbs on one base key. Raises UnavailableError when the server did not answer."""
+
+    async def close(self) -> None:
+        """Close every connection."""

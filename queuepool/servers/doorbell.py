@@ -1,0 +1,128 @@
+"""How an idle owner sleeps: woken by a token from the server, by its own threads, or by time.
+
+    owner:  wait(timeout) = poll(token connection, pipe)        other threads: ring()
+
+A BLPOP on the partition's wake list is always under way on a connection of its own; the owner
+polls it together with a pipe into which its threads write when it sleeps. So a new job starts
+without a second thread in between, and an idle process makes one call every few seconds.
+
+Invariant: a ring after `wait` returned makes the next `wait` return at once. `ring` sets `_rung`
+before it looks at `_sleeping`; `wait` sets `_sleeping` before it looks at `_rung`.
+A connection that fails is made again, with backoff; a token that is lost costs a poll interval.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from time import monotonic
+from typing import Any
+
+import redis
+
+_BLOCK_S = 5.0
+# A lone job is often followed by the next. For a moment after a token the owner naps instead of
+# sleeping, so that its processor is awake when that comes: waking one that sleeps takes longer
+# than everything else about starting a job. It costs about a millisecond of CPU for each.
+_AWAKE_S, _NAP_MS = 0.05, 0.5
+_ERRORS = (redis.RedisError, OSError)
+
+
+class Doorbell:
+    """Made and waited on by one thread; `ring` is for any thread."""
+
+    def __init__(self, pool: redis.ConnectionPool, key: bytes, timeout_s: float) -> None:
+        self._pool, self._key, self._timeout_s = pool, key + b":wk", timeout_s
+        self._connection: Any = None
+        self._asked_s = self._awake_until_s = 0.0
+        self._retry_s, self._pause_s = 0.0, 0.05
+        self._read, self._write = os.pipe()
+        os.set_blocking(self._read, False)
+        os.set_blocking(self._write, False)
+        self._poller = select.poll()
+        self._poller.register(self._read, select.POLLIN)
+        self._socket = -1
+        self._asking = self._rung = self._sleeping = False
+
+    def ring(self) -> None:
+        """Make the current or the next wait return."""
+        if not self._rung:
+            self._rung = True
+            if self._sleeping:
+                try:
+                    os.write(self._write, b"!")
+                except OSError:  # full (it will wake anyway) or closed (nobody sleeps)
+                    return
+
+    def wait(self, timeout_s: float) -> bytes | None:
+        """Sleep until a token, a ring, or the timeout; return the token if there is one."""
+        now = monotonic()
+        self._sleeping = True
+        try:
+            if not self._asking and now >= self._retry_s:
+                self._ask(now)
+            pause = 0.0 if self._rung else max(0.0, timeout_s)
+            if self._asking:
+                pause = min(pause, self._asked_s + _BLOCK_S + self._timeout_s - now)
+            ready = self._poll(now, pause)
+        finally:
+            self._sleeping = False
+            self._rung = False
+        token = None
+        for descriptor, _ in ready:
+            if descriptor == self._read:
+                os.read(self._read, 4096)
+            else:
+                token = self._answer()
+                self._awake_until_s = monotonic() + _AWAKE_S
+        if self._asking and monotonic() > self._asked_s + _BLOCK_S + self._timeout_s:
+            self._drop()  # half-open: the server never answered
+        return token
+
+    def _poll(self, now: float, pause: float) -> list[tuple[int, int]]:
+        ready: list[tuple[int, int]] = []
+        drowsy_s = now + min(pause, self._awake_until_s - now)
+        while not ready and (left := drowsy_s - monotonic()) > 0:
+            ready = self._poller.poll(min(_NAP_MS, left * 1000))
+        return ready or self._poller.poll(max(0.0, now + pause - monotonic()) * 1000)
+
+    def close(self) -> None:
+        """Give everything back. Idempotent; ring stays legal."""
+        self._drop()
+        if self._read >= 0:
+            os.close(self._read)
+            os.close(self._write)
+            self._read = self._write = -1
+
+    def _ask(self, now: float) -> None:
+        try:
+            if self._connection is None:
+                self._connection = self._pool.get_connection()
+                self._socket = self._connection._sock.fileno()  # noqa: SLF001 - has no public name
+                self._poller.register(self._socket, select.POLLIN)
+            self._connection.send_command("BLPOP", self._key, _BLOCK_S)
+            self._asking, self._asked_s = True, now
+        except (*_ERRORS, AttributeError):
+            self._drop()
+
+    def _answer(self) -> bytes | None:
+        try:
+            self._asking = False  # the next wait asks again: whoever got a token has work to do
+            reply = self._connection.read_response()
+            self._pause_s = 0.05
+        except _ERRORS:
+            self._drop()
+            return None
+        return bytes(reply[1]) if reply else None
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        self._asking = False
+        if self._socket >= 0:
+            self._poller.unregister(self._socket)
+            self._socket = -1
+        if connection is not None:
+            connection.disconnect()
+            self._pool.release(connection)
+        self._retry_s = monotonic() + self._pause_s
+        self._pause_s = min(1.0, self._pause_s * 2)

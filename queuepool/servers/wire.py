@@ -1,0 +1,185 @@
+"""What sync and asyncio servers share: packing calls, reading URLs, translating errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import redis
+from hiredis import pack_command
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    AskError,
+    AuthenticationError,
+    ClusterDownError,
+    NoPermissionError,
+    NoScriptError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisClusterException,
+    RedisError,
+    ResponseError,
+    TryAgainError,
+)
+from redis.retry import Retry
+
+from queuepool.errors import ConfigurationError, QueuePoolError, ScriptError, UnavailableError
+from queuepool.scripts import script
+from queuepool.verbs import Verb
+
+# What the client raises when a call fails; the cluster's own exception is none of its RedisErrors.
+FAILURES = (RedisError, RedisClusterException, OSError)
+
+# Replies that mean "not now" or "not here"; the caller may try again. The client knows most first
+# words as classes and takes them off the text; MOVED is an AskError, MASTERDOWN a ClusterDownError.
+_MISPLACED = (AskError, ClusterDownError, ReadOnlyError)
+_TRANSIENT = (*_MISPLACED, TryAgainError, NoScriptError)
+_TRANSIENT_WORDS = frozenset(("BUSY", "MISCONF", "NOMASTERLINK", "NOREPLICAS"))
+# What a script hears of a slot that moves; the server gives it no word of its own.
+_MOVING = ("non local key", "the cluster is down")
+# Its stub knows tuples of one element only.
+_pack: Callable[[tuple[Any, ...]], bytes] = pack_command
+_REMEDIES = {
+    "no permissions": "grant the ACL user the commands and keys listed in docs/security.md",
+    "cluster support disabled": "it is no cluster: its URL begins with redis://",
+    "WRONGTYPE": "another program writes to queuepool's keys: use a stage or queue of its own",
+}
+
+
+def pack(key: bytes, verb: Verb[Any]) -> bytes:
+    """Return one call as it travels."""
+    packed: bytes = _pack((b"EVALSHA", script(verb.script).sha, b"1", key, *verb.args))
+    return packed
+
+
+def pack_load(verb: Verb[Any]) -> bytes:
+    """Return the command that makes a server know the verb's script."""
+    packed: bytes = _pack((b"SCRIPT", b"LOAD", script(verb.script).source))
+    return packed
+
+
+def pack_words(words: Sequence[bytes | str]) -> bytes:
+    """Return any command as it travels."""
+    packed: bytes = _pack(tuple(words))
+    return packed
+
+
+def is_unknown_script(reply: Any) -> bool:
+    """Return whether a server lost its scripts: after a restart, failover or SCRIPT FLUSH."""
+    return isinstance(reply, NoScriptError)
+
+
+def is_misplaced(reply: Any) -> bool:
+    """Return whether the reply says that this server is no longer the one to ask."""
+    if isinstance(reply, _MISPLACED):
+        return True
+    return isinstance(reply, ResponseError) and any(w in str(reply) for w in _MOVING)
+
+
+def translate(name: str, error: Exception) -> QueuePoolError:
+    """Return the library's error for one of the client's; the only place that knows both."""
+    text = str(error)
+    word = text.split(" ", 1)[0].rstrip(":")
+    if isinstance(error, OutOfMemoryError):
+        return UnavailableError(
+            f"{name}: out of memory (maxmemory reached); nothing was written. Producers wait until "
+            "workers have made room; raise maxmemory if it persists."
+        )
+    transient = isinstance(error, _TRANSIENT) or word in _TRANSIENT_WORDS or is_misplaced(error)
+    if isinstance(error, ResponseError) and not transient:
+        refused = "no permissions " if isinstance(error, NoPermissionError) else ""
+        remedy = next(
+            (r for w, r in _REMEDIES.items() if w in refused + text), "see the server's log"
+        )
+        return ScriptError(f"{name} refused: {text[:500]}. {remedy[0].upper()}{remedy[1:]}.")
+    if isinstance(error, AuthenticationError):
+        return UnavailableError(
+            f"{name}: {text[:500]} Nothing was written. Put user and password into QUEUEPOOL_URL."
+        )
+    if isinstance(error, FAILURES):
+        return UnavailableError(
+            f"{name}: {type(error).__name__}: {text[:500] or 'no answer'}. The call may or may not "
+            "have happened; calling again with the same ids is safe."
+        )
+    raise error
+
+
+def display_name(url: str) -> str:
+    """Return a URL without its secrets."""
+    parts = urlsplit(url)
+    if parts.scheme == "unix":
+        return f"unix:{parts.path}"
+    return f"{parts.hostname or 'localhost'}:{parts.port or 6379}"
+
+
+def check_url(url: str) -> tuple[str, bool]:
+    """Return (URL for the client, whether it names a cluster). Raises ConfigurationError."""
+    scheme, separator, rest = url.partition("://")
+    cluster = scheme.endswith("+cluster")
+    scheme = scheme.removesuffix("+cluster")
+    if cluster and scheme == "unix":
+        raise ConfigurationError("a cluster is reached over TCP: use redis+cluster://HOST:PORT")
+    if not separator or scheme not in ("redis", "rediss", "unix", "valkey", "valkeys"):
+        raise ConfigurationError(
+            f"a Redis URL begins with redis://, rediss://, unix:// or redis+cluster://, not "
+            f"{url.rsplit('@', maxsplit=1)[-1][:40]!r} (settings QUEUEPOOL_URL, QUEUEPOOL_SERVERS)"
+        )
+    scheme = {"valkey": "redis", "valkeys": "rediss"}.get(scheme, scheme)
+    try:
+        parts = urlsplit(f"{scheme}://{rest}")
+        _port = parts.port
+    except ValueError:  # its text quotes the URL, and what it takes for a port may be a password
+        raise ConfigurationError(
+            f"{scheme}://...: the port is not a number from 0 to 65535. In a password write / ? # "
+            "@ and : as %2F %3F %23 %40 and %3A (settings QUEUEPOOL_URL, QUEUEPOOL_SERVERS)"
+        ) from None
+    if scheme != "unix" and not re.fullmatch(r"/?[0-9]*", parts.path):
+        raise ConfigurationError(
+            f"{display_name(url)}: what follows the port is the number of a database, such as /0 "
+            "(settings QUEUEPOOL_URL, QUEUEPOOL_SERVERS)"
+        )
+    return f"{scheme}://{rest}", cluster
+
+
+def make_pool(kind: Callable[..., Any], url: str, options: Mapping[str, Any]) -> Any:
+    """Return a connection pool for a URL; what the URL asks for is tried without connecting.
+
+    Raises ConfigurationError.
+    """
+    problem = "the URL of a server has an option that the client does not know, or no valid value"
+    try:
+        pool = kind.from_url(url, **options)  # type: ignore[attr-defined]
+        pool.connection_class(**pool.connection_kwargs)
+    except (TypeError, ValueError, RedisError) as error:
+        text = "" if isinstance(error, RedisError) else str(error)  # it may quote a value
+        option = text.split("'")[1] if text.count("'") == 2 else "?"
+        raise ConfigurationError(
+            f"{display_name(url)}: {problem}: {option} (settings QUEUEPOOL_URL, QUEUEPOOL_SERVERS)"
+        ) from None
+    return pool
+
+
+def client_options(timeout_s: float) -> dict[str, Any]:
+    """Return the options of every connection: no retries by the client, bounded waits, RESP2."""
+    return {
+        "retry": Retry(NoBackoff(), 0),
+        "socket_timeout": timeout_s,
+        "socket_connect_timeout": timeout_s,
+        "socket_keepalive": True,
+        "health_check_interval": 0,
+        "protocol": 2,
+        "decode_responses": False,
+    }
+
+
+def missing_scripts(replies: Iterable[Any]) -> list[int]:
+    """Return the places of the replies that say the script is unknown."""
+    return [i for i, reply in enumerate(replies) if is_unknown_script(reply)]
+
+
+__all__ = [
+    "FAILURES", "check_url", "client_options", "display_name", "is_misplaced", "is_unknown_script",
+    "make_pool", "missing_scripts", "pack", "pack_load", "pack_words", "redis", "translate",
+]  # fmt: skip
