@@ -1,0 +1,269 @@
+"""The Queue Pool for asyncio: the methods of QueuePool, awaited, over the same Producer."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from time import monotonic
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from queuepool.config import PoolConfig
+from queuepool.errors import (
+    InvalidInputError,
+    QueuePoolError,
+    UnavailableError,
+    WaitTimeoutError,
+)
+from queuepool.group import OnProgress, raise_for_state
+from queuepool.models import Enqueued, GroupStatus, Job, JobState, JobStatus, Tier
+from queuepool.producer import Chunk, PartitionKey, Producer, Route, check_job_id
+from queuepool.results import EnqueueResults
+from queuepool.retrying import Attempts, check_wait
+from queuepool.servers import AsyncPort
+from queuepool.servers.connect import connect_async
+from queuepool.settling import SERVER_ERRORS, Answer, Settling, note_unsettled
+from queuepool.tasks import Registry, default_registry
+from queuepool.timing import delay_until
+from queuepool.topology import single
+from queuepool.verbs import Verb, produce
+
+T = TypeVar("T")
+Payload = Mapping[str, Any]
+
+
+class AsyncQueuePool:
+    """Enqueue jobs, follow them, cancel them. For the tasks of one event loop.
+
+    Arguments, results and errors are those of QueuePool.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        partitions: int = 4,
+        config: PoolConfig | None = None,
+        registry: Registry = default_registry,
+        servers: Mapping[str, AsyncPort] | None = None,
+    ) -> None:
+        if config is None:
+            if url is None:
+                raise InvalidInputError("AsyncQueuePool needs a URL or a config; see from_env")
+            config = PoolConfig(topology=single(url, partitions))
+        self.config = config
+        self.producer = Producer(config, registry)
+        self._servers = (
+            dict(servers)
+            if servers is not None
+            else {
+                n: connect_async(u, timeout_s=config.timeout_s)
+                for n, u in config.topology.servers.items()
+            }
+        )
+
+    @classmethod
+    def from_env(cls, *, registry: Registry = default_registry) -> Self:
+        """Make a pool from QUEUEPOOL_* variables, or for the cluster of `queuepool up`."""
+        from queuepool.settings import load_pool_config  # pydantic is imported only here
+
+        return cls(config=load_pool_config(), registry=registry)
+
+    async def enqueue(
+        self,
+        task: str | Callable[..., Any],
+        payload: Payload | None = None,
+        *,
+        partition_key: str | bytes,
+        tier: Tier | int | str | None = None,
+        delay_s: float | None = None,
+        run_at: datetime | None = None,
+        max_attempts: int | None = None,
+        timeout_s: float | None = None,
+        job_id: str | None = None,
+    ) -> Enqueued:
+        """Enqueue one job; it is stored when this returns."""
+        defaults = self.producer.defaults(
+            task,
+            tier=tier,
+            delay_s=delay_until(run_at, delay_s),
+            max_attempts=max_attempts,
+            timeout_s=timeout_s,
+        )
+        payload = {} if payload is None else payload
+        chunk = self.producer.single(defaults, payload, partition_key, job_id)
+        results = EnqueueResults()
+        await self._settle(chunk, results, 0.0)
+        return results[0]
+
+    async def enqueue_many(
+        self,
+        task: str | Callable[..., Any],
+        items: Iterable[Payload | Job],
+        *,
+        partition_key: PartitionKey | None = None,
+        tier: Tier | int | str | None = None,
+        delay_s: float | None = None,
+        run_at: datetime | None = None,
+        max_attempts: int | None = None,
+        timeout_s: float | None = None,
+        wait_when_full_s: float = 0.0,
+    ) -> EnqueueResults:
+        """Enqueue any number of jobs, streamed; returns one result per job, in order."""
+        defaults = self.producer.defaults(
+            task,
+            tier=tier,
+            delay_s=delay_until(run_at, delay_s),
+            max_attempts=max_attempts,
+            timeout_s=timeout_s,
+        )
+        wait_s = check_wait("wait_when_full_s", wait_when_full_s)
+        results, held = EnqueueResults(), dict[int, Chunk]()
+        try:
+            for chunk in self.producer.chunks(defaults, items, partition_key, held):
+                await self._settle(chunk, results, wait_s)
+        except SERVER_ERRORS:
+            for chunk in held.values():
+                note_unsettled(results, chunk)
+            raise
+        except Exception as error:
+            error.add_note(f"{results.accepted:,} jobs before it were enqueued")
+            raise
+        return results
+
+    async def _settle(self, chunk: Chunk, results: EnqueueResults, wait_when_full_s: float) -> None:
+        settling = Settling(
+            chunk, results, self.config, now_s=monotonic(), wait_when_full_s=wait_when_full_s
+        )
+        while True:
+            answer = await self._attempt(chunk)
+            pause = settling.pause_after(answer, monotonic(), random.random())
+            if pause is None:
+                return
+            await asyncio.sleep(pause)
+
+    async def _attempt(self, chunk: Chunk) -> Answer:
+        verb = chunk.verb(self.config)
+        server = self._servers[self.config.topology.server_of(chunk.partition)]
+        begun_s = monotonic()
+        try:
+            reply = (await server.run(chunk.key, [verb]))[0]
+        except UnavailableError as error:
+            chunk.doubt(begun_s)
+            return error
+        return reply if isinstance(reply, QueuePoolError) else verb.parse(reply)
+
+    async def status(self, job_id: str, *, partition_key: str | bytes) -> JobStatus:
+        """Tell where a job is."""
+        partition = self.producer.route(partition_key).partition
+        return await self.run_verb(partition, produce.status(check_job_id(job_id), partition))
+
+    async def result(
+        self, job_id: str, *, partition_key: str | bytes, timeout_s: float = 30.0
+    ) -> Any:
+        """Wait for a job to end; return its result. Raises WaitTimeoutError, or the job's error."""
+        deadline, pause = monotonic() + check_wait("timeout_s", timeout_s), 0.005
+        while True:
+            status = await self.status(job_id, partition_key=partition_key)
+            if raise_for_state(status):
+                return status.result
+            if monotonic() + pause > deadline:
+                raise WaitTimeoutError(
+                    f"job {job_id} is {status.state} after {timeout_s:g} s; it may still finish"
+                )
+            await asyncio.sleep(pause)
+            pause = min(0.25, pause * 1.5)
+
+    async def cancel(self, job_id: str, *, partition_key: str | bytes) -> JobState:
+        """Cancel a job; returns the state it was in."""
+        partition = self.producer.route(partition_key).partition
+        return await self.run_verb(partition, produce.cancel(check_job_id(job_id)))
+
+    def group(self, partition_key: str | bytes) -> AsyncTaskGroup:
+        """Return a handle on a task group: totals, progress, wait, cancel."""
+        return AsyncTaskGroup(self, self.producer.route(partition_key), partition_key)
+
+    async def run_verb(self, partition: int, verb: Verb[T]) -> T:
+        """Run a verb that may be repeated, until the server answers; return its typed reply.
+
+        Raises the last UnavailableError after retry_for_s.
+        """
+        server = self._servers[self.config.topology.server_of(partition)]
+        key = self.config.keyspace.partition(partition)
+        attempts = Attempts(monotonic() + self.config.retry_for_s)
+        while True:
+            try:
+                return verb.read((await server.run(key, [verb]))[0])
+            except UnavailableError:
+                pause = attempts.next_pause(monotonic(), random.random())
+                if pause is None:
+                    raise
+            await asyncio.sleep(pause)
+
+    async def close(self) -> None:
+        """Close all connections. Idempotent."""
+        for server in self._servers.values():
+            await server.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+class AsyncTaskGroup:
+    """All jobs that share a partition key; the asyncio twin of TaskGroup."""
+
+    def __init__(self, pool: AsyncQueuePool, route: Route, partition_key: str | bytes) -> None:
+        self._pool, self._route, self.partition_key = pool, route, partition_key
+
+    async def status(self) -> GroupStatus:
+        """Count the group's jobs by state."""
+        return await self._pool.run_verb(self._route.partition, produce.group(self._route.group))
+
+    async def wait(
+        self,
+        *,
+        timeout_s: float | None = None,
+        show: bool | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> GroupStatus:
+        """Wait until every job of the group has ended; return the totals."""
+        from queuepool.progress import progress_bar
+
+        if timeout_s is not None:
+            check_wait("timeout_s", timeout_s)
+        deadline = None if timeout_s is None else monotonic() + timeout_s
+        pause, status = 0.005, await self.status()
+        with progress_bar(show, str(self.partition_key)) as draw:
+            while True:
+                draw(status)
+                if on_progress is not None:
+                    on_progress(status)
+                if status.left == 0:
+                    return status
+                if deadline is not None and monotonic() + pause > deadline:
+                    raise WaitTimeoutError(
+                        f"{status.left:,} of {status.total:,} jobs of group {self.partition_key!r} "
+                        f"are left after {timeout_s:g} s; they go on without you"
+                    )
+                await asyncio.sleep(pause)
+                pause = min(0.25, pause * 1.5)
+                status = await self.status()
+
+    async def cancel(self) -> tuple[int, int]:
+        """Cancel the group's jobs of now; returns (cancelled, running ones asked to stop)."""
+        cursor, cancelled, asked = b"start", 0, 0
+        while cursor:
+            verb = produce.cancel_group(self._route.group, cursor)
+            cursor, n, m = await self._pool.run_verb(self._route.partition, verb)
+            cancelled, asked = cancelled + n, asked + m
+        return cancelled, asked

@@ -1,0 +1,101 @@
+"""A handle on one task group: a bulk action as its producer sees it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from queuepool.errors import JobCancelled, JobError, WaitTimeoutError
+from queuepool.models import GroupStatus, JobState, JobStatus
+from queuepool.partition import Partition
+from queuepool.retrying import check_wait
+
+OnProgress = Callable[[GroupStatus], None]
+
+
+class JobDiedError(JobError):
+    """The job whose result was wanted is dead; `status.error` says why."""
+
+    def __init__(self, status: JobStatus) -> None:
+        self.status = status
+        e = status.error
+        why = f"{e.type}: {e.message}" if e and e.type else (e.reason if e else "unknown")
+        super().__init__(
+            f"job {status.job_id} is dead after {status.attempts} attempts: {why}. "
+            "`queuepool dead show` has the details, `queuepool dead replay` runs it again."
+        )
+
+
+def raise_for_state(status: JobStatus) -> bool:
+    """Return whether a job is done; raise JobDiedError or JobCancelled when it ended otherwise."""
+    if status.state is JobState.DEAD:
+        raise JobDiedError(status)
+    if status.state is JobState.CANCELLED:
+        raise JobCancelled(f"job {status.job_id} was cancelled")
+    return status.state is JobState.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class TaskGroup:
+    """All jobs that share a partition key. Holds no state: every answer is asked anew."""
+
+    partition: Partition
+    group: bytes
+    partition_key: str | bytes
+
+    def status(self) -> GroupStatus:
+        """Count the group's jobs by state.
+
+        Totals of an ended group are kept for a minute a job, at most a day; then all is 0.
+        """
+        return self.partition.group(self.group)
+
+    def wait(
+        self,
+        *,
+        timeout_s: float | None = None,
+        show: bool | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> GroupStatus:
+        """Wait until every job of the group has ended; return the totals.
+
+        show: draw a progress bar on standard error; None: when that is a terminal. on_progress:
+        called with each new status. Raises WaitTimeoutError; the group goes on.
+        """
+        from queuepool.progress import progress_bar  # rich is imported only here
+
+        if timeout_s is not None:
+            check_wait("timeout_s", timeout_s)
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        pause, status = 0.005, self.status()
+        with progress_bar(show, str(self.partition_key)) as draw:
+            while True:
+                draw(status)
+                if on_progress is not None:
+                    on_progress(status)
+                if status.left == 0:
+                    return status
+                if deadline is not None and time.monotonic() + pause > deadline:
+                    raise WaitTimeoutError(
+                        f"{status.left:,} of {status.total:,} jobs of group {self.partition_key!r} "
+                        f"are left after {timeout_s:g} s; they go on without you"
+                    )
+                threading.Event().wait(pause)
+                pause = min(0.25, pause * 1.5)
+                status = self.status()
+
+    def cancel(self) -> tuple[int, int]:
+        """Cancel the jobs that the group has now; returns (cancelled, running ones asked to stop).
+
+        Jobs enqueued afterwards are not touched.
+        """
+        return self.partition.cancel_group(self.group)
+
+
+def describe(status: GroupStatus) -> dict[str, Any]:
+    """Return a status as plain data for JSON."""
+    names = ("total", "ready", "delayed", "in_flight", "done", "dead", "cancelled")
+    return {name: getattr(status, name) for name in names} | {"progress": status.progress}

@@ -1,0 +1,227 @@
+"""The Queue Pool: where applications enqueue jobs and ask for them.
+
+    pool = QueuePool("redis://localhost:6379/0", partitions=4)
+    pool.enqueue("send_mail", {"to": "ada@example.org"}, partition_key="promotion-42")
+    bulk = pool.enqueue_many("send_mail", rows, partition_key="promotion-42")
+    pool.group("promotion-42").wait()
+
+It hides how many partitions there are and which server holds each. `AsyncQueuePool` has the same
+methods. Both use the same network-free Producer.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+
+from queuepool.config import PoolConfig
+from queuepool.errors import InvalidInputError, WaitTimeoutError
+from queuepool.group import TaskGroup, raise_for_state
+from queuepool.models import Enqueued, Job, JobState, JobStatus, Tier
+from queuepool.partition import Partition
+from queuepool.patience import PatientPartition
+from queuepool.producer import Chunk, PartitionKey, Producer, check_job_id
+from queuepool.results import EnqueueResults
+from queuepool.retrying import check_wait
+from queuepool.sending import Bulk, Sender
+from queuepool.servers import Port
+from queuepool.servers.connect import connect
+from queuepool.tasks import Registry, default_registry
+from queuepool.timing import delay_until
+from queuepool.topology import single
+
+Payload = Mapping[str, Any]
+
+
+class QueuePool:
+    """Enqueue jobs, follow them, cancel them. Safe to share between threads."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        partitions: int = 4,
+        config: PoolConfig | None = None,
+        registry: Registry = default_registry,
+        servers: Mapping[str, Port] | None = None,
+    ) -> None:
+        """Make a pool from a URL, or from a whole config (see also from_env).
+
+        servers: ready-made servers by name, as queuepool.testing uses them.
+        """
+        if config is None:
+            if url is None:
+                raise InvalidInputError("QueuePool needs a URL or a config; see QueuePool.from_env")
+            config = PoolConfig(topology=single(url, partitions))
+        self.config = config
+        self.producer = Producer(config, registry)
+        self._partitions: dict[int, Partition] = {}
+        self._sender = Sender(config, lambda number: self.partition(number).server)
+        self._servers = (
+            dict(servers)
+            if servers is not None
+            else {
+                n: connect(u, timeout_s=config.timeout_s)
+                for n, u in config.topology.servers.items()
+            }
+        )
+
+    @classmethod
+    def from_env(cls, *, registry: Registry = default_registry) -> Self:
+        """Make a pool from QUEUEPOOL_* variables, or for the cluster of `queuepool up`."""
+        from queuepool.settings import load_pool_config  # pydantic is imported only here
+
+        return cls(config=load_pool_config(), registry=registry)
+
+    # -- enqueue ---------------------------------------------------------------------------------
+
+    def enqueue(
+        self,
+        task: str | Callable[..., Any],
+        payload: Payload | None = None,
+        *,
+        partition_key: str | bytes,
+        tier: Tier | int | str | None = None,
+        delay_s: float | None = None,
+        run_at: datetime | None = None,
+        max_attempts: int | None = None,
+        timeout_s: float | None = None,
+        job_id: str | None = None,
+    ) -> Enqueued:
+        """Enqueue one job; it is stored when this returns.
+
+        payload: the handler's keyword arguments. partition_key: names the task group. run_at: an
+        aware datetime, instead of delay_s. job_id: your own id, accepted once. Raises
+        InvalidInputError, QueueFullError, or UnavailableError when the server did not answer within
+        retry_for_s: the job may be in; enqueue it again with its id, `error.results[0].job_id`.
+        """
+        defaults = self.producer.defaults(
+            task,
+            tier=tier,
+            delay_s=delay_until(run_at, delay_s),
+            max_attempts=max_attempts,
+            timeout_s=timeout_s,
+        )
+        payload = {} if payload is None else payload
+        chunk = self.producer.single(defaults, payload, partition_key, job_id)
+        results = EnqueueResults()
+        self._sender.settle(chunk, results)
+        return results[0]
+
+    def enqueue_many(
+        self,
+        task: str | Callable[..., Any],
+        items: Iterable[Payload | Job],
+        *,
+        partition_key: PartitionKey | None = None,
+        tier: Tier | int | str | None = None,
+        delay_s: float | None = None,
+        run_at: datetime | None = None,
+        max_attempts: int | None = None,
+        timeout_s: float | None = None,
+        wait_when_full_s: float = 0.0,
+    ) -> EnqueueResults:
+        """Enqueue any number of jobs, streamed; returns one result per job, in order.
+
+        items: payloads, or Job objects that say more. partition_key: one for all, or a function of
+        the payload. wait_when_full_s: how long to wait for room in a full partition before raising
+        QueueFullError; `results` of it and of UnavailableError tells of every job that was taken.
+        After an error of an item, all jobs before it are in. The order of a task group is kept,
+        except that a partition that is full may let a chunk in before an earlier one.
+        """
+        defaults = self.producer.defaults(
+            task,
+            tier=tier,
+            delay_s=delay_until(run_at, delay_s),
+            max_attempts=max_attempts,
+            timeout_s=timeout_s,
+        )
+        bulk = Bulk(self._sender, check_wait("wait_when_full_s", wait_when_full_s))
+        held: dict[int, Chunk] = {}
+        return bulk.send_all(self.producer.chunks(defaults, items, partition_key, held), held)
+
+    # -- follow and cancel -------------------------------------------------------------------------
+
+    def status(self, job_id: str, *, partition_key: str | bytes) -> JobStatus:
+        """Tell where a job is. The key says in which partition to look."""
+        return self._partition_of(partition_key).status(check_job_id(job_id))
+
+    def result(self, job_id: str, *, partition_key: str | bytes, timeout_s: float = 30.0) -> Any:
+        """Wait for a job to end; return its result. Raises WaitTimeoutError, or the job's error."""
+        deadline, pause = time.monotonic() + check_wait("timeout_s", timeout_s), 0.005
+        while True:
+            status = self.status(job_id, partition_key=partition_key)
+            if raise_for_state(status):
+                return status.result
+            if time.monotonic() + pause > deadline:
+                raise WaitTimeoutError(
+                    f"job {job_id} is {status.state} after {timeout_s:g} s; it may still finish"
+                )
+            threading.Event().wait(pause)
+            pause = min(0.25, pause * 1.5)
+
+    def cancel(self, job_id: str, *, partition_key: str | bytes) -> JobState:
+        """Cancel a job; returns the state it was in.
+
+        READY and DELAYED: it is gone. IN_FLIGHT: its handler sees ctx.cancel_requested. DEAD,
+        DONE, UNKNOWN: nothing to cancel. CANCELLED: it was cancelled already, perhaps by a first
+        try of this call whose answer was lost.
+        """
+        return self._partition_of(partition_key).cancel(check_job_id(job_id))
+
+    def group(self, partition_key: str | bytes) -> TaskGroup:
+        """Return a handle on a task group: totals, progress, wait, cancel."""
+        route = self.producer.route(partition_key)
+        return TaskGroup(self._patient(route.partition), route.group, partition_key)
+
+    # -- partitions --------------------------------------------------------------------------------
+
+    def partition(self, number: int) -> Partition:
+        """Return one partition, wherever it lives."""
+        known = self._partitions.get(number)
+        if known is None:
+            server = self._servers[self.config.topology.server_of(number)]
+            known = Partition(number, self.config.keyspace.partition(number), server)
+            self._partitions[number] = known
+        return known
+
+    def partitions(self) -> list[Partition]:
+        """Return all partitions."""
+        return [self.partition(n) for n in range(self.config.topology.partitions)]
+
+    @property
+    def system(self) -> tuple[Port, bytes]:
+        """Return the server and the base key of what the coordinators share."""
+        return self._servers[self.config.topology.system], self.config.keyspace.system()
+
+    @property
+    def servers(self) -> Mapping[str, Port]:
+        """Return the servers by name."""
+        return dict(self._servers)
+
+    def _partition_of(self, partition_key: str | bytes) -> Partition:
+        return self._patient(self.producer.route(partition_key).partition)
+
+    def _patient(self, number: int) -> Partition:
+        known = self.partition(number)
+        return PatientPartition(number, known.key, known.server, self.config.retry_for_s)
+
+    def close(self) -> None:
+        """Close all connections. Idempotent."""
+        for server in self._servers.values():
+            server.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

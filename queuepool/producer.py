@@ -1,0 +1,316 @@
+"""From jobs to calls: everything about enqueueing that needs no network. Pure but for entropy.
+
+`Producer.chunks` turns any iterable into chunks of at most 200 jobs of one partition, holding a
+bounded number of jobs back, in order within each task group. QueuePool and AsyncQueuePool send
+the same chunks; one that is sent again adds nothing that is there.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from queuepool import codec
+from queuepool.config import PoolConfig
+from queuepool.errors import InvalidInputError
+from queuepool.models import Job, Tier
+from queuepool.routing import MAX_GROUP_BYTES, group_of, key_bytes, partition_of, slot_of
+from queuepool.tasks import Registry, Task, check_attempts, check_name, check_tier, check_timeout
+from queuepool.verbs import Argument, Verb, produce
+
+CHUNK = 200
+_CHUNK_BYTES = 4 * 1024**2  # a chunk is closed beyond it, however few its jobs
+_HELD_BACK, _HELD_BACK_BYTES = 20_000, 32 * 1024**2  # jobs and bytes of all open chunks together
+_KNOWN_ROUTES = 1024  # bound of every memory of routes and defaults
+_KEY_TYPES = (str, bytes)
+_OWN_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+_MAX_DELAY_S = 366 * 86400
+_STAMP_BYTES = 13
+
+PartitionKey = str | bytes | Callable[[Mapping[str, Any]], str | bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where the jobs of a partition key go. key_text: the key, when it is not the group itself."""
+
+    partition: int
+    group: bytes
+    tail: bytes
+    key_text: str | None
+
+
+@dataclass(slots=True)
+class Chunk:
+    """At most 200 jobs of one partition, laid out for the enqueue script.
+
+    doubtful_since_s: when the first call with it was sent that had no answer; it may be in.
+    """
+
+    partition: int
+    key: bytes
+    size_bytes: int = 0
+    sent_s: float = 0.0
+    doubtful_since_s: float | None = None
+    ids: list[bytes] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    runs: list[Argument] = field(default_factory=list)
+    _run: tuple[Any, ...] = ()
+    _count_at: int = -1
+
+    def add(self, run: tuple[Any, ...], job_id: bytes, tail: bytes) -> None:
+        """Append one job; run = (tier, group, delay ms)."""
+        if run != self._run:
+            self._run, self._count_at = run, len(self.runs) + 3
+            self.runs += (*run, 0)
+        self.runs[self._count_at] += 1  # type: ignore[operator]
+        self.runs += (job_id, tail)
+        self.size_bytes += _STAMP_BYTES + len(tail)
+        self.ids.append(job_id)
+
+    def doubt(self, since_s: float) -> None:
+        """Remember that a call with it, sent at this time, was not answered."""
+        if self.doubtful_since_s is None:
+            self.doubtful_since_s = since_s
+
+    def verb(self, config: PoolConfig) -> Verb[bytes | produce.Full]:
+        """Return the call that enqueues the chunk."""
+        return produce.enqueue(
+            self.runs,
+            jobs=len(self.ids),
+            size_bytes=self.size_bytes,
+            max_depth=config.max_depth,
+            max_bytes=config.max_bytes,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """What holds for all jobs of a call that do not say otherwise. of: the task, if known here."""
+
+    task: str
+    of: Task | None
+    tier: Tier
+    delay_s: float = 0.0
+    max_attempts: int | None = None
+    timeout_s: float | None = None
+    trace: str | None = None
+
+
+class Producer:
+    """Routes, checks and lays out jobs. Safe to share between threads."""
+
+    def __init__(self, config: PoolConfig, registry: Registry) -> None:
+        self.config, self.registry = config, registry
+        # Computed again and again for the same few keys and tasks otherwise. Threads may lose each
+        # other's entries, which costs a computation.
+        self._routes: dict[str | bytes, Route] = {}
+        self._defaults: dict[str, Defaults] = {}
+
+    def route(self, partition_key: str | bytes) -> Route:
+        """Return where a partition key's jobs go. Raises InvalidInputError."""
+        known = self._routes.get(partition_key) if type(partition_key) in _KEY_TYPES else None
+        if known is not None:
+            return known
+        route = self._new_route(partition_key)
+        if len(partition_key) <= MAX_GROUP_BYTES:
+            _remember(self._routes, partition_key, route)
+        return route
+
+    def _new_route(self, partition_key: str | bytes) -> Route:
+        key = key_bytes(partition_key)
+        slot, group = slot_of(key), group_of(key)
+        partition = partition_of(slot, self.config.topology.partitions)
+        text = None if len(key) <= MAX_GROUP_BYTES else key[:1024].decode("utf-8", "replace")
+        return Route(partition, group, codec.encode_tail(slot, group), text)
+
+    def defaults(
+        self,
+        task: str | Callable[..., Any],
+        *,
+        tier: Tier | int | str | None,
+        delay_s: float | None,
+        max_attempts: int | None,
+        timeout_s: float | None,
+    ) -> Defaults:
+        """Check what a call says of all its jobs. Raises InvalidInputError."""
+        name = self.registry.name_of(task)
+        plain = tier is delay_s is max_attempts is timeout_s is None
+        known = self._defaults.get(name) if plain else None
+        task_known = self.registry.find(name)
+        if known is not None and known.of is task_known:
+            return known
+        check_name(name)
+        if tier is None:
+            tier = task_known.tier if task_known else Tier.DEFAULT
+        made = Defaults(
+            task=name,
+            of=task_known,
+            tier=check_tier(tier),
+            delay_s=check_delay(0.0 if delay_s is None else delay_s),
+            max_attempts=None if max_attempts is None else check_attempts(max_attempts),
+            timeout_s=None if timeout_s is None else check_timeout(timeout_s),
+        )
+        if plain:
+            _remember(self._defaults, name, made)
+        return made
+
+    def single(
+        self,
+        defaults: Defaults,
+        payload: Mapping[str, Any],
+        partition_key: str | bytes,
+        job_id: str | None,
+    ) -> Chunk:
+        """Return a chunk of one job: the short way, since a caller waits for it."""
+        route = self.route(partition_key)
+        options = _options(defaults, None, route)
+        limit = self.config.max_payload_bytes
+        envelope = codec.encode_envelope(defaults.task, payload, options, limit=limit)
+        if job_id is None:
+            raw_id = codec.new_ids(1, os.urandom(12))[0]
+        else:
+            raw_id = check_job_id(job_id).encode()
+        key = self.config.keyspace.partition(route.partition)
+        chunk = Chunk(route.partition, key, positions=[0])
+        run = (int(defaults.tier), route.group, _ms(defaults.delay_s))
+        chunk.add(run, raw_id, route.tail + envelope)
+        return chunk
+
+    def chunks(
+        self,
+        defaults: Defaults,
+        items: Iterable[Mapping[str, Any] | Job],
+        partition_key: PartitionKey | None,
+        held: dict[int, Chunk] | None = None,
+    ) -> Iterator[Chunk]:
+        """Yield chunks; jobs are numbered by `positions`, in the order of the iterable.
+
+        held: filled with the chunks whose jobs were taken and that were not yielded yet. An error
+        of an item, or of the iterable, comes out after all that was taken before it.
+        """
+        open_chunks: dict[int, Chunk] = {} if held is None else held
+        failure = None
+        try:
+            yield from self._full_chunks(defaults, items, partition_key, open_chunks)
+        except Exception as error:
+            failure = error
+        while open_chunks:
+            yield open_chunks.pop(next(iter(open_chunks)))
+        if failure is not None:
+            raise failure
+
+    def _full_chunks(
+        self,
+        defaults: Defaults,
+        items: Iterable[Mapping[str, Any] | Job],
+        partition_key: PartitionKey | None,
+        open_chunks: dict[int, Chunk],
+    ) -> Iterator[Chunk]:
+        fixed: Route | None = None
+        if isinstance(partition_key, (str, bytes)):
+            fixed = self.route(partition_key)
+        options = _options(defaults, None, fixed)
+        common = (int(defaults.tier), _ms(defaults.delay_s))
+        limit, task = self.config.max_payload_bytes, defaults.task
+        ids: list[bytes] = []
+        jobs = size = 0  # held back, all open chunks together
+        for position, item in enumerate(items):
+            if not ids:
+                ids = codec.new_ids(CHUNK, os.urandom(21 * CHUNK // 2))
+            job = item if isinstance(item, Job) else None
+            payload: Any = item if job is None else job.payload
+            route = fixed if job is None or job.partition_key is None else None
+            if route is None:
+                route = self._route_of(partition_key, payload, job)
+            if job is None and (fixed is not None or route.key_text is None):
+                run = (common[0], route.group, common[1])
+                envelope = codec.encode_envelope(task, payload, options, limit=limit)
+                job_id = ids.pop()
+            else:
+                run, job_id = self._special(defaults, job, route, ids)
+                envelope = codec.encode_envelope(
+                    task, payload, _options(defaults, job, route), limit=limit
+                )
+            chunk = open_chunks.get(route.partition)
+            if chunk is None:
+                key = self.config.keyspace.partition(route.partition)
+                chunk = open_chunks[route.partition] = Chunk(route.partition, key)
+            tail = route.tail + envelope
+            chunk.add(run, job_id, tail)
+            chunk.positions.append(position)
+            jobs += 1
+            size += _STAMP_BYTES + len(tail)
+            if jobs >= _HELD_BACK or size > _HELD_BACK_BYTES:
+                while open_chunks:
+                    yield open_chunks.pop(next(iter(open_chunks)))
+                jobs = size = 0
+            elif len(chunk.ids) == CHUNK or chunk.size_bytes > _CHUNK_BYTES:
+                jobs, size = jobs - len(chunk.ids), size - chunk.size_bytes
+                yield open_chunks.pop(route.partition)
+
+    def _route_of(self, common: PartitionKey | None, payload: Any, job: Job | None) -> Route:
+        key: Any = job.partition_key if job is not None else None
+        if key is None:
+            key = common
+        if callable(key):
+            key = key(payload)
+        if key is None:
+            raise InvalidInputError(
+                "partition_key is missing: name what belongs together, such as the id of the bulk "
+                "action; jobs that share it form a task group"
+            )
+        return self.route(key)
+
+    def _special(
+        self, defaults: Defaults, job: Job | None, route: Route, ids: list[bytes]
+    ) -> tuple[tuple[Any, ...], bytes]:
+        tier, delay_s, own_id = defaults.tier, defaults.delay_s, None
+        if job is not None:
+            tier = defaults.tier if job.tier is None else check_tier(job.tier)
+            delay_s = defaults.delay_s if job.delay_s is None else check_delay(job.delay_s)
+            own_id = job.job_id
+        run = (int(tier), route.group, _ms(delay_s))
+        return run, ids.pop() if own_id is None else check_job_id(own_id).encode()
+
+
+def _remember(memory: dict[Any, Any], key: object, value: object) -> None:
+    if len(memory) >= _KNOWN_ROUTES:
+        memory.clear()
+    memory[key] = value
+
+
+def _options(defaults: Defaults, job: Job | None, route: Route | None) -> codec.Options:
+    attempts, timeout_s = defaults.max_attempts, defaults.timeout_s
+    if job is not None and job.max_attempts is not None:
+        attempts = check_attempts(job.max_attempts)
+    if job is not None and job.timeout_s is not None:
+        timeout_s = check_timeout(job.timeout_s)
+    key = route.key_text if route else None
+    if attempts is None and timeout_s is None and key is None and defaults.trace is None:
+        return codec.NO_OPTIONS
+    return codec.Options(attempts, timeout_s, defaults.trace, key)
+
+
+def check_job_id(job_id: object) -> str:
+    """Return a valid id chosen by the user. Raises InvalidInputError."""
+    if isinstance(job_id, str) and _OWN_ID.fullmatch(job_id):
+        return job_id
+    raise InvalidInputError(f"job_id={job_id!r}: use 1 to 64 of A-Z a-z 0-9 _ . : -")
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def check_delay(delay_s: object) -> float:
+    """Return a valid delay in seconds. Raises InvalidInputError."""
+    if isinstance(delay_s, (int, float)) and not isinstance(delay_s, bool):
+        seconds = float(delay_s) if abs(delay_s) < 1e300 else math.inf
+        if 0 <= seconds <= _MAX_DELAY_S:
+            return seconds
+    raise InvalidInputError(f"delay_s={delay_s!r}: use 0 s to 366 days")

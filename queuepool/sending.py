@@ -1,0 +1,214 @@
+"""Sending chunks: repeated until answered, and many on the way at once.
+
+    chunk --push--> pipe of at most WINDOW chunks --pull--> result
+                       | the connection failed: every chunk on the way may be in
+                       |     -> each is sent again, one by one, in order
+                       | a chunk was refused: what the server says of those behind it is read,
+                       |     -> each that is not in is sent again, one by one, in order
+
+A chunk that is sent again is in once, and the order of its group holds. Only a
+full partition can let a later chunk in before an earlier one: room may come between two of them.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from time import monotonic
+
+from queuepool.config import PoolConfig
+from queuepool.errors import QueuePoolError, UnavailableError
+from queuepool.producer import Chunk
+from queuepool.results import EnqueueResults
+from queuepool.servers import Port, Stream
+from queuepool.settling import SERVER_ERRORS, Answer, Settling, note, note_unsettled
+
+WINDOW = 6  # chunks on the way to one partition: enough to overlap encoding with the server
+_MAX_PIPES = 4  # connections of one bulk call
+
+
+class Sender:
+    """Sends single chunks. port_of: the server of a partition. Safe to share between threads."""
+
+    def __init__(self, config: PoolConfig, port_of: Callable[[int], Port]) -> None:
+        self.config, self.port_of = config, port_of
+
+    def settle(
+        self, chunk: Chunk, results: EnqueueResults, *, wait_when_full_s: float = 0.0
+    ) -> None:
+        """Send a chunk until it is settled or time is up; notes its results in either case.
+
+        Raises QueueFullError, or the last refusal.
+        """
+        port = self.port_of(chunk.partition)
+        now = monotonic()
+        settling = Settling(
+            chunk, results, self.config, now_s=now, wait_when_full_s=wait_when_full_s
+        )
+        while True:
+            answer = self._attempt(port, chunk)
+            pause = settling.pause_after(answer, monotonic(), random.random())
+            if pause is None:
+                return
+            threading.Event().wait(pause)
+
+    def _attempt(self, port: Port, chunk: Chunk) -> Answer:
+        verb = chunk.verb(self.config)
+        begun_s = monotonic()
+        try:
+            reply = port.run(chunk.key, [verb])[0]
+        except UnavailableError as error:
+            chunk.doubt(begun_s)
+            return error
+        return reply if isinstance(reply, QueuePoolError) else verb.parse(reply)
+
+
+class Pipe:
+    """Chunks on the way to one partition, in order, replies read `WINDOW` chunks later."""
+
+    def __init__(self, sender: Sender, results: EnqueueResults, wait_when_full_s: float) -> None:
+        self._sender, self._results = sender, results
+        self._wait_when_full_s = wait_when_full_s
+        self._window = WINDOW
+        self._stream: Stream | None = None
+        self._sent: deque[Chunk] = deque()
+
+    def send(self, chunk: Chunk) -> None:
+        """Send a chunk; reads the oldest reply when the window is full."""
+        self._sent.append(chunk)
+        chunk.sent_s = monotonic()
+        try:
+            if self._stream is None:
+                port = self._sender.port_of(chunk.partition)
+                self._stream = port.stream(chunk.key, WINDOW + 1)
+            self._stream.push(chunk.verb(self._sender.config))
+        except UnavailableError:
+            self._doubt_all()
+            self._send_again()
+        while len(self._sent) >= self._window:
+            self._settle_oldest()
+
+    def settle(self) -> None:
+        """Wait for the replies of all chunks on the way."""
+        while self._sent:
+            self._settle_oldest()
+
+    def give_up(self) -> None:
+        """Note what is known of every chunk on the way; sends nothing more."""
+        self._read_replies()
+        while self._sent:
+            note_unsettled(self._results, self._sent.popleft())
+
+    def close(self) -> None:
+        """Give the connection back."""
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
+
+    def _settle_oldest(self) -> None:
+        answer = self._pull()
+        if isinstance(answer, bytes):
+            note(self._results, self._sent.popleft(), answer)
+            return
+        if answer is not None:
+            # Refused. One call at a time from now on, so that no later chunk overtakes again.
+            self._window = 1
+            refused = self._sent.popleft()
+            self._read_replies()
+            self._sent.appendleft(refused)
+        self._send_again()
+
+    def _read_replies(self) -> None:
+        # Of the chunks on the way, keep those that are not, or perhaps not, in.
+        kept: deque[Chunk] = deque()
+        while self._sent:
+            answer = self._pull()
+            chunk = self._sent.popleft()
+            if isinstance(answer, bytes):
+                note(self._results, chunk, answer)
+            else:
+                kept.append(chunk)
+        self._sent = kept
+
+    def _pull(self) -> Answer | None:
+        """Return what the server says of the oldest chunk; None when the connection failed."""
+        if self._stream is None:
+            return None
+        try:
+            reply = self._stream.pull()
+        except UnavailableError:
+            self._doubt_all()
+            return None
+        if isinstance(reply, QueuePoolError):
+            return reply
+        return self._sent[0].verb(self._sender.config).parse(reply)
+
+    def _doubt_all(self) -> None:
+        self.close()
+        for chunk in self._sent:
+            chunk.doubt(chunk.sent_s)
+
+    def _send_again(self) -> None:
+        self.close()
+        while self._sent:
+            wait_s = self._wait_when_full_s
+            self._sender.settle(self._sent.popleft(), self._results, wait_when_full_s=wait_s)
+
+
+class Bulk:
+    """One bulk call: a pipe for each of the partitions used last, and the results of all."""
+
+    def __init__(self, sender: Sender, wait_when_full_s: float) -> None:
+        self.results = EnqueueResults()
+        self._sender, self._wait_when_full_s = sender, wait_when_full_s
+        self._pipes: dict[int, Pipe] = {}  # the one used last comes last
+
+    def send(self, chunk: Chunk) -> None:
+        """Send a chunk. Raises what Sender.settle raises, for this or for an earlier chunk."""
+        pipe = self._pipes.pop(chunk.partition, None)
+        if pipe is None:
+            pipe = Pipe(self._sender, self.results, self._wait_when_full_s)
+        self._pipes[chunk.partition] = pipe
+        pipe.send(chunk)
+        if len(self._pipes) > _MAX_PIPES:
+            self._retire(next(iter(self._pipes)))
+
+    def send_all(self, chunks: Iterable[Chunk], held: Mapping[int, Chunk]) -> EnqueueResults:
+        """Send all chunks; returns one result per job. held: jobs taken that are in no chunk yet.
+
+        An error of the servers carries the results of all jobs that were taken. One of the items
+        comes out when everything taken before it is settled.
+        """
+        try:
+            try:
+                for chunk in chunks:
+                    self.send(chunk)
+            except SERVER_ERRORS:
+                raise
+            except Exception as error:
+                self._settle()
+                error.add_note(f"{self.results.accepted:,} jobs before it were enqueued")
+                raise
+            self._settle()
+        except SERVER_ERRORS:
+            for pipe in self._pipes.values():
+                pipe.give_up()
+            for chunk in held.values():
+                note_unsettled(self.results, chunk)
+            raise
+        finally:
+            for pipe in self._pipes.values():
+                pipe.close()
+        return self.results
+
+    def _settle(self) -> None:
+        for pipe in self._pipes.values():
+            pipe.settle()
+
+    def _retire(self, partition: int) -> None:
+        pipe = self._pipes[partition]
+        pipe.settle()
+        pipe.close()
+        del self._pipes[partition]

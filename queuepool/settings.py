@@ -1,0 +1,179 @@
+"""Settings of every process that uses queuepool, read once from QUEUEPOOL_* variables.
+
+All problems are reported at once, each with its variable. Consumers and coordinators have
+settings of their own beside these.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from queuepool import local
+from queuepool.config import PoolConfig
+from queuepool.errors import ConfigurationError
+from queuepool.keys import Keyspace
+from queuepool.servers.wire import check_url
+from queuepool.topology import build
+
+S = TypeVar("S", bound=BaseSettings)
+
+_NO_SERVER = (
+    "no server is configured: set QUEUEPOOL_URL=redis://HOST:6379/0, or QUEUEPOOL_SERVERS for "
+    "several, or run `queuepool up` in this directory, which starts one"
+)
+
+
+class QueuePoolSettings(BaseSettings):
+    """Where the jobs are, and the limits of producers."""
+
+    # The text of pydantic's own errors would quote URLs.
+    model_config = SettingsConfigDict(
+        env_prefix="QUEUEPOOL_", frozen=True, extra="ignore", hide_input_in_errors=True
+    )
+
+    url: str | None = Field(
+        default=None, repr=False, description="Redis or Valkey, when there is one."
+    )
+    servers: Annotated[dict[str, str], NoDecode] = Field(
+        default_factory=dict,
+        repr=False,
+        description="JSON: server name -> URL, when there are several.",
+    )
+    placement: str = Field(default="", description="Which server holds what: 0-5=main,6-7=big.")
+    partitions: int = Field(
+        default=4,
+        ge=1,
+        le=4096,
+        validate_default=True,
+        description="Logical partitions, one consumer each.",
+    )
+    stage: str = Field(default="dev", description="Part of every key: separates environments.")
+    queue: str = Field(default="main", description="Part of every key: separates applications.")
+    max_depth: int = Field(default=5_000_000, ge=1, description="Jobs a partition may hold.")
+    max_bytes: int = Field(
+        default=2 * 1024**3, ge=1, description="Bytes of jobs a partition may hold."
+    )
+    max_payload_bytes: int = Field(default=256 * 1024, ge=1, description="Bytes of one job's JSON.")
+    timeout_s: float = Field(
+        default=5.0, gt=0, le=60, description="Wait for one answer of a server."
+    )
+    retry_for_s: float = Field(
+        default=10.0,
+        ge=0,
+        lt=60,
+        description="How long a producer tries again when a server is away.",
+    )
+
+    @field_validator("url")
+    @classmethod
+    def _a_url_we_can_use(cls, value: str | None) -> str | None:
+        if value:
+            _told(check_url, value)
+        return value
+
+    @field_validator("servers", mode="before")
+    @classmethod
+    def _servers_from_json(cls, value: Any) -> Any:
+        try:
+            return json.loads(value) if isinstance(value, str) else value
+        except ValueError:  # its text may quote a password
+            example = '{"main": "redis://a:6379/0", "big": "redis://b:6379/0"}'
+            raise ValueError(f"this is not JSON; write {example}") from None
+
+    @field_validator("servers")
+    @classmethod
+    def _one_way_to_name_servers(cls, value: dict[str, str], info: ValidationInfo) -> Any:
+        if value and info.data.get("url"):
+            raise ValueError("set QUEUEPOOL_URL or QUEUEPOOL_SERVERS, not both")
+        for url in value.values():
+            _told(check_url, url)
+        return value
+
+    @field_validator("partitions")
+    @classmethod
+    def _each_has_a_server(cls, value: int, info: ValidationInfo) -> int:
+        known = info.data
+        if {"url", "servers", "placement"} <= known.keys():  # else they have problems of their own
+            servers = {"main": ""} if known["url"] else known["servers"]
+            if servers:
+                _told(build, servers, value, known["placement"])
+        return value
+
+    @field_validator("stage")
+    @classmethod
+    def _a_stage_for_keys(cls, value: str) -> str:
+        _told(Keyspace, stage=value)
+        return value
+
+    @field_validator("queue")
+    @classmethod
+    def _a_queue_for_keys(cls, value: str) -> str:
+        _told(Keyspace, queue=value)
+        return value
+
+    def pool_config(self) -> PoolConfig:
+        """Return the settings as a config. Raises ConfigurationError."""
+        servers = {"main": self.url} if self.url else self.servers
+        if not servers:
+            raise ConfigurationError(_NO_SERVER)
+        return PoolConfig(
+            topology=build(servers, self.partitions, self.placement),
+            keyspace=Keyspace(self.stage, self.queue),
+            max_depth=self.max_depth,
+            max_bytes=self.max_bytes,
+            max_payload_bytes=self.max_payload_bytes,
+            timeout_s=self.timeout_s,
+            retry_for_s=self.retry_for_s,
+        )
+
+
+def _told(check: Callable[..., object], *args: Any, **named: Any) -> None:
+    try:
+        check(*args, **named)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from None
+
+
+def load(settings: type[S]) -> S:
+    """Read settings. Raises ConfigurationError with every problem and its variable."""
+    prefix = settings.model_config.get("env_prefix", "")
+    try:
+        return settings()
+    except ValidationError as error:
+        raise ConfigurationError(describe(error, prefix)) from error
+    except Exception as error:  # pydantic-settings: a variable that is not JSON where it must be
+        raise ConfigurationError(f"{error}; dictionaries are written as JSON") from error
+
+
+def describe(error: ValidationError, prefix: str) -> str:
+    """Return all problems of a failed validation, a line each; no values, they may be secret."""
+    lines = []
+    for problem in error.errors(include_input=False, include_url=False):
+        place = "_".join(str(part) for part in problem["loc"]).upper()
+        message = problem["msg"].removeprefix("Value error, ")
+        named = not place or message.startswith(prefix)
+        lines.append(message if named else f"{prefix}{place}: {message}")
+    return "\n".join(lines)
+
+
+def load_pool_config() -> PoolConfig:
+    """Return the config from QUEUEPOOL_* variables, else that of the cluster running here."""
+    settings = load(QueuePoolSettings)
+    if not settings.url and not settings.servers:
+        cluster = local.read()
+        if cluster is not None:
+            settings = settings.model_copy(
+                update={
+                    "servers": dict(cluster.servers),
+                    "placement": cluster.placement,
+                    "partitions": cluster.partitions,
+                    "stage": cluster.stage,
+                    "queue": cluster.queue,
+                }
+            )
+    return settings.pool_config()

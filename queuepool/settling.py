@@ -1,0 +1,88 @@
+"""What becomes of one chunk: fed with every reply, it says how long to pause, or that it is over.
+
+    sent --accepted or duplicate--> noted, over
+      |----full: wait for room, for as long as the caller said-------> REJECTED, QueueFullError
+      |----no answer, or "not now": try again for retry_for_s--------> UNKNOWN or REJECTED, raised
+      +----refused for good------------------------------------------> raised
+
+The sync and the asyncio pool share it; both bring the clock, the jitter and the network.
+A chunk is doubtful once a call with it was not answered: it may be in. It is sent again only for
+as long as the server remembers ids that ended, and without a definite answer it ends UNKNOWN.
+"""
+
+from __future__ import annotations
+
+from queuepool.config import PoolConfig
+from queuepool.errors import QueueFullError, QueuePoolError, ScriptError, UnavailableError
+from queuepool.producer import Chunk
+from queuepool.results import ACCEPTED, DUPLICATE, REJECTED, UNKNOWN, EnqueueResults
+from queuepool.retrying import Attempts
+from queuepool.verbs.produce import Full
+
+Answer = bytes | Full | QueuePoolError
+SERVER_ERRORS = (UnavailableError, ScriptError)
+
+_REMEMBERED_S = 55.0  # ids that ended are remembered for a minute at least
+
+
+def note(results: EnqueueResults, chunk: Chunk, answer: bytes) -> None:
+    """Note what the server said of each job of a chunk."""
+    codes = [ACCEPTED if code == 0x31 else DUPLICATE for code in answer]
+    results.put(chunk.positions, chunk.ids, chunk.partition, codes)
+
+
+def note_unsettled(results: EnqueueResults, chunk: Chunk) -> None:
+    """Note a chunk that nobody will send again: unknown when it may be in, else rejected."""
+    code = REJECTED if chunk.doubtful_since_s is None else UNKNOWN
+    results.put(chunk.positions, chunk.ids, chunk.partition, [code] * len(chunk.ids))
+
+
+class Settling:
+    """The attempts to get one chunk settled. Times are those of one monotonic clock, in seconds."""
+
+    def __init__(
+        self,
+        chunk: Chunk,
+        results: EnqueueResults,
+        config: PoolConfig,
+        *,
+        now_s: float,
+        wait_when_full_s: float,
+    ) -> None:
+        self._chunk, self._results, self._config = chunk, results, config
+        self._retries = Attempts(now_s + config.retry_for_s)
+        self._waits = Attempts(now_s + wait_when_full_s)
+
+    def pause_after(self, answer: Answer, now_s: float, jitter: float) -> float | None:
+        """Return the pause before the next attempt; None: settled, its results are noted.
+
+        Raises QueueFullError or the refusal when time is up, with what is known noted.
+        """
+        if isinstance(answer, bytes):
+            note(self._results, self._chunk, answer)
+            return None
+        pause = self._pause(answer, now_s, jitter)
+        since_s = self._chunk.doubtful_since_s
+        if pause is not None and (since_s is None or now_s + pause <= since_s + _REMEMBERED_S):
+            return pause
+        note_unsettled(self._results, self._chunk)
+        error = self._full(answer) if isinstance(answer, Full) else answer
+        if isinstance(error, UnavailableError):
+            error.results = self._results
+        raise error
+
+    def _full(self, answer: Full) -> QueueFullError:
+        return QueueFullError(
+            partition=self._chunk.partition,
+            depth=answer.depth,
+            size_bytes=answer.size_bytes,
+            rejected=len(self._chunk.ids),
+        )
+
+    def _pause(self, answer: Full | QueuePoolError, now_s: float, jitter: float) -> float | None:
+        if isinstance(answer, Full):
+            self._retries = Attempts(now_s + self._config.retry_for_s)  # it is there: begin anew
+            return self._waits.next_pause(now_s, jitter)
+        if isinstance(answer, UnavailableError):
+            return self._retries.next_pause(now_s, jitter)
+        return None
