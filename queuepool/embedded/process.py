@@ -1,0 +1,232 @@
+"""The server process: started, waited for, stopped, crashed."""
+
+import atexit
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+from queuepool.embedded.binary import find_server_binary
+from queuepool.embedded.directory import ServerDirectory
+from queuepool.embedded.errors import EmbeddedServerError
+from queuepool.embedded.ports import HOST, ask, pick_port
+
+_ANSWER_TIMEOUT_S = 15.0  # from start to the first answer
+_LOAD_TIMEOUT_S = 300.0  # from start to the end of loading a large data directory
+_STOP_TIMEOUT_S = 15.0
+_POLL_S = 0.01
+_PORT_ATTEMPTS = 8
+
+# Runs between fork and server: the kernel shall end the server when the process that started it
+# ends. Doing it here and not in a preexec_fn keeps Python from running in a forked copy of
+# a process with threads, where any lock may be held for ever.
+_TIED_LAUNCHER = """
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+if os.getppid() != int(sys.argv[1]):
+    sys.exit("the process that started this server is gone")
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+class EmbeddedServer:
+    """A server process on 127.0.0.1, started and stopped by its owner.
+
+    `port=0` takes a free port, and keeps it over later starts, so `url` stays true for as long
+    as this object lives. `appendonly` counts only with a `data_dir`. `extra_args` go to
+    the server as they are: `("--cluster-enabled", "yes")`.
+
+    Started from the main thread on Linux, the server also ends when this process is killed.
+    The kernel ties that to the starting THREAD, so a server started from any other thread is
+    stopped by `stop()` and at an ordinary exit, yet survives a SIGKILL of this process.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path | None = None,
+        *,
+        port: int = 0,
+        appendonly: bool = True,
+        maxmemory: int | None = None,
+        extra_args: Sequence[str] = (),
+        binary: Path | None = None,
+    ) -> None:
+        self._data_dir = data_dir
+        self._port = port
+        self._appendonly = appendonly and data_dir is not None
+        self._maxmemory = maxmemory
+        self._extra_args = tuple(extra_args)
+        self._binary = binary
+        self._directory: ServerDirectory | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._guard = threading.RLock()  # re-entrant: a signal handler may stop us amid start
+
+    def __repr__(self) -> str:
+        process = self._process
+        alive = process is not None and process.poll() is None
+        state = f"pid {process.pid}" if process and alive else "not running"
+        return f"<EmbeddedServer {HOST}:{self._port} {state}>"
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.stop()
+
+    @property
+    def port(self) -> int:
+        """The port it listens on; 0 before the first start when none was asked for."""
+        return self._port
+
+    @property
+    def url(self) -> str:
+        """The URL that clients connect to."""
+        if not self._port:
+            raise EmbeddedServerError("the embedded server has no URL before its first start()")
+        return f"redis://{HOST}:{self._port}/0"
+
+    @property
+    def pid(self) -> int:
+        """The process id of the running server."""
+        process = self._process
+        if process is None or process.poll() is not None:
+            raise EmbeddedServerError("the embedded server is not running; call start() first")
+        return process.pid
+
+    @property
+    def binary(self) -> Path:
+        """The server program that is, or would be, run."""
+        if self._binary is None:
+            self._binary = find_server_binary()
+        return self._binary
+
+    def start(self) -> None:
+        """Return once the server answers; without effect when it runs already."""
+        with self._guard:
+            if self._process is not None and self._process.poll() is None:
+                return
+            try:
+                if self._directory is None:
+                    self._directory = ServerDirectory(self._data_dir)
+                self._process = self._launch(self._directory)
+            except BaseException:
+                self.stop()
+                raise
+            atexit.register(self.stop)
+
+    def stop(self) -> None:
+        """Shut the server down so that its data survives; legal at any time, any number of times.
+
+        Returns when the process is gone. A server that does not end in time is killed; what it
+        had acknowledged by then is in its file all the same, short of a power cut.
+        """
+        with self._guard:
+            atexit.unregister(self.stop)
+            if self._process is not None:
+                self._process.terminate()  # a server takes SIGTERM as SHUTDOWN
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(_STOP_TIMEOUT_S)
+            self.kill()
+            if self._directory is not None:
+                self._directory.release()
+                self._directory = None
+
+    def kill(self) -> None:
+        """End the server at once, as a crash would; `start()` brings it back on the same port."""
+        with self._guard:
+            if self._process is not None:
+                _end(self._process)
+                self._process = None
+
+    def _launch(self, directory: ServerDirectory) -> subprocess.Popen[bytes]:
+        for _ in range(_PORT_ATTEMPTS - 1 if not self._port else 0):
+            port = pick_port()
+            try:
+                process = self._launch_on(port, directory)
+            except EmbeddedServerError:
+                # Between our look and the server's bind somebody else may have taken the port.
+                if "in use" not in directory.log_tail():
+                    raise
+            else:
+                self._port = port
+                return process
+        port = self._port or pick_port()
+        process = self._launch_on(port, directory)
+        self._port = port
+        return process
+
+    def _launch_on(self, port: int, directory: ServerDirectory) -> subprocess.Popen[bytes]:
+        command = [str(self.binary), *self._arguments(port, directory.path)]
+        on_main_thread = threading.current_thread() is threading.main_thread()
+        if sys.platform == "linux" and on_main_thread and sys.executable:
+            launcher = [sys.executable, "-I", "-S", "-c", _TIED_LAUNCHER, str(os.getpid())]
+            command = launcher + command
+        with directory.open_log() as log:
+            try:
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=directory.lock_descriptors,
+                    process_group=0,  # Ctrl-C is for us: the server goes last, by stop()
+                )
+            except OSError as error:
+                raise EmbeddedServerError(f"{self.binary} could not be run: {error}") from error
+        try:
+            directory.name_holder(f"the server with pid {process.pid} on port {port}")
+            trouble = _wait_for_answer(process, port)
+            if trouble:
+                raise EmbeddedServerError(
+                    f"{self.binary} did not start on port {port}: {trouble}. "
+                    f"The end of its log says:\n{directory.log_tail()}"
+                )
+        except BaseException:
+            _end(process)
+            raise
+        return process
+
+    def _arguments(self, port: int, directory: Path) -> list[str]:
+        options = {
+            "--bind": HOST,
+            "--port": str(port),
+            "--dir": str(directory),
+            "--save": "",
+            "--appendonly": "yes" if self._appendonly else "no",
+            "--appendfsync": "everysec",
+            # Jobs are not a cache: a full server refuses new ones and forgets none.
+            "--maxmemory-policy": "noeviction",
+            "--shutdown-timeout": "2",  # for replicas that lag behind
+        }
+        if self._maxmemory is not None:
+            options["--maxmemory"] = str(self._maxmemory)
+        return [word for option in options.items() for word in option] + list(self._extra_args)
+
+
+def _wait_for_answer(process: subprocess.Popen[bytes], port: int) -> str | None:
+    """Return None once the server serves, or the reason why it will not."""
+    started = time.monotonic()
+    is_loading = False
+    while process.poll() is None:
+        answer = ask(port)
+        if f"process_id:{process.pid}\r".encode() in answer or b"-NOAUTH" in answer:
+            is_loading = b"-LOADING" in answer
+            if not is_loading:
+                return None
+        limit_s = _LOAD_TIMEOUT_S if is_loading else _ANSWER_TIMEOUT_S
+        if time.monotonic() - started > limit_s:
+            return f"it did not {'finish loading' if is_loading else 'answer'} in {limit_s:g} s"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_POLL_S)  # a pause that an early death cuts short
+    return f"it ended with exit code {process.returncode}"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()

@@ -1,0 +1,150 @@
+"""claim, as claim.lua does it: tiers by weight, lanes in turn. Plan first, then take."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from queuepool.testing.data import TIERS, Args, PartitionData, Seat
+
+# A share is divided among at most so many lanes before any is visited again; a claim that looks
+# ahead is of short jobs, and takes longer turns.
+_MAX_TURNS, _MAX_TURNS_AHEAD = 32, 8
+_ABOUT_TO_END = 16  # jobs
+
+
+@dataclass(slots=True)
+class _Turn:
+    """A lane that is served now, and how many of its jobs are taken."""
+
+    seat: Seat
+    size: int
+    take: int = 0
+
+
+def claim(p: PartitionData, args: Args) -> Any:
+    """Move ready jobs into the owner's book."""
+    refused = p.refuse(args, draining_may=False)
+    if refused:
+        return refused
+    limit, starting, age_ms = int(args[2]), int(args[3]), int(args[4])
+    weights = [int(w) for w in args[5:9]]
+    active = [t for t in TIERS if p.rings[t]]
+    turns: dict[int, list[_Turn]] = {t: [] for t in active}
+    quota = _quotas(p, active, limit, weights)
+    left, most = limit, _MAX_TURNS_AHEAD if limit > starting else _MAX_TURNS
+    for t in active:
+        left -= _plan(p, t, turns[t], min(left, quota.get(t, left)), limit, most)
+    for t in active:
+        left -= _plan(p, t, turns[t], left, limit, most)
+    taken = _take(p, turns)
+    if age_ms > 0 and len(active) > 1:
+        _promote_late_lanes(p, age_ms)
+    return [p.now, *_book(p, int(args[1]), taken, starting), len(taken)]
+
+
+def _quotas(p: PartitionData, active: list[int], limit: int, weights: list[int]) -> dict[int, int]:
+    # Smooth weighted round-robin: whole rounds at once, the rest by credit that is kept.
+    total = sum(weights[t] for t in active)
+    if len(active) < 2 or total == 0:
+        return {}
+    rounds, rest = divmod(limit, total)
+    quota = {t: rounds * weights[t] for t in active}
+    credit = {t: p.counters.get(f"k{t}", 0) for t in active}
+    for _ in range(rest):
+        for t in active:
+            credit[t] += weights[t]
+        best = max(active, key=lambda t: (credit[t], -t))
+        credit[best] -= total
+        quota[best] += 1
+    for t in active:
+        p.counters[f"k{t}"] = credit[t]
+    return quota
+
+
+def _plan(
+    p: PartitionData, tier: int, turns: list[_Turn], share: int, limit: int, most: int
+) -> int:
+    # Adds turns of lanes, in the order of the ring, and returns how many jobs they take.
+    ring, left, moved = p.rings[tier], share, True
+    seats = min(len(ring), limit)
+    quantum = math.ceil(share / min(seats, most))
+    while left > 0 and moved:
+        moved = False
+        for i in range(seats):
+            if i == len(turns):
+                turns.append(_Turn(ring[i], len(p.lanes.get(ring[i].lane, ()))))
+            turn = turns[i]
+            n = min(quantum, turn.size - turn.take, left)
+            if n > 0:
+                turn.take += n
+                left -= n
+                moved = True
+            if left == 0:
+                break
+    return share - left
+
+
+def _take(p: PartitionData, turns: dict[int, list[_Turn]]) -> list[tuple[bytes, int]]:
+    # Returns (id, tier) in the order of the claim. A lane with a rest goes to its ring's tail; one
+    # whose turn was cut short by the end of the share goes before those that had all of theirs,
+    # and one that is about to end has its second turn in a row.
+    taken: list[tuple[bytes, int]] = []
+    again: list[Seat] = []
+    cut: list[Seat] = []
+    back: list[Seat] = []
+    for tier, served in turns.items():
+        most = None
+        for turn in served:
+            p.rings[tier].popleft()
+            lane = p.lanes.get(turn.seat.lane, deque())
+            taken += [(lane.popleft(), turn.seat.tier) for _ in range(min(turn.take, len(lane)))]
+            if turn.size > turn.take:
+                most = most or turn.take
+                rest = turn.size - turn.take
+                seats = cut if turn.take < most else back
+                if rest <= _ABOUT_TO_END and rest % 2 == 1 and turn.take % 2 == 1:
+                    seats = again
+                seats.append(turn.seat._replace(served_ms=p.now))
+            else:
+                p.lanes.pop(turn.seat.lane, None)
+    for seat in [*cut, *back]:
+        p.rings[seat.tier].append(seat)
+    for seat in reversed(again):
+        p.rings[seat.tier].appendleft(seat)
+    return taken
+
+
+def _promote_late_lanes(p: PartitionData, age_ms: int) -> None:
+    for tier in TIERS[1:]:
+        ring = p.rings[tier]
+        if ring and p.now - ring[0].served_ms > age_ms:
+            p.rings[tier - 1].append(ring.popleft())
+
+
+def _book(
+    p: PartitionData, epoch: int, taken: list[tuple[bytes, int]], starting: int
+) -> tuple[list[bytes], list[bytes], list[bytes | None], list[bytes | None]]:
+    alive = [(job_id, tier) for job_id, tier in taken if job_id in p.jobs]
+    for job_id, _tier in taken:
+        if job_id not in p.jobs:
+            p.marks.discard(job_id)  # cancelled while it waited: its place ends here
+    for n, (job_id, tier) in enumerate(alive, 1):
+        p.count(f"r{tier}", -1)
+        if n <= starting and job_id not in p.crashes:
+            p.open_book(epoch).add(job_id, p.now + n / 1000)
+        else:
+            assert p.owner is not None
+            p.owner.seq += 1
+            p.open_book(epoch).add(job_id, p.owner.seq)
+    ids = [job_id for job_id, _tier in alive]
+    odd = bool(p.attempts or p.crashes)
+    attempts = [_text(p.attempts.get(i)) for i in ids] if odd else []
+    crashes = [_text(p.crashes.get(i)) for i in ids] if odd else []
+    return ids, [p.jobs[i] for i in ids], attempts, crashes
+
+
+def _text(number: int | None) -> bytes | None:
+    return None if number is None else b"%d" % number

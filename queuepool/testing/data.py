@@ -1,0 +1,277 @@
+"""What one partition, and what the coordinators share, hold in memory. Times are ms.
+
+Each field stands for the Redis key of queuepool.keys that its comment names. The verbs are in the
+modules beside this one, a function each, named after its script; what scripts must repeat, as they
+may not include one another, is here once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from queuepool import codec
+from queuepool.testing.scored import ScoredSet
+
+TIERS = (0, 1, 2, 3)
+STARTED = 1e12  # scores of a book: below, a claim sequence; from here on, the ms of a start
+DAY_MS, MINUTE_MS = 86_400_000, 60_000
+Args = Sequence[bytes]
+Lane = tuple[int, bytes]  # tier, group
+
+
+class Seat(NamedTuple):
+    """A lane's place in a ring, with the ms at which it was served last."""
+
+    tier: int
+    served_ms: int
+    group: bytes
+
+    @property
+    def lane(self) -> Lane:
+        """Return the lane that sits here."""
+        return self.tier, self.group
+
+
+@dataclass(slots=True)
+class Group:
+    """Totals of a task group."""
+
+    total: int = 0
+    left: int = 0
+    dead: int = 0
+    cancelled: int = 0
+    delayed: int = 0
+    created: int = 0
+    finished: int = 0
+    cancelled_at: int = -1
+    expires: int | None = None
+
+
+@dataclass(slots=True)
+class Window:
+    """The ids that ended in one minute; cancelled ones with a mark."""
+
+    members: set[bytes] = field(default_factory=set)
+    expires: int | None = None
+
+
+@dataclass(slots=True)
+class OwnerRecord:
+    """Who owns the partition. An empty nonce: nobody, since the last one left."""
+
+    nonce: bytes
+    epoch: int
+    expires: int
+    heartbeat: int
+    host: bytes
+    since: int
+    beat: int = 0
+    seq: int = 0
+    workers: int = 0
+    busy: int = 0
+    target: int = 0
+    applied: bytes | None = None
+
+
+@dataclass(slots=True)
+class StoredCommand:
+    """One entry of the command stream."""
+
+    id: bytes
+    fields: list[bytes]
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Return (leader epoch, sequence)."""
+        return command_order(self.id)
+
+
+def command_order(command_id: bytes) -> tuple[int, int]:
+    """Return the (leader epoch, sequence) of a command id."""
+    epoch, _, sequence = command_id.partition(b"-")
+    return int(epoch), int(sequence or 0)
+
+
+@dataclass(slots=True)
+class SystemData:
+    """What coordinators share. now: the time of the verb that runs."""
+
+    now: int = 0
+    leader: dict[str, Any] = field(default_factory=dict)  # leader
+    manual: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # manual
+    decisions: list[tuple[tuple[int, int], bytes]] = field(default_factory=list)  # decisions
+
+
+@dataclass(slots=True)
+class PartitionData:
+    """One partition. now: the time of the verb that runs."""
+
+    now: int = 0
+    jobs: dict[bytes, bytes] = field(default_factory=dict)  # j
+    lanes: dict[Lane, deque[bytes]] = field(default_factory=dict)  # q:<tier>:<group>
+    rings: list[deque[Seat]] = field(
+        default_factory=lambda: [deque() for _ in TIERS]
+    )  # ring:<tier>
+    books: dict[int, ScoredSet] = field(default_factory=dict)  # fl:<epoch>
+    delayed: ScoredSet = field(default_factory=ScoredSet)  # dl
+    dead: ScoredSet = field(default_factory=ScoredSet)  # dead
+    attempts: dict[bytes, int] = field(default_factory=dict)  # at
+    crashes: dict[bytes, int] = field(default_factory=dict)  # cr
+    errors: dict[bytes, bytes] = field(default_factory=dict)  # er
+    progress: dict[bytes, bytes] = field(default_factory=dict)  # pr
+    cancels: dict[bytes, int] = field(default_factory=dict)  # cn
+    marks: set[bytes] = field(default_factory=set)  # cx
+    windows: list[Window] = field(default_factory=lambda: [Window(), Window()])  # dn:<0|1>
+    results: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # r:<id>
+    groups: dict[bytes, Group] = field(default_factory=dict)  # g:<group>
+    counters: dict[str, int] = field(default_factory=dict)  # c
+    owner: OwnerRecord | None = None  # o
+    draining: dict[int, tuple[bytes, int]] = field(default_factory=dict)  # dr
+    to_recover: deque[int] = field(default_factory=deque)  # rec
+    commands: deque[StoredCommand] = field(default_factory=lambda: deque(maxlen=200))  # cmd
+    checkpoint: dict[str, int] = field(default_factory=dict)  # ck
+    tokens: deque[bytes] = field(default_factory=deque)  # wk
+
+    # -- who may write -----------------------------------------------------------------------------
+
+    def refuse(self, args: Args, *, draining_may: bool, count: bool = True) -> list[bytes] | None:
+        """Return the FENCED reply unless args begin with the nonce and epoch of an owner."""
+        nonce, epoch, owner = args[0], int(args[1]), self.owner
+        if owner is not None and owner.nonce == nonce and owner.epoch == epoch:
+            return None
+        if draining_may and self.drains(nonce, epoch):
+            return None
+        if count:
+            self.count("fenced")
+        return [b"FENCED", b"%d" % (owner.epoch if owner else 0)]
+
+    def drains(self, nonce: bytes, epoch: int) -> bool:
+        """Return whether this life is a draining predecessor."""
+        leaving = self.draining.get(epoch)
+        return leaving is not None and leaving[0] == nonce
+
+    # -- counters, groups, memory of what ended ----------------------------------------------------
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Change a counter."""
+        self.counters[name] = self.counters.get(name, 0) + by
+
+    def find_group(self, name: bytes) -> Group | None:
+        """Return a group that is still remembered, or None."""
+        group = self.groups.get(name)
+        if group is not None and group.expires is not None and self.now > group.expires:
+            del self.groups[name]
+            return None
+        return group
+
+    def group_of(self, body: bytes) -> Group:
+        """Return the group of a body, made anew when it was forgotten."""
+        name = codec.read_group(body)
+        return self.find_group(name) or self.groups.setdefault(name, Group())
+
+    def leave_group(self, group: Group, by: int = 1, keep_ms: int = DAY_MS) -> None:
+        """Count jobs of a group as ended; one without any left is forgotten after keep_ms."""
+        group.left -= by
+        if group.left <= 0:
+            group.finished = self.now
+            self.expire_group(group, keep_ms)
+
+    def expire_group(self, group: Group, keep_ms: int = DAY_MS) -> None:
+        """Forget a group later, when it has neither work left nor dead jobs."""
+        if group.left <= 0 and group.dead <= 0:
+            group.expires = self.now + keep_ms
+
+    def window(self, parity: int) -> Window:
+        """Return one minute's memory of ended jobs, emptied when its time is over."""
+        window = self.windows[parity]
+        if window.expires is not None and self.now > window.expires:
+            window = self.windows[parity] = Window()
+        return window
+
+    def remember(self, member: bytes) -> None:
+        """Remember that a job ended, for one to two minutes."""
+        minute = self.now // MINUTE_MS
+        window = self.window(minute % 2)
+        window.members.add(member)
+        if window.expires is None:
+            window.expires = (minute + 2) * MINUTE_MS
+
+    def result(self, job_id: bytes) -> bytes | None:
+        """Return a stored result that is still kept."""
+        value, expires = self.results.get(job_id, (b"", -1))
+        return value if self.now <= expires else None
+
+    # -- where jobs are ----------------------------------------------------------------------------
+
+    def book(self, epoch: int) -> ScoredSet:
+        """Return the in-flight book of an owner life; empty when there is none."""
+        return self.books.get(epoch) or ScoredSet()
+
+    def open_book(self, epoch: int) -> ScoredSet:
+        """Return the book of an owner life, for writing to it."""
+        return self.books.setdefault(epoch, ScoredSet())
+
+    def unbook(self, epoch: int, job_id: bytes) -> bool:
+        """Take a job out of a book; return whether it was there. An empty book is no book."""
+        book = self.books.get(epoch)
+        if book is None or not book.remove(job_id):
+            return False
+        if not book:
+            del self.books[epoch]
+        return True
+
+    def epochs(self) -> list[int]:
+        """Return the epochs that may have a book, each once: to recover, draining, the owner's."""
+        return [*list(self.to_recover)[:100], *self.running_epochs()]
+
+    def running_epochs(self) -> list[int]:
+        """Return the epochs whose jobs may run: of draining processes and of the owner."""
+        # An owner that left has its book among those to recover, or drains.
+        current = [self.owner.epoch] if self.owner is not None and self.owner.nonce else []
+        return [*self.draining, *current]
+
+    def place(
+        self, job_id: bytes, lane: Lane, *, front: bool = False, next_turn: bool = False
+    ) -> None:
+        """Put a job into its lane; a lane that was empty takes a seat in its ring."""
+        waiting = self.lanes.setdefault(lane, deque())
+        (waiting.appendleft if front else waiting.append)(job_id)
+        if len(waiting) == 1:
+            ring = self.rings[lane[0]]
+            (ring.appendleft if next_turn else ring.append)(Seat(lane[0], self.now, lane[1]))
+        self.count(f"r{lane[0]}")
+
+    def forget(self, job_id: bytes) -> None:
+        """Remove a job's body and everything noted about it."""
+        self.jobs.pop(job_id, None)
+        for notes in (self.attempts, self.crashes, self.errors, self.progress, self.cancels):
+            notes.pop(job_id, None)
+
+    def end_cancelled(self, job_id: bytes, body: bytes) -> None:
+        """End a job, already taken from where it was, as cancelled."""
+        self.forget(job_id)
+        self.remember(b"!" + job_id)
+        self.count("cancelled")
+        self.count("bytes", -len(body))
+        group = self.group_of(body)
+        group.cancelled += 1
+        self.leave_group(group)
+
+    def is_cancelled(self, job_id: bytes, body: bytes) -> bool:
+        """Return whether a job was asked to cancel, alone or with its group."""
+        group = self.find_group(codec.read_group(body))
+        cut = group.cancelled_at if group else -1
+        return job_id in self.cancels or codec.read_enqueued_ms(body) <= cut
+
+    def wake(self, token: bytes) -> None:
+        """Leave a wake token, at most one of a kind."""
+        if token not in self.tokens:
+            self.tokens.append(token)
+
+
+def lane_of(body: bytes) -> Lane:
+    """Return the lane of a body."""
+    return body[1] - 0x30, codec.read_group(body)

@@ -1,0 +1,213 @@
+"""finish, retry, bury, hand_back, abandon, progress and start: what an owner says of its jobs."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from queuepool.testing.data import (
+    DAY_MS,
+    MINUTE_MS,
+    STARTED,
+    Args,
+    Group,
+    PartitionData,
+    lane_of,
+)
+
+
+def finish(p: PartitionData, args: Args) -> Any:
+    """Record the end of jobs that succeeded."""
+    refused = p.refuse(args, draining_may=True)
+    if refused:
+        return refused
+    finished = sent = rolled = freed = 0
+    rest = iter(args[2:])
+    while (name := next(rest, None)) is not None:
+        _bytes, n, m = (int(x) for x in islice(rest, 3))
+        ids = list(dict.fromkeys(islice(rest, n)))
+        results = [tuple(islice(rest, 3)) for _ in range(m)]
+        known = p.book(int(args[1]))
+        strays = [i for i in ids if i not in known and i not in p.dead]
+        rolled += sum(_stray(p, i) for i in strays)
+        gone = [i for i in ids if i in known or i not in p.dead]
+        for job_id, ttl_ms, value in results:
+            if job_id in gone and job_id in p.jobs:
+                p.results[job_id] = (value, p.now + int(ttl_ms))
+        done = {i: len(p.jobs[i]) for i in gone if i in p.jobs}
+        for job_id in gone:
+            p.unbook(int(args[1]), job_id)
+            p.forget(job_id)
+            p.remember(job_id)
+        sent, finished, freed = sent + n, finished + len(done), freed + sum(done.values())
+        if done:
+            group = p.find_group(name) or p.groups.setdefault(name, Group())
+            keep_ms = min(DAY_MS, MINUTE_MS * max(group.total, 1))
+            p.leave_group(group, len(done), keep_ms)
+    p.count("done", finished)
+    p.counters["bytes"] = p.counters.get("bytes", 0) - freed if p.jobs else 0
+    if finished < sent:
+        p.count("duplicate_finish", sent - finished)
+    if rolled:
+        p.count("rollback_finish", rolled)
+    return [finished, sent - finished, rolled]
+
+
+def _stray(p: PartitionData, job_id: bytes) -> int:
+    # In no book of the caller: a failover undid its claim, or it lost the partition in between.
+    body = p.jobs.get(job_id)
+    if body is None:
+        return 0
+    if p.delayed.remove(job_id):
+        p.group_of(body).delayed -= 1
+    elif not any(p.unbook(epoch, job_id) for epoch in p.epochs()):
+        p.marks.add(job_id)
+        p.count(f"r{lane_of(body)[0]}", -1)
+    return 1
+
+
+def retry(p: PartitionData, args: Args) -> Any:
+    """Send running jobs back to delayed."""
+    refused = p.refuse(args, draining_may=True)
+    if refused:
+        return refused
+    status = bytearray()
+    for i in range(2, len(args), 4):
+        job_id, delay_ms, charge, error = args[i : i + 4]
+        body = p.jobs.get(job_id)
+        if body is None or not p.unbook(int(args[1]), job_id):
+            status += b"0"
+        elif p.is_cancelled(job_id, body):
+            p.end_cancelled(job_id, body)
+            status += b"c"
+        else:
+            p.progress.pop(job_id, None)
+            p.delayed.add(job_id, p.now + int(delay_ms))
+            p.group_of(body).delayed += 1
+            p.count("retried")
+            if charge == b"1":
+                p.attempts[job_id] = p.attempts.get(job_id, 0) + 1
+                p.count("failed")
+            if error:
+                p.errors[job_id] = error
+            status += b"r"
+    return bytes(status)
+
+
+def bury(p: PartitionData, args: Args) -> Any:
+    """Move running jobs to dead, and keep dead within its bounds."""
+    refused = p.refuse(args, draining_may=True)
+    if refused:
+        return refused
+    keep_jobs, keep_bytes, keep_ms = (int(x) for x in args[2:5])
+    status = bytearray()
+    for job_id, error in zip(args[5::2], args[6::2], strict=True):
+        body = p.jobs.get(job_id)
+        if body is None or not p.unbook(int(args[1]), job_id):
+            status += b"0"
+            continue
+        status += b"b"
+        p.progress.pop(job_id, None)
+        p.cancels.pop(job_id, None)
+        p.attempts[job_id] = p.attempts.get(job_id, 0) + 1
+        p.count("failed")
+        add_dead(p, job_id, body, error)
+        for _ in range(2):
+            oldest = p.dead.first()
+            if oldest is None or not (
+                len(p.dead) > keep_jobs
+                or p.now - oldest[0] > keep_ms
+                or p.counters["dead_bytes"] > keep_bytes
+            ):
+                break
+            _evict(p, oldest[1])
+    return bytes(status)
+
+
+def add_dead(p: PartitionData, job_id: bytes, body: bytes, error: bytes) -> None:
+    """Move a job, already taken from where it was, to dead."""
+    p.dead.add(job_id, p.now)
+    p.errors[job_id] = error
+    p.count("died")
+    p.count("dead_bytes", len(body))
+    group = p.group_of(body)
+    group.dead += 1
+    p.leave_group(group)
+
+
+def _evict(p: PartitionData, job_id: bytes) -> None:
+    body = p.jobs.get(job_id, b"")
+    p.dead.remove(job_id)
+    p.forget(job_id)
+    p.count("evicted")
+    p.count("dead_bytes", -len(body))
+    p.count("bytes", -len(body))
+    if body:
+        group = p.group_of(body)
+        group.dead -= 1
+        p.expire_group(group)
+
+
+def hand_back(p: PartitionData, args: Args) -> Any:
+    """Return claimed jobs to the front of their lanes."""
+    refused = p.refuse(args, draining_may=True)
+    if refused:
+        return refused
+    n = back = 0
+    for job_id in reversed(args[2:]):
+        body = p.jobs.get(job_id)
+        if body is None or not p.unbook(int(args[1]), job_id):
+            continue
+        n += 1
+        if p.is_cancelled(job_id, body):
+            p.end_cancelled(job_id, body)
+        else:
+            back += 1
+            p.progress.pop(job_id, None)
+            p.place(job_id, lane_of(body), front=True)
+    if back:
+        p.wake(b"w")
+    return n
+
+
+def abandon(p: PartitionData, args: Args) -> Any:
+    """End running jobs as cancelled."""
+    refused = p.refuse(args, draining_may=True)
+    if refused:
+        return refused
+    n = 0
+    for job_id in args[2:]:
+        body = p.jobs.get(job_id)
+        if body is not None and p.unbook(int(args[1]), job_id):
+            n += 1
+            p.end_cancelled(job_id, body)
+    return n
+
+
+def progress(p: PartitionData, args: Args) -> Any:
+    """Store what running jobs say of themselves."""
+    refused = p.refuse(args, draining_may=True)
+    if refused:
+        return refused
+    n = 0
+    for job_id, text in zip(args[2::2], args[3::2], strict=True):
+        if job_id in p.book(int(args[1])):
+            n += 1
+            p.progress[job_id] = text[:256]
+    return n
+
+
+def start(p: PartitionData, args: Args) -> Any:
+    """Book claimed jobs as running."""
+    refused = p.refuse(args, draining_may=True)
+    if refused:
+        return refused
+    book, n = p.book(int(args[1])), 0
+    for i, job_id in enumerate(args[2:], 1):
+        score = book.score(job_id)
+        if score is None:
+            continue
+        n += 1
+        if score < STARTED:
+            book.add(job_id, p.now + i / 1000)
+    return n

@@ -1,0 +1,161 @@
+"""One job, run in the calling thread: what a handler sees, and what its end means."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from queuepool import codec
+from queuepool.errors import (
+    InvalidInputError,
+    JobCancelled,
+    JobTimeoutError,
+    PermanentError,
+    RetryLater,
+    UndecodableError,
+    UnknownTaskError,
+)
+from queuepool.models import ErrorRecord, JobState
+from queuepool.partition import OwnedPartition
+from queuepool.tasks import Registry, Task
+from queuepool.verbs import own
+
+_FALLBACK = Task(name="unknown", function=lambda: None)
+_REASONS: dict[type[BaseException], str] = {
+    PermanentError: "permanent",
+    UndecodableError: "undecodable",
+    UnknownTaskError: "unknown-task",
+    JobTimeoutError: "timeout",
+    InvalidInputError: "bad-result",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """One claimed job. failed: how many attempts failed before this one."""
+
+    job_id: bytes
+    body: bytes
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How one execution ended. state: DONE, DELAYED (to be retried), DEAD or CANCELLED."""
+
+    job_id: str
+    task: str
+    attempt: int
+    state: JobState
+    result: Any = None
+    error: ErrorRecord | None = None
+    delay_s: float | None = None
+    charged: bool = True
+    result_ttl_s: float = 0.0
+
+
+class Context:
+    """What a handler may know and do about its job; a JobContext."""
+
+    def __init__(
+        self, job: Claimed, task: str, owned: OwnedPartition, timeout_s: float | None
+    ) -> None:
+        self._job, self._owned = job, owned
+        self.job_id, self.task = job.job_id.decode(), task
+        self.attempt, self.group = job.failed + 1, codec.read_group(job.body)
+        self.partition, self.fencing_token = owned.partition.number, owned.epoch
+        self.deadline = None if timeout_s is None else time.monotonic() + timeout_s
+
+    @property
+    def cancel_requested(self) -> bool:
+        """Return whether somebody asked to cancel, asked anew each time."""
+        return self._owned.partition.status(self.job_id).cancel_requested
+
+    def progress(self, text: str) -> None:
+        """Publish how far the job is, at once."""
+        self._owned.run(own.progress(self._owned.life, {self._job.job_id: text.encode()}))
+
+
+def execute(
+    registry: Registry,
+    owned: OwnedPartition,
+    job: Claimed,
+    *,
+    run_async: Callable[[Any], Any],
+    jitter: float,
+) -> Ended:
+    """Run a job and return how it ended; of a handler's exceptions only a Ctrl-C gets out."""
+    job_id, attempt = job.job_id.decode(), job.failed + 1
+    task, name, options = _FALLBACK, "", codec.NO_OPTIONS
+    try:
+        envelope = codec.decode_envelope(job.body)
+        name, options = envelope.task, envelope.options
+        task = registry.get(name)
+        timeout_s = options.timeout_s or task.timeout_s
+        context = Context(job, name, owned, timeout_s)
+        result = _call(task, dict(envelope.payload), context, timeout_s, run_async)
+        codec.encode_result(result)
+        return Ended(
+            job_id, name, attempt, JobState.DONE, result=result, result_ttl_s=task.result_ttl_s
+        )
+    except RetryLater as error:
+        return Ended(job_id, name, attempt, JobState.DELAYED, delay_s=error.delay_s, charged=False)
+    except (Exception, SystemExit) as error:
+        record = _record(error)
+        asked = isinstance(error, JobCancelled) and owned.partition.status(job_id).cancel_requested
+        if asked:
+            return Ended(job_id, name, attempt, JobState.CANCELLED, error=record)
+        last = record.reason in ("permanent", "undecodable") or attempt >= (
+            options.max_attempts or task.max_attempts
+        )
+        state = JobState.DEAD if last else JobState.DELAYED
+        delay_s = None if last else task.backoff.delay_s(attempt, jitter)
+        return Ended(job_id, name, attempt, state, error=record, delay_s=delay_s)
+
+
+def _call(
+    task: Task,
+    arguments: dict[str, Any],
+    context: Context,
+    timeout_s: float | None,
+    run_async: Callable[[Any], Any],
+) -> Any:
+    if task.context_parameter is not None:
+        arguments[task.context_parameter] = context
+    if not task.is_async:
+        return task.function(**arguments)
+
+    async def within_its_time() -> Any:
+        try:
+            async with asyncio.timeout(timeout_s) as limit:
+                return await task.function(**arguments)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise JobTimeoutError(f"{task.name} ran longer than {timeout_s:g} s") from None
+
+    return run_async(within_its_time())
+
+
+def _record(error: BaseException) -> ErrorRecord:
+    reason = next((r for kind, r in _REASONS.items() if isinstance(error, kind)), "failed")
+    trace = "".join(traceback.format_exception(error, limit=-20, chain=False))
+    return ErrorRecord(
+        reason=reason, type=type(error).__qualname__, message=str(error), traceback=trace
+    )
+
+
+def refuse_a_running_loop() -> None:
+    """Raise InvalidInputError where an asynchronous handler could not be run."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise InvalidInputError(
+        "run_jobs was called from a coroutine, and an async handler needs a loop of its own: "
+        "await asyncio.to_thread(run_jobs, pool)"
+    )

@@ -1,0 +1,95 @@
+"""lead, resign, manual, record, decisions of the coordinators; command and checkpoint to owners."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from queuepool.testing.data import Args, PartitionData, StoredCommand, SystemData, command_order
+
+
+def lead(s: SystemData, args: Args) -> Any:
+    """Become the leader, stay it, or learn who is."""
+    nonce, lease_ms, address = args[0], int(args[1]), args[2]
+    known = s.leader
+    left = known.get("expires", 0) - s.now
+    byhand = [x for p, (n, ms) in s.manual.items() for x in (p, b"%s:%d" % (n, ms))]
+    mine = known.get("nonce") == nonce
+    if not nonce or (not mine and known.get("nonce") and left > 0):
+        there = known.get("address", b"") if left > 0 else b""
+        return [0, b"%d" % known.get("epoch", 0), s.now, max(0, left), there, byhand]
+    epoch = known["epoch"] if mine else max(known.get("epoch", 0) + 1, s.now)
+    s.leader = {
+        "nonce": nonce,
+        "epoch": epoch,
+        "expires": s.now + lease_ms,
+        "address": address,
+    }
+    return [1, b"%d" % epoch, s.now, lease_ms, address, byhand]
+
+
+def resign(s: SystemData, args: Args) -> Any:
+    """Give up leadership at once."""
+    if s.leader.get("nonce") != args[0]:
+        return 0
+    s.leader |= {"nonce": b"", "expires": 0}
+    return 1
+
+
+def manual(s: SystemData, args: Args) -> Any:
+    """Set workers of a partition by hand for a time, or clear it."""
+    s.manual = {p: (n, ms) for p, (n, ms) in s.manual.items() if ms > s.now}
+    if args[1] == b"":
+        s.manual.pop(args[0], None)
+        return 0
+    until = s.now + int(args[2])
+    s.manual[args[0]] = (args[1], until)
+    return until
+
+
+def record(s: SystemData, args: Args) -> Any:
+    """Keep decisions of the leader."""
+    if int(args[0]) != s.leader.get("epoch"):
+        return 0
+    for text in args[2:]:
+        last_ms, last_sequence = s.decisions[-1][0] if s.decisions else (0, 0)
+        newest = (s.now, 0) if s.now > last_ms else (last_ms, last_sequence + 1)
+        s.decisions.append((newest, text))
+    del s.decisions[: -int(args[1])]
+    return len(args) - 2
+
+
+def decisions(s: SystemData, args: Args) -> Any:
+    """Read decisions, the newest first."""
+    newest, count = args[0], int(args[1])
+    listed = reversed(s.decisions)
+    if newest != b"+":
+        bound = command_order(newest.removeprefix(b"("))
+        exclusive = newest.startswith(b"(")
+        listed = reversed(
+            [d for d in s.decisions if d[0] < bound or (d[0] == bound and not exclusive)]
+        )
+    return [[b"%d-%d" % order, text] for order, text in listed][:count]
+
+
+def command(p: PartitionData, args: Args) -> Any:
+    """Append one command for the owner, and remember it as the checkpoint."""
+    epoch, sequence, kind, target, reason, expires_ms, number = args
+    wanted = (int(epoch), int(sequence))
+    if p.commands and p.commands[-1].order >= wanted:
+        return [0, p.commands[-1].id]
+    until = b"%d" % (p.now + int(expires_ms))
+    fields = [b"type", kind, b"partition", number, b"targetWorkers", target]
+    fields += [b"reason", reason, b"expires", until]
+    p.commands.append(StoredCommand(b"%d-%d" % wanted, fields))
+    if kind != b"NOOP":
+        p.checkpoint = {"target": int(target), "at": p.now, "leader": wanted[0]}
+        p.wake(b"c")
+    return [1, p.commands[-1].id]
+
+
+def checkpoint(p: PartitionData, args: Args) -> Any:
+    """Note a worker count, unless a newer leader noted one before."""
+    if p.checkpoint.get("leader", 0) > int(args[0]):
+        return 0
+    p.checkpoint = {"target": int(args[1]), "at": p.now, "leader": int(args[0])}
+    return 1

@@ -1,0 +1,147 @@
+"""observe, dead, replay, discard and audit: what operators and the coordinator ask."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from queuepool import codec
+from queuepool.testing.data import TIERS, Args, Lane, PartitionData, Seat, lane_of
+
+
+def observe(p: PartitionData, _args: Args) -> Any:
+    """Tell everything of the partition."""
+    oldest = p.now
+    for ring in p.rings:
+        for seat in list(ring)[:4]:
+            lane = p.lanes.get(seat.lane)
+            body = p.jobs.get(lane[0]) if lane else None
+            if body is not None:
+                oldest = min(oldest, codec.read_enqueued_ms(body))
+    return [
+        p.now,
+        flat(p.counters),
+        _owner_fields(p),
+        len(p.jobs),
+        len(p.delayed),
+        sum(len(p.book(epoch)) for epoch in p.epochs()),
+        len(p.dead),
+        [len(ring) for ring in p.rings],
+        p.now - oldest,
+        min(len(p.to_recover), 100),
+        len(p.draining),
+        flat(p.checkpoint),
+        p.commands[-1].id if p.commands else b"0-0",
+    ]
+
+
+def flat(fields: dict[str, Any]) -> list[bytes]:
+    """Return a dict as a server returns a hash: names and values in turn, all bytes."""
+    return [x for name, value in fields.items() for x in (name.encode(), to_bytes(value))]
+
+
+def to_bytes(value: Any) -> bytes:
+    """Return a value as it would be stored."""
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
+def _owner_fields(p: PartitionData) -> list[bytes]:
+    o = p.owner
+    if o is None:
+        return []
+    names = ("nonce", "epoch", "expires", "heartbeat", "host", "since", "beat", "seq", "workers",
+             "busy", "target", "applied")  # fmt: skip
+    known = {name: getattr(o, name) for name in names}
+    return flat({name: value for name, value in known.items() if value is not None})
+
+
+def dead(p: PartitionData, args: Args) -> Any:
+    """List dead jobs, the oldest first."""
+    offset, count = int(args[0]), int(args[1])
+    return [
+        [
+            job_id,
+            int(died_ms),
+            p.jobs.get(job_id, b""),
+            p.attempts.get(job_id, 0),
+            p.crashes.get(job_id, 0),
+            p.errors.get(job_id, b""),
+        ]
+        for died_ms, job_id in p.dead.entries(offset, offset + count)
+    ]
+
+
+def replay(p: PartitionData, args: Args) -> Any:
+    """Send dead jobs back to their lanes with a clean record."""
+    n = 0
+    for job_id in args:
+        body = p.jobs.get(job_id)
+        if body is None or not p.dead.remove(job_id):
+            continue
+        n += 1
+        for notes in (p.attempts, p.crashes, p.errors):
+            notes.pop(job_id, None)
+        p.place(job_id, lane_of(body))
+        p.count("replayed")
+        p.count("dead_bytes", -len(body))
+        group = p.group_of(body)
+        group.dead -= 1
+        group.left += 1
+        group.expires = None
+    if n:
+        p.wake(b"w")
+    return n
+
+
+def discard(p: PartitionData, args: Args) -> Any:
+    """Delete dead jobs for good."""
+    n = 0
+    for job_id in args:
+        if not p.dead.remove(job_id):
+            continue
+        n += 1
+        body = p.jobs.get(job_id)
+        p.forget(job_id)
+        p.count("discarded")
+        if body is not None:
+            p.count("dead_bytes", -len(body))
+            p.count("bytes", -len(body))
+            group = p.group_of(body)
+            group.dead -= 1
+            p.expire_group(group)
+    return n
+
+
+def audit(p: PartitionData, args: Args) -> Any:
+    """Look for what should be impossible: the whole partition in one step."""
+    repair = args[1] == b"1"
+    books = [p.book(epoch) for epoch in p.epochs()]
+    ready = sum(p.counters.get(f"r{t}", 0) for t in TIERS)
+    law = ready + sum(len(b) for b in books) + len(p.delayed) + len(p.dead) - len(p.jobs)
+    seated = {seat.lane for ring in p.rings for seat in ring}
+    unseated = orphan = hollow = 0
+    rebuilt: set[Lane] = set()
+    for job_id, body in p.jobs.items():
+        if any(job_id in places for places in (p.delayed, p.dead, *books)):
+            continue
+        lane = lane_of(body)
+        waiting = p.lanes.get(lane)
+        if not waiting or lane in rebuilt:
+            orphan += 1
+            if repair:
+                p.lanes.setdefault(lane, deque()).append(job_id)
+                rebuilt.add(lane)
+        elif lane not in seated:
+            unseated += 1
+        if lane not in seated and (waiting or repair):
+            if repair:
+                p.rings[lane[0]].append(Seat(lane[0], p.now, lane[1]))
+            seated.add(lane)
+    for places in (p.delayed, p.dead):
+        for _score, job_id in list(places.entries(0, 100)):
+            if job_id not in p.jobs:
+                hollow += 1
+                if repair:
+                    places.remove(job_id)
+    found = [b"unseated", unseated, b"orphan", orphan, b"hollow", hollow]
+    return [b"0", found, law]

@@ -1,0 +1,159 @@
+"""acquire, renew, release, promote, recover and book: the life of an owner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from queuepool.testing.data import STARTED, Args, OwnerRecord, PartitionData, command_order, lane_of
+from queuepool.testing.ending import add_dead
+
+_BATCH = 200
+
+
+def acquire(p: PartitionData, args: Args) -> Any:
+    """Become the owner, unless another's lease still runs."""
+    nonce, lease_ms, host = args[0], int(args[1]), args[2]
+    old = p.owner
+    if old is not None and old.nonce not in (b"", nonce) and old.expires > p.now:
+        return [0, old.expires - p.now, b"%d" % old.epoch]
+    if old is not None and old.nonce and p.book(old.epoch):
+        p.to_recover.append(old.epoch)
+    epoch = max(old.epoch + 1 if old else 1, p.now)
+    applied = old.applied if old else None
+    p.owner = OwnerRecord(nonce, epoch, p.now + lease_ms, p.now, host, p.now, applied=applied)
+    target, at = (b"%d" % p.checkpoint[k] if p.checkpoint else b"" for k in ("target", "at"))
+    return [1, epoch, p.now, len(p.to_recover), target, at, applied or b"0-0"]
+
+
+def renew(p: PartitionData, args: Args) -> Any:
+    """Keep the lease, report, and hear what is new."""
+    nonce, epoch, lease_ms, beat = args[0], int(args[1]), int(args[2]), int(args[3])
+    refused = p.refuse(args, draining_may=True)
+    if refused:
+        return refused
+    owner = p.owner
+    if owner is None or (owner.nonce, owner.epoch) != (nonce, epoch):
+        p.draining[epoch] = (nonce, p.now + lease_ms)
+        return [2, p.now, 0, 0, -1, [], list(p.cancels)]
+    forgot = int(owner.beat < beat - 1)
+    owner.expires, owner.heartbeat, owner.beat = p.now + lease_ms, p.now, beat
+    owner.workers, owner.busy, owner.target = (int(x) for x in args[4:7])
+    owner.applied = args[7]
+    for old, (_nonce, expires) in list(p.draining.items()):
+        if expires < p.now:
+            del p.draining[old]
+            if p.book(old):
+                p.to_recover.append(old)
+    newer = [c for c in p.commands if c.order > command_order(args[7])][:100]
+    commands = [[c.id, c.fields] for c in newer]
+    due = _until_due(p)
+    return [1, p.now, forgot, len(p.to_recover), due, commands, list(p.cancels)]
+
+
+def rekey(p: PartitionData, args: Args) -> Any:
+    """Change the nonce of a life, so that calls sent before are refused from here on."""
+    stem, epoch, number = args[0], int(args[1]), int(args[2])
+
+    def older(nonce: bytes) -> bool:
+        known, _, its_number = nonce.partition(b".")
+        return known == stem and int(its_number or 0) <= number
+
+    new = b"%s.%d" % (stem, number)
+    owner = p.owner
+    if owner is not None and owner.epoch == epoch and older(owner.nonce):
+        owner.nonce = new
+        return 1
+    leaving = p.draining.get(epoch)
+    if leaving is not None and older(leaving[0]):
+        p.draining[epoch] = (new, leaving[1])
+        return 1
+    p.count("fenced", 1)
+    return [b"FENCED", b"%d" % owner.epoch if owner else b"0"]
+
+
+def release(p: PartitionData, args: Args) -> Any:
+    """Give the partition up: leave, or drain under a lease."""
+    nonce, epoch, lease_ms = args[0], int(args[1]), int(args[2])
+    refused = p.refuse(args, draining_may=True, count=False)
+    if refused:
+        return refused
+    owner = p.owner
+    if owner is not None and (owner.nonce, owner.epoch) == (nonce, epoch):
+        owner.nonce, owner.expires = b"", 0
+        owner.workers = owner.busy = owner.target = 0
+    booked = bool(p.book(epoch))
+    if booked and lease_ms > 0:
+        p.draining[epoch] = (nonce, p.now + lease_ms)
+        return 2
+    p.draining.pop(epoch, None)
+    if booked:
+        p.to_recover.append(epoch)
+    return 1
+
+
+def promote(p: PartitionData, args: Args) -> Any:
+    """Move due jobs to the back of their lanes, at most 100."""
+    refused = p.refuse(args, draining_may=False)
+    if refused:
+        return refused
+    promoted = cancelled = 0
+    for _due, job_id in p.delayed.up_to(p.now)[:100]:
+        p.delayed.remove(job_id)
+        body = p.jobs.get(job_id)
+        if body is None:
+            continue
+        p.group_of(body).delayed -= 1
+        if p.is_cancelled(job_id, body):
+            cancelled += 1
+            p.end_cancelled(job_id, body)
+        else:
+            promoted += 1
+            p.place(job_id, lane_of(body))
+    return [promoted, cancelled, _until_due(p)]
+
+
+def _until_due(p: PartitionData) -> int:
+    following = p.delayed.first()
+    return -1 if following is None else max(0, int(following[0] - p.now))
+
+
+def recover(p: PartitionData, args: Args) -> Any:
+    """Return up to 200 jobs of a dead owner to the front of their lanes."""
+    refused = p.refuse(args, draining_may=False)
+    if refused:
+        return refused
+    if not p.to_recover:
+        return [0, 0, 0, 0, 0]
+    max_crashes, error, epoch = int(args[2]), args[3], p.to_recover[0]
+    book = p.book(epoch)
+    # From the end of the order on, each to the front: the claimed ones, then the started ones.
+    entries = book.below(STARTED) or book.entries()
+    recovered = crashed = buried = cancelled = 0
+    for score, job_id in reversed(entries[-_BATCH:]):
+        p.unbook(epoch, job_id)
+        p.progress.pop(job_id, None)
+        body = p.jobs.get(job_id)
+        if body is None:
+            continue
+        if p.is_cancelled(job_id, body):
+            cancelled += 1
+            p.end_cancelled(job_id, body)
+            continue
+        if score >= STARTED:
+            crashed += 1
+            p.crashes[job_id] = p.crashes.get(job_id, 0) + 1
+        if score >= STARTED and p.crashes[job_id] >= max_crashes:
+            buried += 1
+            add_dead(p, job_id, body, error)
+        else:
+            recovered += 1
+            p.place(job_id, lane_of(body), front=True, next_turn=True)
+    p.count("recovered", recovered)
+    if not p.book(epoch):
+        p.to_recover.popleft()
+    return [len(p.to_recover), recovered, crashed, buried, cancelled]
+
+
+def book(p: PartitionData, args: Args) -> Any:
+    """List the jobs booked in one owner life."""
+    return [job_id for _score, job_id in p.book(int(args[0])).entries(0, 10_000)]

@@ -1,0 +1,201 @@
+"""enqueue, status, cancel, cancel_group and group, as the scripts of these names do them."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import takewhile
+from typing import Any
+
+from queuepool import codec
+from queuepool.testing.data import STARTED, TIERS, Args, Group, PartitionData, lane_of
+
+
+def enqueue(p: PartitionData, args: Args) -> Any:
+    """Accept jobs; each id once."""
+    max_depth, max_bytes = int(args[0]), int(args[1])
+    depth, held = len(p.jobs), p.counters.get("bytes", 0)
+    if depth + int(args[2]) > max_depth or held + int(args[3]) > max_bytes:
+        return [b"FULL", depth, held]
+    idle = sum(p.counters.get(f"r{t}", 0) for t in TIERS) <= 0
+    # Never the ms of a group's cancellation: its cut must tell what came before it.
+    stamp = b"%011x" % max(p.now, p.counters.get("cut", 0) + 1)
+    status, added, size, wake, sooner, i = bytearray(), 0, 0, False, False, 4
+    while i < len(args):
+        tier, group, delay, n = int(args[i]), args[i + 1], int(args[i + 2]), int(args[i + 3])
+        pairs, fresh = args[i + 4 : i + 4 + 2 * n], []
+        i += 4 + 2 * n
+        for job_id, tail in zip(pairs[::2], pairs[1::2], strict=True):
+            new = job_id not in p.jobs and not _seen(p, job_id)
+            status += b"1" if new else b"0"
+            if new:
+                p.jobs[job_id] = b"1%d%s%s" % (tier, stamp, tail)
+                size += len(p.jobs[job_id])
+                fresh.append(job_id)
+        if fresh:
+            added += len(fresh)
+            _join(p, group, len(fresh), delayed=delay > 0)
+            sooner = _settle(p, fresh, tier, group, delay) or sooner
+            wake = wake or (idle and delay <= 0)
+    if added:
+        p.count("enqueued", added)
+        p.count("bytes", size)
+    if added < len(status):
+        p.count("duplicate", len(status) - added)
+    if wake:
+        p.wake(b"w")
+    if sooner:
+        p.wake(b"d")
+    return bytes(status)
+
+
+def _seen(p: PartitionData, job_id: bytes) -> bool:
+    ended = any(
+        job_id in members or b"!" + job_id in members
+        for members in (p.window(0).members, p.window(1).members)
+    )
+    return ended or job_id in p.marks
+
+
+def _join(p: PartitionData, name: bytes, n: int, *, delayed: bool) -> None:
+    group = p.find_group(name) or p.groups.setdefault(name, Group())
+    group.total += n
+    group.left += n
+    if group.left <= n:
+        group.expires = None
+        group.created = group.created or p.now
+    if delayed:
+        group.delayed += n
+
+
+def _settle(p: PartitionData, ids: list[bytes], tier: int, group: bytes, delay: int) -> bool:
+    # Returns whether one of these is the next delayed job to become due.
+    if delay <= 0:
+        for job_id in ids:
+            p.place(job_id, (tier, group))
+        return False
+    for job_id in ids:
+        p.delayed.add(job_id, p.now + delay)
+    return not p.delayed.below(p.now + delay)
+
+
+def status(p: PartitionData, args: Args) -> Any:
+    """Tell where one job is."""
+    job_id = args[0]
+    body = p.jobs.get(job_id)
+    if body is None:
+        return _ended(p, job_id)
+    state, at = b"ready", p.delayed.score(job_id)
+    if at is not None:
+        state = b"delayed"
+    elif (at := p.dead.score(job_id)) is not None:
+        state = b"dead"
+    else:
+        scores = (p.book(epoch).score(job_id) for epoch in p.epochs())
+        at = next((score for score in scores if score is not None), None)
+        if at is not None:
+            state, at = b"in-flight", 0 if at < STARTED else at
+    return [
+        state,
+        body,
+        int(at or 0),
+        p.attempts.get(job_id, 0),
+        p.crashes.get(job_id, 0),
+        p.errors.get(job_id, b""),
+        p.progress.get(job_id, b""),
+        b"",
+        int(job_id in p.cancels),
+    ]
+
+
+def _ended(p: PartitionData, job_id: bytes) -> list[Any]:
+    result = p.result(job_id)
+    state = b"unknown" if result is None else b"done"
+    for parity in (0, 1):
+        members = p.window(parity).members
+        if job_id in members:
+            state = b"done"
+        elif b"!" + job_id in members:
+            state = b"cancelled"
+    return [state, b"", 0, 0, 0, b"", b"", result or b"", 0]
+
+
+def cancel(p: PartitionData, args: Args) -> Any:
+    """Cancel one job."""
+    job_id = args[0]
+    body = p.jobs.get(job_id)
+    if body is None:
+        return b"unknown"
+    if job_id in p.dead:
+        return b"dead"
+    if any(job_id in p.book(epoch) for epoch in p.epochs()):
+        p.cancels[job_id] = p.now
+        p.wake(b"c")
+        return b"in-flight"
+    was = b"ready"
+    if p.delayed.remove(job_id):
+        was = b"delayed"
+        p.group_of(body).delayed -= 1
+    else:
+        p.marks.add(job_id)
+        p.count(f"r{lane_of(body)[0]}", -1)
+    p.end_cancelled(job_id, body)
+    return was
+
+
+def cancel_group(p: PartitionData, args: Args) -> Any:
+    """Cancel what a group holds; a script does it by steps, this in one."""
+    name = args[0]
+    group = p.find_group(name)
+    if group is None or args[1] != b"start":
+        return [b"", 0, 0]
+    group.cancelled_at = p.counters["cut"] = max(p.now, p.counters.get("cut", 0) + 1)
+
+    def ours(body: bytes) -> bool:
+        old = codec.read_enqueued_ms(body) <= group.cancelled_at
+        return old and codec.read_group(body) == name
+
+    asked = 0
+    for epoch in p.running_epochs():
+        for _score, job_id in p.book(epoch).entries():
+            if job_id in p.jobs and ours(p.jobs[job_id]):
+                asked += 1
+                p.cancels[job_id] = p.now
+    if asked:
+        p.wake(b"c")
+    gone = [job_id for tier in TIERS for job_id in _empty_lane(p, (tier, name), ours)]
+    for _due, job_id in list(p.delayed.entries()):
+        if job_id in p.jobs and ours(p.jobs[job_id]):
+            p.delayed.remove(job_id)
+            group.delayed -= 1
+            gone.append(job_id)
+    for job_id in gone:
+        p.end_cancelled(job_id, p.jobs[job_id])
+    return [b"", len(gone), asked]
+
+
+def _empty_lane(p: PartitionData, lane: tuple[int, bytes], ours: Any) -> list[bytes]:
+    # Takes the front of a lane as far as it is to be cancelled. When that is all of it, the last
+    # id stays as a mark: a seat in the ring has a lane.
+    waiting = p.lanes.get(lane)
+    if not waiting:
+        return []
+    front = list(takewhile(lambda i: i not in p.jobs or ours(p.jobs[i]), waiting))
+    p.marks.difference_update(front)
+    gone = [job_id for job_id in front if job_id in p.jobs]
+    p.count(f"r{lane[0]}", -len(gone))
+    if front and len(front) == len(waiting):
+        p.marks.add(front.pop())
+    for _ in front:
+        waiting.popleft()
+    return gone
+
+
+def group(p: PartitionData, args: Args) -> Any:
+    """Count the jobs of one group."""
+    g = p.find_group(args[0]) or Group()
+    lanes = [p.lanes.get((tier, args[0]), deque()) for tier in TIERS]
+    waiting = sum(len(lane) for lane in lanes if len(lane) != 1 or lane[0] not in p.marks)
+    finished = 0 if g.left > 0 else g.finished
+    cut = max(g.cancelled_at, 0)
+    ready = min(waiting, g.left)
+    return [g.total, g.left, g.dead, g.cancelled, g.delayed, ready, g.created, finished, cut]

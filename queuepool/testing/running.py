@@ -1,0 +1,172 @@
+"""run_jobs: a consumer for tests. It runs what is ready, here and now, and says what happened."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from queuepool import codec
+from queuepool.errors import UnavailableError
+from queuepool.models import ErrorRecord, JobState
+from queuepool.partition import OwnedPartition, Partition
+from queuepool.pool import QueuePool
+from queuepool.testing.execution import Claimed, Ended, execute, refuse_a_running_loop
+from queuepool.verbs import own
+
+_LEASE_S = 3600.0
+_WEIGHTS = (6, 3, 2, 1)
+_MAX_CRASHES = 3
+_CRASHED = codec.encode_error(ErrorRecord(reason="crashed", message="its consumer died with it"))
+_KEEP = {"keep_jobs": 100_000, "keep_bytes": 2**30, "keep_ms": 30 * 86_400_000}
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What run_jobs did. next_due_s: until the next delayed job or retry; None: nothing waits."""
+
+    ended: tuple[Ended, ...]
+    next_due_s: float | None
+
+    @property
+    def done(self) -> int:
+        """Return how many jobs succeeded."""
+        return self._count(JobState.DONE)
+
+    @property
+    def retried(self) -> int:
+        """Return how many executions will be repeated: they failed, or asked for later."""
+        return self._count(JobState.DELAYED)
+
+    @property
+    def dead(self) -> int:
+        """Return how many jobs died."""
+        return self._count(JobState.DEAD)
+
+    @property
+    def cancelled(self) -> int:
+        """Return how many jobs ended as cancelled while they ran."""
+        return self._count(JobState.CANCELLED)
+
+    def _count(self, state: JobState) -> int:
+        return Counter(e.state for e in self.ended)[state]
+
+    def __repr__(self) -> str:
+        return (
+            f"RunReport(done={self.done}, retried={self.retried}, dead={self.dead}, "
+            f"cancelled={self.cancelled}, next_due_s={self.next_due_s})"
+        )
+
+
+def run_jobs(pool: QueuePool, *, max_jobs: int = 10_000, jitter: float = 0.5) -> RunReport:
+    """Run the ready jobs of all partitions in the calling thread, one by one; return a report.
+
+    Ends when nothing is ready or after `max_jobs` executions. Retries become due when the pool's
+    clock is advanced; jitter, 0 to 1, is the part of the backoff's ceiling that they wait. An
+    exception of a handler never comes out of here: it is in the report and in `pool.status`.
+    Timeouts hold for async handlers only. Raises UnavailableError when a partition is owned by
+    somebody else.
+    """
+    if any(task.is_async for task in pool.producer.registry):
+        refuse_a_running_loop()
+    ended: list[Ended] = []
+    due_s: list[float] = []
+    with _Loop() as loop:
+        for partition in pool.partitions():
+            owned = _own(partition)
+            try:
+                run = partial(
+                    execute, pool.producer.registry, owned, run_async=loop.run, jitter=jitter
+                )
+                due = _run_partition(owned, ended, max_jobs, run)
+            finally:
+                owned.run(own.release(owned.life, drain_lease_ms=0))
+            if due is not None:
+                due_s.append(due)
+    return RunReport(tuple(ended), min(due_s, default=None))
+
+
+class _Loop:
+    """An event loop that is made when the first coroutine comes."""
+
+    def __init__(self) -> None:
+        self._runner: asyncio.Runner | None = None
+
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        if self._runner is None:
+            self._runner = asyncio.Runner()
+        return self._runner.run(coroutine)
+
+    def __enter__(self) -> _Loop:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._runner is not None:
+            self._runner.close()
+
+
+def _own(partition: Partition) -> OwnedPartition:
+    owned = partition.acquire(lease_s=_LEASE_S, host="run_jobs")
+    if isinstance(owned, own.Held):
+        raise UnavailableError(
+            f"partition {partition.number} is owned by somebody else for another "
+            f"{owned.lease_ms / 1000:g} s: stop that consumer, or advance the clock"
+        )
+    return owned
+
+
+def _run_partition(
+    owned: OwnedPartition,
+    ended: list[Ended],
+    max_jobs: int,
+    run: Callable[[Claimed], Ended],
+) -> float | None:
+    life = owned.life
+    while owned.run(own.recover(life, max_crashes=_MAX_CRASHES, error=_CRASHED)).books:
+        pass
+    while True:
+        promoted = owned.run(own.promote(life))
+        job = _claim_one(owned) if len(ended) < max_jobs else None
+        if job is None:
+            due_ms = promoted.next_due_ms
+            if due_ms == 0 and len(ended) < max_jobs:
+                continue  # more than one call can promote is due
+            return None if due_ms is None else due_ms / 1000
+        outcome = run(job)
+        _settle(owned, job, outcome)
+        ended.append(outcome)
+
+
+def _claim_one(owned: OwnedPartition) -> Claimed | None:
+    while True:
+        claims = owned.run(
+            own.claim(owned.life, 1, starting=1, promote_after_ms=0, weights=_WEIGHTS)
+        )
+        if claims.ids:
+            break
+        if not claims.taken:
+            return None  # otherwise the claim met the place of a cancelled job
+    failed = claims.attempts[0] if claims.attempts else None
+    job = Claimed(claims.ids[0], claims.bodies[0], int(failed or 0))
+    owned.run(own.start(owned.life, [job.job_id]))
+    return job
+
+
+def _settle(owned: OwnedPartition, job: Claimed, outcome: Ended) -> None:
+    error = codec.encode_error(outcome.error) if outcome.error else b""
+    if outcome.state is JobState.DONE:
+        ack = own.Acks(len(job.body), [job.job_id], [])
+        ttl_ms = int(outcome.result_ttl_s * 1000)
+        if outcome.result is not None and ttl_ms > 0:
+            ack.results = [(job.job_id, ttl_ms, codec.encode_result(outcome.result))]
+        owned.run(own.finish(owned.life, {codec.read_group(job.body): ack}))
+    elif outcome.state is JobState.DELAYED:
+        delay_ms = int((outcome.delay_s or 0) * 1000)
+        owned.run(own.retry(owned.life, [(job.job_id, delay_ms, outcome.charged, error)]))
+    elif outcome.state is JobState.DEAD:
+        owned.run(own.bury(owned.life, [(job.job_id, error)], **_KEEP))
+    else:
+        owned.run(own.abandon(owned.life, [job.job_id]))

@@ -1,0 +1,168 @@
+"""A server in memory: every verb, on plain Python data, with the replies of a real one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from queuepool.errors import ScriptError
+from queuepool.servers import Reply
+from queuepool.testing import claiming, ending, leading, operating, owning, producing
+from queuepool.testing.data import Args, PartitionData, SystemData
+from queuepool.testing.operating import to_bytes
+from queuepool.verbs import Verb
+
+_PARTITION_VERBS: Mapping[str, Callable[[PartitionData, Args], Any]] = {
+    f.__name__: f
+    for f in (
+        producing.enqueue, producing.status, producing.cancel, producing.cancel_group,
+        producing.group, claiming.claim, ending.finish, ending.retry, ending.bury,
+        ending.hand_back, ending.abandon, ending.progress, ending.start, owning.acquire,
+        owning.renew, owning.rekey, owning.release, owning.promote, owning.recover, owning.book,
+        operating.observe, operating.dead, operating.replay, operating.discard, operating.audit,
+        leading.command, leading.checkpoint,
+    )
+}  # fmt: skip
+_SYSTEM_VERBS: Mapping[str, Callable[[SystemData, Args], Any]] = {
+    f.__name__: f
+    for f in (leading.lead, leading.resign, leading.manual, leading.record, leading.decisions)
+}
+
+
+class MemoryServer:
+    """Keeps partitions in this process. Safe to share between threads; gone with the process.
+
+    clock: seconds since 1970, such as a FakeClock; by default the machine's own.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time, *, name: str = "memory") -> None:
+        self._clock, self._name = clock, name
+        self._changed = threading.Condition()
+        self._partitions: dict[bytes, PartitionData] = {}
+        self._systems: dict[bytes, SystemData] = {}
+
+    @property
+    def name(self) -> str:
+        """Return a name for people."""
+        return self._name
+
+    def run(self, key: bytes, verbs: Sequence[Verb[Any]]) -> list[Reply]:
+        """Run verbs on one base key; one reply each, in order."""
+        return self.run_many([(key, verb) for verb in verbs])
+
+    def run_many(self, calls: Sequence[tuple[bytes, Verb[Any]]]) -> list[Reply]:
+        """Run verbs on several base keys."""
+        with self._changed:
+            replies = [self._run(key, verb) for key, verb in calls]
+            self._changed.notify_all()
+        return replies
+
+    def stream(self, key: bytes, window: int) -> MemoryStream:
+        """Return a pipe; what is pushed is run at once."""
+        return MemoryStream(self, key, window)
+
+    def doorbell(self, key: bytes) -> MemoryBell:
+        """Return what an idle owner of this partition sleeps on."""
+        return MemoryBell(self._changed, self.data(key).tokens)
+
+    def info(self) -> dict[str, Any]:
+        """Return what a server tells of itself, as far as it means anything here."""
+        with self._changed:
+            jobs = sum(len(data.jobs) for data in self._partitions.values())
+        return {
+            "redis_version": "memory",
+            "redis_mode": "standalone",
+            "role": "master",
+            "used_memory": sum(data.counters.get("bytes", 0) for data in self._partitions.values()),
+            "maxmemory": 0,
+            "maxmemory_policy": "noeviction",
+            "jobs": jobs,
+        }
+
+    def close(self) -> None:
+        """Do nothing: there is no connection to close, and the data stays readable."""
+
+    def data(self, key: bytes) -> PartitionData:
+        """Return the data behind a partition's base key, for tests that look inside."""
+        return self._partitions.setdefault(key, PartitionData())
+
+    def _run(self, key: bytes, verb: Verb[Any]) -> Reply:
+        args = [to_bytes(argument) for argument in verb.args]
+        now_ms = int(self._clock() * 1000)
+        if verb.script in _PARTITION_VERBS:
+            partition = self.data(key)
+            partition.now = now_ms
+            return _PARTITION_VERBS[verb.script](partition, args)
+        if verb.script in _SYSTEM_VERBS:
+            system = self._systems.setdefault(key, SystemData())
+            system.now = now_ms
+            return _SYSTEM_VERBS[verb.script](system, args)
+        return ScriptError(
+            f"{self._name} knows no script {verb.script!r}: add it to queuepool.testing"
+        )
+
+
+class MemoryBell:
+    """Where the owner of a partition sleeps; its timeouts are real seconds, whatever the clock."""
+
+    def __init__(self, changed: threading.Condition, tokens: deque[bytes]) -> None:
+        self._changed, self._tokens = changed, tokens
+        self._rung = False
+
+    def ring(self) -> None:
+        """Make the current or the next wait return."""
+        with self._changed:
+            self._rung = True
+            self._changed.notify_all()
+
+    def wait(self, timeout_s: float) -> bytes | None:
+        """Sleep until a wake token, a ring, or the timeout; return the token if there is one."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._rung or self._tokens, timeout_s)
+            self._rung = False
+            return self._tokens.popleft() if self._tokens else None
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to give back."""
+
+
+class MemoryStream:
+    """Verbs whose replies are read later. For one thread."""
+
+    def __init__(self, server: MemoryServer, key: bytes, window: int) -> None:
+        self._server, self._key = server, key
+        self._replies: deque[Reply] = deque(maxlen=window)
+
+    def push(self, verb: Verb[Any]) -> None:
+        """Run a verb."""
+        self._replies.append(self._server.run(self._key, [verb])[0])
+
+    def pull(self) -> Reply:
+        """Return the oldest reply that was not pulled."""
+        return self._replies.popleft()
+
+    def close(self) -> None:
+        """Drop replies that nobody pulled. Idempotent."""
+        self._replies.clear()
+
+
+class AsyncMemoryServer:
+    """The same data for asyncio. Never blocks for longer than a verb takes."""
+
+    def __init__(self, server: MemoryServer) -> None:
+        self._server = server
+
+    @property
+    def name(self) -> str:
+        """Return a name for people."""
+        return self._server.name
+
+    async def run(self, key: bytes, verbs: Sequence[Verb[Any]]) -> list[Reply]:
+        """Run verbs on one base key; one reply each, in order."""
+        return self._server.run(key, verbs)
+
+    async def close(self) -> None:
+        """Do nothing, as MemoryServer.close."""
