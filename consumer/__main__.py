@@ -1,0 +1,212 @@
+"""The consumer process: `python -m consumer --app MODULE --partition 3`, or `queuepool consumer`.
+
+Exit codes: 0 drained and released; 1 failure; 2 configuration; 3 fenced, a newer owner took the
+partition; 4 the watchdog ended a process that no longer lived; 130 and 143 hard stop.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import faulthandler
+import importlib
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from consumer import events
+from consumer.loop import Consumer
+from consumer.metrics import ConsumerMetrics
+from consumer.report import Reporter
+from consumer.settings import ConsumerSettings
+from consumer.watchdog import Watchdog
+from queuepool.config import PoolConfig
+from queuepool.errors import ConfigurationError, FencedError, QueuePoolError
+from queuepool.events import fan_out
+from queuepool.exposition import Exposition
+from queuepool.logs import configure
+from queuepool.pool import QueuePool
+from queuepool.servers.connect import connect
+from queuepool.settings import load, load_pool_config
+from queuepool.tasks import default_registry
+
+OK, FAILED, CONFIGURATION, FENCED, WATCHDOG = 0, 1, 2, 3, 4
+_log = logging.getLogger("consumer")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one consumer until SIGTERM or SIGINT; returns the exit code."""
+    faulthandler.enable()  # a segfaulting handler names itself
+    try:
+        settings = _settings(_parse(argv))
+        configure(settings.log_format, settings.log_level)
+        _import_app(settings.app)
+        # An answer must come well within a lease, or one slow turn loses it.
+        config = load_pool_config()
+        pool = QueuePool(config=_patient(config, settings))
+        if settings.partition != "auto":
+            pool.partition(int(settings.partition))
+    except ConfigurationError as error:
+        return _refuse(error)
+    with pool:
+        try:
+            return _run(pool, settings)
+        except ConfigurationError as error:
+            return _refuse(error)
+
+
+def _refuse(error: ConfigurationError) -> int:
+    sys.stderr.write(f"consumer: {error}\n")
+    return CONFIGURATION
+
+
+def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
+    consumer = Consumer(pool, settings)
+    metrics = ConsumerMetrics(consumer)
+    consumer.listen = fan_out([Reporter().listen, metrics.listen])
+    watchdog = Watchdog(consumer.pulse, settings.stall_s, _probe(pool), _end)
+    registry = CollectorRegistry()
+    registry.register(metrics)
+    with _exposed(registry, watchdog, settings), _signals(consumer):
+        watchdog.start()
+        try:
+            consumer.run()
+        except FencedError as error:
+            metrics.listen(events.Fenced(error))
+            _log.error("%s", error)
+            # What still runs here runs elsewhere by now: end at once, do not wait for threads.
+            _flush_and_exit(FENCED)
+        except ConfigurationError:
+            raise
+        except QueuePoolError:
+            _log.exception("the consumer failed")
+            return FAILED
+        finally:
+            watchdog.stop()
+    if any(t.name.startswith("queuepool-worker") for t in threading.enumerate()):
+        _flush_and_exit(OK)  # handlers that outlived the drain; their jobs were handed back
+    return OK
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="queuepool consumer",
+        description="Own one partition and run its jobs.",
+        epilog="Every CONSUMER_* and QUEUEPOOL_* variable is listed in docs/operations.md; flags "
+        "come first. Exit codes: 0 drained, 1 failure, 2 configuration, 3 fenced, 4 watchdog.",
+    )
+    parser.add_argument("--app", help="modules that define tasks, separated by commas")
+    parser.add_argument("--partition", help="a partition number, or auto: take any free one")
+    parser.add_argument("--workers", type=int, help="the base: workers at rest (default 8)")
+    parser.add_argument("--max-workers", type=int, help="most workers (default 8 x the base)")
+    parser.add_argument("--metrics-port", type=int, help="port of /metrics and /healthz")
+    parser.add_argument("--log-format", choices=("text", "json"))
+    return parser.parse_args(argv)
+
+
+def _settings(flags: argparse.Namespace) -> ConsumerSettings:
+    for name, value in vars(flags).items():
+        if value is not None:
+            os.environ[f"CONSUMER_{name.upper()}"] = str(value)
+    settings = load(ConsumerSettings)
+    if not settings.app:
+        raise ConfigurationError(
+            "no tasks to run: pass --app MODULE, or set CONSUMER_APP, naming the module that "
+            "defines your @task functions"
+        )
+    return settings
+
+
+def _import_app(app: str) -> None:
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    for name in filter(None, (part.strip() for part in app.split(","))):
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name is None or not name.startswith(error.name):
+                raise
+            raise ConfigurationError(
+                f"--app {name}: there is no such module here ({Path.cwd()}); name it as in "
+                "`import`, without .py, and run in its directory or set PYTHONPATH"
+            ) from error
+    if not any(True for _ in default_registry):
+        raise ConfigurationError(f"--app {app}: no function there is decorated with @task")
+
+
+def _patient(config: PoolConfig, settings: ConsumerSettings) -> PoolConfig:
+    return replace(config, timeout_s=min(config.timeout_s, settings.lease_s / 3))
+
+
+def _probe(pool: QueuePool) -> Callable[[], None]:
+    def probe() -> None:
+        for url in pool.config.topology.servers.values():
+            with contextlib.closing(connect(url, timeout_s=2.0)) as server:
+                server.info()
+
+    return probe
+
+
+def _end(_why: str) -> None:
+    faulthandler.dump_traceback()
+    _flush_and_exit(WATCHDOG)
+
+
+def _flush_and_exit(code: int) -> None:
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+@contextlib.contextmanager
+def _exposed(
+    registry: CollectorRegistry, watchdog: Watchdog, settings: ConsumerSettings
+) -> Iterator[None]:
+    if settings.metrics_port < 0:
+        yield
+        return
+    try:
+        http = Exposition(
+            registry, watchdog.problem, host=settings.metrics_host, port=settings.metrics_port
+        )
+    except OSError as error:
+        raise ConfigurationError(
+            f"CONSUMER_METRICS_PORT={settings.metrics_port}: {error}"
+        ) from error
+    http.start()
+    _log.info("metrics and health on http://%s:%d", settings.metrics_host, http.port)
+    try:
+        yield
+    finally:
+        http.stop()
+
+
+@contextlib.contextmanager
+def _signals(consumer: Consumer) -> Iterator[None]:
+    received = 0
+
+    def on_signal(number: int, _frame: object) -> None:
+        nonlocal received
+        received += 1
+        if received > 1:
+            os._exit(128 + number)
+        consumer.stop()
+
+    before = {n: signal.signal(n, on_signal) for n in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""What a running handler sees of its job: the implementation of queuepool.JobContext."""
+
+from __future__ import annotations
+
+from consumer.jobs import Claimed
+from queuepool.errors import InvalidInputError
+
+Progress = dict[bytes, bytes]
+MAX_PROGRESS_BYTES = 256
+
+
+class RunContext:
+    """One execution of one job. Reads are free; progress is sent with the next turn."""
+
+    __slots__ = ("_job", "_progress", "deadline", "fencing_token", "partition", "task")
+
+    def __init__(
+        self,
+        job: Claimed,
+        task: str,
+        *,
+        partition: int,
+        fencing_token: int,
+        deadline: float | None,
+        progress: Progress,
+    ) -> None:
+        self._job, self._progress = job, progress
+        self.task, self.partition, self.fencing_token = task, partition, fencing_token
+        self.deadline = deadline
+
+    @property
+    def job_id(self) -> str:
+        """Return the job's id, the same in every attempt."""
+        return self._job.id.decode()
+
+    @property
+    def attempt(self) -> int:
+        """Return the number of this execution, from 1."""
+        return self._job.attempt
+
+    @property
+    def group(self) -> bytes:
+        """Return the task group."""
+        return self._job.group
+
+    @property
+    def cancel_requested(self) -> bool:
+        """Return whether somebody asked to cancel, or the partition was lost."""
+        return self._job.cancelled
+
+    def progress(self, text: str) -> None:
+        """Publish how far the job is; at most 256 bytes of UTF-8, the newest wins."""
+        if not isinstance(text, str):
+            raise InvalidInputError(f"progress takes text, not {type(text).__name__}")
+        raw = text.encode("utf-8", "replace")[:MAX_PROGRESS_BYTES]
+        self._progress[self._job.id] = raw

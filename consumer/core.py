@@ -1,0 +1,354 @@
+"""The owner of a partition without its network, clock and threads: what each turn says and learns.
+
+    plan(now) -> verbs of one round trip        absorb(plan, replies, now) -> jobs to start, events
+                                                lost(plan, now): the reply never came
+
+Invariants
+  C1 open = claimed jobs that have not ended; a claim asks for at most target + lookahead - open.
+  C2 an outcome leaves the outbox only when its verb was answered; a repeat is harmless by id.
+  C3 a claim whose answer was lost is found in the book and handed back (reconcile).
+  C4 of the jobs that were running in a crash at most one runs at a time (see holdings).
+  C5 after a turn without an answer the next one first changes the nonce: whatever of the lost turn
+     is still on its way is refused, and cannot undo what was decided since.
+  C6 after drain() nothing is claimed, promoted or recovered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from consumer import events
+from consumer.holdings import Holdings
+from consumer.jobs import Claimed, End, Outcome
+from consumer.lookahead import Lookahead
+from consumer.outbox import record_verbs
+from consumer.plan import Absorb, Plan
+from consumer.settings import ConsumerSettings
+from queuepool.codec import encode_error
+from queuepool.commands import resolve
+from queuepool.models import ErrorRecord
+from queuepool.servers import Reply
+from queuepool.verbs import Verb, own
+
+_RECONCILE_S, _RECONCILE_SOON_S = 15.0, 1.0
+_CRASHED = encode_error(
+    ErrorRecord(reason="crashed", message="the consumer died while this job ran, too many times")
+)
+
+
+class Core:
+    """State of one owner life. One thread calls it; it never blocks."""
+
+    def __init__(
+        self, acquired: own.Acquired, settings: ConsumerSettings, *, workers: int, now_s: float
+    ) -> None:
+        self.life, self._settings = acquired.life, settings
+        self.target = workers
+        self.lookahead = Lookahead(settings.lookahead)
+        self.holdings = Holdings()
+        self.alive = 0  # worker threads, as the loop sees them
+        self.draining = False
+        self.renewed_s = now_s  # when the last confirmed renewal was sent
+        self.progress: dict[bytes, bytes] = {}
+        self._books, self._applied, self._beat = acquired.books, acquired.applied, 0
+        self._rekeying = False
+        self._hungry = True
+        self._renew_at = now_s
+        self._promote_at: float | None = now_s
+        self._poll_at = now_s
+        self._reconcile_at = now_s + _RECONCILE_S
+        self._ready: list[Claimed] = []
+        self._events: list[object] = []
+        self._duplicates = 0
+
+    # -- what the loop tells ---------------------------------------------------------------------
+
+    def ended(self, outcomes: Sequence[Outcome]) -> None:
+        """Take executions that ended (or never began, with End.HAND_BACK)."""
+        self.holdings.ended(outcomes)
+
+    def hand_back(self, jobs: Sequence[Claimed], now_s: float) -> None:
+        """Take back jobs that no worker has begun."""
+        self.holdings.hand_back(jobs, now_s)
+
+    def stalled(self, jobs: Sequence[Claimed], now_s: float) -> None:
+        """Take back jobs in memory because no execution ends: jobs got longer than they were."""
+        self.lookahead.forget()
+        self.hand_back(jobs, now_s)
+
+    def woken(self, token: bytes, now_s: float) -> None:
+        """Heed a wake token: b"w" work, b"d" something due sooner, b"c" a command or a cancel."""
+        if token == b"c":
+            self._renew_at = now_s
+        elif token == b"d":
+            self._promote_at = now_s
+        else:
+            self._hungry = True
+
+    def drain(self, now_s: float) -> None:
+        """Claim nothing any more; suspects that did not begin go back."""
+        self.draining = True
+        self.holdings.hand_back_suspects(now_s)
+
+    def give_up(self, now_s: float) -> int:
+        """Hand back whatever still runs, because the process ends now; returns how many."""
+        return self.holdings.hand_back_all(now_s)
+
+    @property
+    def claimed(self) -> Mapping[bytes, Claimed]:
+        """Return the jobs that are ours, by id."""
+        return self.holdings.claimed
+
+    @property
+    def open(self) -> int:
+        """Return how many claimed jobs have not ended."""
+        return self.holdings.open
+
+    # -- when and what -----------------------------------------------------------------------------
+
+    def due_s(self, now_s: float) -> float:
+        """Return in how many seconds the next turn is due; 0 for at once."""
+        if self._rekeying or self.holdings.owes or (self._books and not self.draining):
+            return 0.0
+        if not self.draining and self.holdings.suspect_to_book(self._seats()):
+            return 0.0
+        if not self.draining and self._hungry and self._room() > 0:
+            return 0.0
+        at = min(self._renew_at, self._reconcile_at)
+        if not self.draining:
+            at = min(at, self._poll_at, self._promote_at if self._promote_at is not None else at)
+        if self.progress:
+            at = min(at, self._poll_at - 0.8 * self._settings.poll_s)
+        return max(0.0, at - now_s)
+
+    @property
+    def lease_s(self) -> float:
+        """Return the length of a lease."""
+        return self._settings.lease_s
+
+    def lease_left_s(self, now_s: float) -> float:
+        """Return how long we surely own the partition: counted from sending the last renewal."""
+        return self.renewed_s + self._settings.lease_s - now_s
+
+    @property
+    def unconfirmed(self) -> Verb[int] | None:
+        """Return what must be answered before anything else is said under this life's nonce."""
+        return own.rekey(self.life) if self._rekeying else None
+
+    def plan(self, now_s: float) -> Plan:
+        """Return the verbs of one turn."""
+        if self._rekeying:  # alone: what depends on it must not overtake it
+            return Plan(now_s, [(own.rekey(self.life), self._rekeyed)])
+        plan = Plan(now_s, outcomes=self.holdings.unrecorded())
+        add = plan.steps.append
+        for verb in record_verbs(self.life, plan.outcomes, self._settings):
+            add((verb, self._recorded))
+        plan.recording = len(plan.steps)
+        begun = self.holdings.begun(now_s, self._seats())
+        if begun:
+            add((own.start(self.life, [job.id for job in begun]), self._started(begun)))
+        if self.progress:
+            texts = dict(self.progress.popitem() for _ in range(min(200, len(self.progress))))
+            texts = {id: text for id, text in texts.items() if id in self.claimed}
+            if texts:
+                add((own.progress(self.life, texts), lambda _: None))
+        if now_s >= self._reconcile_at:
+            add((own.book(self.life), self._reconciled(now_s)))
+        if now_s >= self._renew_at:
+            add((self._renewal(), self._renewed(now_s)))
+        if not self.draining:
+            self._plan_claims(plan, now_s)
+        return plan
+
+    def _plan_claims(self, plan: Plan, now_s: float) -> None:
+        if self._books:
+            recover = own.recover(self.life, max_crashes=self._settings.max_crashes, error=_CRASHED)
+            plan.steps.append((recover, self._recovered))
+            return  # their jobs come first
+        if self._promote_at is not None and now_s >= self._promote_at:
+            plan.steps.append((own.promote(self.life), self._promoted(now_s)))
+            self._hungry = True
+        room = self._room()
+        if room > 0 and (self._hungry or now_s >= self._poll_at):
+            limit = min(room, own.MAX_BATCH)
+            verb = own.claim(
+                self.life,
+                limit,
+                starting=max(0, self.target - self.open),
+                promote_after_ms=int(self._settings.promote_after_s * 1000),
+                weights=self._settings.tier_weights,
+            )
+            plan.steps.append((verb, self._took(limit, now_s)))
+            plan.claiming = True
+        if now_s >= self._poll_at:
+            self._poll_at = now_s + self._settings.poll_s
+
+    # -- what came back ----------------------------------------------------------------------------
+
+    def absorb(
+        self, plan: Plan, replies: Sequence[Reply], now_s: float
+    ) -> tuple[list[Claimed], list[object]]:
+        """Learn from the replies of a turn; returns (jobs to start, events).
+
+        Raises FencedError when someone newer owns the partition, and the first other error after
+        all replies were heeded; what it concerned is repeated by a later turn.
+        """
+        self._ready, self._events, self._duplicates = [], [], 0
+        failed: Exception | None = None
+        replied = iter(zip(plan.steps, replies, strict=True))
+        for _ in range(plan.recording):
+            (verb, heed), reply = next(replied)
+            try:
+                heed(verb.read(reply))
+            except Exception as error:
+                failed = failed or error
+        if failed is None:  # before the claim is read: it may hold a job that was just handed back
+            self._forget(plan)
+        for (verb, heed), reply in replied:
+            try:
+                heed(verb.read(reply))
+            except Exception as error:
+                failed = failed or error
+        if failed is not None:
+            self._keep(plan, now_s)
+            raise failed
+        turn_s, busy_s = now_s - plan.now_s, 0.0
+        ran = 0
+        for o in plan.outcomes:
+            if o.end is not End.HAND_BACK:
+                ran += 1
+                busy_s += o.ended_s - o.started_s
+        self.lookahead.turned(turn_s, ran, busy_s)
+        claimed = len(self._ready)
+        self._events.append(events.Turned(plan.outcomes, claimed, self._duplicates, turn_s))
+        return self._ready, self._events
+
+    def take_started(self) -> tuple[list[Claimed], list[object]]:
+        """Return what an absorb that raised had already learned, so that it is not lost."""
+        ready, self._ready = self._ready, []
+        told, self._events = self._events, []
+        return ready, told
+
+    def lost(self, plan: Plan, now_s: float) -> None:
+        """Note that a turn got no answer: it may or may not have happened."""
+        self._keep(plan, now_s)
+        self.life, self._rekeying = self.life.rekeyed(), True
+        if plan.claiming:
+            self._reconcile_at = now_s
+
+    def _keep(self, plan: Plan, now_s: float) -> None:
+        self._hungry = True
+        if any(verb.script == "renew" for verb, _ in plan.steps):
+            self._renew_at = now_s
+        if self._promote_at is None:
+            self._promote_at = now_s
+
+    def _forget(self, plan: Plan) -> None:
+        if plan.outcomes:
+            self.holdings.recorded(plan.outcomes)
+            for outcome in plan.outcomes:
+                if outcome.end is End.RETRY:
+                    due = plan.now_s + outcome.delay_ms / 1000
+                    self._promote_at = (
+                        due if self._promote_at is None else min(due, self._promote_at)
+                    )
+                elif outcome.end is End.HAND_BACK:
+                    self._hungry = True
+
+    def _rekeyed(self, _: int) -> None:
+        self._rekeying = False
+
+    def _recorded(self, reply: Any) -> None:
+        if isinstance(reply, own.Finished):
+            self._duplicates += reply.duplicates
+
+    def _started(self, begun: Sequence[Claimed]) -> Absorb:
+        def heed(_: int) -> None:
+            self._ready += self.holdings.booked(begun)
+
+        return heed
+
+    def _took(self, limit: int, now_s: float) -> Absorb:
+        free = max(0, self.target - self.open)
+
+        def heed(claims: own.Claims) -> None:
+            self._hungry = claims.taken >= limit
+            self._ready += self.holdings.take(claims, free, now_s)
+
+        return heed
+
+    def _renewal(self) -> Verb[own.Renewal]:
+        return own.renew(
+            self.life,
+            lease_ms=int(self._settings.lease_s * 1000),
+            beat=self._beat + 1,  # of those that were answered: an outage is no failover
+            workers=self.alive,
+            busy=min(self.open, self.alive),
+            target=self.target,
+            applied=self._applied,
+        )
+
+    def _renewed(self, sent_s: float) -> Absorb:
+        def heed(renewal: own.Renewal) -> None:
+            self.renewed_s, self._beat = sent_s, self._beat + 1
+            self._renew_at = sent_s + min(1.0, self._settings.lease_s / 4)
+            if renewal.rolled_back:
+                self._events.append(events.RolledBack(renewal))
+                self._reconcile_at = sent_s
+            self.holdings.cancel(renewal.cancels)
+            if self.draining:
+                return
+            self._books = renewal.books
+            if renewal.next_due_ms is not None:
+                due = sent_s + renewal.next_due_ms / 1000
+                self._promote_at = due if self._promote_at is None else min(due, self._promote_at)
+            if renewal.commands:
+                self._obey(renewal)
+
+        return heed
+
+    def _obey(self, renewal: own.Renewal) -> None:
+        resolution = resolve(
+            renewal.commands,
+            partition=self.life.partition,
+            now_ms=renewal.now_ms,
+            min_workers=1,
+            max_workers=self._settings.most_workers,
+            applied=self._applied,
+        )
+        self._applied = resolution.applied
+        self._events += [events.CommandRefused(refused) for refused in resolution.refused]
+        if resolution.target is not None and resolution.obeyed is not None:
+            before, self.target = self.target, resolution.target
+            self._events.append(events.Resized(self.target, before, resolution.obeyed))
+        self._renew_at = 0.0  # say at once what was applied
+
+    def _promoted(self, now_s: float) -> Absorb:
+        def heed(promoted: own.Promoted) -> None:
+            due = promoted.next_due_ms
+            self._promote_at = None if due is None else now_s + due / 1000
+
+        return heed
+
+    def _recovered(self, result: own.Recovered) -> None:
+        self._books, self._hungry = result.books, True
+        self._events.append(events.RecoveredJobs(result))
+
+    def _reconciled(self, now_s: float) -> Absorb:
+        known = set(self.claimed)  # before this turn's claim: that is answered after the book
+
+        def heed(book: Sequence[bytes]) -> None:
+            unknown = [id for id in book if id not in known]
+            self._reconcile_at = now_s + (_RECONCILE_SOON_S if unknown else _RECONCILE_S)
+            if unknown:
+                self.holdings.hand_back_strays(unknown, now_s)
+                self._events.append(events.Reconciled(len(unknown)))
+
+        return heed
+
+    def _room(self) -> int:
+        return self._seats() - self.open
+
+    def _seats(self) -> int:
+        return self.target + self.lookahead.jobs(self.target)

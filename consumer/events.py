@@ -1,0 +1,111 @@
+"""What a consumer tells its listeners (logs, metrics, tests)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from consumer.jobs import Outcome
+from queuepool.commands import Refused
+from queuepool.models import Command
+from queuepool.verbs.own import Acquired, Recovered, Renewal
+
+
+@dataclass(frozen=True, slots=True)
+class StandingBy:
+    """Every partition that we may take has an owner; next look in wait_s."""
+
+    wait_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Owns:
+    """A partition is ours, and this many workers run it."""
+
+    acquired: Acquired
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveredJobs:
+    """A dead owner's jobs went back to their lanes."""
+
+    result: Recovered
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """A turn succeeded: these executions are recorded, so many jobs were claimed."""
+
+    outcomes: Sequence[Outcome]
+    claimed: int
+    duplicates: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFailed:
+    """A turn got no answer; nothing is lost, it is repeated in pause_s."""
+
+    error: Exception
+    pause_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Resized:
+    """The worker count was set by a command, or by its absence at start."""
+
+    workers: int
+    before: int
+    command: Command
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRefused:
+    """A command was not obeyed."""
+
+    refused: Refused
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack:
+    """The server forgot what it had confirmed: a failover lost the newest writes."""
+
+    renewal: Renewal
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """Claims whose answer was lost went back to their lanes."""
+
+    jobs: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseAtRisk:
+    """No renewal in time: no job is started until one succeeds."""
+
+    seconds_left: float
+
+
+@dataclass(frozen=True, slots=True)
+class Draining:
+    """No more claims; running jobs may finish until the deadline."""
+
+    running: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The partition is released. abandoned: jobs handed back while they ran, at the deadline."""
+
+    partition: int
+    abandoned: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """Someone newer owns the partition; this process must end."""
+
+    error: Exception

@@ -1,0 +1,161 @@
+"""Run one job: decode, look the task up, call it, and turn whatever happens into an Outcome.
+
+Nothing escapes: a handler's SystemExit, an exception whose text cannot be made, an unreadable
+body and an unknown task are all endings of an attempt.
+
+    returns                      done (a result other than None is kept for result_ttl_s)
+    raises RetryLater            delayed, no attempt burned
+    raises PermanentError        dead
+    raises JobCancelled          cancelled, when it was asked for; else a failure
+    times out, anything else     retried with backoff until max_attempts, then dead
+"""
+
+from __future__ import annotations
+
+import random
+import traceback
+from time import monotonic
+from typing import Any
+
+from consumer.aio import HandlerLoop
+from consumer.context import Progress, RunContext
+from consumer.jobs import Claimed, End, Outcome
+from consumer.timeouts import Timekeeper
+from queuepool import codec
+from queuepool.errors import (
+    InvalidInputError,
+    JobCancelled,
+    JobTimeoutError,
+    PermanentError,
+    RetryLater,
+    UndecodableError,
+    UnknownTaskError,
+)
+from queuepool.models import ErrorRecord
+from queuepool.tasks import Registry, Task
+from queuepool.verbs.own import Life
+
+_MAX_TEXT = 8192  # before encode_error cuts it, so that a huge text costs nothing
+_FALLBACK = Task(name="unknown", function=lambda: None)
+
+
+class Runner:
+    """Runs jobs of one owner life, in any number of threads.
+
+    start_until_s: the monotonic time after which no job may start, since the lease may be over.
+    """
+
+    def __init__(
+        self, registry: Registry, life: Life, loop: HandlerLoop, timekeeper: Timekeeper
+    ) -> None:
+        self._registry, self._life = registry, life
+        self._loop, self._timekeeper = loop, timekeeper
+        self.progress: Progress = {}
+        self.start_until_s = float("inf")
+
+    def run(self, job: Claimed) -> Outcome:
+        """Execute one job in this thread; never raises."""
+        started = monotonic()
+        if job.cancelled:
+            return Outcome(job, End.ABANDON, started, started)
+        if started > self.start_until_s:
+            return Outcome(job, End.HAND_BACK, started, started)
+        job.started_s = started
+        task, options = _FALLBACK, codec.NO_OPTIONS
+        try:
+            envelope = codec.decode_envelope(job.body)
+            options = envelope.options
+            task = self._registry.get(envelope.task)
+            value = self._call(task, envelope, job, started)
+            if value is None:
+                return Outcome(job, End.DONE, started, monotonic(), task.name)
+            result = codec.encode_result(value)
+            ttl_ms = int(task.result_ttl_s * 1000)
+            kept = result if ttl_ms else None
+            return Outcome(job, End.DONE, started, monotonic(), task.name, kept, ttl_ms)
+        except BaseException as error:  # a handler may raise anything; the worker lives on
+            try:
+                return _failure(job, task, options, started, error)
+            except BaseException:  # a RetryLater without its delay, a class without a name, ...
+                strange = RuntimeError("the handler raised an exception that cannot be read")
+                return _failure(job, task, options, started, strange)
+
+    def _call(self, task: Task, envelope: codec.Envelope, job: Claimed, started: float) -> Any:
+        arguments = envelope.payload
+        timeout_s = envelope.options.timeout_s or task.timeout_s
+        if task.context_parameter is not None:
+            arguments[task.context_parameter] = RunContext(
+                job,
+                task.name,
+                partition=self._life.partition,
+                fencing_token=self._life.epoch,
+                deadline=None if timeout_s is None else started + timeout_s,
+                progress=self.progress,
+            )
+        if task.is_async:
+            return self._loop.run(task.function(**arguments), timeout_s)
+        if timeout_s is None:
+            return task.function(**arguments)
+        with self._timekeeper.limit(timeout_s):
+            return task.function(**arguments)
+
+
+def _failure(
+    job: Claimed, task: Task, options: codec.Options, started: float, error: BaseException
+) -> Outcome:
+    ended = monotonic()
+    if isinstance(error, JobCancelled) and job.cancelled:
+        return Outcome(job, End.ABANDON, started, ended, task.name)
+    if isinstance(error, RetryLater):
+        delay_ms = int(error.delay_s * 1000)
+        return Outcome(job, End.RETRY, started, ended, task.name, delay_ms=delay_ms, charged=False)
+    reason = _reason(error)
+    record = codec.encode_error(
+        ErrorRecord(
+            reason=reason,
+            type=type(error).__qualname__,
+            message=_text(error),
+            traceback=_traceback(error),
+        )
+    )
+    if reason in ("permanent", "undecodable") or job.attempt >= (
+        options.max_attempts or task.max_attempts
+    ):
+        return Outcome(job, End.BURY, started, ended, task.name, error=record, reason=reason)
+    delay_s = task.backoff.delay_s(job.attempt, random.random())
+    return Outcome(
+        job, End.RETRY, started, ended, task.name,
+        delay_ms=int(delay_s * 1000), error=record, reason=reason,
+    )  # fmt: skip
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, PermanentError):
+        return "permanent"
+    if isinstance(error, UndecodableError):
+        return "undecodable"
+    if isinstance(error, UnknownTaskError):
+        return "unknown-task"
+    if isinstance(error, JobTimeoutError):
+        return "timeout"
+    return "bad-result" if isinstance(error, InvalidInputError) else "failed"
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return _plain(str(error)[:_MAX_TEXT])
+    except BaseException:
+        return f"<{type(error).__qualname__}: its text cannot be made>"
+
+
+def _traceback(error: BaseException) -> str:
+    try:
+        text = "".join(traceback.format_exception(error, limit=-20, chain=False))
+        return _plain(text[-_MAX_TEXT:])
+    except BaseException:
+        return ""
+
+
+def _plain(text: str) -> str:
+    # File names and damaged input come with lone surrogates, which no JSON can carry.
+    return text.encode("utf-8", "backslashreplace").decode()

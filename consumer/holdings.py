@@ -1,0 +1,139 @@
+"""The jobs that are ours, and where each of them is. No clock, no network, no thread.
+
+A claimed job is in exactly one of these places (`claimed` holds all of them):
+
+    take ----> running or queued in the pool --> outbox --> recorded: forgotten here
+      `------> suspects, one at a time --> start confirmed --> running
+
+A suspect was running when its consumer died. At most one runs at a time, and its start is booked
+before it begins: a poison job is charged its crashes, and takes no innocent along.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from consumer.jobs import Claimed, End, Outcome
+from queuepool.verbs.own import MAX_BATCH, Claims
+
+_AHEAD_BEGUN_S = 0.02  # a job from memory that runs for longer is booked as started
+_RECORDED_A_TURN = 400
+
+
+class Holdings:
+    """open: claimed jobs that have not ended."""
+
+    def __init__(self) -> None:
+        self.claimed: dict[bytes, Claimed] = {}
+        self.open = 0
+        self._outbox: list[Outcome] = []
+        self._ahead: deque[Claimed] = deque()
+        self._suspects: deque[Claimed] = deque()
+        self._suspect: Claimed | None = None
+
+    def take(self, claims: Claims, free: int, now_s: float) -> list[Claimed]:
+        """Take claimed jobs; return those to start. Beyond the `free` first they wait in memory."""
+        ready: list[Claimed] = []
+        for i, id in enumerate(claims.ids):
+            if id in self.claimed:  # ours already: its end is on the way
+                continue
+            attempts = claims.attempts[i] if claims.attempts else None
+            crashes = int((claims.crashes[i] if claims.crashes else None) or 0)
+            attempt = int(attempts or 0) + 1
+            job = Claimed(id, claims.bodies[i], attempt, crashes, claims.now_ms, now_s)
+            self.claimed[id] = job
+            self.open += 1
+            if crashes:
+                self._suspects.append(job)
+                continue
+            if i >= free:
+                job.ahead = True
+                self._ahead.append(job)
+            ready.append(job)
+        return ready
+
+    def ended(self, outcomes: Sequence[Outcome]) -> None:
+        """Put executions that ended, or never began, into the outbox."""
+        self.open -= len(outcomes)
+        self._outbox.extend(outcomes)
+        if self._suspect is not None and any(o.job is self._suspect for o in outcomes):
+            self._suspect = None
+
+    def hand_back(self, jobs: Sequence[Claimed], now_s: float) -> None:
+        """Put jobs that no worker has begun into the outbox."""
+        self.ended([Outcome(job, End.HAND_BACK, now_s, now_s) for job in jobs])
+
+    def hand_back_strays(self, ids: Sequence[bytes], now_s: float) -> None:
+        """Hand back jobs that are booked as ours although we never heard of them."""
+        self.open += len(ids)
+        self.hand_back([Claimed(id, b"", 1, 0, 0, now_s) for id in ids], now_s)
+
+    def hand_back_suspects(self, now_s: float) -> None:
+        """Hand back the suspects that did not begin."""
+        waiting = list(self._suspects)  # one whose start is confirmed is not among them
+        self._suspects.clear()
+        self.hand_back(waiting, now_s)
+
+    def hand_back_all(self, now_s: float) -> int:
+        """Hand back whatever still runs; return how many."""
+        ending = {o.job.id for o in self._outbox}
+        running = [job for id, job in self.claimed.items() if id not in ending]
+        self.hand_back(running, now_s)
+        return len(running)
+
+    def cancel(self, ids: Iterable[bytes]) -> None:
+        """Let the handlers of these jobs see that cancellation was requested."""
+        for id in ids:
+            job = self.claimed.get(id)
+            if job is not None:
+                job.cancelled = True
+
+    @property
+    def owes(self) -> bool:
+        """Return whether the outbox holds anything."""
+        return bool(self._outbox)
+
+    def unrecorded(self) -> list[Outcome]:
+        """Return the oldest outcomes of the outbox, as many as one turn records."""
+        return self._outbox[:_RECORDED_A_TURN]
+
+    def recorded(self, outcomes: Sequence[Outcome]) -> None:
+        """Forget the oldest outcomes and their jobs: the server has them."""
+        del self._outbox[: len(outcomes)]
+        for outcome in outcomes:
+            self.claimed.pop(outcome.job.id, None)
+
+    def suspect_to_book(self, seats: int) -> Claimed | None:
+        """Return the suspect whose start is to be booked next, if one of the seats is free for it.
+
+        A booked suspect that waits for a worker would be charged for somebody else's crash.
+        """
+        if self.open - len(self._suspects) >= seats:
+            return None
+        if self._suspects and self._suspect in (None, self._suspects[0]):
+            return self._suspects[0]
+        return None
+
+    def begun(self, now_s: float, seats: int) -> list[Claimed]:
+        """Return the jobs to book as started: a suspect before it begins, others after."""
+        begun: list[Claimed] = []
+        suspect = self.suspect_to_book(seats)
+        if suspect is not None:
+            self._suspect = suspect
+            begun.append(suspect)
+        # The same job, not only its id: one that was handed back may be ours again.
+        while self._ahead and self.claimed.get(self._ahead[0].id) is not self._ahead[0]:
+            self._ahead.popleft()
+        if self._ahead and 0.0 < self._ahead[0].started_s < now_s - _AHEAD_BEGUN_S:
+            begun += [j for j in self._ahead if j.started_s > 0.0 and self.claimed.get(j.id) is j]
+        return begun[:MAX_BATCH]
+
+    def booked(self, begun: Sequence[Claimed]) -> list[Claimed]:
+        """Note that these starts are booked; return the suspect that may begin now."""
+        for job in begun:
+            job.ahead = False
+        self._ahead = deque(job for job in self._ahead if job.ahead)
+        if self._suspects and self._suspects[0] in begun:
+            return [self._suspects.popleft()]
+        return []

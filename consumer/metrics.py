@@ -1,0 +1,179 @@
+"""A consumer's metrics: a listener that counts, exposed when Prometheus asks.
+
+Observing is on the path of every job, so histograms here are plain lists of counts, filled by the
+loop and turned into samples only at a scrape. No task group is ever a label.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from functools import singledispatchmethod
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from consumer import events
+from consumer.jobs import End
+from consumer.loop import Consumer
+
+_BOUNDS_S = (
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
+    300.0, 900.0, 3600.0,
+)  # fmt: skip
+_MAX_TASKS = 200  # labels are bounded: tasks beyond are counted together
+
+
+class _Histogram:
+    __slots__ = ("counts", "sum")
+
+    def __init__(self) -> None:
+        self.counts, self.sum = [0] * (len(_BOUNDS_S) + 1), 0.0
+
+    def observe(self, seconds: float) -> None:
+        self.counts[bisect_left(_BOUNDS_S, seconds)] += 1
+        self.sum += seconds
+
+    def buckets(self) -> list[tuple[str, float]]:
+        total, rows = 0, []
+        for bound, count in zip((*_BOUNDS_S, float("inf")), self.counts, strict=True):
+            total += count
+            rows.append(("+Inf" if bound == float("inf") else str(bound), float(total)))
+        return rows
+
+
+class ConsumerMetrics(Collector):
+    """Listens to a consumer and answers scrapes."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+        self._wait: dict[str, _Histogram] = {}
+        self._process: dict[str, _Histogram] = {}
+        self._turns = _Histogram()
+        self._ends: dict[tuple[str, str], int] = {}
+        self._counts = dict.fromkeys(
+            ("claimed", "duplicates", "recovered", "turn_failures", "fenced", "reconciled",
+             "rollbacks", "commands", "commands_refused"), 0,
+        )  # fmt: skip
+
+    @singledispatchmethod
+    def listen(self, event: object) -> None:
+        """Count one event; those without a method below are not counted."""
+
+    @listen.register
+    def _(self, event: events.Turned) -> None:
+        self._counts["claimed"] += event.claimed
+        self._counts["duplicates"] += event.duplicates
+        self._turns.observe(event.seconds)
+        for outcome in event.outcomes:
+            if outcome.end is End.HAND_BACK:
+                continue
+            task = outcome.task
+            process = self._process.get(task)
+            if process is None:
+                if len(self._process) >= _MAX_TASKS:
+                    task = "other"
+                process = self._process.setdefault(task, _Histogram())
+                self._wait.setdefault(task, _Histogram())
+            job = outcome.job
+            process.observe(outcome.ended_s - outcome.started_s)
+            self._wait[task].observe(job.waited_ms / 1000 + outcome.started_s - job.claimed_s)
+            key = (task, outcome.reason or outcome.end.name.lower())
+            self._ends[key] = self._ends.get(key, 0) + 1
+
+    @listen.register
+    def _(self, event: events.RecoveredJobs) -> None:
+        self._counts["recovered"] += event.result.recovered
+
+    @listen.register
+    def _(self, event: events.TurnFailed) -> None:
+        self._counts["turn_failures"] += 1
+
+    @listen.register
+    def _(self, event: events.Fenced) -> None:
+        self._counts["fenced"] += 1
+
+    @listen.register
+    def _(self, event: events.Reconciled) -> None:
+        self._counts["reconciled"] += event.jobs
+
+    @listen.register
+    def _(self, event: events.RolledBack) -> None:
+        self._counts["rollbacks"] += 1
+
+    @listen.register
+    def _(self, event: events.Resized) -> None:
+        self._counts["commands"] += 1
+
+    @listen.register
+    def _(self, event: events.CommandRefused) -> None:
+        self._counts["commands_refused"] += 1
+
+    def collect(self) -> Iterator[Metric]:
+        """Return the samples of this moment."""
+        partition = str(self._consumer.partition if self._consumer.partition is not None else "")
+        yield from self._gauges(partition)
+        for name, text, by_task in (
+            ("queuepool_job_wait_seconds", "From enqueue to start, of any attempt.", self._wait),
+            ("queuepool_job_process_seconds", "From start to end of an execution.", self._process),
+        ):
+            family = HistogramMetricFamily(name, text, labels=["partition", "task"])
+            for task, histogram in list(by_task.items()):
+                family.add_metric([partition, task], histogram.buckets(), histogram.sum)
+            yield family
+        turns = HistogramMetricFamily(
+            "queuepool_turn_seconds", "One round trip to the server.", labels=["partition"]
+        )
+        turns.add_metric([partition], self._turns.buckets(), self._turns.sum)
+        yield turns
+        ends = CounterMetricFamily(
+            "queuepool_executions",
+            "Executions by how they ended.",
+            labels=["partition", "task", "end"],
+        )
+        for (task, end), count in list(self._ends.items()):
+            ends.add_metric([partition, task, end], count)
+        yield ends
+        for name, count in self._counts.items():
+            counter = CounterMetricFamily(
+                f"queuepool_consumer_{name}", _TEXTS[name], labels=["partition"]
+            )
+            counter.add_metric([partition], count)
+            yield counter
+
+    def _gauges(self, partition: str) -> Iterator[Metric]:
+        core, workers = self._consumer.core, self._consumer.workers
+        values = {
+            "target": core.target if core else 0,
+            "running": workers.alive if workers else 0,
+            "busy": min(core.open, workers.alive) if core and workers else 0,
+        }
+        family = GaugeMetricFamily(
+            "queuepool_workers", "Workers wanted, alive, with a job.", labels=["partition", "state"]
+        )
+        for state, value in values.items():
+            family.add_metric([partition, state], value)
+        yield family
+        owning = GaugeMetricFamily(
+            "queuepool_owner", "Whether this process owns the partition.", labels=["partition"]
+        )
+        owning.add_metric([partition], 1 if core else 0)
+        yield owning
+
+
+_TEXTS = {
+    "claimed": "Jobs claimed.",
+    "duplicates": "Jobs whose end was recorded before.",
+    "recovered": "Jobs of dead owners that went back to their lanes.",
+    "turn_failures": "Turns without an answer from the server.",
+    "fenced": "Writes refused because someone newer owns the partition.",
+    "reconciled": "Claims whose answer was lost, handed back.",
+    "rollbacks": "Failovers that lost confirmed writes.",
+    "commands": "Commands obeyed.",
+    "commands_refused": "Commands refused.",
+}

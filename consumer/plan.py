@@ -1,0 +1,31 @@
+"""One turn of an owner: the verbs of a round trip, and who heeds each reply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from consumer.jobs import Outcome
+from queuepool.verbs import Verb
+
+Absorb = Callable[[Any], None]
+
+
+@dataclass(slots=True)
+class Plan:
+    """One turn: its verbs, what to do with each reply, and the outcomes that it records.
+
+    recording: how many of the steps, the first ones, record the outcomes.
+    """
+
+    now_s: float
+    steps: list[tuple[Verb[Any], Absorb]] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    recording: int = 0
+    claiming: bool = False
+
+    @property
+    def verbs(self) -> list[Verb[Any]]:
+        """Return the verbs, in order."""
+        return [verb for verb, _ in self.steps]

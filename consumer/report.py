@@ -1,0 +1,105 @@
+"""A consumer's log lines: a listener that says what happened and what comes next."""
+
+from __future__ import annotations
+
+import logging
+from functools import singledispatchmethod
+
+from consumer import events
+from consumer.jobs import End
+
+_log = logging.getLogger("consumer")
+
+
+class Reporter:
+    """Logs events worth a line. Repeated failures are logged when they begin and when they end."""
+
+    def __init__(self) -> None:
+        self._failing = False
+        self._standing_by = False
+
+    @singledispatchmethod
+    def listen(self, event: object) -> None:
+        """Log one event; those without a method below are not worth a line."""
+
+    @listen.register
+    def _(self, event: events.StandingBy) -> None:
+        if not self._standing_by:
+            _log.info("standing by: every partition has an owner; will take over when a lease ends")
+        self._standing_by = True
+
+    @listen.register
+    def _(self, event: events.Owns) -> None:
+        life = event.acquired.life
+        _log.info(
+            "owns partition %d with %d workers", life.partition, event.workers,
+            extra={"epoch": life.epoch, "books_to_recover": event.acquired.books},
+        )  # fmt: skip
+
+    @listen.register
+    def _(self, event: events.RecoveredJobs) -> None:
+        r = event.result
+        if r.recovered or r.buried or r.cancelled:
+            _log.warning(
+                "recovered %d jobs of a dead owner (%d were running, %d buried, %d cancelled)",
+                r.recovered, r.crashed, r.buried, r.cancelled,
+            )  # fmt: skip
+
+    @listen.register
+    def _(self, event: events.Resized) -> None:
+        _log.info(
+            "workers %d -> %d: %s", event.before, event.workers, event.command.reason,
+            extra={"command": event.command.id},
+        )  # fmt: skip
+
+    @listen.register
+    def _(self, event: events.CommandRefused) -> None:
+        refused = event.refused
+        _log.warning("command %s refused: %s", refused.command.id, refused.why)
+
+    @listen.register
+    def _(self, event: events.Turned) -> None:
+        if self._failing:
+            _log.info("the server answers again")
+            self._failing = False
+        for outcome in event.outcomes:
+            if outcome.end is End.BURY:
+                _log.warning(
+                    "job %s is dead (%s); see `queuepool dead show %s`",
+                    outcome.job.id.decode(), outcome.reason, outcome.job.id.decode(),
+                    extra={"task": outcome.task, "attempt": outcome.job.attempt},
+                )  # fmt: skip
+
+    @listen.register
+    def _(self, event: events.TurnFailed) -> None:
+        if not self._failing:
+            _log.warning("%s Trying again until it answers.", event.error)
+        self._failing = True
+
+    @listen.register
+    def _(self, event: events.LeaseAtRisk) -> None:
+        _log.error(
+            "the lease may be over in %.1f s: no job starts until it is renewed", event.seconds_left
+        )
+
+    @listen.register
+    def _(self, event: events.RolledBack) -> None:
+        _log.error("the server forgot confirmed writes (a failover); claimed jobs are checked")
+
+    @listen.register
+    def _(self, event: events.Reconciled) -> None:
+        _log.warning("%d claims whose answer was lost went back to their lanes", event.jobs)
+
+    @listen.register
+    def _(self, event: events.Draining) -> None:
+        _log.info("draining: %d jobs may finish within %g s", event.running, event.seconds)
+
+    @listen.register
+    def _(self, event: events.Stopped) -> None:
+        if event.abandoned:
+            _log.warning(
+                "partition %d released; %d jobs did not finish in time and were handed back",
+                event.partition, event.abandoned,
+            )  # fmt: skip
+        else:
+            _log.info("partition %d released, every job finished", event.partition)

@@ -1,0 +1,85 @@
+"""Becoming an owner: take the partition we were told, or any free one; else wait for one.
+
+A lease that ended is taken within a second. After an outage of the server every lease may have
+ended at once although its owner lives; so whoever saw the outage waits for one lease before it
+takes anything, and living owners renew in that time.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+import threading
+from time import monotonic
+
+from consumer import events
+from consumer.pulse import Pulse
+from consumer.settings import ConsumerSettings
+from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
+from queuepool.events import Listener
+from queuepool.partition import OwnedPartition, Partition
+from queuepool.pool import QueuePool
+from queuepool.verbs.own import Held
+
+_LOOK_S, _STEP_S = 0.7, 0.1
+
+
+class Standby:
+    """Waits for a partition on behalf of one consumer."""
+
+    def __init__(
+        self, pool: QueuePool, settings: ConsumerSettings, host: str, emit: Listener
+    ) -> None:
+        self._pool, self._settings, self._host, self._emit = pool, settings, host, emit
+        # One nonce for all attempts: an answer that was lost is found out by asking again.
+        self._nonce = secrets.token_hex(8)
+        self._resting = threading.Event()  # never set
+
+    def acquire(self, stop: threading.Event, pulse: Pulse) -> OwnedPartition | None:
+        """Return an owned partition, or None when stopped. Raises ConfigurationError."""
+        candidates = self._candidates()
+        quiet_until = 0.0
+        while not stop.is_set():
+            pulse.passed_s = monotonic()
+            wait_s = _LOOK_S
+            if monotonic() >= quiet_until:
+                try:
+                    found = self._look(candidates)
+                    pulse.turned_s = monotonic()
+                    if isinstance(found, OwnedPartition):
+                        return found
+                    wait_s = min(_LOOK_S, max(0.01, found))
+                    self._emit(events.StandingBy(wait_s))
+                except UnavailableError as error:
+                    quiet_until = monotonic() + self._settings.lease_s
+                    self._emit(events.TurnFailed(error, wait_s))
+                except QueuePoolError as error:
+                    self._emit(events.TurnFailed(error, wait_s))
+            self._pause(stop, wait_s * (0.8 + 0.4 * random.random()))
+        return None
+
+    def _pause(self, stop: threading.Event, seconds: float) -> None:
+        # Not stop.wait(): a signal handler that calls stop.set() would wait for this very thread.
+        until = monotonic() + seconds
+        while not stop.is_set() and (left := until - monotonic()) > 0:
+            self._resting.wait(min(_STEP_S, left))
+
+    def _candidates(self) -> list[Partition]:
+        if self._settings.partition != "auto":
+            return [self._pool.partition(int(self._settings.partition))]
+        candidates = self._pool.partitions()
+        if not candidates:
+            raise ConfigurationError("there is no partition to own: QUEUEPOOL_PARTITIONS is 0")
+        random.shuffle(candidates)
+        return candidates
+
+    def _look(self, candidates: list[Partition]) -> OwnedPartition | float:
+        soonest = _LOOK_S
+        for partition in candidates:
+            answer = partition.acquire(
+                lease_s=self._settings.lease_s, host=self._host, nonce=self._nonce
+            )
+            if not isinstance(answer, Held):
+                return answer
+            soonest = min(soonest, answer.lease_ms / 1000 + 0.005)
+        return soonest

@@ -1,0 +1,119 @@
+"""Turns of a consumer: the part between its core, its workers and the server.
+
+A turn takes what ended, plans, makes one round trip and starts what was claimed. One that gets no
+answer is repeated after a pause that grows to a second; nothing starts once the lease may be over.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from time import monotonic
+
+from consumer import events
+from consumer.core import Core
+from consumer.execution import Runner
+from consumer.jobs import Claimed
+from consumer.pulse import Pulse
+from consumer.workers import WorkerPool
+from queuepool.errors import FencedError, QueuePoolError
+from queuepool.events import Listener
+from queuepool.partition import OwnedPartition
+
+_MARGIN_S = 0.5  # nothing starts in the last part of a lease
+
+
+class Turner:
+    """Runs turns: the part between the core and the server."""
+
+    def __init__(
+        self,
+        core: Core,
+        owned: OwnedPartition,
+        workers: WorkerPool,
+        runner: Runner,
+        emit: Listener,
+        pulse: Pulse,
+    ) -> None:
+        self._core, self._owned, self._workers = core, owned, workers
+        self._runner, self._emit, self._pulse = runner, emit, pulse
+        self._pause_s = 0.05
+        self._last_end_s = self._last_turn_s = monotonic()
+        self._lingering = threading.Event()  # never set
+        self.failing = self._at_risk = False
+
+    def turn(self) -> float:
+        """Run one turn if one is due; returns how long nothing needs to be done."""
+        core, workers = self._core, self._workers
+        now = self._pulse.passed_s = monotonic()
+        ended = workers.take_ended()
+        if ended:
+            core.ended(ended)
+            self._last_end_s = now
+        core.alive = workers.alive
+        self._mind_memory(now)
+        wait_s = core.due_s(now)
+        if wait_s > 0:
+            return self._watched(wait_s)
+        if workers.queued:
+            linger_s = self._last_turn_s + core.lookahead.linger_s() - now
+            if linger_s > 0:
+                self._lingering.wait(linger_s)
+                return 0.0
+        plan = core.plan(now)
+        if not plan.steps:
+            return 0.001
+        try:
+            replies = self._owned.turn(plan.verbs)
+        except QueuePoolError as error:
+            core.lost(plan, monotonic())
+            return self._failed(error)
+        try:
+            jobs, told = core.absorb(plan, replies, monotonic())
+        except FencedError:
+            raise
+        except QueuePoolError as error:
+            jobs, told = core.take_started()
+            self._start(jobs, told)
+            return self._failed(error)
+        self._start(jobs, told)
+        self._pulse.turned_s = self._last_turn_s = monotonic()
+        self._pause_s, self.failing, self._at_risk = 0.05, False, False
+        return 0.0
+
+    def rest(self, seconds: float) -> None:
+        """Sleep without the bell."""
+        self._lingering.wait(seconds)
+
+    def _start(self, jobs: list[Claimed], told: list[object]) -> None:
+        self._runner.start_until_s = self._core.renewed_s + self._core.lease_s - _MARGIN_S
+        if self._workers.target != self._core.target:
+            self._workers.resize(self._core.target)
+        self._workers.submit(jobs)
+        for event in told:
+            self._emit(event)
+
+    def _failed(self, error: Exception) -> float:
+        left = self._core.lease_left_s(monotonic())
+        if left < _MARGIN_S and not self._at_risk:
+            self._at_risk = True
+            self._emit(events.LeaseAtRisk(left))
+        self.failing = True
+        pause = self._pause_s * (0.5 + random.random())
+        self._pause_s = min(1.0, self._pause_s * 2)
+        self._emit(events.TurnFailed(error, pause))
+        return pause
+
+    def _mind_memory(self, now: float) -> None:
+        # Jobs in memory that nobody begins keep others waiting: give them back.
+        core, workers = self._core, self._workers
+        if workers.queued and now - self._last_end_s > core.lookahead.patience_s():
+            jobs = workers.withdraw()
+            if jobs:
+                core.stalled(jobs, now)
+            self._last_end_s = now
+
+    def _watched(self, wait_s: float) -> float:
+        if self._workers.queued:
+            return min(wait_s, self._core.lookahead.patience_s())
+        return wait_s

@@ -1,0 +1,86 @@
+"""Liveness: tell when the loop does not live, and end the process when only that helps.
+
+    turned lately                                 healthy
+    no turn for stall_s, the server is away       unhealthy, but we stay: a restart mends nothing
+    no turn for stall_s, the server answers us    deaf: after another stall_s the process ends
+    the loop did not even pass for 2 x stall_s    hung: the process ends
+
+"The server answers us" is asked on a fresh connection, so that a broken one cannot hide it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from time import monotonic
+
+from consumer.pulse import Pulse
+from queuepool.errors import QueuePoolError
+
+_log = logging.getLogger("consumer.watchdog")
+
+
+def verdict(
+    *, now_s: float, passed_s: float, turned_s: float, stall_s: float, answering_s: float | None
+) -> str | None:
+    """Return why the process should end, or None. answering_s: since when the server answers."""
+    if now_s - passed_s > 2 * stall_s:
+        return f"the loop has not passed for {now_s - passed_s:.0f} s"
+    if now_s - turned_s > stall_s and answering_s is not None and now_s - answering_s > stall_s:
+        return f"no turn succeeded for {now_s - turned_s:.0f} s although the server answers"
+    return None
+
+
+class Watchdog:
+    """Watches a pulse; `probe` asks the server on a fresh connection and raises when it is away."""
+
+    def __init__(
+        self,
+        pulse: Pulse,
+        stall_s: float,
+        probe: Callable[[], object],
+        end: Callable[[str], None],
+    ) -> None:
+        self._pulse, self._stall_s, self._probe, self._end = pulse, stall_s, probe, end
+        self._answering_s: float | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="queuepool-watchdog", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop watching. Idempotent, legal before start."""
+        self._stopping.set()
+
+    def problem(self) -> str | None:
+        """Return what is wrong for the health endpoint, or None."""
+        silent = monotonic() - self._pulse.turned_s
+        return None if silent < self._stall_s else f"no successful turn for {silent:.0f} s"
+
+    def _run(self) -> None:
+        looked_s = monotonic()
+        while not self._stopping.wait(min(1.0, self._stall_s / 4)):
+            since_s, looked_s = monotonic() - looked_s, monotonic()
+            if self.problem() is None or since_s > self._stall_s:
+                # A process that was stopped as a whole: the loop may not have had its turn yet.
+                self._answering_s = None
+                continue
+            try:
+                self._probe()
+                self._answering_s = self._answering_s or monotonic()
+            except QueuePoolError:
+                self._answering_s = None
+            why = verdict(
+                now_s=monotonic(),
+                passed_s=self._pulse.passed_s,
+                turned_s=self._pulse.turned_s,
+                stall_s=self._stall_s,
+                answering_s=self._answering_s,
+            )
+            if why is not None:
+                _log.critical("ending this process: %s", why)
+                self._end(why)
+                return

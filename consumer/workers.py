@@ -1,0 +1,122 @@
+"""The pool of worker threads, whose size changes while it runs.
+
+    submit -> queue -> worker -> ended
+                 ^        |
+      withdraw --+        +-- surplus? retire, only ever between two jobs
+
+One thread (the loop) submits, withdraws and resizes; workers only take from the queue and append
+to `ended`. Shrinking lowers a number: a worker that ends a job sees that it is surplus and
+retires; idle ones are nudged by an empty queue entry. Nothing that runs is ever interrupted.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
+from time import monotonic
+
+from consumer.jobs import Claimed, Outcome
+
+Run = Callable[[Claimed], Outcome]
+
+
+class WorkerPool:
+    """Threads that run jobs. `ring` is called whenever an execution has ended."""
+
+    def __init__(self, run: Run, ring: Callable[[], None]) -> None:
+        self._run, self._ring = run, ring
+        self._queue: SimpleQueue[Claimed | None] = SimpleQueue()
+        self._ended: deque[Outcome] = deque()
+        self._lock = threading.Lock()
+        self._threads: set[threading.Thread] = set()
+        self._target = 0
+        self._named = 0
+
+    @property
+    def alive(self) -> int:
+        """Return how many threads there are; above the target while surplus ones end their job."""
+        return len(self._threads)
+
+    @property
+    def target(self) -> int:
+        """Return how many threads there should be."""
+        return self._target
+
+    @property
+    def queued(self) -> int:
+        """Return how many jobs wait for a worker (nudges included)."""
+        return self._queue.qsize()
+
+    def resize(self, target: int) -> None:
+        """Have `target` workers: new ones at once, surplus ones leave after the job they run."""
+        with self._lock:
+            self._target = target
+            surplus = len(self._threads) - target
+            for _ in range(-surplus):
+                self._named += 1
+                # Daemons: a handler that never returns must not keep a process that drained.
+                thread = threading.Thread(
+                    target=self._work, name=f"queuepool-worker-{self._named}", daemon=True
+                )
+                try:
+                    thread.start()
+                except RuntimeError:  # the machine gives no more: go on with those there are
+                    self._target = len(self._threads)
+                    break
+                self._threads.add(thread)
+        for _ in range(surplus):
+            self._queue.put(None)
+
+    def submit(self, jobs: Sequence[Claimed]) -> None:
+        """Hand jobs to the workers, in order."""
+        for job in jobs:
+            self._queue.put(job)
+
+    def withdraw(self) -> list[Claimed]:
+        """Take back the jobs that no worker has begun, in order."""
+        jobs: list[Claimed] = []
+        try:
+            while True:
+                job = self._queue.get_nowait()
+                if job is not None:
+                    jobs.append(job)
+        except Empty:
+            # Nudges may have been taken with them: repeat those that are still needed.
+            for _ in range(len(self._threads) - self._target):
+                self._queue.put(None)
+            return jobs
+
+    def take_ended(self) -> list[Outcome]:
+        """Return the executions that ended since the last call."""
+        ended = self._ended
+        return [ended.popleft() for _ in range(len(ended))]
+
+    def has_ended(self) -> bool:
+        """Return whether take_ended would return something."""
+        return bool(self._ended)
+
+    def join(self, timeout_s: float) -> bool:
+        """Wait until all threads have left after resize(0); returns whether they did."""
+        deadline = monotonic() + timeout_s
+        for thread in tuple(self._threads):
+            thread.join(max(0.0, deadline - monotonic()))
+        return not self._threads
+
+    def _work(self) -> None:
+        get, run, ended, ring = self._queue.get, self._run, self._ended, self._ring
+        while True:
+            job = get()
+            if job is not None:
+                ended.append(run(job))
+                ring()
+            if len(self._threads) > self._target and self._retire():
+                return
+
+    def _retire(self) -> bool:
+        with self._lock:
+            if len(self._threads) <= self._target:
+                return False
+            self._threads.discard(threading.current_thread())
+            return True
