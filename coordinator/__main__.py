@@ -1,0 +1,230 @@
+"""The coordinator process: `python -m coordinator`, or `queuepool coordinator`.
+
+Exit codes: 0 stopped and resigned; 1 failure; 2 configuration; 4 the watchdog ended a process
+whose loop no longer turned; 130 and 143 hard stop by a second signal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import faulthandler
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+from pydantic import SecretStr
+
+from coordinator.assembly import Coordinator, assemble
+from coordinator.board import Board
+from coordinator.metrics import Metrics
+from coordinator.narration import Narrator
+from coordinator.operators import Operators
+from coordinator.server import StatusServer
+from coordinator.settings import ENV_PREFIX, CoordinatorSettings, load
+from coordinator.status import Facts, StatusService
+from coordinator.watchdog import Watchdog
+from queuepool.config import PoolConfig
+from queuepool.errors import ConfigurationError
+from queuepool.events import fan_out
+from queuepool.exposition import Exposition
+from queuepool.logs import configure
+from queuepool.pool import QueuePool
+from queuepool.settings import load_pool_config
+
+OK, FAILED, CONFIGURATION, WATCHDOG = 0, 1, 2, 4
+_STOP_S = 0.8  # for the loop to end and resign: together with the rest, less than a second
+_GRACE_S = 0.2  # for calls that run
+_log = logging.getLogger("coordinator")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one coordinator until SIGTERM or SIGINT; returns the exit code."""
+    faulthandler.enable()
+    overrides = _parse(argv)
+    try:
+        settings, config = _load(overrides)
+        configure(settings.log_format, settings.log_level)
+        return run(settings, config)
+    except ConfigurationError as error:
+        print(f"coordinator: {error}", file=sys.stderr)  # noqa: T201 - logs may not be set up
+        return CONFIGURATION
+
+
+def run(settings: CoordinatorSettings, config: PoolConfig) -> int:
+    """Run one coordinator with these settings. Raises ConfigurationError."""
+    # An answer must come well within a lease, or one server that hangs loses the lead.
+    timeout_s = min(config.timeout_s, settings.request_timeout_s)
+    with QueuePool(config=replace(config, timeout_s=timeout_s)) as pool:
+        try:
+            asyncio.run(_serve(pool, settings))
+        except ConfigurationError:
+            raise
+        except Exception:
+            _log.exception("the coordinator failed")
+            return FAILED
+    return OK
+
+
+async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
+    board, registry = Board(), CollectorRegistry()
+    emit = fan_out([Narrator(), Metrics(registry, board)])
+    server = StatusServer(settings)
+    bound = server.bind()
+    coordinator = assemble(
+        pool, settings, address=settings.grpc_address or bound, board=board, emit=emit
+    )
+    operators = Operators(pool, board, coordinator.book, max_workers=settings.limits().max_workers)
+    facts = Facts(
+        keyspace=pool.config.keyspace,
+        topology=pool.config.topology,
+        policy=settings.policy,
+        limits=settings.limits(),
+        cycle_s=settings.cycle_s,
+    )
+    watchdog = Watchdog(coordinator.loop, settings.watchdog_s, _end)
+    stopping = _stop_on_signals()
+    with _exposed(registry, watchdog, settings) as http:
+        await server.start(StatusService(facts, board, operators))
+        _warn_if_open(settings)
+        coordinator.start()
+        watchdog.start()
+        _announce(bound, http)
+        try:
+            await _until(stopping, board, server)
+        finally:
+            watchdog.stop()
+            await _stop(coordinator, server, operators)
+
+
+async def _until(stopping: asyncio.Event, board: Board, server: StatusServer) -> None:
+    seen = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    board.watch(lambda: None if seen.is_set() else _call(loop, seen))
+    first = asyncio.ensure_future(seen.wait())
+    last = asyncio.ensure_future(stopping.wait())
+    await asyncio.wait((first, last), return_when=asyncio.FIRST_COMPLETED)
+    if not last.done():
+        await server.set_serving(True)
+    await last
+    first.cancel()
+
+
+def _call(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(event.set)
+
+
+async def _stop(coordinator: Coordinator, server: StatusServer, operators: Operators) -> None:
+    ended, _ = await asyncio.gather(
+        asyncio.to_thread(coordinator.stop, _STOP_S), server.stop(_GRACE_S)
+    )
+    operators.close()
+    if not ended:
+        _log.warning("a server does not answer, so the lead was not given up; its lease ends soon")
+    _log.info("stopped; worker counts stay as they are")
+
+
+def _stop_on_signals() -> asyncio.Event:
+    stopping = asyncio.Event()
+
+    def on_signal(number: int) -> None:
+        if stopping.is_set():
+            os._exit(128 + number)
+        _log.info("%s: resigning and stopping", signal.Signals(number).name)
+        stopping.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
+    return stopping
+
+
+@contextlib.contextmanager
+def _exposed(
+    registry: CollectorRegistry, watchdog: Watchdog, settings: CoordinatorSettings
+) -> Iterator[str]:
+    if settings.metrics_port < 0:
+        yield "none"
+        return
+    host, port = settings.metrics_host, settings.metrics_port
+    try:
+        http = Exposition(registry, watchdog.problem, host=host, port=port)
+    except OSError as error:
+        raise ConfigurationError(
+            f"COORDINATOR_METRICS_PORT={port} on {host}: {error.strerror}; 0 takes a free port"
+        ) from error
+    http.start()
+    try:
+        yield f"http://{host}:{http.port}/metrics"
+    finally:
+        http.stop()
+
+
+def _announce(grpc_address: str, metrics: str) -> None:
+    """Say where this process is reached: in the log, and as one line that a program can read."""
+    _log.info("coordinator up", extra={"grpc": grpc_address, "metrics": metrics})
+    with contextlib.suppress(BrokenPipeError):
+        print(f"ready grpc={grpc_address} metrics={metrics}", flush=True)  # noqa: T201
+
+
+def _warn_if_open(settings: CoordinatorSettings) -> None:
+    local = settings.grpc_host in ("localhost", "::1") or settings.grpc_host.startswith("127.")
+    if local or settings.grpc_token is not None or settings.grpc_tls_client_ca is not None:
+        return
+    _log.warning(
+        "anyone who reaches %s can set worker counts: set COORDINATOR_GRPC_TOKEN (with TLS), or "
+        "COORDINATOR_GRPC_TLS_CLIENT_CA",
+        settings.grpc_host,
+    )
+
+
+def _load(overrides: dict[str, Any]) -> tuple[CoordinatorSettings, PoolConfig]:
+    """Return both kinds of settings. Raises ConfigurationError with the problems of both."""
+    problems: list[str] = []
+    settings, config = None, None
+    try:
+        settings = load(overrides)
+    except ConfigurationError as error:
+        problems.append(str(error))
+    try:
+        config = load_pool_config()
+    except ConfigurationError as error:
+        problems.append(str(error))
+    if settings is None or config is None:
+        raise ConfigurationError("\n".join(problems))
+    return settings, config
+
+
+def _parse(argv: Sequence[str] | None) -> dict[str, Any]:
+    parser = argparse.ArgumentParser(
+        prog="queuepool coordinator",
+        usage="queuepool coordinator [--NAME VALUE ...]",
+        description="Watch every partition and decide how many workers each has.",
+        epilog=f"Each flag is also a variable: --cycle-s is {ENV_PREFIX}CYCLE_S; the flag comes "
+        "first. QUEUEPOOL_URL and QUEUEPOOL_PARTITIONS say what to coordinate. Exit codes: 0 "
+        "stopped, 1 failure, 2 configuration, 4 watchdog.",
+    )
+    for name, field in CoordinatorSettings.model_fields.items():
+        if field.annotation == SecretStr | None:
+            continue  # a command line is for everyone to read
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", metavar="VALUE", help=field.description, default=None
+        )
+    return {k: v for k, v in vars(parser.parse_args(argv)).items() if v is not None}
+
+
+def _end(why: str) -> None:
+    _log.critical("%s: this process ends, so that its supervisor starts a new one", why)
+    faulthandler.dump_traceback()
+    logging.shutdown()
+    os._exit(WATCHDOG)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

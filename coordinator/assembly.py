@@ -1,0 +1,82 @@
+"""Puts the parts of a coordinator together, without an API or a process around them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from coordinator.board import Board
+from coordinator.core import Planner
+from coordinator.decisions import DecisionBook
+from coordinator.fleet import Fleet
+from coordinator.leadership import Leadership
+from coordinator.loop import ControlLoop, Parts
+from coordinator.observer import Observer
+from coordinator.settings import CoordinatorSettings
+from coordinator.term import Term
+from coordinator.views import Views
+from queuepool.events import Listener, ignore
+from queuepool.pool import QueuePool
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinator:
+    """One coordinator: its loop, what the loop publishes, and what it writes decisions to."""
+
+    loop: ControlLoop
+    board: Board
+    book: DecisionBook
+    leadership: Leadership
+    fleet: Fleet
+
+    def start(self) -> None:
+        """Begin to observe and, once the lead is ours, to decide."""
+        self.loop.start()
+
+    def stop(self, timeout_s: float = 5.0) -> bool:
+        """End and resign; returns whether the loop ended in time. Idempotent."""
+        ended = self.loop.stop(timeout_s)
+        self.fleet.close()
+        return ended
+
+
+def assemble(
+    pool: QueuePool,
+    settings: CoordinatorSettings,
+    *,
+    address: str = "",
+    board: Board | None = None,
+    emit: Listener = ignore,
+    clock: Callable[[], float] = time.monotonic,
+) -> Coordinator:
+    """Return a coordinator of all partitions of a pool. address: where its API is reached."""
+    config, board = pool.config, board or Board()
+    server, key = pool.system
+    fleet = Fleet(config.topology, config.keyspace, pool.servers)
+    leadership = Leadership(server, key, lease_s=settings.lease_s, address=address, clock=clock)
+    book = DecisionBook(server, key, keep=settings.decisions_kept)
+    planner = Planner(
+        policy=settings.make_policy(),
+        limits=settings.limits(),
+        cycle_s=settings.cycle_s,
+        command_ttl_s=settings.command_ttl_s,
+    )
+
+    def new_term(epoch: int) -> Term:
+        return Term(
+            epoch,
+            planner=planner,
+            fleet=fleet,
+            book=book,
+            may_act=leadership.leads,
+            checkpoint_interval_s=settings.checkpoint_interval_s,
+            emit=emit,
+            clock=clock,
+        )
+
+    parts = Parts(
+        leadership, Observer(fleet, emit=emit, clock=clock), Views(config.topology), board, new_term
+    )
+    loop = ControlLoop(parts, cycle_s=settings.cycle_s, emit=emit, clock=clock)
+    return Coordinator(loop, board, book, leadership, fleet)

@@ -1,0 +1,63 @@
+"""What every call of the API shares: a bound in time, and errors as status codes."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, NoReturn, TypeVar
+
+import grpc
+import grpc.aio
+
+from queuepool.errors import ConfigurationError, InvalidInputError, UnavailableError
+
+_log = logging.getLogger("coordinator.status")
+
+PAGE_SIZE, MAX_PAGE_SIZE = 100, 500
+_CALL_LIMIT_S = 10.0
+
+Context = grpc.aio.ServicerContext[Any, Any]
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+Unary = Callable[[Any, Request, Context], Awaitable[Response]]
+
+
+def guarded(call: Unary[Request, Response]) -> Unary[Request, Response]:
+    """Bound a call in time, and turn every error into a status code."""
+
+    @functools.wraps(call)
+    async def bounded(self: Any, request: Request, context: Context) -> Response:
+        try:
+            return await asyncio.wait_for(call(self, request, context), _CALL_LIMIT_S)
+        except (grpc.aio.AbortError, asyncio.CancelledError):
+            raise
+        except TimeoutError:
+            await abort(context, grpc.StatusCode.DEADLINE_EXCEEDED, "no answer in 10 s")
+        except (InvalidInputError, ConfigurationError) as error:
+            await abort(context, grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        except UnavailableError as error:
+            await abort(context, grpc.StatusCode.UNAVAILABLE, str(error))
+        except Exception:
+            _log.exception("%s failed", call.__name__)
+            await abort(context, grpc.StatusCode.INTERNAL, "unexpected; see the coordinator's log")
+
+    return bounded
+
+
+async def abort(context: Context, code: grpc.StatusCode, message: str) -> NoReturn:
+    """End a call with a status code and a sentence for people."""
+    await context.abort(code, message[:1000])
+    raise AssertionError("abort always raises")
+
+
+def clamped(asked: int) -> int:
+    """Return the page size for the one that was asked for, 0 being our choice."""
+    return min(asked or PAGE_SIZE, MAX_PAGE_SIZE)
+
+
+def caller(context: Context) -> str:
+    """Return who calls, for the log: the name in its certificate if it has one, and its address."""
+    names = [name.decode("utf-8", "replace") for name in context.peer_identities() or ()]
+    return " ".join([*names, context.peer()])

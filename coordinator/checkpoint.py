@@ -1,0 +1,38 @@
+"""Checkpoints: the worker count that each partition runs with, kept fresh. Pure.
+
+A consumer that starts resumes at the checkpoint, the less of it the older it is (see
+queuepool.restore). A command writes one; in quiet times the leader repeats it, so that the age
+says how long nobody has run the partition and not how long nobody has changed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from coordinator.model import Observation
+
+
+def due(
+    observations: Sequence[Observation],
+    commanded: Collection[int],
+    written: Collection[int],
+    *,
+    interval_s: float,
+) -> list[tuple[int, int]]:
+    """Return (partition, workers) of the checkpoints to write now.
+
+    commanded: partitions that get a command in this cycle, which writes its own. written: those
+    whose checkpoint bears this leader's epoch; any other is due at once, since only that
+    keeps a leader that was replaced from writing it. A partition that runs under nobody is left
+    out: its checkpoint is meant to age.
+    """
+    found = []
+    for seen in observations:
+        state = seen.state
+        if seen.trouble or state is None or state.owner is None or seen.partition in commanded:
+            continue
+        noted_ms = state.checkpoint_ms if state.checkpoint is not None else None
+        fresh = noted_ms is not None and 0 <= state.observed_ms - noted_ms < interval_s * 1000
+        if not fresh or seen.partition not in written:
+            found.append((seen.partition, state.owner.target))
+    return found

@@ -1,0 +1,117 @@
+"""Decisions as they are kept: every change, command and new kind of hold, with its inputs.
+
+They are JSON in a bounded stream beside the lead, so that any coordinator answers "why 24?".
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+from coordinator.model import Inputs, Mode
+from queuepool.errors import InvalidInputError, QueuePoolError
+from queuepool.servers import Port
+from queuepool.verbs import lead
+
+_MAX_WAITING = 1_000  # records kept in memory while their server is away
+_MAX_WRITTEN_AT_ONCE = 200
+_MAX_READ_AT_ONCE = 1_000
+_MAX_SCANNED = 10_000  # entries that one filtered page may look at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionRecord:
+    """One decision as stored. command: id of the command that followed, or empty."""
+
+    at_ms: int
+    partition: int
+    epoch: int
+    cycle: int
+    policy: str
+    version: int
+    mode: Mode
+    previous: int
+    target: int
+    reason: str
+    clamps: tuple[str, ...] = ()
+    inputs: Inputs | None = None
+    finished_per_s: float = 0.0
+    command: str = ""
+
+
+_decoder = msgspec.json.Decoder(DecisionRecord)
+
+
+class DecisionBook:
+    """Writes and reads records. One thread writes; any may read."""
+
+    def __init__(self, server: Port, key: bytes, *, keep: int) -> None:
+        self._server, self._key, self._keep = server, key, keep
+        self._waiting: deque[DecisionRecord] = deque(maxlen=_MAX_WAITING)
+
+    def fresh(self) -> DecisionBook:
+        """Return a book of the same stream for another thread, with nothing waiting."""
+        return DecisionBook(self._server, self._key, keep=self._keep)
+
+    def write(self, epoch: int, records: Iterable[DecisionRecord]) -> int:
+        """Keep records, and those that could not be kept before; returns how many were lost.
+
+        A leader that was replaced writes nothing. While the server is away records wait here.
+        """
+        lost = 0
+        for record in records:
+            lost += len(self._waiting) == _MAX_WAITING
+            self._waiting.append(record)
+        while self._waiting:
+            batch = [self._waiting[i] for i in range(min(len(self._waiting), _MAX_WRITTEN_AT_ONCE))]
+            verb = lead.record(epoch, [msgspec.json.encode(r) for r in batch], keep=self._keep)
+            try:
+                verb.read(self._server.run(self._key, [verb])[0])
+            except QueuePoolError:
+                break
+            for _ in batch:
+                self._waiting.popleft()
+        return lost
+
+    def page(
+        self, token: str, size: int, partition: int | None = None
+    ) -> tuple[list[tuple[str, DecisionRecord]], str]:
+        """Return ([(id, record)], token of the next, older page or empty), the newest first.
+
+        Raises InvalidInputError for a token that is none of ours, UnavailableError.
+        """
+        newest = f"({_checked(token)}" if token else "+"
+        found: list[tuple[str, DecisionRecord]] = []
+        scanned = 0
+        while scanned < _MAX_SCANNED:
+            count = _MAX_READ_AT_ONCE if partition is not None else min(size, _MAX_READ_AT_ONCE)
+            verb = lead.decisions(newest, count)
+            entries = verb.read(self._server.run(self._key, [verb])[0])
+            for entry_id, raw in entries:
+                record = _decode(raw)
+                if record is not None and partition in (None, record.partition):
+                    found.append((entry_id, record))
+                    if len(found) == size:
+                        return found, entry_id
+            scanned += len(entries)
+            if len(entries) < count:
+                return found, ""
+            newest = f"({entries[-1][0]}"
+        return found, newest.removeprefix("(")
+
+
+def _checked(token: str) -> str:
+    milliseconds, dash, sequence = token.partition("-")
+    if not (dash and milliseconds.isdecimal() and sequence.isdecimal() and len(token) <= 41):
+        raise InvalidInputError("page_token: pass next_page_token of the page before, unchanged")
+    return token
+
+
+def _decode(raw: bytes) -> DecisionRecord | None:
+    try:
+        return _decoder.decode(raw)
+    except msgspec.MsgspecError:  # of another version: skip what cannot be read
+        return None

@@ -1,0 +1,100 @@
+"""What a coordinator tells its listeners (logs, metrics, tests)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coordinator.model import Order, Ruling, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class LeadGained:
+    """The process decides from now on, under this epoch."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeadLost:
+    """The process no longer decides. Worker counts stay as they are."""
+
+    epoch: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderChanged:
+    """Somebody else leads."""
+
+    epoch: int
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeadUnknown:
+    """The server that holds the lead did not answer."""
+
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationFailed:
+    """Partitions of one server could not be seen in this cycle; their counts are held."""
+
+    server: str
+    partitions: tuple[int, ...]
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A ruling that is worth a record: a change, a command, or a new kind of hold."""
+
+    ruling: Ruling
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSent:
+    """A command is in the partition's stream."""
+
+    order: Order
+    command_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFailed:
+    """A command may or may not be in the stream; it goes out again while it is wanted."""
+
+    order: Order
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRefused:
+    """The stream holds a command of a newer leader: this process was replaced."""
+
+    order: Order
+    newest: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsLost:
+    """Decisions could not be kept, for as long as their server was away."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class CycleEnded:
+    """A turn of the loop came to its end."""
+
+    seconds: float
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFailed:
+    """A turn broke off unexpectedly; the next one follows in pause_s."""
+
+    error: Exception
+    pause_s: float

@@ -1,0 +1,89 @@
+"""All partitions at once: one round trip a server, and no server waits for another.
+
+A server that does not answer costs its own partitions their replies and the others nothing:
+the round trips run side by side, each bounded by the request timeout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from queuepool.errors import QueuePoolError, UnavailableError
+from queuepool.keys import Keyspace
+from queuepool.servers import Port, Reply
+from queuepool.topology import Topology
+from queuepool.verbs import Verb
+
+_MAX_SIDE_BY_SIDE = 16
+Call = tuple[int, Verb[Any]]
+
+
+class Fleet:
+    """Runs verbs on many partitions. Used by one thread; close it at the end."""
+
+    def __init__(self, topology: Topology, keyspace: Keyspace, servers: Mapping[str, Port]) -> None:
+        self.topology = topology
+        self._keys = [keyspace.partition(n) for n in range(topology.partitions)]
+        self._servers = {name: servers[name] for name in dict.fromkeys(topology.placement)}
+        self._threads = (
+            ThreadPoolExecutor(
+                min(len(self._servers), _MAX_SIDE_BY_SIDE), thread_name_prefix="coordinator-fleet"
+            )
+            if len(self._servers) > 1
+            else None
+        )
+
+    @property
+    def partitions(self) -> range:
+        """Return the numbers of all partitions."""
+        return range(self.topology.partitions)
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """Return the names of the servers that hold any partition."""
+        return tuple(self._servers)
+
+    def run(self, calls: Sequence[Call]) -> list[Reply]:
+        """Run (partition, verb) calls; one reply each, in order, errors in their places."""
+        places: dict[str, list[int]] = {}
+        for place, (partition, _verb) in enumerate(calls):
+            places.setdefault(self.topology.server_of(partition), []).append(place)
+        batches = [(name, [calls[i] for i in where]) for name, where in places.items()]
+        if self._threads is None or len(batches) < 2:
+            answers = [self._ask(*batch) for batch in batches]
+        else:
+            answers = list(self._threads.map(lambda batch: self._ask(*batch), batches))
+        replies: list[Reply] = [None] * len(calls)
+        for where, answer in zip(places.values(), answers, strict=True):
+            for place, reply in zip(where, answer, strict=True):
+                replies[place] = reply
+        return replies
+
+    def _ask(self, name: str, calls: Sequence[Call]) -> list[Reply]:
+        try:
+            return self._servers[name].run_many([(self._keys[n], verb) for n, verb in calls])
+        except QueuePoolError as error:
+            return [error] * len(calls)
+
+    def close(self) -> None:
+        """Let the helper threads go. Idempotent; does not wait for a server that hangs."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def read(verb: Verb[Any], reply: Reply) -> Any:
+    """Return the typed reply. Raises UnavailableError or another QueuePoolError, nothing else.
+
+    What a damaged record makes of a reading is an error of that partition alone.
+    """
+    try:
+        return verb.read(reply)
+    except QueuePoolError:
+        raise
+    except (ValueError, KeyError, IndexError, TypeError) as error:
+        raise UnavailableError(
+            f"{verb.script} answered something unreadable ({type(error).__name__}: {error}). "
+            "Another program or version may have written to this keyspace; `queuepool check` looks."
+        ) from error

@@ -1,0 +1,89 @@
+"""Who leads. At most one coordinator decides at a time, and a late one is refused.
+
+    standby --lead--> leader, epoch e --lead (renews)--> leader, e --resign--> nobody
+       ^                        |
+       +-- lease over, or another epoch ------------------+
+
+Two things keep an old leader from doing harm. It stops by its own clock before its lease can
+have ended on the server. And whatever it sent before that carries its epoch: the first word of a
+new leader in each partition's command stream is `<epoch>-0 NOOP`, and the stream refuses
+anything below it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from queuepool.errors import QueuePoolError
+from queuepool.models import Leader
+from queuepool.servers import Port
+from queuepool.verbs import lead
+
+# The lease runs on the server's clock from when it got our call, ours from before we sent it.
+# The share that we leave unused covers clocks that run at different speeds.
+_SHARE_USED = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known of the lead. answered: by the newest call, else it is what was known before."""
+
+    leading: bool
+    answered: bool
+    leader: Leader | None
+    error: Exception | None = None
+
+
+class Leadership:
+    """One process's claim to lead. Used by one thread."""
+
+    def __init__(
+        self,
+        server: Port,
+        key: bytes,
+        *,
+        lease_s: float,
+        address: str = "",
+        nonce: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._server, self._key, self._clock = server, key, clock
+        self._lease_s, self._nonce = lease_s, nonce or secrets.token_hex(8)
+        self.address = address
+        self._known: Leader | None = None
+        self._until_s = 0.0
+
+    @property
+    def epoch(self) -> int:
+        """Return the epoch of the leader that was last heard of; 0 when none was."""
+        return self._known.epoch if self._known is not None else 0
+
+    def leads(self) -> bool:
+        """Return whether this process may decide right now, by its own clock."""
+        known = self._known
+        return known is not None and known.leading and self._clock() < self._until_s
+
+    def renew(self) -> Standing:
+        """Ask for the lead, or keep it. Raises nothing when the server is away."""
+        verb = lead.lead(self._nonce, lease_ms=round(self._lease_s * 1000), address=self.address)
+        asked_s = self._clock()
+        try:
+            self._known = verb.read(self._server.run(self._key, [verb])[0])
+        except QueuePoolError as error:
+            return Standing(self.leads(), False, self._known, error)
+        self._until_s = asked_s + self._lease_s * _SHARE_USED
+        return Standing(self.leads(), True, self._known)
+
+    def resign(self) -> bool:
+        """Give the lead up, so that a standby need not wait; returns whether it was ours.
+
+        Raises QueuePoolError; then the lease ends by itself.
+        """
+        self._until_s = 0.0
+        if self._known is not None:
+            self._known = replace(self._known, leading=False)
+        verb = lead.resign(self._nonce)
+        return verb.read(self._server.run(self._key, [verb])[0])

@@ -1,0 +1,181 @@
+"""The control loop: one thread that owns leadership, observation and decisions.
+
+    renew the lead -> observe every partition -> if leading: decide, send, note -> publish -> pause
+
+A standby runs the same turns without deciding, so it answers status and takes over from one turn
+to the next. A server that is away is no failure of a turn: nothing is seen there, so nothing
+changes there. Other threads see only snapshots (`board`).
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from coordinator.board import Board
+from coordinator.events import (
+    CycleEnded,
+    LeaderChanged,
+    LeadGained,
+    LeadLost,
+    LeadUnknown,
+    TurnFailed,
+)
+from coordinator.leadership import Leadership, Standing
+from coordinator.observer import Observer
+from coordinator.term import Term
+from coordinator.views import Views
+from queuepool.backoff import Backoff
+from queuepool.errors import QueuePoolError
+from queuepool.events import Listener, ignore
+
+_LEAST_PAUSE_SHARE = 0.05  # of a cycle, however long the turn took
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the loop drives. new_term makes what a leader of this epoch needs."""
+
+    leadership: Leadership
+    observer: Observer
+    views: Views
+    board: Board
+    new_term: Callable[[int], Term]
+
+
+class ControlLoop:
+    """Runs turns on a thread of its own from start() to stop()."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        *,
+        cycle_s: float,
+        emit: Listener = ignore,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._parts, self._cycle_s = parts, cycle_s
+        self._emit, self._clock = emit, clock
+        self._backoff = Backoff(
+            base_s=2 * cycle_s, cap_s=max(2 * cycle_s, 2.0), floor_s=cycle_s / 4
+        )
+        self._term: Term | None = None
+        self._leading = False
+        self._heard: tuple[int, str] = (0, "")  # epoch and address of the leader
+        self._cycle = 0
+        self._stopping = threading.Event()
+        self._turned_s = clock()
+        # A daemon: a server that hangs must not keep the process from ending.
+        self._thread = threading.Thread(target=self._run, name="coordinator-loop", daemon=True)
+
+    def start(self) -> None:
+        """Begin with the first turn."""
+        self._turned_s = self._clock()
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 5.0) -> bool:
+        """End after the present turn and resign; returns whether it ended in time.
+
+        Idempotent, legal before start.
+        """
+        self._stopping.set()
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    @property
+    def idle_s(self) -> float:
+        """Return the seconds since a turn last came to its end, or since the start."""
+        return self._clock() - self._turned_s
+
+    def _run(self) -> None:
+        unanswered = failed = 0
+        try:
+            while not self._stopping.is_set():
+                started_s = self._clock()
+                try:
+                    standing = self.turn()
+                except Exception as error:  # whatever it is, the next turn starts afresh
+                    failed += 1
+                    pause_s = self._backoff.delay_s(failed, random.random())
+                    self._emit(TurnFailed(error, pause_s))
+                else:
+                    failed = 0
+                    unanswered = 0 if standing.answered else unanswered + 1
+                    pause_s = self._pause_s(standing, self._clock() - started_s, unanswered)
+                self._stopping.wait(pause_s)
+        finally:
+            self._resign()
+
+    def _pause_s(self, standing: Standing, spent_s: float, unanswered: int) -> float:
+        jitter = random.random()
+        if unanswered:
+            return self._backoff.delay_s(unanswered, jitter)
+        pause_s = max(self._cycle_s - spent_s, self._cycle_s * _LEAST_PAUSE_SHARE)
+        if not standing.leading and standing.leader is not None and standing.leader.lease_ms > 0:
+            # A standby wakes when the lease ends; the jitter keeps several from asking at once.
+            pause_s = min(pause_s, standing.leader.lease_ms / 1000 + 0.02 + 0.05 * jitter)
+        return pause_s
+
+    def turn(self) -> Standing:
+        """Run one turn: what the thread does each cycle, and what tests call by themselves."""
+        parts, started_s = self._parts, self._clock()
+        standing = parts.leadership.renew()
+        self._note_lead(standing)
+        observations = parts.observer.observe()
+        leader, term = standing.leader, self._term
+        if term is not None and leader is not None and parts.leadership.leads():
+            manual = {number: workers for number, (workers, _until) in leader.manual.items()}
+            term.act(
+                observations,
+                manual,
+                now_ms=leader.now_ms,
+                finished_per_s=parts.observer.finished_per_s,
+            )
+        self._cycle += 1
+        leads = parts.leadership.leads()
+        snapshot = parts.views.snapshot(
+            cycle=self._cycle,
+            at_s=self._clock(),
+            leading=leads,
+            standing=standing,
+            observations=observations,
+            tracks=term.tracks if term is not None and leads else {},
+            observer=parts.observer,
+        )
+        parts.board.publish(snapshot)
+        self._turned_s = self._clock()
+        self._emit(CycleEnded(self._turned_s - started_s, snapshot))
+        return standing
+
+    def _note_lead(self, standing: Standing) -> None:
+        epoch = self._parts.leadership.epoch
+        if standing.error is not None:
+            self._emit(LeadUnknown(standing.error))
+        if standing.leading and (self._term is None or self._term.epoch != epoch):
+            # Command numbers go on while the epoch does, so only another epoch starts a new term.
+            self._term = self._parts.new_term(epoch)
+        if standing.leading and not self._leading:
+            self._emit(LeadGained(epoch))
+        elif self._leading and not standing.leading:
+            why = "another coordinator leads" if standing.answered else "the lease was not renewed"
+            self._emit(LeadLost(epoch, why))
+        self._leading = standing.leading
+        leader = standing.leader
+        heard = (epoch, leader.address if leader is not None else "")
+        if standing.answered and not standing.leading and heard != self._heard and heard[1]:
+            self._emit(LeaderChanged(*heard))
+        self._heard = heard
+
+    def _resign(self) -> None:
+        if not self._parts.leadership.leads():
+            return
+        epoch = self._parts.leadership.epoch
+        try:
+            self._parts.leadership.resign()
+        except QueuePoolError as error:
+            self._emit(LeadUnknown(error))
+        self._emit(LeadLost(epoch, "this process stops"))

@@ -1,0 +1,155 @@
+"""From what a coordinator knows to the messages of its API. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from coordinator.decisions import DecisionRecord
+from coordinator.model import PartitionView
+from queuepool import models
+from queuepool.rpc.v1 import cluster_pb2, decision_pb2, group_pb2, partition_pb2
+
+_TOTALS = {  # field of the message -> counter
+    "enqueued": "enqueued",
+    "done": "done",
+    "failed_attempts": "failed",
+    "retried": "retried",
+    "died": "died",
+    "cancelled": "cancelled",
+    "duplicates": "duplicate",
+    "recovered": "recovered",
+    "fenced": "fenced",
+}
+_INT32_MAX = 2**31 - 1
+
+
+def partition(
+    view: PartitionView, *, now_s: float, stale_after_s: float
+) -> partition_pb2.PartitionState:
+    """Return one partition; what was never seen is empty and stale."""
+    message = partition_pb2.PartitionState(
+        partition=view.partition,
+        server=view.server,
+        mode=partition_pb2.MODE_AUTOMATIC,
+        stale=bool(view.problem) or view.seen_s is None or now_s - view.seen_s > stale_after_s,
+        error=view.problem,
+        throughput_per_s=view.finished_per_s,
+        workers=partition_pb2.Workers(target=_int32(view.target)),
+    )
+    if view.manual_until_ms is not None:
+        message.mode = partition_pb2.MODE_MANUAL
+        message.manual_until_ms = view.manual_until_ms
+    if view.state is not None:
+        _fill(message, view.state)
+    return message
+
+
+def _fill(message: partition_pb2.PartitionState, state: models.PartitionState) -> None:
+    critical, high, default, low = state.ready
+    message.ready.MergeFrom(
+        partition_pb2.ReadyByTier(critical=critical, high=high, default_tier=default, low=low)
+    )
+    message.delayed = state.delayed
+    message.in_flight = state.in_flight
+    message.dead = state.dead
+    message.totals.MergeFrom(totals([state.counters]))
+    message.oldest_waiting_ms = max(state.oldest_ms, 0)
+    message.backlog = state.backlog
+    message.pwqd = state.pwqd
+    message.observed_ms = state.observed_ms
+    owner = state.owner
+    if owner is not None:
+        message.owner.MergeFrom(
+            partition_pb2.Owner(
+                id=owner.host,
+                host=owner.host.rpartition(":")[0] or owner.host,
+                epoch=owner.epoch,
+                lease_remaining_ms=owner.lease_ms,
+            )
+        )
+        message.workers.running = _int32(owner.workers)
+        message.workers.busy = _int32(owner.busy)
+
+
+def totals(counters: Iterable[Mapping[str, int]]) -> partition_pb2.Totals:
+    """Return the sum of the counters of several partitions."""
+    all_of_them = list(counters)
+    return partition_pb2.Totals(
+        **{field: sum(c.get(name, 0) for c in all_of_them) for field, name in _TOTALS.items()}
+    )
+
+
+def cluster_counts(views: Iterable[PartitionView]) -> cluster_pb2.Cluster:
+    """Return a cluster with everything that is summed over its partitions."""
+    views = list(views)
+    states = [view.state for view in views if view.state is not None]
+    owners = [state.owner for state in states if state.owner is not None]
+    return cluster_pb2.Cluster(
+        totals=totals(state.counters for state in states),
+        backlog=sum(state.backlog for state in states),
+        in_flight=sum(state.in_flight for state in states),
+        delayed=sum(state.delayed for state in states),
+        dead=sum(state.dead for state in states),
+        workers=partition_pb2.Workers(
+            target=_int32(sum(view.target for view in views)),
+            running=_int32(sum(owner.workers for owner in owners)),
+            busy=_int32(sum(owner.busy for owner in owners)),
+        ),
+    )
+
+
+def decision(record_id: str, record: DecisionRecord) -> decision_pb2.Decision:
+    """Return one recorded decision."""
+    types = decision_pb2
+    kind = types.DECISION_TYPE_HOLD
+    if record.target != record.previous:
+        grew = record.target > record.previous
+        kind = types.DECISION_TYPE_SCALE_UP if grew else types.DECISION_TYPE_SCALE_DOWN
+    message = decision_pb2.Decision(
+        id=record_id,
+        at_ms=record.at_ms,
+        partition=record.partition,
+        cycle=record.cycle,
+        policy=record.policy,
+        policy_version=record.version,
+        previous_target=_int32(record.previous),
+        target=_int32(record.target),
+        type=kind,
+        reason=record.reason,
+        clamps=record.clamps,
+        command_id=record.command,
+        leader_epoch=record.epoch,
+    )
+    if record.inputs is not None:
+        message.inputs.MergeFrom(
+            decision_pb2.DecisionInputs(
+                backlog=record.inputs.backlog,
+                workers=_int32(record.inputs.workers),
+                busy=_int32(record.inputs.busy),
+                pwqd=record.inputs.pwqd,
+                finished_per_s=record.finished_per_s,
+            )
+        )
+    return message
+
+
+def group(key: bytes, number: int, status: models.GroupStatus) -> group_pb2.TaskGroup:
+    """Return the totals of a task group."""
+    return group_pb2.TaskGroup(
+        partition_key=key,
+        partition=number,
+        total=status.total,
+        ready=status.ready,
+        delayed=status.delayed,
+        in_flight=status.in_flight,
+        done=status.done,
+        dead=status.dead,
+        cancelled=status.cancelled,
+        created_ms=status.created_ms,
+        finished_ms=status.finished_ms,
+    )
+
+
+def _int32(value: int) -> int:
+    # Counts that a damaged record made absurd must not break the answer about all the others.
+    return min(max(value, -_INT32_MAX), _INT32_MAX)

@@ -1,0 +1,137 @@
+"""What the parts of a coordinator hand to one another: frozen data. Pure.
+
+`at_s` is this process's monotonic clock; names that end in `_ms` are a server's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from queuepool.models import PartitionState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """One look at one partition. state is None when it could not be seen; problem says why."""
+
+    partition: int
+    at_s: float
+    state: PartitionState | None = None
+    problem: str = ""
+
+    @property
+    def trouble(self) -> str:
+        """Return why nothing may be concluded from this, or an empty string.
+
+        A partition that is seen but whose owner is gone, silent or new tells nothing about its
+        workers: a decision made from that would shrink what nobody has looked at.
+        """
+        if self.state is None:
+            return self.problem or "not observed"
+        owner = self.state.owner
+        if owner is None:
+            return "no consumer owns it"
+        if owner.lease_ms <= 0:
+            return "its consumer has let its lease end"
+        if owner.target < 1:
+            return "its consumer has not reported yet"
+        return ""
+
+
+class Mode(StrEnum):
+    """How a target came about."""
+
+    OBSERVE = "observe"  # first look of a new leader, or after a long gap
+    AUTOMATIC = "automatic"
+    MANUAL = "manual"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What a decision was made from."""
+
+    backlog: int
+    workers: int
+    busy: int
+    reported: int  # the target that the consumer works towards
+    pwqd: float
+    finished_total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """A command to send: `sequence` orders it within the leader's epoch."""
+
+    partition: int
+    sequence: int
+    type: str
+    target: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """What was decided for one partition in one cycle. inputs is None when it was not seen."""
+
+    partition: int
+    mode: Mode
+    previous: int
+    target: int
+    reason: str
+    clamps: tuple[str, ...] = ()
+    inputs: Inputs | None = None
+    order: Order | None = None
+
+    @property
+    def direction(self) -> str:
+        """Return up, down or hold."""
+        return (
+            "up"
+            if self.target > self.previous
+            else "down"
+            if self.target < self.previous
+            else "hold"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionView:
+    """One partition as last seen, for whoever asks.
+
+    state is the last one that was seen; problem tells why the newest look failed. target is what
+    this process wants, or, on a standby, what the consumer works towards.
+    """
+
+    partition: int
+    server: str
+    state: PartitionState | None
+    seen_s: float | None
+    problem: str
+    finished_per_s: float
+    target: int
+    manual_until_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything this process knows after a cycle. Immutable, so any thread may read it.
+
+    leader_known: the last call for the lead was answered; if not, the rest is older.
+    """
+
+    cycle: int = 0
+    at_s: float | None = None
+    leading: bool = False
+    leader_known: bool = False
+    leader_epoch: int = 0
+    leader_address: str = ""
+    leader_lease_ms: int = 0
+    partitions: tuple[PartitionView, ...] = ()
+    servers: Mapping[str, bool] = field(default_factory=dict)  # name -> reached at the last look
+
+
+def finished_total(state: PartitionState) -> int:
+    """Return how many executions have ended, whatever came of them."""
+    return sum(state.counters.get(name, 0) for name in ("done", "retried", "died"))

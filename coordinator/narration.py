@@ -1,0 +1,96 @@
+"""What happens, as log lines: a listener. What goes on for long is told once at each end."""
+
+from __future__ import annotations
+
+import logging
+
+from coordinator import events as e
+from coordinator.model import Snapshot
+
+_log = logging.getLogger("coordinator")
+
+
+class Narrator:
+    """Logs events. Called on the loop's thread."""
+
+    def __init__(self) -> None:
+        self._away: dict[str, str] = {}  # server -> problem
+        self._lead_unknown = False
+
+    def __call__(self, event: object) -> None:
+        """Log one event, if it is news."""
+        match event:
+            case e.LeadGained(epoch):
+                _log.info("leading", extra={"epoch": epoch})
+            case e.LeadLost(epoch, why):
+                _log.info("not leading any more: %s", why, extra={"epoch": epoch})
+            case e.LeaderChanged(epoch, address):
+                _log.info("standing by", extra={"epoch": epoch, "leader": address})
+            case e.LeadUnknown(error):
+                self._lead_is_unknown(error)
+            case e.ObservationFailed(server, partitions, problem):
+                self._server_is_away(server, partitions, problem)
+            case e.Decided(ruling):
+                level = logging.INFO if ruling.direction != "hold" else logging.DEBUG
+                _log.log(
+                    level, "partition %d: %d -> %d workers: %s", ruling.partition, ruling.previous,
+                    ruling.target, ruling.reason,
+                )  # fmt: skip
+            case e.CommandSent() | e.CommandFailed() | e.CommandRefused():
+                _tell_command(event)
+            case e.RecordsLost(count):
+                _log.warning("%d decisions were not kept while their server was away", count)
+            case e.TurnFailed(error, pause_s):
+                _log.error("a turn broke off, next in %.1f s", pause_s, exc_info=error)
+            case e.CycleEnded(_seconds, snapshot):
+                self._cycle_ended(snapshot)
+            case _:
+                pass
+
+    def _lead_is_unknown(self, error: Exception) -> None:
+        if not self._lead_unknown:
+            _log.warning("who leads is unknown, asking again: %s", error)
+        self._lead_unknown = True
+
+    def _server_is_away(self, server: str, partitions: tuple[int, ...], problem: str) -> None:
+        if server not in self._away:
+            _log.warning(
+                "server %s: %d partitions cannot be seen, their worker counts are held: %s",
+                server, len(partitions), problem,
+            )  # fmt: skip
+        self._away[server] = problem
+
+    def _cycle_ended(self, snapshot: Snapshot) -> None:
+        if self._lead_unknown and snapshot.leader_known:
+            self._lead_unknown = False
+            _log.info("the lead is known again", extra={"epoch": snapshot.leader_epoch})
+        failing = {view.server for view in snapshot.partitions if view.problem}
+        for server in [name for name in self._away if name not in failing]:
+            del self._away[server]
+            _log.info("server %s is back", server)
+
+
+def _tell_command(event: e.CommandSent | e.CommandFailed | e.CommandRefused) -> None:
+    order = event.order
+    match event:
+        case e.CommandSent(_, command_id):
+            _log.info(
+                "sent %s to partition %d",
+                order.type,
+                order.partition,
+                extra={"target": order.target, "command": command_id},
+            )
+        case e.CommandFailed(_, problem):
+            _log.warning(
+                "%s to partition %d may not have arrived; repeated while it is wanted: %s",
+                order.type,
+                order.partition,
+                problem,
+            )
+        case e.CommandRefused(_, newest):
+            _log.warning(
+                "%s to partition %d refused: %s is newer, another coordinator leads",
+                order.type,
+                order.partition,
+                newest,
+            )

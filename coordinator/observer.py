@@ -1,0 +1,73 @@
+"""What every partition looks like now: one round trip a server, a failure only where it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from coordinator.events import ObservationFailed
+from coordinator.fleet import Fleet, read
+from coordinator.model import Observation, finished_total
+from queuepool.errors import QueuePoolError
+from queuepool.events import Listener, ignore
+from queuepool.verbs.operate import observe
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    at_s: float
+    finished: int
+
+
+class Observer:
+    """Observes all partitions and measures how fast they finish. Used by one thread."""
+
+    def __init__(
+        self, fleet: Fleet, *, emit: Listener = ignore, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._fleet, self._emit, self._clock = fleet, emit, clock
+        self._verbs = [(n, observe(n)) for n in fleet.partitions]
+        self._last: dict[int, _Count] = {}
+        self.finished_per_s: dict[int, float] = {}
+        self.reached: dict[str, bool] = dict.fromkeys(fleet.servers, False)
+
+    def observe(self) -> Sequence[Observation]:
+        """Return one observation a partition, in order. Raises nothing when a server is away."""
+        replies = self._fleet.run(self._verbs)
+        at_s = self._clock()
+        seen: list[Observation] = []
+        failed: dict[str, list[Observation]] = {}
+        for (number, verb), reply in zip(self._verbs, replies, strict=True):
+            try:
+                observation = Observation(partition=number, at_s=at_s, state=read(verb, reply))
+            except QueuePoolError as error:
+                observation = Observation(partition=number, at_s=at_s, problem=str(error)[:300])
+                failed.setdefault(self._fleet.topology.server_of(number), []).append(observation)
+            self._measure(observation)
+            seen.append(observation)
+        self._note_servers(seen, failed)
+        return seen
+
+    def _note_servers(
+        self, seen: Sequence[Observation], failed: Mapping[str, Sequence[Observation]]
+    ) -> None:
+        held = dict.fromkeys(self.reached, 0)
+        for observation in seen:
+            held[self._fleet.topology.server_of(observation.partition)] += 1
+        for name, count in held.items():
+            self.reached[name] = len(failed.get(name, ())) < count
+        for name, missing in failed.items():
+            numbers = tuple(observation.partition for observation in missing)
+            self._emit(ObservationFailed(name, numbers, missing[0].problem))
+
+    def _measure(self, seen: Observation) -> None:
+        if seen.state is None:
+            return
+        now = _Count(seen.at_s, finished_total(seen.state))
+        last = self._last.get(seen.partition)
+        if last is not None and now.at_s > last.at_s:
+            # A counter that fell back lost writes in a failover; it has not run backwards.
+            rate = max(now.finished - last.finished, 0) / (now.at_s - last.at_s)
+            self.finished_per_s[seen.partition] = rate
+        self._last[seen.partition] = now

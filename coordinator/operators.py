@@ -1,0 +1,109 @@
+"""What operators ask of the servers directly, off the loop: groups, decisions, manual counts.
+
+Blocking calls on a few threads of their own, so neither the loop nor the API waits for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from coordinator.board import Board
+from coordinator.decisions import DecisionBook, DecisionRecord
+from coordinator.model import Mode
+from queuepool.errors import InvalidInputError
+from queuepool.models import GroupStatus
+from queuepool.pool import QueuePool
+from queuepool.verbs import lead
+
+T = TypeVar("T")
+_log = logging.getLogger("coordinator.operators")
+
+_THREADS = 4
+_MAX_TTL_S = 7 * 86400
+_MAX_REASON = 200
+
+
+class Operators:
+    """Answers operators. Safe to share between threads; the coroutines run the rest."""
+
+    def __init__(
+        self, pool: QueuePool, board: Board, book: DecisionBook, *, max_workers: int
+    ) -> None:
+        self._pool, self._board, self._book = pool, board, book
+        self._max_workers = max_workers
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="coordinator-operators")
+
+    async def off_loop(self, work: Callable[[], T]) -> T:
+        """Run blocking work on one of the threads."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    def group(self, key: bytes) -> tuple[int, GroupStatus]:
+        """Return (partition, totals) of a task group, read at this moment."""
+        route = self._pool.producer.route(key)
+        return route.partition, self._pool.partition(route.partition).group(route.group)
+
+    def decisions(
+        self, token: str, size: int, partition: int | None
+    ) -> tuple[list[tuple[str, DecisionRecord]], str]:
+        """Return a page of decisions and the token of the next one."""
+        return self._book.page(token, size, partition)
+
+    def set_workers(
+        self, partition: int, workers: int, ttl_s: float, *, reason: str, actor: str
+    ) -> tuple[int, int]:
+        """Set a count for a time; returns (workers after the limits, ms at which it ends).
+
+        It is kept beside the lead, so whoever leads, now or later, obeys it.
+        """
+        if not (math.isfinite(ttl_s) and 0 < ttl_s <= _MAX_TTL_S):
+            raise InvalidInputError("ttl_s: use more than 0, at most 604,800 seconds (7 days)")
+        if workers < 1:
+            raise InvalidInputError("workers: use at least 1; stop the consumer to run none")
+        count = min(workers, self._max_workers)
+        server, key = self._pool.system
+        verb = lead.set_manual(partition, count, ttl_ms=max(1, round(ttl_s * 1000)))
+        until_ms = verb.read(server.run(key, [verb])[0])
+        self._note(partition, count, f"set by hand for {ttl_s:g} s", reason, actor)
+        return count, until_ms
+
+    def clear_workers(self, partition: int, *, reason: str, actor: str) -> None:
+        """Return a partition to its policy."""
+        server, key = self._pool.system
+        verb = lead.clear_manual(partition)
+        verb.read(server.run(key, [verb])[0])
+        self._note(partition, None, "returned to automatic", reason, actor)
+
+    def _note(
+        self, partition: int, workers: int | None, what: str, reason: str, actor: str
+    ) -> None:
+        why = "".join(c if c.isprintable() else " " for c in reason[:_MAX_REASON]).strip()
+        _log.info(
+            "partition %d %s", partition, what,
+            extra={"workers": workers, "reason": why, "actor": actor},
+        )  # fmt: skip
+        snapshot = self._board.snapshot
+        known = {view.partition: view for view in snapshot.partitions}.get(partition)
+        target = known.target if known is not None else 0
+        record = DecisionRecord(
+            at_ms=known.state.observed_ms if known is not None and known.state is not None else 0,
+            partition=partition,
+            epoch=snapshot.leader_epoch,
+            cycle=0,
+            policy="manual",
+            version=0,
+            mode=Mode.MANUAL,
+            previous=target,
+            target=target if workers is None else workers,
+            reason=f"{what} by an operator" + (f": {why}" if why else ""),
+        )
+        # Its own book: the loop's is used by the loop's thread alone. Lost when nobody leads.
+        self._book.fresh().write(snapshot.leader_epoch, [record])
+
+    def close(self) -> None:
+        """Take no more work. Idempotent; does not wait for a server that hangs."""
+        self._threads.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,164 @@
+"""The help check: tell whether the last step up raised completions.
+
+A limit that nobody told us about (a slow database, a rate limit downstream, the interpreter's
+own lock under CPU-bound jobs) shows in one way: more workers, a backlog as deep as before, and
+no more completions. Then the step is taken back, and the next try waits, longer each time.
+
+A false alarm would halve a healthy pool, so the verdict "no help" asks for three things: the
+gain is below a tenth, two cycles have passed on both sides of the step, and the promise of the
+step (twice the workers, twice the completions) lies outside the noise of the counts. Noise is
+taken from counting statistics: the completions N of a window scatter by about cv x sqrt(N),
+where cv is the coefficient of variation of the service time. Where no verdict is possible, for
+example because jobs run longer than a few cycles, the step stands.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from coordinator.policy.model import require
+
+
+class Verdict(StrEnum):
+    """What the completions say about the last step up."""
+
+    HELPED = "helped"
+    NO_HELP = "no_help"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HelpSettings:
+    """When a step counts as help. Times in seconds, cycles counted."""
+
+    enabled: bool = True
+    gain: float = 0.1  # a rise of completions by this share is help
+    min_cycles: int = 2
+    max_cycles: int = 10  # undecided for so long, the step stands
+    min_finished: int = 30  # completions before the step, or there is no baseline
+    assumed_cv: float = 1.5  # of service times; larger means a more cautious verdict
+    assumed_lag_cycles: float = 0.25  # how late the count of completions may be
+    retry_s: float = 30.0  # pause after a step that did not help; doubles
+    retry_max_s: float = 480.0
+
+    def __post_init__(self) -> None:
+        require(0 < self.gain < 1, f"gain={self.gain} must lie between 0 and 1")
+        require(
+            1 <= self.min_cycles <= self.max_cycles,
+            f"min_cycles={self.min_cycles} must lie between 1 and max_cycles={self.max_cycles}",
+        )
+        require(self.min_finished >= 1, f"min_finished={self.min_finished} must be at least 1")
+        for name in ("assumed_cv", "assumed_lag_cycles"):
+            require(getattr(self, name) >= 0, f"{name}={getattr(self, name)} must not be negative")
+        require(
+            0 < self.retry_s <= self.retry_max_s,
+            f"retry_s={self.retry_s} must lie between 0 and retry_max_s={self.retry_max_s}",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """Completions while the backlog never ran dry and the worker count stood."""
+
+    workers: int = 0
+    cycles: int = 0
+    seconds: float = 0.0
+    finished: float = 0.0
+
+    @property
+    def per_s(self) -> float:
+        """Completions per second, 0 when nothing was measured."""
+        return self.finished / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def service_s(self) -> float:
+        """Seconds one worker spends on one job (Little's law), infinite when unknown."""
+        return self.workers * self.seconds / self.finished if self.finished > 0 else math.inf
+
+    def add(self, workers: int, seconds: float, finished: int, keep_s: float) -> "Window":
+        """Return the window with one more cycle; beyond `keep_s` the past fades."""
+        if workers != self.workers:
+            return Window(workers=workers, cycles=1, seconds=seconds, finished=finished)
+        total_s = self.seconds + seconds
+        fade = min(1.0, keep_s / total_s) if total_s > 0 else 1.0
+        return Window(
+            workers=workers,
+            cycles=self.cycles + 1,
+            seconds=total_s * fade,
+            finished=(self.finished + finished) * fade,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HelpState:
+    """`before` is the window in front of a step on trial; None while no step is on trial."""
+
+    window: Window = field(default_factory=Window)
+    before: Window | None = None
+    pause_left_s: float = 0.0
+    pause_next_s: float = 0.0  # 0: the next pause is the first one
+
+    def step_up(self, target: int, cycle_s: float, settings: HelpSettings) -> "HelpState":
+        """Put the step up from `target` on trial, if there is a baseline to judge it by."""
+        window = self.window
+        # New workers need to finish something within the cycles that are compared.
+        comparable = (
+            settings.enabled
+            and window.workers == target
+            and window.seconds > 0
+            and window.finished >= settings.min_finished
+            and window.service_s <= settings.min_cycles * cycle_s
+        )
+        return replace(self, before=window if comparable else None)
+
+    def take_back(self, settings: HelpSettings) -> "HelpState":
+        """End the trial without success and start the pause before the next try."""
+        pause_s = min(max(self.pause_next_s, settings.retry_s), settings.retry_max_s)
+        return HelpState(pause_left_s=pause_s, pause_next_s=2 * pause_s)
+
+    def judge(self, settings: HelpSettings) -> Verdict:
+        """Compare the completions since the step with those before it."""
+        before, after = self.before, self.window
+        if before is None or after.workers <= before.workers or after.cycles == 0:
+            return Verdict.UNDECIDED
+        ratio = after.per_s / before.per_s
+        if ratio >= 1 + settings.gain:
+            return Verdict.HELPED
+        if min(before.cycles, after.cycles) < settings.min_cycles:
+            return Verdict.UNDECIDED
+        # Three standard deviations of a ratio of two counts, and a counter that may lag.
+        scatter = 1 / before.finished + 1 / max(after.finished, 1.0)
+        lag = settings.assumed_lag_cycles * (1 / before.cycles + 1 / after.cycles)
+        margin = 3 * settings.assumed_cv * math.sqrt(scatter) + lag
+        half_of_promise = (1 + after.workers / before.workers) / 2
+        return Verdict.NO_HELP if ratio * (1 + margin) < half_of_promise else Verdict.UNDECIDED
+
+    def observe(
+        self,
+        *,
+        workers: int,
+        seconds: float,
+        finished: int,
+        saturated: bool,
+        elapsed_s: float,
+        settings: HelpSettings,
+    ) -> "HelpState":
+        """Return the state after one more cycle; `saturated`: the backlog never ran dry."""
+        pause_left_s = max(self.pause_left_s - elapsed_s, 0.0)
+        if not saturated:
+            # Completions now follow the arrivals, not the workers: they prove nothing.
+            return replace(self, window=Window(), before=None, pause_left_s=pause_left_s)
+        window = self.window.add(workers, seconds, finished, keep_s=20.0)
+        seen = replace(self, window=window, pause_left_s=pause_left_s)
+        verdict = seen.judge(settings)
+        if verdict is Verdict.HELPED:
+            return replace(seen, before=None, pause_next_s=0.0)
+        if verdict is Verdict.UNDECIDED and window.cycles >= seen.patience_cycles(settings):
+            return replace(seen, before=None)
+        return seen
+
+    def patience_cycles(self, settings: HelpSettings) -> int:
+        """Return for how many cycles an undecided step keeps further steps waiting."""
+        # A baseline of one cycle is too noisy for taking a step back, so there is less to wait for.
+        short = self.before is not None and self.before.cycles < settings.min_cycles
+        return min(2 * settings.min_cycles if short else settings.max_cycles, settings.max_cycles)

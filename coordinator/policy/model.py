@@ -1,0 +1,134 @@
+"""What a policy sees, what it may do, and what it answers: plain frozen data.
+
+A policy is a pure function: the coordinator observes a partition, hands over a `Reading` with
+the state of the previous cycle, and gets a `Decision` that carries the next state. Nothing in
+this package reads a clock, a server or a random number, so a recorded run replays exactly.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, Protocol, Self
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise ValueError with the message unless the condition holds."""
+    if not condition:
+        raise ValueError(message)
+
+
+class Direction(StrEnum):
+    """Which way a decision moves the worker count."""
+
+    UP = "up"
+    DOWN = "down"
+    HOLD = "hold"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One observation of one partition.
+
+    `at_s` is any steadily growing clock, in seconds; only differences of it are used.
+    `backlog` counts the ready jobs that could run now, `workers` the threads alive as the
+    consumer reported them, `busy` those with a job, and `finished_total` all executions
+    ended so far. The counter may fall back when a server loses writes.
+    """
+
+    at_s: float
+    backlog: int
+    workers: int
+    busy: int
+    finished_total: int
+
+    def __post_init__(self) -> None:
+        require(math.isfinite(self.at_s), f"at_s={self.at_s} must be a finite number of seconds")
+        for field in ("backlog", "workers", "busy", "finished_total"):
+            value = getattr(self, field)
+            require(value >= 0, f"{field}={value} must not be negative")
+
+    @property
+    def pwqd(self) -> float:
+        """Per-worker queue depth: jobs that wait for each worker."""
+        return self.backlog / max(self.workers, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The operator's bounds. They may change between two cycles and bind at once."""
+
+    min_workers: int = 8  # the base, to which an idle partition returns
+    max_workers: int = 64
+
+    def __post_init__(self) -> None:
+        require(self.min_workers >= 1, f"min_workers={self.min_workers} must be at least 1")
+        require(
+            self.max_workers >= self.min_workers,
+            f"max_workers={self.max_workers} must not be below min_workers={self.min_workers}",
+        )
+
+    @classmethod
+    def around(cls, base: int) -> Self:
+        """Return the usual bounds of a base: from the base to 8 times the base."""
+        return cls(min_workers=base, max_workers=8 * base)
+
+    def clamp(self, workers: int) -> tuple[int, tuple[str, ...]]:
+        """Return the count inside the bounds and the names of the bounds that changed it."""
+        if workers < self.min_workers:
+            return self.min_workers, ("min_workers",)
+        if workers > self.max_workers:
+            return self.max_workers, ("max_workers",)
+        return workers, ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyState:
+    """What a policy remembers between cycles: only numbers, so `asdict` makes it JSON.
+
+    Each policy extends it. A policy that is handed the state of another one, for example
+    after the operator changed the policy, starts afresh from its target.
+    """
+
+    target: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The wanted number of workers, and why.
+
+    `target` is absolute. A caller compares it with what the consumer reported, not only
+    with `previous`: a consumer that restarted with fewer workers must hear it again.
+    `clamps` names everything that kept the policy from going where it wanted.
+    """
+
+    target: int
+    previous: int
+    reason: str
+    clamps: tuple[str, ...]
+    state: PolicyState
+
+    @property
+    def direction(self) -> Direction:
+        """Tell whether the wanted number rose, fell or stayed."""
+        if self.target > self.previous:
+            return Direction.UP
+        return Direction.DOWN if self.target < self.previous else Direction.HOLD
+
+
+class Policy(Protocol):
+    """Decide one partition's worker count from what was observed."""
+
+    name: ClassVar[str]
+    version: ClassVar[int]  # grows with every change of behaviour, so that recordings compare
+
+    def initial(self, target: int) -> PolicyState:
+        """Return the state of a policy that takes over a partition at this target."""
+        ...
+
+    def decide(self, reading: Reading | None, state: PolicyState, limits: Limits) -> Decision:
+        """Return the decision of one cycle.
+
+        A missing reading holds the target (inside the limits) and leaves the state as it
+        was: time that nobody observed never counts towards a shrink.
+        """
+        ...

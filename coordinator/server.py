@@ -1,0 +1,106 @@
+"""The gRPC server around the status service: address, TLS, token, limits, health, reflection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from coordinator.settings import CoordinatorSettings
+from coordinator.status import StatusService
+from queuepool.errors import ConfigurationError
+from queuepool.rpc.auth import BearerTokenInterceptor
+from queuepool.rpc.v1 import queue_pool_pb2
+from queuepool.rpc.v1.queue_pool_pb2_grpc import add_QueuePoolServicer_to_server
+
+SERVICE = queue_pool_pb2.DESCRIPTOR.services_by_name["QueuePool"].full_name
+_MAX_CALLS = 256
+_OPTIONS = (
+    ("grpc.max_receive_message_length", 128 * 1024),  # a key of 64 KiB is the largest there is
+    ("grpc.max_send_message_length", 16 * 1024 * 1024),
+    ("grpc.max_metadata_size", 16 * 1024),
+    ("grpc.max_concurrent_streams", 128),  # of one connection, which a process shares
+    ("grpc.keepalive_time_ms", 30_000),  # find out about callers that are gone
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.so_reuseport", 0),  # a port that is taken is an error, not a share of its calls
+)
+
+
+class StatusServer:
+    """A gRPC server on the running event loop."""
+
+    def __init__(self, settings: CoordinatorSettings) -> None:
+        tokens = settings.tokens()
+        self._settings = settings
+        self._health = health.aio.HealthServicer()
+        self._server = grpc.aio.server(
+            interceptors=[BearerTokenInterceptor(*tokens)] if tokens else (),
+            options=_OPTIONS,
+            maximum_concurrent_rpcs=_MAX_CALLS,
+        )
+        self.address = ""
+
+    def bind(self) -> str:
+        """Take the address; returns host:port. Raises ConfigurationError when it is taken."""
+        s = self._settings
+        wanted = f"{_bracketed(s.grpc_host)}:{s.grpc_port}"
+        try:
+            port = (
+                self._server.add_insecure_port(wanted)
+                if s.grpc_tls_cert is None
+                else self._server.add_secure_port(wanted, _credentials(s))
+            )
+        except RuntimeError as error:
+            raise ConfigurationError(
+                f"gRPC cannot listen on {wanted} ({error}). If another coordinator runs here, give "
+                "this one COORDINATOR_GRPC_PORT=0 (a free port), else check COORDINATOR_GRPC_HOST."
+            ) from error
+        self.address = f"{_bracketed(s.grpc_host)}:{port}"
+        return self.address
+
+    async def start(self, service: StatusService) -> None:
+        """Begin to answer; health is NOT_SERVING until `set_serving`."""
+        add_QueuePoolServicer_to_server(service, self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        if self._settings.grpc_reflection:
+            names = (SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
+            reflection.enable_server_reflection(names, self._server)
+        await self.set_serving(False)
+        await self._server.start()
+
+    async def set_serving(self, serving: bool) -> None:
+        """Tell probes whether to send callers here."""
+        answer = health_pb2.HealthCheckResponse
+        value = answer.SERVING if serving else answer.NOT_SERVING
+        for name in ("", SERVICE):
+            await self._health.set(name, value)
+
+    async def stop(self, grace_s: float) -> None:
+        """Refuse new calls, give running ones a moment, end them. Idempotent."""
+        await self._health.enter_graceful_shutdown()
+        await self._server.stop(grace_s)
+
+
+def _credentials(settings: CoordinatorSettings) -> grpc.ServerCredentials:
+    cert, key, ca = settings.grpc_tls_cert, settings.grpc_tls_key, settings.grpc_tls_client_ca
+    if cert is None or key is None:
+        raise ConfigurationError("COORDINATOR_GRPC_TLS_CERT and _KEY belong together")
+    return grpc.ssl_server_credentials(
+        [(_read(key), _read(cert))],
+        root_certificates=_read(ca) if ca is not None else None,
+        require_client_auth=ca is not None,
+    )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host

@@ -1,0 +1,225 @@
+"""Settings of a coordinator, from COORDINATOR_* variables or the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from coordinator.policy import DEFAULT_POLICY, Limits, Policy, make_policy, setting_names
+from coordinator.policy.help_check import HelpSettings
+from queuepool.errors import ConfigurationError
+from queuepool.settings import describe
+
+ENV_PREFIX = "COORDINATOR_"
+DEFAULT_GRPC_PORT = 50551
+
+_POLICY_FIELDS = (
+    "threshold_pwqd", "quiet_pwqd", "low_pwqd", "cycles_above", "step_factor", "step_workers",
+    "add_workers", "shrink_factor", "hold_s", "tau_s", "headroom", "workers",
+)  # fmt: skip
+
+
+class CoordinatorSettings(BaseSettings):
+    """Read once at start-up, then immutable. Field names end in their unit."""
+
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, frozen=True, extra="ignore")
+
+    cycle_s: float = Field(default=1.0, ge=0.05, le=60, description="Time between two decisions.")
+    lease_s: float = Field(
+        default=5.0, gt=0, le=300, description="Leadership kept without a renewal."
+    )
+    request_timeout_s: float = Field(
+        default=1.0, gt=0, le=30, description="Wait for one answer of a server."
+    )
+    command_ttl_s: float = Field(
+        default=30.0, gt=0, le=3600, description="A command not heard for so long is dropped."
+    )
+    checkpoint_interval_s: float = Field(
+        default=5.0, gt=0, le=60, description="How often worker counts are noted for restarts."
+    )
+    decisions_kept: int = Field(
+        default=10_000, ge=100, le=1_000_000, description="Decisions kept in Redis, about."
+    )
+    watchdog_s: float = Field(
+        default=30.0, gt=0, le=3600, description="Without a turn for so long, the process exits."
+    )
+
+    base_workers: int = Field(
+        default=8, ge=1, le=512, description="Workers of an idle partition, unless MIN_WORKERS."
+    )
+    min_workers: int | None = Field(
+        default=None, ge=1, le=4096, description="Least workers; the base by default."
+    )
+    max_workers: int | None = Field(
+        default=None, ge=1, le=4096, description="Most workers; 8 times the base by default."
+    )
+    policy: str = Field(default=DEFAULT_POLICY, description="static, ratio, aimd or pwqd.")
+    help_check: bool = Field(
+        default=True, description="pwqd: take back a step up that did not raise completions."
+    )
+    threshold_pwqd: float | None = Field(
+        default=None, description="Jobs waiting per worker above which more workers are wanted."
+    )
+    quiet_pwqd: float | None = Field(
+        default=None, description="pwqd: up to it, not all workers are needed."
+    )
+    low_pwqd: float | None = Field(
+        default=None, description="ratio, aimd: below it, workers are taken away."
+    )
+    cycles_above: int | None = Field(
+        default=None, description="pwqd: consecutive cycles that prove a backlog lasts."
+    )
+    step_factor: float | None = Field(default=None, description="ratio, pwqd: growth of a step.")
+    step_workers: int | None = Field(
+        default=None, description="pwqd: workers that a step may always add."
+    )
+    add_workers: int | None = Field(
+        default=None, description="aimd: workers added past slow start."
+    )
+    shrink_factor: float | None = Field(
+        default=None, description="aimd: share kept when it shrinks."
+    )
+    hold_s: float | None = Field(default=None, description="aimd, pwqd: quiet time before a fall.")
+    tau_s: float | None = Field(default=None, description="pwqd: time constant of the decay.")
+    headroom: float | None = Field(
+        default=None, description="pwqd: spare share above what is busy."
+    )
+    workers: int | None = Field(default=None, description="static: the fixed count.")
+
+    grpc_host: str = Field(default="127.0.0.1", description="Address the gRPC API listens on.")
+    grpc_port: int = Field(
+        default=DEFAULT_GRPC_PORT, ge=0, le=65535, description="Its port; 0 takes a free one."
+    )
+    grpc_address: str = Field(
+        default="", description="HOST:PORT at which others reach the API, if not what is bound."
+    )
+    grpc_token: SecretStr | None = Field(
+        default=None, description="Bearer token of every call; more after commas."
+    )
+    grpc_tls_cert: Path | None = Field(default=None, description="PEM certificate chain.")
+    grpc_tls_key: Path | None = Field(default=None, description="PEM key of the certificate.")
+    grpc_tls_client_ca: Path | None = Field(
+        default=None, description="PEM of the CA that client certificates must come from (mTLS)."
+    )
+    grpc_reflection: bool = Field(default=False, description="Let tools list the API.")
+
+    metrics_host: str = Field(default="127.0.0.1", description="Address of /metrics and /healthz.")
+    metrics_port: int = Field(
+        default=0, ge=-1, le=65535, description="Its port; 0: a free one, -1: none."
+    )
+    log_format: Literal["text", "json"] = Field(default="text", description="text or json.")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        default="INFO", description="DEBUG, INFO, WARNING or ERROR."
+    )
+
+    @model_validator(mode="after")
+    def _everything_fits_together(self) -> Self:
+        found = [*self._lease_problems(), *self._scaling_problems(), *self._tls_problems()]
+        if found:
+            raise ValueError("\n".join(found))
+        return self
+
+    def _lease_problems(self) -> list[str]:
+        # A turn may wait once for a connection and once for an answer before it renews.
+        slow_turns_s = 2 * (self.cycle_s + self.request_timeout_s)
+        if self.lease_s > slow_turns_s:
+            return []
+        return [
+            f"COORDINATOR_LEASE_S={self.lease_s:g} must exceed 2 x (COORDINATOR_CYCLE_S + "
+            f"COORDINATOR_REQUEST_TIMEOUT_S) = {slow_turns_s:g}, or one slow turn loses the lead"
+        ]
+
+    def _scaling_problems(self) -> list[str]:
+        found = []
+        least, most = self._bounds()
+        if least > most:
+            found.append(
+                f"COORDINATOR_MAX_WORKERS={most} must not be below the least workers, {least} "
+                "(COORDINATOR_MIN_WORKERS or COORDINATOR_BASE_WORKERS)"
+            )
+        try:
+            self.make_policy()
+        except ValueError as error:
+            found.append(f"COORDINATOR_POLICY={self.policy}: {error}")
+        return found
+
+    def _tls_problems(self) -> list[str]:
+        found = []
+        if (self.grpc_tls_cert is None) != (self.grpc_tls_key is None):
+            found.append("set COORDINATOR_GRPC_TLS_CERT and COORDINATOR_GRPC_TLS_KEY, or neither")
+        if self.grpc_tls_client_ca is not None and self.grpc_tls_cert is None:
+            found.append("COORDINATOR_GRPC_TLS_CLIENT_CA needs a certificate of the server as well")
+        for name in ("grpc_tls_cert", "grpc_tls_key", "grpc_tls_client_ca"):
+            path = getattr(self, name)
+            if path is not None and not path.is_file():
+                found.append(f"{ENV_PREFIX}{name.upper()}: there is no file {path}")
+        found += self._token_problems()
+        return found
+
+    def _token_problems(self) -> list[str]:
+        from queuepool.rpc.client import bearer
+
+        if self.grpc_token is not None and not self.tokens():
+            return ["COORDINATOR_GRPC_TOKEN is empty: give a token, or leave it out"]
+        try:
+            for token in self.tokens():
+                bearer(token)
+        except ConfigurationError as error:
+            return [f"COORDINATOR_GRPC_TOKEN: {error}"]
+        return []
+
+    def tokens(self) -> tuple[str, ...]:
+        """Return the accepted tokens; none when calls need none."""
+        raw = self.grpc_token.get_secret_value() if self.grpc_token is not None else ""
+        return tuple(token for part in raw.split(",") if (token := part.strip()))
+
+    def _bounds(self) -> tuple[int, int]:
+        least = self.base_workers if self.min_workers is None else self.min_workers
+        return least, 8 * self.base_workers if self.max_workers is None else self.max_workers
+
+    def limits(self) -> Limits:
+        """Return the bounds of every partition's worker count."""
+        least, most = self._bounds()
+        return Limits(min_workers=least, max_workers=most)
+
+    def make_policy(self) -> Policy:
+        """Return the policy with the thresholds that it knows. Raises ValueError."""
+        known = setting_names(self.policy)
+        given: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in _POLICY_FIELDS
+            if name in known and getattr(self, name) is not None
+        }
+        if "cycle_s" in known:
+            given["cycle_s"] = self.cycle_s
+        if "help_check" in known and not self.help_check:
+            given["help_check"] = HelpSettings(enabled=False)
+        return make_policy(self.policy, **given)
+
+
+def load(overrides: Mapping[str, Any]) -> CoordinatorSettings:
+    """Read settings, what is given here first. Raises ConfigurationError with every problem."""
+    try:
+        return CoordinatorSettings(**overrides)
+    except ValidationError as error:
+        raise ConfigurationError(
+            describe(error, ENV_PREFIX) + _further(error, overrides)
+        ) from error
+
+
+def _further(error: ValidationError, overrides: Mapping[str, Any]) -> str:
+    # Rules over several fields run only once each field is good by itself: assume the defaults
+    # for the bad ones, so that one attempt shows every problem.
+    bad = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
+    defaults = {name: CoordinatorSettings.model_fields[name].default for name in bad}
+    if not defaults:
+        return ""
+    try:
+        CoordinatorSettings(**{**overrides, **defaults})
+    except ValidationError as further:
+        return "\n" + describe(further, ENV_PREFIX)
+    return ""

@@ -1,0 +1,266 @@
+"""The operators' gRPC service: reads come from snapshots, so they cost the servers nothing.
+
+Each call ends in an answer or in a status code with a sentence for people; what breaks
+unexpectedly is logged here and reported as INTERNAL without its details.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import platform
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+
+from coordinator import messages
+from coordinator.board import Board
+from coordinator.calls import Context, abort, caller, clamped, guarded
+from coordinator.model import PartitionView, Snapshot
+from coordinator.operators import Operators
+from coordinator.policy import Limits
+from queuepool import __version__
+from queuepool.errors import InvalidInputError
+from queuepool.keys import Keyspace
+from queuepool.rpc.v1 import cluster_pb2
+from queuepool.rpc.v1 import queue_pool_pb2 as api
+from queuepool.rpc.v1.queue_pool_pb2_grpc import QueuePoolServicer
+from queuepool.topology import Topology
+
+_log = logging.getLogger("coordinator.status")
+
+MAX_WATCHERS = 64
+_MAX_INTERVAL_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What does not change while the process runs."""
+
+    keyspace: Keyspace
+    topology: Topology
+    policy: str
+    limits: Limits
+    cycle_s: float
+
+
+class StatusService(QueuePoolServicer):
+    """The service. Runs on one event loop; the board wakes its watchers from the loop's thread."""
+
+    def __init__(self, facts: Facts, board: Board, operators: Operators) -> None:
+        self._facts, self._board, self._operators = facts, board, operators
+        self._changed = asyncio.Event()
+        self._watchers = 0
+        self._id = f"{platform.node()}:{os.getpid()}"
+        self._event_loop = asyncio.get_running_loop()
+        board.watch(self._wake_from_outside)
+
+    def _wake_from_outside(self) -> None:
+        if not self._event_loop.is_closed():
+            self._event_loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    @guarded
+    async def GetCluster(  # noqa: N802 - the names, of calls and arguments, are the API's
+        self,
+        request: api.GetClusterRequest,  # noqa: ARG002
+        context: Context,
+    ) -> api.GetClusterResponse:
+        snapshot, facts = await self._snapshot(context), self._facts
+        cluster = messages.cluster_counts(snapshot.partitions)
+        cluster.MergeFrom(
+            cluster_pb2.Cluster(
+                stage=facts.keyspace.stage,
+                queue=facts.keyspace.queue,
+                leader=self._leader(snapshot),
+                partition_count=facts.topology.partitions,
+                policy=facts.policy,
+                limits=cluster_pb2.Limits(
+                    min_workers=facts.limits.min_workers, max_workers=facts.limits.max_workers
+                ),
+                cycle_s=facts.cycle_s,
+                version=__version__,
+            )
+        )
+        for name, reached in snapshot.servers.items():
+            count = facts.topology.placement.count(name)
+            cluster.servers.add(name=name, partitions=count, reachable=reached)
+        return api.GetClusterResponse(cluster=cluster)
+
+    def _leader(self, snapshot: Snapshot) -> cluster_pb2.Leader:
+        if snapshot.leading:
+            return cluster_pb2.Leader(
+                id=self._id,
+                epoch=snapshot.leader_epoch,
+                is_me=True,
+                address=snapshot.leader_address,
+            )
+        if not snapshot.leader_known or snapshot.leader_lease_ms <= 0:
+            return cluster_pb2.Leader()
+        address = snapshot.leader_address
+        return cluster_pb2.Leader(
+            id=address or "unnamed", epoch=snapshot.leader_epoch, address=address
+        )
+
+    @guarded
+    async def ListPartitions(  # noqa: N802
+        self, request: api.ListPartitionsRequest, context: Context
+    ) -> api.ListPartitionsResponse:
+        snapshot = await self._snapshot(context)
+        token = request.page_token
+        if token and not (token.isascii() and token.isdecimal() and len(token) <= 5):
+            raise InvalidInputError(
+                "page_token: pass next_page_token of the page before, unchanged"
+            )
+        begin = int(token or 0)
+        end = begin + clamped(request.page_size)
+        views = snapshot.partitions
+        return api.ListPartitionsResponse(
+            partitions=[self._message(view) for view in views[begin:end]],
+            next_page_token=str(end) if end < len(views) else "",
+        )
+
+    @guarded
+    async def GetPartition(  # noqa: N802
+        self, request: api.GetPartitionRequest, context: Context
+    ) -> api.GetPartitionResponse:
+        await self._check_partition(request.partition, context)
+        snapshot = await self._snapshot(context)
+        view = snapshot.partitions[request.partition]
+        return api.GetPartitionResponse(partition=self._message(view))
+
+    @guarded
+    async def GetGroup(  # noqa: N802
+        self, request: api.GetGroupRequest, context: Context
+    ) -> api.GetGroupResponse:
+        key = request.partition_key
+        number, status = await self._operators.off_loop(lambda: self._operators.group(key))
+        if status.total == 0:
+            await abort(
+                context,
+                grpc.StatusCode.NOT_FOUND,
+                "no job of this group is on record: nothing was enqueued under this key, or it "
+                "ended so long ago that its totals were dropped",
+            )
+        return api.GetGroupResponse(group=messages.group(key, number, status))
+
+    @guarded
+    async def ListDecisions(  # noqa: N802
+        self, request: api.ListDecisionsRequest, context: Context
+    ) -> api.ListDecisionsResponse:
+        number = request.partition if request.HasField("partition") else None
+        if number is not None:
+            await self._check_partition(number, context)
+        size, token = clamped(request.page_size), request.page_token
+        found, following = await self._operators.off_loop(
+            lambda: self._operators.decisions(token, size, number)
+        )
+        return api.ListDecisionsResponse(
+            decisions=[messages.decision(record_id, record) for record_id, record in found],
+            next_page_token=following,
+        )
+
+    @guarded
+    async def SetWorkers(  # noqa: N802
+        self, request: api.SetWorkersRequest, context: Context
+    ) -> api.SetWorkersResponse:
+        await self._check_partition(request.partition, context)
+        workers, until_ms = await self._operators.off_loop(
+            lambda: self._operators.set_workers(
+                request.partition,
+                request.workers,
+                request.ttl_s,
+                reason=request.reason,
+                actor=caller(context),
+            )
+        )
+        return api.SetWorkersResponse(workers=workers, manual_until_ms=until_ms)
+
+    @guarded
+    async def ClearWorkers(  # noqa: N802
+        self, request: api.ClearWorkersRequest, context: Context
+    ) -> api.ClearWorkersResponse:
+        await self._check_partition(request.partition, context)
+        await self._operators.off_loop(
+            lambda: self._operators.clear_workers(
+                request.partition, reason=request.reason, actor=caller(context)
+            )
+        )
+        return api.ClearWorkersResponse()
+
+    async def WatchPartitions(  # noqa: N802
+        self, request: api.WatchPartitionsRequest, context: Context
+    ) -> AsyncIterator[api.WatchPartitionsResponse]:
+        """Send the newest snapshot after each cycle.
+
+        A caller that reads slowly misses cycles and never makes messages pile up here: the next
+        one is made when the one before has left.
+        """
+        for number in request.partitions:
+            await self._check_partition(number, context)
+        if self._watchers >= MAX_WATCHERS:
+            await abort(
+                context,
+                grpc.StatusCode.RESOURCE_EXHAUSTED,
+                f"{MAX_WATCHERS} streams are open here; ask another coordinator, or poll",
+            )
+        self._watchers += 1
+        try:
+            async for message in self._messages(request):
+                yield message
+        except Exception:
+            _log.exception("WatchPartitions failed")
+            await abort(context, grpc.StatusCode.INTERNAL, "unexpected; see the coordinator's log")
+        finally:
+            self._watchers -= 1
+
+    async def _messages(
+        self, request: api.WatchPartitionsRequest
+    ) -> AsyncIterator[api.WatchPartitionsResponse]:
+        wanted = frozenset(request.partitions)
+        interval_s = min(request.min_interval_ms / 1000, _MAX_INTERVAL_S)
+        sent_cycle = 0
+        while True:
+            changed, snapshot = self._changed, self._board.snapshot
+            if snapshot.cycle == sent_cycle:
+                await changed.wait()  # ends with the call: a caller that hangs up cancels us
+                continue
+            sent_cycle = snapshot.cycle
+            yield api.WatchPartitionsResponse(
+                partitions=[
+                    self._message(view)
+                    for view in snapshot.partitions
+                    if not wanted or view.partition in wanted
+                ]
+            )
+            if interval_s:
+                await asyncio.sleep(interval_s)
+
+    def _message(self, view: PartitionView) -> Any:
+        return messages.partition(
+            view, now_s=time.monotonic(), stale_after_s=2 * self._facts.cycle_s
+        )
+
+    async def _snapshot(self, context: Context) -> Snapshot:
+        snapshot = self._board.snapshot
+        if not snapshot.cycle:
+            await abort(
+                context, grpc.StatusCode.UNAVAILABLE, "the first look is under way; ask again"
+            )
+        return snapshot
+
+    async def _check_partition(self, number: int, context: Context) -> None:
+        count = self._facts.topology.partitions
+        if number >= count:
+            await abort(
+                context,
+                grpc.StatusCode.NOT_FOUND,
+                f"there is no partition {number}: they are 0 to {count - 1}",
+            )

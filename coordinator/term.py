@@ -1,0 +1,150 @@
+"""What a leader does with a cycle: announce itself, plan, send, note, record."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from coordinator import checkpoint
+from coordinator.core import Plan, Planner, Track, command_number
+from coordinator.decisions import DecisionBook, DecisionRecord
+from coordinator.events import CommandFailed, CommandRefused, CommandSent, Decided, RecordsLost
+from coordinator.fleet import Call, Fleet, read
+from coordinator.model import Mode, Observation, Order, Ruling
+from queuepool.errors import QueuePoolError
+from queuepool.events import Listener, ignore
+from queuepool.verbs import lead
+
+
+class Term:
+    """One leadership, from the epoch it got to its end. Used by the loop's thread alone.
+
+    may_act is asked right before anything is written: a lease can end while a server is slow.
+    """
+
+    def __init__(
+        self,
+        epoch: int,
+        *,
+        planner: Planner,
+        fleet: Fleet,
+        book: DecisionBook,
+        may_act: Callable[[], bool],
+        checkpoint_interval_s: float,
+        emit: Listener = ignore,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.epoch, self.cycle = epoch, 0
+        self.tracks: Mapping[int, Track] = {}
+        self._planner, self._fleet, self._book = planner, fleet, book
+        self._may_act, self._emit, self._clock = may_act, emit, clock
+        self._checkpoint_interval_s = checkpoint_interval_s
+        self._unannounced = set(fleet.partitions)
+        self._checkpointed: set[int] = set()
+
+    def act(
+        self,
+        observations: Sequence[Observation],
+        manual: Mapping[int, int],
+        *,
+        now_ms: int,
+        finished_per_s: Mapping[int, float],
+    ) -> None:
+        """Do everything that one cycle asks for. Raises nothing for a server that is away."""
+        self.cycle += 1
+        self._announce()
+        # Where the older leader is not locked out yet, nothing may be decided.
+        ours = [seen for seen in observations if seen.partition not in self._unannounced]
+        plan = self._planner.plan(self.epoch, self.tracks, ours, manual, self._clock())
+        self.tracks = plan.tracks
+        self._write(plan, ours)
+        times_ms = {seen.partition: seen.state.observed_ms for seen in ours if seen.state}
+        for ruling in plan.notable:
+            self._emit(Decided(ruling))
+        records = [
+            self._record(
+                ruling,
+                times_ms.get(ruling.partition, now_ms),
+                finished_per_s.get(ruling.partition, 0.0),
+            )
+            for ruling in plan.notable
+        ]
+        if records and self._may_act():
+            lost = self._book.write(self.epoch, records)
+            if lost:
+                self._emit(RecordsLost(lost))
+
+    def _announce(self) -> None:
+        if not self._unannounced or not self._may_act():
+            return
+        numbers = sorted(self._unannounced)
+        noop = Order(partition=0, sequence=0, type="NOOP", target=0, reason="a new leader")
+        verbs = [_command(self.epoch, noop, n, ttl_s=self._planner.command_ttl_s) for n in numbers]
+        for call, reply in zip(verbs, self._fleet.run(verbs), strict=True):
+            try:
+                accepted, newest = read(call[1], reply)
+            except QueuePoolError:
+                continue
+            if accepted or command_number(newest)[0] == self.epoch:
+                self._unannounced.discard(call[0])
+            else:
+                self._emit(CommandRefused(noop, newest))
+
+    def _write(self, plan: Plan, observations: Sequence[Observation]) -> None:
+        orders = plan.orders
+        notes = checkpoint.due(
+            observations,
+            {order.partition for order in orders},
+            self._checkpointed,
+            interval_s=self._checkpoint_interval_s,
+        )
+        ttl_s = self._planner.command_ttl_s
+        calls = [_command(self.epoch, order, order.partition, ttl_s=ttl_s) for order in orders]
+        calls += [(number, lead.checkpoint(self.epoch, workers)) for number, workers in notes]
+        if not calls or not self._may_act():
+            return
+        replies = self._fleet.run(calls)
+        for order, call, reply in zip(orders, calls, replies, strict=False):  # checkpoints follow
+            try:
+                accepted, newest = read(call[1], reply)
+            except QueuePoolError as error:
+                self._emit(CommandFailed(order, str(error)[:300]))
+                continue
+            self._emit(CommandSent(order, newest) if accepted else CommandRefused(order, newest))
+        for (number, verb), reply in zip(calls, replies, strict=True):
+            with contextlib.suppress(QueuePoolError):
+                read(verb, reply)
+                self._checkpointed.add(number)
+
+    def _record(self, ruling: Ruling, at_ms: int, finished_per_s: float) -> DecisionRecord:
+        policy, order = self._planner.policy, ruling.order
+        by_hand = ruling.mode is Mode.MANUAL
+        return DecisionRecord(
+            at_ms=at_ms,
+            partition=ruling.partition,
+            epoch=self.epoch,
+            cycle=self.cycle,
+            policy="manual" if by_hand else policy.name,
+            version=0 if by_hand else policy.version,
+            mode=ruling.mode,
+            previous=ruling.previous,
+            target=ruling.target,
+            reason=ruling.reason,
+            clamps=ruling.clamps,
+            inputs=ruling.inputs,
+            finished_per_s=round(finished_per_s, 3),
+            command=f"{self.epoch}-{order.sequence}" if order is not None else "",
+        )
+
+
+def _command(epoch: int, order: Order, partition: int, *, ttl_s: float) -> Call:
+    return partition, lead.command(
+        epoch,
+        order.sequence,
+        type=order.type,
+        partition=partition,
+        target_workers=order.target,
+        reason=order.reason,
+        expires_ms=round(ttl_s * 1000),
+    )

@@ -1,0 +1,80 @@
+"""From observations to snapshots: what was last seen stays visible while a server is away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from coordinator.core import Track
+from coordinator.leadership import Standing
+from coordinator.model import Observation, PartitionView, Snapshot
+from coordinator.observer import Observer
+from queuepool.topology import Topology
+
+
+class Views:
+    """Keeps the last view of each partition. Used by the loop's thread alone."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
+        self._last: dict[int, PartitionView] = {}
+
+    def snapshot(
+        self,
+        *,
+        cycle: int,
+        at_s: float,
+        leading: bool,
+        standing: Standing,
+        observations: Sequence[Observation],
+        tracks: Mapping[int, Track],
+        observer: Observer,
+    ) -> Snapshot:
+        """Return everything known after a cycle. tracks: of the leader, else empty."""
+        leader = standing.leader
+        manual = leader.manual if leader is not None else {}
+        for seen in observations:
+            until = manual.get(seen.partition)
+            self._last[seen.partition] = self._view(
+                seen,
+                tracks.get(seen.partition),
+                observer.finished_per_s.get(seen.partition, 0.0),
+                until[1] if until is not None else None,
+            )
+        return Snapshot(
+            cycle=cycle,
+            at_s=at_s,
+            leading=leading,
+            leader_known=standing.answered,
+            leader_epoch=leader.epoch if leader is not None else 0,
+            leader_address=leader.address if leader is not None else "",
+            leader_lease_ms=leader.lease_ms if leader is not None else 0,
+            partitions=tuple(self._last[n] for n in sorted(self._last)),
+            servers=dict(observer.reached),
+        )
+
+    def _view(
+        self, seen: Observation, track: Track | None, per_s: float, manual_until_ms: int | None
+    ) -> PartitionView:
+        last = self._last.get(seen.partition)
+        fresh = seen.state is not None
+        state = seen.state if fresh else last.state if last is not None else None
+        return PartitionView(
+            partition=seen.partition,
+            server=self._topology.server_of(seen.partition),
+            state=state,
+            seen_s=seen.at_s if fresh else last.seen_s if last is not None else None,
+            problem=seen.problem,
+            finished_per_s=per_s if fresh else 0.0,
+            target=_target(seen, track, last),
+            manual_until_ms=manual_until_ms,
+        )
+
+
+def _target(seen: Observation, track: Track | None, last: PartitionView | None) -> int:
+    if track is not None and track.policy is not None:
+        return track.target
+    if seen.state is None:
+        return last.target if last is not None else 0
+    if seen.state.owner is not None and seen.state.owner.target > 0:
+        return seen.state.owner.target
+    return seen.state.checkpoint or 0
