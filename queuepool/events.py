@@ -1,0 +1,32 @@
+"""How components tell what happened: typed events, emitted to listeners.
+
+A decision never logs and never counts; metrics, logs and tests listen. An event is a frozen
+dataclass of the component that emits it (consumer.events, coordinator.events).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+
+Listener = Callable[[object], None]
+
+_log = logging.getLogger("queuepool.events")
+
+
+def fan_out(listeners: Iterable[Listener]) -> Listener:
+    """Return one listener that calls all; one that fails is logged and never stops a loop."""
+    called = tuple(listeners)
+
+    def emit(event: object) -> None:
+        for listener in called:
+            try:
+                listener(event)
+            except Exception:
+                _log.exception("a listener failed on %s", type(event).__name__)
+
+    return emit
+
+
+def ignore(event: object) -> None:
+    """Listen to nothing."""

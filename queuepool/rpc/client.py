@@ -1,0 +1,137 @@
+"""A typed, blocking client of the operators' API.
+
+    with connect("127.0.0.1:7070", token="...") as pool:
+        print(pool.GetCluster(GetClusterRequest()).cluster.leader.id)
+
+Unary calls get a deadline when the caller gives none; streams run until they are cancelled.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import grpc
+
+from queuepool.errors import ConfigurationError
+from queuepool.rpc.v1 import queue_pool_pb2 as api
+from queuepool.rpc.v1.queue_pool_pb2_grpc import QueuePoolStub
+
+if TYPE_CHECKING:
+    Unary = grpc.UnaryUnaryMultiCallable
+
+AUTHORIZATION: Final = "authorization"
+DEADLINE_S: Final = 5.0
+
+
+def bearer(token: str) -> tuple[str, str]:
+    """Return the metadata entry that carries a token; ConfigurationError when it cannot."""
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise ConfigurationError(
+            "the gRPC token must be printable ASCII without spaces, since it travels in a header; "
+            "make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+        )
+    return AUTHORIZATION, f"Bearer {token}"
+
+
+def connect(
+    address: str,
+    token: str | None = None,
+    tls_ca: str | Path | None = None,
+    *,
+    deadline_s: float = DEADLINE_S,
+) -> QueuePoolClient:
+    """Return a client of the coordinator at `address`, host:port. Close it, or use `with`.
+
+    `tls_ca` is a PEM file with the authority that signed the server's certificate; without it
+    the connection is plain, and a token can be read by anyone on the way. Nothing is sent before
+    the first call, which raises grpc.RpcError (UNAVAILABLE) when nobody answers. Thread-safe.
+    """
+    if tls_ca is None:
+        plain = grpc.insecure_channel(address)
+    else:
+        try:
+            authority = Path(tls_ca).read_bytes()
+        except OSError as error:
+            raise ConfigurationError(
+                f"cannot read the certificate authority {tls_ca}: {error.strerror}. Name a PEM "
+                "file, or leave it out for a plain connection."
+            ) from error
+        plain = grpc.secure_channel(address, grpc.ssl_channel_credentials(authority))
+    header = bearer(token) if token is not None else None
+    return QueuePoolClient(grpc.intercept_channel(plain, _Defaults(header, deadline_s)), plain)
+
+
+class QueuePoolClient(QueuePoolStub):
+    """The stub with its types, and the channel to close."""
+
+    GetCluster: Unary[api.GetClusterRequest, api.GetClusterResponse]
+    ListPartitions: Unary[api.ListPartitionsRequest, api.ListPartitionsResponse]
+    GetPartition: Unary[api.GetPartitionRequest, api.GetPartitionResponse]
+    GetGroup: Unary[api.GetGroupRequest, api.GetGroupResponse]
+    ListDecisions: Unary[api.ListDecisionsRequest, api.ListDecisionsResponse]
+    WatchPartitions: grpc.UnaryStreamMultiCallable[
+        api.WatchPartitionsRequest, api.WatchPartitionsResponse
+    ]
+    SetWorkers: Unary[api.SetWorkersRequest, api.SetWorkersResponse]
+    ClearWorkers: Unary[api.ClearWorkersRequest, api.ClearWorkersResponse]
+
+    def __init__(self, channel: grpc.Channel, owned: grpc.Channel) -> None:
+        super().__init__(channel)  # type: ignore[no-untyped-call]  # generated without types
+        self._owned = owned
+
+    def close(self) -> None:
+        """Close the connection; running calls end as CANCELLED. Idempotent."""
+        self._owned.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+_Details = namedtuple(
+    "_Details", ("method", "timeout", "metadata", "credentials", "wait_for_ready", "compression")
+)
+
+
+class _CallDetails(_Details, grpc.ClientCallDetails):
+    """What a call carries; grpc asks for exactly these attributes."""
+
+
+class _Defaults(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
+    """Add the token to every call, and the deadline to unary ones that have none."""
+
+    def __init__(self, header: tuple[str, str] | None, deadline_s: float) -> None:
+        self._header, self._deadline_s = header, deadline_s
+
+    def intercept_unary_unary(
+        self, continuation: Callable[..., Any], details: grpc.ClientCallDetails, request: Any
+    ) -> Any:
+        timeout = self._deadline_s if details.timeout is None else details.timeout
+        return continuation(self._filled(details, timeout), request)
+
+    def intercept_unary_stream(
+        self, continuation: Callable[..., Any], details: grpc.ClientCallDetails, request: Any
+    ) -> Any:
+        return continuation(self._filled(details, details.timeout), request)
+
+    def _filled(self, details: grpc.ClientCallDetails, timeout: float | None) -> _CallDetails:
+        metadata = [*(details.metadata or ()), *([self._header] if self._header else [])]
+        return _CallDetails(
+            details.method,
+            timeout,
+            metadata,
+            details.credentials,
+            details.wait_for_ready,
+            details.compression,
+        )

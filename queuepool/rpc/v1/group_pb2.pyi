@@ -1,0 +1,31 @@
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Optional as _Optional
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class TaskGroup(_message.Message):
+    __slots__ = ("partition_key", "partition", "total", "ready", "delayed", "in_flight", "done", "dead", "cancelled", "created_ms", "finished_ms")
+    PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    READY_FIELD_NUMBER: _ClassVar[int]
+    DELAYED_FIELD_NUMBER: _ClassVar[int]
+    IN_FLIGHT_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    DEAD_FIELD_NUMBER: _ClassVar[int]
+    CANCELLED_FIELD_NUMBER: _ClassVar[int]
+    CREATED_MS_FIELD_NUMBER: _ClassVar[int]
+    FINISHED_MS_FIELD_NUMBER: _ClassVar[int]
+    partition_key: bytes
+    partition: int
+    total: int
+    ready: int
+    delayed: int
+    in_flight: int
+    done: int
+    dead: int
+    cancelled: int
+    created_ms: int
+    finished_ms: int
+    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., total: _Optional[int] = ..., ready: _Optional[int] = ..., delayed: _Optional[int] = ..., in_flight: _Optional[int] = ..., done: _Optional[int] = ..., dead: _Optional[int] = ..., cancelled: _Optional[int] = ..., created_ms: _Optional[int] = ..., finished_ms: _Optional[int] = ...) -> None: ...

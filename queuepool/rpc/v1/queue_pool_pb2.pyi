@@ -1,0 +1,125 @@
+from queuepool.rpc.v1 import cluster_pb2 as _cluster_pb2
+from queuepool.rpc.v1 import decision_pb2 as _decision_pb2
+from queuepool.rpc.v1 import group_pb2 as _group_pb2
+from queuepool.rpc.v1 import partition_pb2 as _partition_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class GetClusterRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class GetClusterResponse(_message.Message):
+    __slots__ = ("cluster",)
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    cluster: _cluster_pb2.Cluster
+    def __init__(self, cluster: _Optional[_Union[_cluster_pb2.Cluster, _Mapping]] = ...) -> None: ...
+
+class ListPartitionsRequest(_message.Message):
+    __slots__ = ("page_size", "page_token")
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    page_size: int
+    page_token: str
+    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListPartitionsResponse(_message.Message):
+    __slots__ = ("partitions", "next_page_token")
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    partitions: _containers.RepeatedCompositeFieldContainer[_partition_pb2.PartitionState]
+    next_page_token: str
+    def __init__(self, partitions: _Optional[_Iterable[_Union[_partition_pb2.PartitionState, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class GetPartitionRequest(_message.Message):
+    __slots__ = ("partition",)
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    partition: int
+    def __init__(self, partition: _Optional[int] = ...) -> None: ...
+
+class GetPartitionResponse(_message.Message):
+    __slots__ = ("partition",)
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    partition: _partition_pb2.PartitionState
+    def __init__(self, partition: _Optional[_Union[_partition_pb2.PartitionState, _Mapping]] = ...) -> None: ...
+
+class GetGroupRequest(_message.Message):
+    __slots__ = ("partition_key",)
+    PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
+    partition_key: bytes
+    def __init__(self, partition_key: _Optional[bytes] = ...) -> None: ...
+
+class GetGroupResponse(_message.Message):
+    __slots__ = ("group",)
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    group: _group_pb2.TaskGroup
+    def __init__(self, group: _Optional[_Union[_group_pb2.TaskGroup, _Mapping]] = ...) -> None: ...
+
+class ListDecisionsRequest(_message.Message):
+    __slots__ = ("partition", "page_size", "page_token")
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    partition: int
+    page_size: int
+    page_token: str
+    def __init__(self, partition: _Optional[int] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListDecisionsResponse(_message.Message):
+    __slots__ = ("decisions", "next_page_token")
+    DECISIONS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    decisions: _containers.RepeatedCompositeFieldContainer[_decision_pb2.Decision]
+    next_page_token: str
+    def __init__(self, decisions: _Optional[_Iterable[_Union[_decision_pb2.Decision, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class WatchPartitionsRequest(_message.Message):
+    __slots__ = ("partitions", "min_interval_ms")
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    MIN_INTERVAL_MS_FIELD_NUMBER: _ClassVar[int]
+    partitions: _containers.RepeatedScalarFieldContainer[int]
+    min_interval_ms: int
+    def __init__(self, partitions: _Optional[_Iterable[int]] = ..., min_interval_ms: _Optional[int] = ...) -> None: ...
+
+class WatchPartitionsResponse(_message.Message):
+    __slots__ = ("partitions",)
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    partitions: _containers.RepeatedCompositeFieldContainer[_partition_pb2.PartitionState]
+    def __init__(self, partitions: _Optional[_Iterable[_Union[_partition_pb2.PartitionState, _Mapping]]] = ...) -> None: ...
+
+class SetWorkersRequest(_message.Message):
+    __slots__ = ("partition", "workers", "ttl_s", "reason")
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
+    TTL_S_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    partition: int
+    workers: int
+    ttl_s: float
+    reason: str
+    def __init__(self, partition: _Optional[int] = ..., workers: _Optional[int] = ..., ttl_s: _Optional[float] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class SetWorkersResponse(_message.Message):
+    __slots__ = ("workers", "manual_until_ms")
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
+    MANUAL_UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
+    workers: int
+    manual_until_ms: int
+    def __init__(self, workers: _Optional[int] = ..., manual_until_ms: _Optional[int] = ...) -> None: ...
+
+class ClearWorkersRequest(_message.Message):
+    __slots__ = ("partition", "reason")
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    partition: int
+    reason: str
+    def __init__(self, partition: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class ClearWorkersResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
