@@ -1,0 +1,61 @@
+"""The `queuepool` command: demo, up, bulk, status, watch, scale, dead, check and more.
+
+Each command is a module of its own that is imported when it is asked for, so that `--help` and a
+typing mistake are answered at once. A command is a function from parsed arguments to an exit code.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.parser import build_parser
+from queuepool.errors import (
+    ConfigurationError,
+    InvalidInputError,
+    QueuePoolError,
+    UnavailableError,
+)
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code. Errors become one line on standard error."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] in (["consumer"], ["coordinator"]):
+        from queuepool.cli.processes import become
+
+        become(words[0], words[1:])
+    arguments = build_parser().parse_args(words)
+    module, _, function = arguments.run.partition(":")
+    try:
+        code = getattr(import_module(f"queuepool.cli.{module}"), function)(arguments)
+        sys.stdout.flush()
+        return int(code)
+    except KeyboardInterrupt:
+        return _complain("interrupted", Exit.INTERRUPTED)
+    except BrokenPipeError:
+        # What is left in the buffer would fail once more when Python shuts down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.BROKEN_PIPE
+    except CommandError as error:
+        return _complain(str(error), error.code)
+    except QueuePoolError as error:
+        return _complain("\n".join([str(error), *getattr(error, "__notes__", ())]), code_of(error))
+
+
+def code_of(error: QueuePoolError) -> Exit:
+    """Return the exit code of one of the library's errors."""
+    if isinstance(error, (ConfigurationError, InvalidInputError)):
+        return Exit.USAGE
+    return Exit.UNAVAILABLE if isinstance(error, UnavailableError) else Exit.FAILED
+
+
+def _complain(message: str, code: Exit) -> Exit:
+    for line in message.splitlines():
+        print(f"queuepool: {line}", file=sys.stderr)
+    return code

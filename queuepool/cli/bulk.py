@@ -1,0 +1,203 @@
+"""queuepool bulk: a job for each row of a file, in one task group."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from queuepool import codec
+from queuepool.cli import output
+from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.rows import Payload, Row, RowError, guess_format, open_rows, read_rows
+from queuepool.errors import InvalidInputError, UnavailableError
+from queuepool.group import TaskGroup
+from queuepool.models import GroupStatus
+from queuepool.pool import QueuePool
+
+_BATCH = 5_000  # rows a call: what may be uncertain when a server goes away amid one
+
+Advance = Callable[[int], None]
+Check = Callable[[Payload], None]
+
+
+@dataclass(slots=True)
+class _Tally:
+    rows: int = 0
+    accepted: int = 0
+    duplicates: int = 0
+
+
+def run(arguments: argparse.Namespace) -> Exit:
+    """Enqueue the rows, wait if asked to, and sum up."""
+    form = arguments.format or guess_format(arguments.file)
+    with QueuePool.from_env() as pool:
+        check = partial(_check_payload, arguments.task, pool.config.max_payload_bytes)
+        total = None if arguments.file == "-" else _check_file(arguments, form, check)
+        started = time.monotonic()
+        group = pool.group(arguments.key)
+        before = group.status()
+        with open_rows(arguments.file) as lines, _progress(total) as advance:
+            rows = islice(read_rows(lines, form), arguments.skip, None)
+            tally = _enqueue(pool, _checked(rows, check), arguments, advance)
+        summary: dict[str, Any] = {
+            "file": arguments.file,
+            "task": arguments.task,
+            "key": arguments.key,
+            "partition": group.partition.number,
+            "rows": tally.rows,
+            "enqueued": tally.accepted,
+            "enqueue_seconds": round(time.monotonic() - started, 3),
+        }
+        if not arguments.json:
+            output.remark(
+                f"{tally.accepted:,} jobs enqueued to partition {group.partition.number} "
+                f"in {summary['enqueue_seconds']:.1f} s"
+            )
+        if not arguments.wait:
+            if arguments.json:
+                output.print_json(summary)
+            return Exit.OK
+        _warn_without_consumer(group)
+        after = group.wait(timeout_s=arguments.timeout, show=False if arguments.json else None)
+        summary |= _outcome(before, after) | {"seconds": round(time.monotonic() - started, 3)}
+        return _report(summary, group, as_json=arguments.json)
+
+
+def _check_file(arguments: argparse.Namespace, form: str, check: Check) -> int:
+    """Read the whole file once, so that a bad row is found before anything is enqueued."""
+    name: str = arguments.file
+    skip: int = arguments.skip
+    with open_rows(name) as lines:
+        try:
+            total = sum(1 for _ in _checked(read_rows(lines, form), check))
+        except RowError as error:
+            error.add_note(f"nothing of {name} was enqueued")
+            raise
+    if total == 0:
+        raise InvalidInputError(f"{name} has no rows; nothing was enqueued")
+    if skip >= total:
+        raise InvalidInputError(f"--skip {skip} leaves out all {total:,} rows of {name}")
+    return total - skip
+
+
+def _checked(rows: Iterable[Row], check: Check) -> Iterator[Payload]:
+    for line, payload in rows:
+        try:
+            check(payload)
+        except InvalidInputError as error:
+            raise RowError(line, str(error)) from error
+        yield payload
+
+
+def _check_payload(task: str, limit: int, payload: Payload) -> None:
+    codec.encode_envelope(task, payload, codec.NO_OPTIONS, limit=limit)
+
+
+def _enqueue(
+    pool: QueuePool, rows: Iterator[Payload], arguments: argparse.Namespace, advance: Advance
+) -> _Tally:
+    tally = _Tally()
+    while True:
+        try:
+            batch = list(islice(rows, _BATCH))
+            if not batch:
+                return tally
+            results = pool.enqueue_many(
+                arguments.task,
+                _told(batch, advance),
+                partition_key=arguments.key,
+                tier=arguments.tier,
+                delay_s=arguments.delay,
+                max_attempts=arguments.max_attempts,
+                wait_when_full_s=arguments.wait_when_full,
+            )
+        except (InvalidInputError, UnavailableError) as error:
+            error.add_note(_where_it_stopped(tally.rows + arguments.skip, error))
+            raise
+        tally.rows += len(batch)
+        tally.accepted += results.accepted
+        tally.duplicates += results.duplicates
+
+
+def _told(batch: Iterable[Payload], advance: Advance) -> Iterator[Payload]:
+    for number, row in enumerate(batch, start=1):
+        yield row
+        if number % 500 == 0:
+            advance(500)
+
+
+def _where_it_stopped(done: int, error: Exception) -> str:
+    results = getattr(error, "results", None)
+    if results is not None:
+        done += results.accepted + results.duplicates
+        return f"exactly the first {done:,} rows are enqueued; go on later with --skip {done}"
+    if isinstance(error, RowError):
+        return f"the first {done:,} rows are enqueued; mend the row and go on with --skip {done}"
+    return (
+        f"the first {done:,} rows are enqueued, and perhaps some of the next {_BATCH:,}; go on "
+        f"with --skip {done} if running some of them twice does no harm"
+    )
+
+
+@contextmanager
+def _progress(total: int | None) -> Iterator[Advance]:
+    import sys
+
+    if not sys.stderr.isatty():
+        yield lambda _rows: None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=output.console(sys.stderr), transient=True) as bar:
+        task = bar.add_task("enqueue", total=total)
+        yield lambda rows: bar.advance(task, rows)
+
+
+def _warn_without_consumer(group: TaskGroup) -> None:
+    owner = group.partition.observe().owner
+    if owner is None or owner.lease_ms <= 0:
+        output.remark(
+            f"partition {group.partition.number} has no consumer now: the jobs wait until one "
+            "starts (`queuepool up`, or `queuepool consumer`)"
+        )
+
+
+def _outcome(before: GroupStatus, after: GroupStatus) -> dict[str, int]:
+    """Return what became of the new jobs of a group that may have had others before."""
+    if after.total < before.total:  # it ended, was forgotten, and began anew
+        before = GroupStatus(
+            total=0, ready=0, delayed=0, in_flight=0, done=0, dead=0, cancelled=0
+        )  # fmt: skip
+    return {
+        "done": max(0, after.done - before.done),
+        "dead": max(0, after.dead - before.dead),
+        "cancelled": max(0, after.cancelled - before.cancelled),
+    }
+
+
+def _report(summary: dict[str, Any], group: TaskGroup, *, as_json: bool) -> Exit:
+    dead = summary["dead"]
+    if as_json:
+        output.print_json(summary)
+    else:
+        rate = summary["enqueued"] / max(summary["seconds"], 0.001)
+        print(
+            f"{summary['done']:,} done, {dead:,} dead, {summary['cancelled']:,} cancelled "
+            f"in {summary['seconds']:.1f} s ({rate:,.0f} jobs/s)"
+        )
+    if not dead:
+        return Exit.OK
+    why = next((d.error for d in group.partition.dead(0, 200) if d.group == group.group), None)
+    example = output.clean(f", such as {why.type or why.reason}: {why.message}") if why else ""
+    example = example.rstrip(".")
+    raise CommandError(
+        f"{dead:,} jobs died{example}. See `queuepool dead list --key {summary['key']}`; "
+        "`queuepool dead replay` runs them again",
+        Exit.DIED,
+    )

@@ -1,0 +1,243 @@
+"""queuepool check: every problem of the settings and the servers, at once."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from queuepool.cli import output
+from queuepool.cli.exits import Exit
+from queuepool.cli.probes import Trouble, functions, probe
+from queuepool.config import PoolConfig
+from queuepool.errors import ConfigurationError
+
+_PINGS = 20
+_SLOW_S = 0.01
+_SKEW_S = 5.0
+_OTHER_VARIABLES = frozenset(
+    ("QUEUEPOOL_GRPC", "QUEUEPOOL_GRPC_TOKEN", "QUEUEPOOL_GRPC_CA", "QUEUEPOOL_REDIS_SERVER")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report. level: ok, warning or error. where: settings, or a server."""
+
+    level: str
+    where: str
+    text: str
+
+
+def run(arguments: argparse.Namespace) -> Exit:
+    """Print what was found; fail when anything is an error."""
+    from queuepool.settings import load_pool_config
+
+    findings = list(unknown_variables(os.environ))
+    unreachable = False
+    try:
+        config = load_pool_config()
+    except ConfigurationError as error:
+        findings += [Finding("error", "settings", line) for line in str(error).splitlines()]
+    else:
+        findings.append(Finding("ok", "settings", _describe(config)))
+        for name, url in config.topology.servers.items():
+            found = inspect(name, url, config)
+            unreachable = unreachable or any("does not answer" in f.text for f in found)
+            findings += found
+    errors = [f for f in findings if f.level == "error"]
+    if arguments.json:
+        output.print_json({"ok": not errors, "findings": [asdict(f) for f in findings]})
+    else:
+        _print(findings)
+    if not errors:
+        return Exit.OK
+    if unreachable:
+        return Exit.UNAVAILABLE
+    return Exit.USAGE if all(f.where == "settings" for f in errors) else Exit.FAILED
+
+
+def _print(findings: list[Finding]) -> None:
+    for f in findings:
+        print(f"{f.level:<8}{f.where}: {f.text}")
+    counts = [(level, sum(f.level == level for f in findings)) for level in ("error", "warning")]
+    print(", ".join(f"{n} {level}{'s' * (n != 1)}" for level, n in counts if n) or "all is well")
+
+
+def _describe(config: PoolConfig) -> str:
+    names = ", ".join(config.topology.servers)
+    space = config.keyspace
+    count = config.topology.partitions
+    return f"{count} partitions on {names}, stage {space.stage}, queue {space.queue}"
+
+
+def unknown_variables(environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield a warning for each QUEUEPOOL_* variable that nothing reads: a typing mistake."""
+    from queuepool.settings import QueuePoolSettings
+
+    known = {f"QUEUEPOOL_{name.upper()}" for name in QueuePoolSettings.model_fields}
+    for name in sorted(environment):
+        if name.upper().startswith("QUEUEPOOL_") and name.upper() not in known | _OTHER_VARIABLES:
+            yield Finding("warning", "settings", f"{name} is set, but no setting has this name")
+
+
+def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:
+    """Return everything that is to be said of one server."""
+    import redis
+
+    from queuepool.servers import wire
+
+    plain_url, cluster = wire.check_url(url)
+    where = f"{name} ({wire.display_name(plain_url)})"
+    numbers = range(config.topology.partitions)
+    first = next((n for n in numbers if config.topology.server_of(n) == name), 0)
+    base = config.keyspace.partition(first)
+    try:
+        if cluster:
+            return list(_cluster(name, plain_url, base, config.timeout_s))
+        with redis.Redis.from_url(plain_url, **wire.client_options(config.timeout_s)) as client:
+            return [Finding(level, where, text) for level, text in _look(client, base)]
+    except redis.AuthenticationError as error:
+        return [Finding("error", where, f"refuses the password: {error}. Mend QUEUEPOOL_URL")]
+    except (redis.RedisError, OSError) as error:
+        problem = output.clean(f"{type(error).__name__}: {error}")
+        return [
+            Finding("error", where, f"does not answer ({problem}). Start it, or mend QUEUEPOOL_URL")
+        ]
+
+
+def _cluster(name: str, url: str, base: bytes, timeout_s: float) -> Iterator[Finding]:
+    """Yield what is to be said of each primary; functions are tried on the one that has `base`."""
+    import redis
+
+    with redis.RedisCluster.from_url(url, socket_timeout=timeout_s) as whole:
+        chosen = whole.get_node_from_key(base.decode())
+        for node in whole.get_primaries():
+            client = whole.get_redis_connection(node)
+            if node == chosen:
+                found = _look(client, base, cluster=True)
+            else:
+                found = judge_info(_info(client), cluster=True)
+            for level, text in found:
+                yield Finding(level, f"{name} ({node.host}:{node.port})", text)
+
+
+def _look(client: Any, base: bytes, *, cluster: bool = False) -> Iterator[tuple[str, str]]:
+    client.ping()
+    info = _info(client)
+    failures = probe(client, base)
+    missing = functions(failures, Trouble.MISSING)
+    forbidden = functions(failures, Trouble.FORBIDDEN)
+    if missing:
+        yield (
+            "error",
+            (
+                f"{_name(info)} cannot do what queuepool needs: {', '.join(missing)}. "
+                "Use Redis 7.0 or newer, or Valkey"
+            ),
+        )
+    if forbidden:
+        user = info.get("user", "this user")
+        yield (
+            "error",
+            (
+                f"{user} may not call {', '.join(forbidden)} on {base.decode()}:*. Grant it; "
+                "docs/security.md has the whole rule"
+            ),
+        )
+    for failure in failures:
+        if failure.trouble is Trouble.OTHER:
+            yield "error", f"{failure.function} failed: {output.clean(failure.text)}"
+    if not failures:
+        yield "ok", f"{_name(info)} knows and allows every function that is used"
+    yield from judge_info(info, cluster=cluster)
+    yield from _timing(client)
+
+
+def _info(client: Any) -> dict[str, Any]:
+    import redis
+
+    known: dict[str, Any] = {}
+    # Managed services forbid some of it; what is left is enough for the rest.
+    with suppress(redis.ResponseError):
+        known.update(client.info())
+    with suppress(redis.ResponseError):
+        user = client.execute_command("ACL", "WHOAMI")
+        known["user"] = f"user {user.decode() if isinstance(user, bytes) else user}"
+    with suppress(redis.ResponseError):
+        known["config_save"] = next(iter(client.config_get("save").values()), "")
+    return known
+
+
+def _name(info: Mapping[str, Any]) -> str:
+    if "valkey_version" in info:
+        return f"Valkey {info['valkey_version']}"
+    return f"Redis {info['redis_version']}" if "redis_version" in info else "version unknown"
+
+
+def judge_info(info: Mapping[str, Any], *, cluster: bool) -> Iterator[tuple[str, str]]:
+    """Yield (level, text) for what INFO tells. Pure."""
+    if not info:
+        yield "warning", "INFO is not allowed, so eviction and persistence cannot be checked"
+        return
+    policy = info.get("maxmemory_policy", "noeviction")
+    if policy != "noeviction":
+        yield (
+            "error",
+            (
+                f"maxmemory-policy is {policy}: a full server would delete jobs without a word. "
+                "Set: CONFIG SET maxmemory-policy noeviction (and in its configuration file)"
+            ),
+        )
+    if info.get("role", "master") != "master":
+        yield "error", "it is a replica and takes no writes; name the primary in QUEUEPOOL_URL"
+    if info.get("cluster_enabled") and not cluster:
+        yield (
+            "error",
+            (
+                "it is a node of a cluster, but the URL is not; write redis+cluster:// instead of redis://"
+            ),
+        )
+    if not info.get("maxmemory") and info.get("total_system_memory"):
+        yield "ok", "maxmemory is not set: QUEUEPOOL_MAX_BYTES bounds what a partition may hold"
+    if not info.get("aof_enabled"):
+        snapshots = info.get("config_save", "")
+        kept = "only snapshots are kept" if snapshots else "nothing is written to disk"
+        yield (
+            "warning",
+            (
+                f"appendonly is off and {kept}: a restart of the server loses jobs. "
+                "Set: CONFIG SET appendonly yes (and in its configuration file)"
+            ),
+        )
+    elif info.get("aof_last_write_status") == "err":
+        yield "error", "the append-only file cannot be written; is its disk full?"
+    if info.get("loading"):
+        yield "warning", "it is loading its data; it answers when that is done"
+
+
+def _timing(client: Any) -> Iterator[tuple[str, str]]:
+    times = []
+    for _ in range(_PINGS):
+        started = time.perf_counter()
+        client.ping()
+        times.append(time.perf_counter() - started)
+    middle_s = statistics.median(times)
+    level = "warning" if middle_s > _SLOW_S else "ok"
+    remark = ". Run consumers nearer to it" if middle_s > _SLOW_S else ""
+    yield level, f"answers in {middle_s * 1000:.2f} ms (median of {_PINGS}){remark}"
+    seconds, microseconds = client.time()
+    skew_s = time.time() - (seconds + microseconds / 1e6)
+    if abs(skew_s) > _SKEW_S:
+        yield (
+            "warning",
+            (
+                f"its clock is {abs(skew_s):.1f} s {'behind' if skew_s > 0 else 'ahead of'} this "
+                "machine's: jobs with a run-at time start that much off. Synchronise the clocks"
+            ),
+        )

@@ -1,0 +1,185 @@
+"""A whole cluster on this machine: a server, a coordinator, a consumer for each partition.
+
+Both `queuepool up` and `queuepool demo` run it. Everything happens on the main thread:
+
+    start()    server, check of the server, coordinator, consumers
+    step()     several times a second: restarts, news
+    stop()     consumers drain, the coordinator ends, the server goes last
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from queuepool.cli.check import inspect
+from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.processes import command_line
+from queuepool.cli.supervisor import HopelessChildError, Say, Spec, Supervisor
+from queuepool.config import PoolConfig
+from queuepool.embedded import EmbeddedServer
+from queuepool.embedded.ports import HOST, pick_port
+from queuepool.errors import QueuePoolError
+from queuepool.keys import Keyspace
+from queuepool.pool import QueuePool
+from queuepool.topology import MAX_PARTITIONS, build
+from queuepool.verbs import operate
+
+_STOP_S = 5.0  # beyond the drain, and for the coordinator
+_ORPHANS_WITHIN = 256  # partitions looked at for jobs that nobody would run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to run. servers: given ones by name; empty: start one, with its files in data_dir."""
+
+    app: str
+    partitions: int
+    log_dir: Path
+    servers: Mapping[str, str] = field(default_factory=dict)
+    placement: str = ""
+    stage: str = "dev"
+    queue: str = "main"
+    data_dir: Path | None = None
+    base_workers: int | None = None
+    max_workers: int | None = None
+    drain_s: float = 30.0
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+class Cluster:
+    """The running processes of a plan."""
+
+    def __init__(self, plan: Plan, say: Say) -> None:
+        self.plan, self._say = plan, say
+        self._server: EmbeddedServer | None = None
+        self._supervisor: Supervisor | None = None
+        self.servers = dict(plan.servers)
+        self.grpc_address = ""
+
+    @property
+    def config(self) -> PoolConfig:
+        """Return the config of a pool on this cluster; complete once the server runs."""
+        plan = self.plan
+        return PoolConfig(
+            topology=build(self.servers, plan.partitions, plan.placement),
+            keyspace=Keyspace(plan.stage, plan.queue),
+        )
+
+    def start(self) -> None:
+        """Start everything; children still need a moment until they work. Raises CommandError."""
+        if not self.servers:
+            self._server = EmbeddedServer(self.plan.data_dir)
+            self._server.start()
+            self.servers = {"main": self._server.url}
+        self._check()
+        port = os.environ.get("COORDINATOR_GRPC_PORT") or str(pick_port())
+        self.grpc_address = f"{HOST}:{port}"
+        self._supervisor = Supervisor(self._specs(port), self.plan.log_dir, self._say)
+        self._supervisor.start()
+
+    def _check(self) -> None:
+        config = self.config
+        for name, url in config.topology.servers.items():
+            for finding in inspect(name, url, config):
+                if finding.level == "error":
+                    raise CommandError(f"{finding.where}: {finding.text}")
+        with QueuePool(config=config) as pool:
+            orphans = unattended(pool)
+        if orphans:
+            most = max(orphans) + 1
+            raise CommandError(
+                f"partition {max(orphans)} holds {orphans[max(orphans)]:,} jobs, and with "
+                f"{self.plan.partitions} partitions nobody would run them: use --partitions {most} "
+                "or more, or another --data-dir",
+                Exit.USAGE,
+            )
+
+    def _specs(self, grpc_port: str) -> list[Spec]:
+        plan, me = self.plan, os.getpid()
+        shared = {k: v for k, v in os.environ.items() if k != "QUEUEPOOL_URL"} | {
+            "QUEUEPOOL_SERVERS": json.dumps(self.servers),
+            "QUEUEPOOL_PLACEMENT": plan.placement,
+            "QUEUEPOOL_PARTITIONS": str(plan.partitions),
+            "QUEUEPOOL_STAGE": plan.stage,
+            "QUEUEPOOL_QUEUE": plan.queue,
+            "CONSUMER_DRAIN_S": f"{plan.drain_s:g}",
+        }
+        coordinator = {"COORDINATOR_GRPC_HOST": HOST, "COORDINATOR_GRPC_PORT": grpc_port}
+        words = ["--app", plan.app, "--partition", "auto"]
+        if plan.base_workers is not None:
+            words += ["--workers", str(plan.base_workers)]
+            coordinator["COORDINATOR_BASE_WORKERS"] = str(plan.base_workers)
+        if plan.max_workers is not None:
+            words += ["--max-workers", str(plan.max_workers)]
+            coordinator["COORDINATOR_MAX_WORKERS"] = str(plan.max_workers)
+        environment = {**shared, **coordinator, **plan.environment}
+        consumer = command_line("consumer", words, tied_to=me)
+        return [
+            Spec("coordinator", command_line("coordinator", [], tied_to=me), environment),
+            *(Spec(name, consumer, environment) for name in self._consumers()),
+        ]
+
+    def _consumers(self) -> list[str]:
+        return [f"consumer-{n}" for n in range(self.plan.partitions)]
+
+    def pids(self) -> dict[str, int]:
+        """Return the process ids of the children, by name."""
+        return self._supervisor.pids() if self._supervisor is not None else {}
+
+    def step(self) -> None:
+        """Look after everything once. Raises CommandError when it cannot go on."""
+        if self._server is not None and not self._server_lives():
+            self._say("the server ended; it starts again with the jobs it has on disk")
+            self._server.start()
+        if self._supervisor is not None:
+            try:
+                self._supervisor.step()
+            except HopelessChildError as error:
+                raise CommandError(str(error), Exit.USAGE) from error
+
+    def _server_lives(self) -> bool:
+        try:
+            return self._server is not None and self._server.pid > 0
+        except QueuePoolError:
+            return False
+
+    def stop(self, hurry: Callable[[], bool] = lambda: False) -> None:
+        """Drain the consumers, end the coordinator, then the server. Idempotent.
+
+        hurry: once true, nobody is waited for any longer.
+        """
+        supervisor, self._supervisor = self._supervisor, None
+        try:
+            if supervisor is not None:
+                self._stop_children(supervisor, hurry)
+        finally:
+            server, self._server = self._server, None
+            if server is not None:
+                server.stop()
+
+    def _stop_children(self, supervisor: Supervisor, hurry: Callable[[], bool]) -> None:
+        limit_s = self.plan.drain_s + _STOP_S
+        killed = supervisor.stop(self._consumers(), timeout_s=limit_s, hurry=hurry)
+        if killed:
+            self._say(f"killed: {', '.join(killed)}; what they ran will run again")
+        supervisor.stop(["coordinator"], timeout_s=_STOP_S, hurry=hurry)
+
+
+def unattended(pool: QueuePool) -> dict[int, int]:
+    """Return the jobs in partitions beyond the configured ones: partition -> jobs.
+
+    They were enqueued when there were more partitions. Only on one server can they be found.
+    """
+    topology = pool.config.topology
+    if len(topology.servers) != 1:
+        return {}
+    (server,) = pool.servers.values()
+    numbers = range(topology.partitions, min(_ORPHANS_WITHIN, MAX_PARTITIONS))
+    calls = [(pool.config.keyspace.partition(n), operate.observe(n)) for n in numbers]
+    replies = server.run_many(calls)
+    states = [verb.read(reply) for (_, verb), reply in zip(calls, replies, strict=True)]
+    return {state.partition: state.jobs for state in states if state.jobs > state.dead}

@@ -1,0 +1,177 @@
+"""queuepool dead: what failed for good, and what shall become of it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from queuepool.cli import output
+from queuepool.cli.durations import format_duration
+from queuepool.cli.exits import CommandError, Exit
+from queuepool.models import DeadJob
+from queuepool.pool import QueuePool
+from queuepool.routing import group_of, key_bytes
+
+_PAGE = 200
+
+
+def run_list(arguments: argparse.Namespace) -> Exit:
+    """List dead jobs, the oldest of each partition first."""
+    with QueuePool.from_env() as pool:
+        found = list(islice(matching(pool, arguments), arguments.limit + 1))
+    more, found = len(found) > arguments.limit, found[: arguments.limit]
+    if arguments.json:
+        for dead in found:
+            output.print_json(describe(dead))
+        return Exit.OK
+    if not found:
+        print("no dead jobs" + (" match" if _is_filtered(arguments) else ""))
+        return Exit.OK
+    columns = ("job", "partition", "task", "key", "died", "attempts", "reason", "error")
+    rows = [_cells(dead) for dead in found]
+    output.console().print(output.table(columns, rows, left=8))
+    if more:
+        output.remark(f"there are more; --limit {arguments.limit * 4} shows more of them")
+    return Exit.OK
+
+
+def run_show(arguments: argparse.Namespace) -> Exit:
+    """Show dead jobs with everything that is known of them."""
+    if not arguments.ids and not _is_filtered(arguments):
+        raise CommandError("name job ids or a filter; `queuepool dead list` shows them", Exit.USAGE)
+    with QueuePool.from_env() as pool:
+        count = 0
+        for dead in matching(pool, arguments):
+            count += 1
+            if arguments.json:
+                output.print_json(describe(dead))
+            else:
+                _print_dead(dead)
+    if count == 0:
+        raise CommandError("no dead job matches; `queuepool dead list` shows what there is")
+    return Exit.OK
+
+
+def run_replay(arguments: argparse.Namespace) -> Exit:
+    """Run dead jobs again."""
+    return _change(arguments, "replay", "replayed")
+
+
+def run_discard(arguments: argparse.Namespace) -> Exit:
+    """Delete dead jobs for good."""
+    return _change(arguments, "discard", "discarded")
+
+
+def _change(arguments: argparse.Namespace, verb: str, past: str) -> Exit:
+    if not (arguments.ids or arguments.all or _is_filtered(arguments)):
+        raise CommandError(f"say which jobs to {verb}: ids, a filter, or --all", Exit.USAGE)
+    with QueuePool.from_env() as pool:
+        chosen: dict[int, list[str]] = {}
+        for dead in matching(pool, arguments):
+            chosen.setdefault(dead.partition, []).append(dead.job_id)
+        wanted = sum(map(len, chosen.values()))
+        if verb == "discard" and wanted and not arguments.yes:
+            _confirm(wanted)
+        changed = sum(getattr(pool.partition(n), verb)(ids) for n, ids in chosen.items())
+    if arguments.json:
+        output.print_json({past: changed})
+    else:
+        print(f"{changed:,} {past}")
+    missing = len(set(arguments.ids)) - wanted
+    if arguments.ids and missing > 0:
+        raise CommandError(
+            f"{missing:,} of the named jobs are not dead, or do not match the filters"
+        )
+    return Exit.OK
+
+
+def _confirm(count: int) -> None:
+    if not sys.stdin.isatty():
+        raise CommandError(
+            f"{count:,} dead jobs would be deleted for good; confirm with --yes", Exit.USAGE
+        )
+    print(f"Delete {count:,} dead jobs for good? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise CommandError("nothing was deleted")
+
+
+def matching(pool: QueuePool, arguments: argparse.Namespace) -> Iterator[DeadJob]:
+    """Yield the dead jobs that the ids and filters leave, read in pages."""
+    chosen = pool.partitions()
+    if arguments.partition is not None:
+        chosen = [pool.partition(arguments.partition)]
+    if arguments.key is not None:
+        at_home = pool.producer.route(arguments.key).partition
+        chosen = [p for p in chosen if p.number == at_home]
+    for partition in chosen:
+        offset = 0
+        while page := partition.dead(offset, _PAGE):
+            yield from (dead for dead in page if matches(dead, arguments))
+            offset += len(page)
+
+
+def matches(dead: DeadJob, arguments: argparse.Namespace) -> bool:
+    """Return whether a dead job passes the ids and all filters of a command."""
+    error = dead.error
+    age_s = time.time() - dead.died_ms / 1000
+    text = f"{error.reason}\n{error.type}: {error.message}".lower()
+    return (
+        (not arguments.ids or dead.job_id in arguments.ids)
+        and (arguments.task is None or dead.task == arguments.task)
+        and (arguments.key is None or dead.group == group_of(key_bytes(arguments.key)))
+        and (arguments.error is None or arguments.error.lower() in text)
+        and (arguments.older_than is None or age_s >= arguments.older_than)
+    )
+
+
+def _is_filtered(arguments: argparse.Namespace) -> bool:
+    return any(
+        getattr(arguments, name) is not None
+        for name in ("partition", "task", "key", "error", "older_than")
+    )
+
+
+def describe(dead: DeadJob) -> dict[str, Any]:
+    """Return a dead job as plain data for JSON."""
+    return {
+        "job_id": dead.job_id,
+        "partition": dead.partition,
+        "task": dead.task,
+        "key": dead.group.decode("utf-8", "replace"),
+        "died_ms": dead.died_ms,
+        "attempts": dead.attempts,
+        "crashes": dead.crashes,
+        "reason": dead.error.reason,
+        "error_type": dead.error.type,
+        "error": dead.error.message,
+        "traceback": dead.error.traceback,
+        "payload": dead.payload,
+    }
+
+
+def _cells(dead: DeadJob) -> list[str]:
+    error = f"{dead.error.type}: {dead.error.message}" if dead.error.type else dead.error.message
+    return [
+        dead.job_id,
+        str(dead.partition),
+        output.clean(dead.task, 40),
+        output.clean(dead.group.decode("utf-8", "replace"), 30),
+        format_duration(time.time() - dead.died_ms / 1000) + " ago",
+        str(dead.attempts),
+        dead.error.reason,
+        output.clean(error, 60),
+    ]
+
+
+def _print_dead(dead: DeadJob) -> None:
+    known = describe(dead)
+    traceback = known.pop("traceback")
+    for name, value in known.items():
+        print(f"{name:<12}{output.clean(str(value), 2000)}")
+    for line in traceback.splitlines():
+        print(f"    {output.clean_line(line)}")
+    print()

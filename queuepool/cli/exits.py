@@ -1,0 +1,47 @@
+"""How a command ends: its exit code, and the one line that says why."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """The exit codes of every `queuepool` command; scripts may rely on them."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    UNAVAILABLE = 3
+    DIED = 4
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+
+    @property
+    def meaning(self) -> str:
+        """Return what the code tells a script."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    Exit.OK: "done",
+    Exit.FAILED: "not done, or something is wrong: the message on standard error says what",
+    Exit.USAGE: "wrong arguments, input or settings; nothing was done",
+    Exit.UNAVAILABLE: "a server or the coordinator did not answer; running it again is safe",
+    Exit.DIED: "done, but some of the jobs are dead (see `queuepool dead list`)",
+    Exit.INTERRUPTED: "interrupted by Ctrl-C",
+    Exit.BROKEN_PIPE: "whoever read the output went away",
+}
+
+
+class CommandError(Exception):
+    """A command cannot do what it was asked; the message is one line with a remedy."""
+
+    def __init__(self, message: str, code: Exit = Exit.FAILED) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def epilogue() -> str:
+    """Return the list of exit codes for `queuepool --help`."""
+    lines = [f"  {code.value:>3}  {code.meaning}" for code in Exit]
+    return "exit codes:\n" + "\n".join(lines)

@@ -1,0 +1,132 @@
+"""queuepool job, group and audit: single questions and their answers."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from queuepool import group as groups
+from queuepool.cli import output
+from queuepool.cli.exits import CommandError, Exit
+from queuepool.models import GroupStatus, JobState, JobStatus
+from queuepool.pool import QueuePool
+
+
+def job_show(arguments: argparse.Namespace) -> Exit:
+    """Show where one job is and what is known of it."""
+    with QueuePool.from_env() as pool:
+        status = pool.status(arguments.job_id, partition_key=arguments.key)
+    if status.state is JobState.UNKNOWN:
+        raise CommandError(
+            f"job {status.job_id} is unknown: it ended longer ago than is remembered, or was never "
+            f"enqueued under the key {arguments.key!r}"
+        )
+    known = {k: v for k, v in describe_job(status).items() if v not in (None, "", False)}
+    if arguments.json:
+        output.print_json(known)
+    else:
+        _print_fields(known)
+    return Exit.OK
+
+
+def describe_job(status: JobStatus) -> dict[str, Any]:
+    """Return a job's status as plain data for JSON."""
+    plain = asdict(status)
+    plain["tier"] = status.tier.name.lower() if status.tier is not None else None
+    plain["group"] = status.group.decode("utf-8", "replace") if status.group else None
+    return plain
+
+
+def job_cancel(arguments: argparse.Namespace) -> Exit:
+    """Cancel one job that has not ended."""
+    with QueuePool.from_env() as pool:
+        was = pool.cancel(arguments.job_id, partition_key=arguments.key)
+    if arguments.json:
+        output.print_json({"job_id": arguments.job_id, "was": was})
+    if was is JobState.IN_FLIGHT:
+        output.remark("it runs; its handler was asked to stop")
+    elif was not in (JobState.READY, JobState.DELAYED):
+        raise CommandError(f"job {arguments.job_id} is {was}: there is nothing to cancel")
+    elif not arguments.json:
+        print(f"cancelled; it was {was}")
+    return Exit.OK
+
+
+def group_show(arguments: argparse.Namespace) -> Exit:
+    """Show the totals of a task group."""
+    with QueuePool.from_env() as pool:
+        _print_group(pool.group(arguments.key).status(), arguments)
+    return Exit.OK
+
+
+def group_wait(arguments: argparse.Namespace) -> Exit:
+    """Wait until every job of a group has ended."""
+    with QueuePool.from_env() as pool:
+        show = False if arguments.json else None
+        status = pool.group(arguments.key).wait(timeout_s=arguments.timeout, show=show)
+    _print_group(status, arguments)
+    return Exit.DIED if status.dead else Exit.OK
+
+
+def group_cancel(arguments: argparse.Namespace) -> Exit:
+    """Cancel the jobs that a group has now."""
+    with QueuePool.from_env() as pool:
+        cancelled, asked = pool.group(arguments.key).cancel()
+    if arguments.json:
+        output.print_json({"key": arguments.key, "cancelled": cancelled, "asked": asked})
+    else:
+        print(f"{cancelled:,} cancelled; {asked:,} that run were asked to stop")
+    return Exit.OK
+
+
+def _print_group(status: GroupStatus, arguments: argparse.Namespace) -> None:
+    plain = {"key": arguments.key} | groups.describe(status)
+    if status.total == 0:
+        raise CommandError(
+            f"no jobs are known under the key {arguments.key!r}: they ended a while ago, or were "
+            "enqueued under another key"
+        )
+    if arguments.json:
+        output.print_json(plain)
+    else:
+        _print_fields(plain | {"progress": f"{status.progress:.1%}"})
+
+
+def _print_fields(fields: dict[str, Any]) -> None:
+    width = max(map(len, fields)) + 2
+    for name, value in fields.items():
+        if name.endswith("_ms") and isinstance(value, int):
+            when = datetime.fromtimestamp(value / 1000, UTC).astimezone()
+            text = when.isoformat(timespec="milliseconds")
+        else:
+            text = f"{value:,}" if isinstance(value, int) else str(value)
+        print(f"{name.removesuffix('_ms'):<{width}}{output.clean(text, 2000)}")
+
+
+def audit(arguments: argparse.Namespace) -> Exit:
+    """Look through whole partitions for what should be impossible."""
+    with QueuePool.from_env() as pool:
+        one = arguments.partition
+        chosen = pool.partitions() if one is None else [pool.partition(one)]
+        reports = {p.number: p.audit(repair=arguments.repair) for p in chosen}
+    unclean = sum(not report.clean for report in reports.values())
+    if arguments.json:
+        output.print_json(
+            [{"partition": n, **asdict(r), "clean": r.clean} for n, r in reports.items()]
+        )
+    else:
+        for number, report in reports.items():
+            found = ", ".join(
+                f"{count:,} {name}" for name, count in asdict(report).items() if count
+            )
+            print(f"partition {number}: {found or 'clean'}")
+    if unclean and arguments.repair:
+        output.remark("what could be mended is mended; run it again to see whether it is clean")
+    elif unclean:
+        raise CommandError(
+            f"{unclean} partitions are not clean; `queuepool audit --repair` mends what it can. "
+            "Please report how it came about."
+        )
+    return Exit.OK

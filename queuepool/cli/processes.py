@@ -1,0 +1,30 @@
+"""queuepool consumer, queuepool coordinator: this process becomes one of them.
+
+The library imports neither; they are started by name, as programs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+_LAUNCHER = Path(__file__).with_name("launch.py")
+
+
+def command_line(name: str, arguments: Sequence[str], *, tied_to: int | None = None) -> list[str]:
+    """Return the command that runs a consumer or a coordinator with its arguments.
+
+    tied_to: the process id of the parent whose end shall end it.
+    """
+    tie = [] if tied_to is None else ["--tied-to", str(tied_to)]
+    return [sys.executable, "-P", str(_LAUNCHER), *tie, name, *arguments]
+
+
+def become(name: str, arguments: Sequence[str]) -> NoReturn:
+    """Replace this process; does not return."""
+    line = command_line(name, arguments)
+    sys.stdout.flush()
+    os.execv(line[0], line)

@@ -1,0 +1,91 @@
+"""queuepool scale: set a partition's workers by hand for a time."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+from queuepool.cli import output
+from queuepool.cli.durations import format_duration
+from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.sources import connect, grpc_address, translated
+from queuepool.pool import QueuePool
+from queuepool.verbs import lead
+
+_LONGEST_S = 7 * 86400
+
+
+def run(arguments: argparse.Namespace) -> Exit:
+    """Set or clear a manual worker count."""
+    if arguments.auto == (arguments.workers is not None):
+        raise CommandError(
+            "say how many workers (queuepool scale 3 24 --for 10m), or --auto", Exit.USAGE
+        )
+    if not arguments.auto and not 1 <= arguments.duration <= _LONGEST_S:
+        raise CommandError("--for: use 1s to 7d", Exit.USAGE)
+    address = grpc_address(arguments.grpc)
+    if address is None:
+        outcome = _directly(arguments)
+    else:
+        try:
+            outcome = _by_coordinator(arguments, address)
+        except CommandError as error:
+            # It works without a coordinator too: the next leader reads what is set here.
+            if arguments.grpc is not None or error.code is not Exit.UNAVAILABLE:
+                raise
+            outcome = _directly(arguments)
+    if arguments.json:
+        output.print_json(outcome)
+    else:
+        print(_sentence(outcome))
+    return Exit.OK
+
+
+def _by_coordinator(arguments: argparse.Namespace, address: str) -> dict[str, Any]:
+    from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+    number = arguments.partition
+    with connect(address) as client, translated(address):
+        if arguments.auto:
+            client.ClearWorkers(api.ClearWorkersRequest(partition=number, reason="queuepool scale"))
+            return {"partition": number, "mode": "automatic"}
+        reply = client.SetWorkers(
+            api.SetWorkersRequest(
+                partition=number,
+                workers=arguments.workers,
+                ttl_s=arguments.duration,
+                reason="queuepool scale",
+            )
+        )
+    return _manual(number, reply.workers, reply.manual_until_ms)
+
+
+def _directly(arguments: argparse.Namespace) -> dict[str, Any]:
+    number = arguments.partition
+    with QueuePool.from_env() as pool:
+        pool.config.topology.server_of(number)  # raises for a partition that is not there
+        server, key = pool.system
+        look = lead.lead("", lease_ms=0, address="")
+        leads = look.read(server.run(key, [look])[0]).lease_ms > 0
+        if arguments.auto:
+            verb = lead.clear_manual(number)
+        else:
+            verb = lead.set_manual(number, arguments.workers, ttl_ms=int(arguments.duration * 1000))
+        until_ms = verb.read(server.run(key, [verb])[0])
+    if not leads:
+        output.remark("no coordinator leads now: it takes effect when one does")
+    if arguments.auto:
+        return {"partition": number, "mode": "automatic"}
+    return _manual(number, arguments.workers, until_ms)
+
+
+def _manual(number: int, workers: int, until_ms: int) -> dict[str, Any]:
+    return {"partition": number, "mode": "manual", "workers": workers, "until_ms": until_ms}
+
+
+def _sentence(outcome: dict[str, Any]) -> str:
+    if outcome["mode"] == "automatic":
+        return f"partition {outcome['partition']} is scaled automatically again"
+    left = format_duration(outcome["until_ms"] / 1000 - time.time())
+    return f"partition {outcome['partition']}: {outcome['workers']} workers for {left}"

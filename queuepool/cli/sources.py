@@ -1,0 +1,197 @@
+"""Where a view of the cluster comes from: a coordinator over gRPC, or the servers themselves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from queuepool import local
+from queuepool.cli import output
+from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.view import ClusterView, PartitionRow, row_of, with_rates
+from queuepool.errors import QueuePoolError, UnavailableError
+from queuepool.models import PartitionState
+from queuepool.pool import QueuePool
+from queuepool.verbs import lead, operate
+
+if TYPE_CHECKING:
+    from queuepool.rpc.client import QueuePoolClient
+
+_BATCH = 200
+
+
+class Source(Protocol):
+    """Gives views. look() raises UnavailableError or CommandError when nothing can be seen."""
+
+    def look(self) -> ClusterView:
+        """Return the cluster as it is now."""
+
+
+class ServerSource:
+    """Observes every partition on its server: one round trip a server and look."""
+
+    def __init__(self, pool: QueuePool) -> None:
+        self._pool = pool
+        self._before: dict[int, PartitionRow] = {}
+
+    def look(self) -> ClusterView:
+        """Return the cluster; rates come with the second look."""
+        server, key = self._pool.system
+        verb = lead.lead("", lease_ms=0, address="")
+        leader = verb.read(server.run(key, [verb])[0])
+        until = {n: until_ms for n, (_, until_ms) in leader.manual.items()}
+        rows = with_rates(self._observe(until), self._before)
+        self._before = {row.partition: row for row in rows}
+        leads = leader.lease_ms > 0
+        return ClusterView(
+            source="servers",
+            leader=(leader.address or "yes") if leads else "",
+            leader_epoch=leader.epoch,
+            rows=rows,
+        )
+
+    def _observe(self, manual_until: dict[int, int]) -> list[PartitionRow]:
+        rows: list[PartitionRow] = []
+        topology = self._pool.config.topology
+        for name, server in self._pool.servers.items():
+            numbers = [n for n in range(topology.partitions) if topology.server_of(n) == name]
+            for start in range(0, len(numbers), _BATCH):
+                some = numbers[start : start + _BATCH]
+                calls = [(self._pool.partition(n).key, operate.observe(n)) for n in some]
+                try:
+                    replies: list[Any] = server.run_many(calls)
+                except UnavailableError as error:
+                    replies = [error] * len(calls)
+                for number, (_, verb), reply in zip(some, calls, replies, strict=True):
+                    try:
+                        state: PartitionState = verb.read(reply)
+                    except QueuePoolError as error:
+                        rows.append(PartitionRow(partition=number, server=name, problem=str(error)))
+                    else:
+                        rows.append(row_of(state, name, manual_until.get(number)))
+        return sorted(rows, key=lambda row: row.partition)
+
+
+class CoordinatorSource:
+    """Asks a coordinator."""
+
+    def __init__(self, client: QueuePoolClient, address: str) -> None:
+        self._client, self._address = client, address
+
+    def look(self) -> ClusterView:
+        """Return the cluster as the coordinator last saw it."""
+        from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+        with translated(self._address):
+            cluster = self._client.GetCluster(api.GetClusterRequest()).cluster
+            rows, token = [], ""
+            while True:
+                page = self._client.ListPartitions(api.ListPartitionsRequest(page_token=token))
+                rows += [_row_of_message(message) for message in page.partitions]
+                token = page.next_page_token
+                if not token:
+                    break
+        return ClusterView(
+            source=f"coordinator {self._address}",
+            leader=cluster.leader.id or cluster.leader.address,
+            leader_epoch=cluster.leader.epoch,
+            rows=tuple(rows),
+        )
+
+
+def _row_of_message(m: Any) -> PartitionRow:
+    return PartitionRow(
+        partition=m.partition,
+        server=m.server,
+        owner=(m.owner.id or m.owner.host) if m.HasField("owner") else "",
+        epoch=m.owner.epoch,
+        lease_ms=m.owner.lease_remaining_ms,
+        backlog=m.backlog,
+        delayed=m.delayed,
+        in_flight=m.in_flight,
+        dead=m.dead,
+        workers=m.workers.running,
+        target=m.workers.target,
+        busy=m.workers.busy,
+        oldest_s=m.oldest_waiting_ms / 1000,
+        ended=m.totals.done + m.totals.retried + m.totals.died,
+        observed_ms=m.observed_ms,
+        per_s=m.throughput_per_s,
+        manual_until_ms=m.manual_until_ms if m.HasField("manual_until_ms") else None,
+        problem=m.error or ("not seen for a while" if m.stale else ""),
+    )
+
+
+def grpc_address(given: str | None) -> str | None:
+    """Return the coordinator's address: as given, from QUEUEPOOL_GRPC, or of the cluster here.
+
+    A cluster that runs here is not asked when QUEUEPOOL_URL or _SERVERS name another one.
+    """
+    address = given or os.environ.get("QUEUEPOOL_GRPC")
+    if address:
+        return address
+    if os.environ.get("QUEUEPOOL_URL") or os.environ.get("QUEUEPOOL_SERVERS"):
+        return None
+    cluster = local.read()
+    return cluster.grpc_address if cluster is not None else None
+
+
+def connect(address: str) -> QueuePoolClient:
+    """Return a client; the token is QUEUEPOOL_GRPC_TOKEN, the authority QUEUEPOOL_GRPC_CA."""
+    # grpc's own log lines would stand beside our one line that says it better.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    from queuepool.rpc import client
+
+    token, authority = os.environ.get("QUEUEPOOL_GRPC_TOKEN"), os.environ.get("QUEUEPOOL_GRPC_CA")
+    return client.connect(address, token or None, authority or None)
+
+
+@contextmanager
+def translated(address: str) -> Iterator[None]:
+    """Turn a failed call into a CommandError that names the remedy."""
+    import grpc
+
+    try:
+        yield
+    except grpc.RpcError as error:
+        code, details = error.code(), output.clean(error.details() or "")
+        away = code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+        if away:
+            raise CommandError(
+                f"no coordinator answers at {address}. Start one (`queuepool up` or `queuepool "
+                "coordinator`), or name another with --grpc or QUEUEPOOL_GRPC",
+                Exit.UNAVAILABLE,
+            ) from error
+        if code is grpc.StatusCode.UNAUTHENTICATED:
+            details += "; set QUEUEPOOL_GRPC_TOKEN"
+        wrong = code in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.INVALID_ARGUMENT)
+        raise CommandError(
+            f"the coordinator at {address} refused: {details}", Exit.USAGE if wrong else Exit.FAILED
+        ) from error
+
+
+@contextmanager
+def open_source(given: str | None) -> Iterator[Source]:
+    """Yield the coordinator when one is known and answers, else the servers themselves.
+
+    An address that was typed must answer: then nothing else is tried.
+    """
+    address = grpc_address(given)
+    if address is not None:
+        with connect(address) as client:
+            source = CoordinatorSource(client, address)
+            try:
+                source.look()
+            except CommandError as error:
+                if given is not None or error.code is not Exit.UNAVAILABLE:
+                    raise
+                output.remark(
+                    f"no coordinator answers at {address}: the servers are asked directly"
+                )
+            else:
+                yield source
+                return
+    with QueuePool.from_env() as pool:
+        yield ServerSource(pool)

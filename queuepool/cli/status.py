@@ -1,0 +1,29 @@
+"""queuepool status: every partition, once."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+
+from queuepool.cli import output
+from queuepool.cli.board import Board
+from queuepool.cli.exits import Exit
+from queuepool.cli.sources import open_source
+from queuepool.cli.view import as_json
+
+_RATE_OVER_S = 0.5
+
+
+def run(arguments: argparse.Namespace) -> Exit:
+    """Print the table; a partition that cannot be seen makes the command fail."""
+    with open_source(arguments.grpc) as source:
+        view = source.look()
+        if all(row.per_s is None for row in view.rows):
+            threading.Event().wait(_RATE_OVER_S)  # a rate needs two looks
+            view = source.look()
+    if arguments.json:
+        output.print_json(as_json(view))
+    else:
+        console = output.console()
+        console.print(Board().draw(view, sparks=False, width=console.width))
+    return Exit.UNAVAILABLE if any(row.problem for row in view.rows) else Exit.OK

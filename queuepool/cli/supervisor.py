@@ -1,0 +1,177 @@
+"""Child processes that are kept running: an exit is shown, and answered by a restart.
+
+    supervisor = Supervisor([Spec("consumer-0", [...], {...}), ...], Path("logs"), print)
+    supervisor.start()
+    while not stopping: supervisor.step(); ...
+    supervisor.stop(["consumer-0"], timeout_s=30, hurry=lambda: False)
+
+One thread calls everything, and it must be the main one: children are told of their parent's end,
+and the kernel ties that to the thread that started them.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from queuepool.cli.output import clean_line
+from queuepool.cli.tail import LineBudget, LogFile
+
+Say = Callable[[str], None]
+
+_FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 30.0
+_STEADY_S = 30.0  # a child that ran for so long failed for a new reason
+_POLL_S = 0.02
+CONFIGURATION = 2  # the exit code that no restart can mend
+
+
+def restart_pause_s(failures: int, entropy: float) -> float:
+    """Return the pause before a restart: doubling, bounded, jittered by entropy of 0 to 1. Pure.
+
+    Jitter keeps children that died of one cause from coming back as one stampede.
+    """
+    longest = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** min(failures - 1, 16))
+    return longest * (0.5 + entropy / 2)
+
+
+def describe_exit(code: int) -> str:
+    """Return what an exit code of a child means, for people. Pure."""
+    if code < 0:
+        try:
+            return f"was killed by {signal.Signals(-code).name}"
+        except ValueError:
+            return f"was killed by signal {-code}"
+    meanings = {0: "drained", 1: "failure", 2: "configuration", 3: "replaced", 4: "watchdog"}
+    meaning = meanings.get(code)
+    return f"exited with code {code}" + (f" ({meaning})" if meaning else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """One child: its name for people, its command and its environment."""
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(repr=False)
+
+
+class HopelessChildError(Exception):
+    """A child says that its configuration is wrong: restarting cannot help."""
+
+
+@dataclass(slots=True)
+class _Child:
+    spec: Spec
+    log: LogFile
+    process: subprocess.Popen[bytes] | None = None
+    started_s: float = 0.0
+    due_s: float = 0.0
+    failures: int = 0
+    budget: LineBudget = field(default_factory=LineBudget)
+
+
+class Supervisor:
+    """Starts children, restarts those that exit, shows what matters of their logs."""
+
+    def __init__(self, specs: Sequence[Spec], log_dir: Path, say: Say) -> None:
+        self._say = say
+        self._children = {s.name: _Child(s, LogFile(log_dir / f"{s.name}.log")) for s in specs}
+
+    def start(self) -> None:
+        """Start all children; call once."""
+        for child in self._children.values():
+            self._spawn(child)
+
+    def pids(self) -> dict[str, int]:
+        """Return the process ids of the children that run now, by name."""
+        return {name: c.process.pid for name, c in self._children.items() if c.process is not None}
+
+    def step(self) -> None:
+        """Show news, note exits, restart what is due. Raises HopelessChildError."""
+        now_s = time.monotonic()
+        for child in self._children.values():
+            self._show(child)
+            if child.process is None:
+                if now_s >= child.due_s:
+                    self._spawn(child)
+                continue
+            code = child.process.poll()
+            if code is None:
+                continue
+            child.process = None
+            self._show(child)
+            if code == CONFIGURATION:
+                last = "\n".join(child.log.last_lines(10))
+                raise HopelessChildError(f"{child.spec.name} cannot start:\n{last}")
+            self._schedule(child, code, now_s)
+
+    def _schedule(self, child: _Child, code: int, now_s: float) -> None:
+        steady = now_s - child.started_s >= _STEADY_S
+        child.failures = 1 if steady else child.failures + 1
+        pause_s = restart_pause_s(child.failures, random.random())
+        child.due_s = now_s + pause_s
+        if code > 0:
+            for line in child.log.last_lines(3):
+                self._say(f"{child.spec.name}| {line}")
+        self._say(
+            f"{child.spec.name} {describe_exit(code)}; it starts again in {pause_s:.1f} s "
+            f"(log: {child.log.path})"
+        )
+
+    def _spawn(self, child: _Child) -> None:
+        with child.log.open() as log:
+            child.process = subprocess.Popen(
+                child.spec.command,
+                env=dict(child.spec.environment),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                process_group=0,  # Ctrl-C is for us alone; we tell the children, in order
+            )
+        child.started_s = time.monotonic()
+
+    def _show(self, child: _Child) -> None:
+        lines, left_out = child.budget.admit(child.log.important(), time.monotonic())
+        if left_out:
+            self._say(f"{child.spec.name}| {left_out:,} more such lines are in {child.log.path}")
+        for line in lines:
+            self._say(f"{child.spec.name}| {clean_line(line)[:500]}")
+
+    def stop(
+        self, names: Collection[str], *, timeout_s: float, hurry: Callable[[], bool]
+    ) -> list[str]:
+        """Ask children to end, wait, and kill those that do not; returns the names of the killed.
+
+        hurry: asked all the time; once true, nobody is waited for.
+        """
+        chosen = [self._children[name] for name in names]
+        for child in chosen:
+            child.due_s = float("inf")
+            if child.process is not None and child.process.poll() is None:
+                child.process.terminate()
+        deadline, pause = time.monotonic() + timeout_s, threading.Event()
+        while self._alive(chosen) and time.monotonic() < deadline and not hurry():
+            for child in chosen:
+                self._show(child)
+            pause.wait(_POLL_S)
+        killed = self._alive(chosen)
+        for child in killed:
+            if child.process is not None:
+                child.process.kill()
+        for child in chosen:
+            if child.process is not None:
+                child.process.wait()
+                child.process = None
+            self._show(child)
+        return [child.spec.name for child in killed]
+
+    @staticmethod
+    def _alive(children: Sequence[_Child]) -> list[_Child]:
+        return [c for c in children if c.process is not None and c.process.poll() is None]

@@ -1,0 +1,104 @@
+"""Child processes log to files; what matters of it is shown on the terminal.
+
+Files and not pipes: a child whose supervisor was killed still has somewhere to write, and is
+never stopped by a pipe that nobody reads.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from queuepool.cli.output import clean_line
+
+_LEVEL = re.compile(r'^\S+ \S+ (\w+) |^\{.*"level": "(\w+)"')
+_IMPORTANT = frozenset(("WARNING", "ERROR", "CRITICAL"))
+_READ = 64 * 1024  # bytes a step: a child that floods its log cannot stop the supervisor
+_KEEP = 32 * 1024**2
+_FOLLOWING = 30  # lines of a traceback that are shown
+
+
+class LogFile:
+    """The log of one child: appended to by the child, read here from where we began."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._position = path.stat().st_size if path.exists() else 0
+        self._start = self._position
+        self._rest = b""
+        self._following = 0
+
+    def open(self) -> IO[bytes]:
+        """Return the file for a child to write to."""
+        return self.path.open("ab")
+
+    def important(self) -> list[str]:
+        """Return the new lines that people should see: warnings, errors and their tracebacks."""
+        with self.path.open("rb") as file:
+            file.seek(self._position)
+            new = file.read(_READ)
+        self._position += len(new)
+        *lines, self._rest = (self._rest + new).split(b"\n")
+        self._rest = self._rest[-_READ:]
+        self._rotate()
+        return [text for line in lines if self._matters(text := line.decode(errors="replace"))]
+
+    def _matters(self, line: str) -> bool:
+        level = level_of(line)
+        if level is None:
+            self._following -= 1
+            return self._following >= 0 and bool(line.strip())
+        self._following = _FOLLOWING if level in _IMPORTANT else 0
+        return level in _IMPORTANT
+
+    def _rotate(self) -> None:
+        # The child appends, so it goes on at the new end of the emptied file.
+        if self._position > _KEEP:
+            shutil.copyfile(self.path, self.path.with_suffix(".log.1"))
+            with self.path.open("r+b") as file:
+                file.truncate(0)
+            self._position = self._start = 0
+
+    def last_lines(self, count: int) -> list[str]:
+        """Return the end of what was logged since we began."""
+        with self.path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(self._start, size - _READ))
+            lines = file.read().decode(errors="replace").splitlines()
+        return [clean_line(line) for line in lines if line.strip()][-count:]
+
+
+@dataclass(slots=True)
+class LineBudget:
+    """How many lines of one child people can read: 16,000 failing jobs must not hide the rest."""
+
+    most: int = 20
+    window_s: float = 5.0
+    _since_s: float = field(default=float("-inf"), init=False)
+    _shown: int = field(default=0, init=False)
+    _left_out: int = field(default=0, init=False)
+
+    def admit(self, lines: Sequence[str], now_s: float) -> tuple[Sequence[str], int]:
+        """Return the lines to show now, and how many were left out in a window that has ended."""
+        left_out = 0
+        if now_s - self._since_s >= self.window_s:
+            left_out, self._left_out = self._left_out, 0
+            self._since_s, self._shown = now_s, 0
+        shown = lines[: self.most - self._shown]
+        self._shown += len(shown)
+        self._left_out += len(lines) - len(shown)
+        return shown, left_out
+
+
+def level_of(line: str) -> str | None:
+    """Return the level of a line of our logs, text or JSON; None for any other line. Pure."""
+    match = _LEVEL.match(line)
+    if match is None:
+        return None
+    level = (match[1] or match[2]).upper()
+    return level if level in _IMPORTANT | {"INFO", "DEBUG"} else None

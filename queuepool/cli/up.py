@@ -1,0 +1,173 @@
+"""queuepool up: a whole cluster on this machine, until Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from queuepool import local
+from queuepool.cli import output
+from queuepool.cli.cluster import Cluster, Plan
+from queuepool.cli.exits import CommandError, Exit
+from queuepool.errors import QueuePoolError
+from queuepool.pool import QueuePool
+from queuepool.settings import QueuePoolSettings, load
+from queuepool.verbs import lead
+
+_STEP_S = 0.1
+_READY_S = 30.0
+
+
+class Interrupts:
+    """Ctrl-C, SIGTERM and SIGHUP, counted: the first asks to stop, the second means now."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._event = threading.Event()
+
+    def note(self, _number: int, _frame: FrameType | None) -> None:
+        """Handle a signal."""
+        self.count += 1
+        self._event.set()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for the first signal; returns whether it came."""
+        return self._event.wait(timeout_s)
+
+    def hurry(self) -> bool:
+        """Return whether stopping may take no time."""
+        return self.count > 1
+
+    @contextmanager
+    def caught(self) -> Iterator[None]:
+        """Count signals instead of being ended by them."""
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        before = {number: signal.signal(number, self.note) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def run(arguments: argparse.Namespace) -> Exit:
+    """Run the cluster until a signal; 0 when all jobs that ran could end."""
+    plan = _plan(arguments)
+    interrupts = Interrupts()
+    with _only_one(), interrupts.caught():
+        cluster = Cluster(plan, output.remark)
+        try:
+            cluster.start()
+            local.write(_state(cluster))
+            _attend(cluster, interrupts)
+        finally:
+            local.remove()
+            if interrupts.count:
+                output.remark("draining: running jobs may end (Ctrl-C again to stop hard)")
+            cluster.stop(interrupts.hurry)
+    output.remark("stopped" + ("" if plan.servers else f"; the jobs are kept in {plan.data_dir}"))
+    return Exit.INTERRUPTED if interrupts.hurry() else Exit.OK
+
+
+def _plan(arguments: argparse.Namespace) -> Plan:
+    if arguments.partitions:  # before the settings are checked against each other
+        os.environ["QUEUEPOOL_PARTITIONS"] = str(arguments.partitions)
+    settings = load(QueuePoolSettings)
+    servers = {"main": settings.url} if settings.url else settings.servers
+    placement = settings.placement
+    if arguments.url:
+        servers, placement = {"main": arguments.url}, ""
+    return Plan(
+        app=arguments.app,
+        partitions=settings.partitions,
+        log_dir=local.STATE_DIR / "logs",
+        servers=servers,
+        placement=placement,
+        stage=settings.stage,
+        queue=settings.queue,
+        data_dir=Path(arguments.data_dir) if arguments.data_dir else local.STATE_DIR / "data",
+        base_workers=arguments.base_workers,
+        max_workers=arguments.max_workers,
+        drain_s=arguments.drain,
+    )
+
+
+@contextmanager
+def _only_one() -> Iterator[None]:
+    """Hold the lock of this directory. The kernel frees it however this process ends."""
+    local.STATE_DIR.mkdir(exist_ok=True)
+    (local.STATE_DIR / ".gitignore").write_text("*\n")  # a URL with a password may be in here
+    with (local.STATE_DIR / "up.lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            raise CommandError(
+                f"`queuepool up` runs in this directory already (process {lock.read() or '?'}). "
+                "Use it, stop it with Ctrl-C there, or run this one in another directory"
+            ) from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield
+
+
+def _state(cluster: Cluster) -> local.LocalCluster:
+    plan = cluster.plan
+    return local.LocalCluster(
+        pid=os.getpid(),
+        servers=cluster.servers,
+        placement=plan.placement,
+        partitions=plan.partitions,
+        stage=plan.stage,
+        queue=plan.queue,
+        grpc_address=cluster.grpc_address,
+    )
+
+
+def _attend(cluster: Cluster, interrupts: Interrupts) -> None:
+    started_s, ready = time.monotonic(), False
+    with QueuePool(config=cluster.config) as pool:
+        while not interrupts.wait(_STEP_S):
+            cluster.step()
+            if ready:
+                continue
+            missing = unready(pool)
+            late = time.monotonic() - started_s > _READY_S
+            if not missing:
+                output.remark(_welcome(cluster))
+            elif late:
+                output.remark(f"{missing}; see the logs in {cluster.plan.log_dir}")
+            ready = not missing or late
+
+
+def unready(pool: QueuePool) -> str:
+    """Return what a cluster lacks to work in full, empty when it lacks nothing."""
+    server, key = pool.system
+    look = lead.lead("", lease_ms=0, address="")
+    try:
+        leader = look.read(server.run(key, [look])[0])
+        states = [partition.observe() for partition in pool.partitions()]
+    except QueuePoolError as error:
+        return str(error)
+    for state in states:
+        if state.owner is None or state.owner.lease_ms <= 0:
+            return f"no consumer owns partition {state.partition} yet"
+    return "" if leader.lease_ms > 0 else "no coordinator leads yet"
+
+
+def _welcome(cluster: Cluster) -> str:
+    where = ", ".join(cluster.servers) if cluster.plan.servers else cluster.servers["main"]
+    return (
+        f"ready: {cluster.plan.partitions} partitions on {where}, coordinator at "
+        f"{cluster.grpc_address}, logs in {cluster.plan.log_dir}\n"
+        "in this directory: queuepool bulk | status | watch | scale | dead; Ctrl-C drains"
+    )

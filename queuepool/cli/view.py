@@ -1,0 +1,143 @@
+"""What operators see of a cluster, wherever it was learnt from. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from queuepool.models import PartitionState
+
+_ENDED = ("done", "retried", "died")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRow:
+    """One partition at one moment. lease_ms <= 0: the owner is overdue. per_s: executions ended.
+
+    problem: why the rest is old or missing; empty when all is well.
+    """
+
+    partition: int
+    server: str
+    owner: str = ""
+    epoch: int = 0
+    lease_ms: int = 0
+    backlog: int = 0
+    delayed: int = 0
+    in_flight: int = 0
+    dead: int = 0
+    workers: int = 0
+    target: int = 0
+    busy: int = 0
+    oldest_s: float = 0.0
+    ended: int = 0
+    observed_ms: int = 0
+    per_s: float | None = None
+    manual_until_ms: int | None = None
+    last_command: str = ""
+    problem: str = ""
+
+    @property
+    def owned(self) -> bool:
+        """Return whether a consumer owns it now."""
+        return bool(self.owner) and self.lease_ms > 0
+
+    @property
+    def pwqd(self) -> float:
+        """Return the per-worker queue depth: backlog / max(workers, 1)."""
+        return self.backlog / max(self.workers, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterView:
+    """All partitions at one moment. leader: empty when no coordinator leads."""
+
+    source: str
+    leader: str
+    leader_epoch: int
+    rows: tuple[PartitionRow, ...]
+
+    def total(self, name: str) -> Any:
+        """Return the sum of a number over all partitions; unknown ones count as 0."""
+        return sum(getattr(row, name) or 0 for row in self.rows)
+
+
+def row_of(state: PartitionState, server: str, manual_until_ms: int | None = None) -> PartitionRow:
+    """Return a row from an observation made directly on the server."""
+    owner = state.owner
+    row = PartitionRow(
+        partition=state.partition,
+        server=server,
+        backlog=state.backlog,
+        delayed=state.delayed,
+        in_flight=state.in_flight,
+        dead=state.dead,
+        oldest_s=state.oldest_ms / 1000,
+        ended=sum(state.counters.get(name, 0) for name in _ENDED),
+        observed_ms=state.observed_ms,
+        manual_until_ms=manual_until_ms,
+        last_command=state.last_command,
+    )
+    if owner is None:
+        return row
+    return replace(
+        row,
+        owner=owner.host,
+        epoch=owner.epoch,
+        lease_ms=owner.lease_ms,
+        workers=owner.workers,
+        target=owner.target,
+        busy=owner.busy,
+    )
+
+
+def with_rates(
+    rows: Iterable[PartitionRow], before: Mapping[int, PartitionRow]
+) -> tuple[PartitionRow, ...]:
+    """Return rows with executions per second since an earlier look, where there was one."""
+    rated = []
+    for row in rows:
+        old = before.get(row.partition)
+        rate = None
+        if (
+            old is not None
+            and not (row.problem or old.problem)
+            and row.observed_ms > old.observed_ms
+        ):
+            rate = max(0.0, (row.ended - old.ended) * 1000 / (row.observed_ms - old.observed_ms))
+        rated.append(replace(row, per_s=rate))
+    return tuple(rated)
+
+
+def as_json(view: ClusterView) -> dict[str, Any]:
+    """Return a view as plain data."""
+    names = ("backlog", "delayed", "in_flight", "dead", "workers", "target", "busy", "per_s")
+    return {
+        "source": view.source,
+        "leader": view.leader or None,
+        "leader_epoch": view.leader_epoch,
+        "totals": {name: _rounded(view.total(name)) for name in names},
+        "partitions": [
+            {k: _rounded(v) for k, v in asdict(row).items()}
+            | {"pwqd": round(row.pwqd, 2), "owned": row.owned}
+            for row in view.rows
+        ],
+    }
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 2) if isinstance(value, float) else value
+
+
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(values: Iterable[float], width: int, top: float = 0.0) -> str:
+    """Draw the newest `width` values as bars from 0 to the largest, or to `top` if that is more."""
+    shown = list(values)[-width:]
+    largest = max([*shown, top], default=0.0)
+    if largest <= 0:
+        return _BARS[0] * len(shown)
+    steps = len(_BARS) - 1
+    return "".join(_BARS[round(max(v, 0.0) / largest * steps)] for v in shown)
