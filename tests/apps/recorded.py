@@ -1,0 +1,93 @@
+"""Tasks that note when they began and ended, in a file per process, for tests of real consumers.
+
+The directory comes from TEST_RECORDS. A line is `begin|end <job id> <attempt> <monotonic ns>`; one
+write each, so a process that is killed leaves whole lines.
+"""
+
+import asyncio
+import os
+import threading
+from pathlib import Path
+from time import monotonic_ns
+
+from queuepool import JobCancelled, JobContext, RetryLater, task
+from queuepool.backoff import Backoff
+
+_DIRECTORY = Path(os.environ.get("TEST_RECORDS", "."))
+_SOON = Backoff(base_s=0.01, cap_s=0.05, floor_s=0.0)
+_files: list[int] = []
+_opening = threading.Lock()
+
+
+def _note(what: str, ctx: JobContext) -> None:
+    with _opening:
+        if not _files:
+            path = _DIRECTORY / f"records-{os.getpid()}"
+            _files.append(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+    os.write(_files[0], f"{what} {ctx.job_id} {ctx.attempt} {monotonic_ns()}\n".encode())
+
+
+def _pause(seconds: float) -> None:
+    threading.Event().wait(seconds)
+
+
+@task(backoff=_SOON)
+def work(ctx: JobContext, ms: float = 0.0) -> None:
+    """Take some time."""
+    _note("begin", ctx)
+    if ms:
+        _pause(ms / 1000)
+    _note("end", ctx)
+
+
+@task(backoff=_SOON)
+async def work_async(ctx: JobContext, ms: float = 0.0) -> None:
+    """Take some time on the event loop."""
+    _note("begin", ctx)
+    await asyncio.sleep(ms / 1000)
+    _note("end", ctx)
+
+
+@task
+def wait_for(ctx: JobContext, gate: str, progress: str = "") -> None:
+    """Run until a file of this name exists."""
+    _note("begin", ctx)
+    if progress:
+        ctx.progress(progress)
+    while not (_DIRECTORY / gate).exists():
+        _pause(0.01)
+    _note("end", ctx)
+
+
+@task
+def until_cancelled(ctx: JobContext) -> None:
+    """Run until somebody asks to cancel."""
+    _note("begin", ctx)
+    while not ctx.cancel_requested:
+        _pause(0.005)
+    _note("end", ctx)
+    raise JobCancelled("asked to stop")
+
+
+@task
+def poison(ctx: JobContext) -> None:
+    """Kill the process that runs this."""
+    _note("begin", ctx)
+    os._exit(9)
+
+
+@task(max_attempts=2)
+def later(ctx: JobContext, times: int) -> None:
+    """Ask for a later run so many times, then succeed."""
+    _note("begin", ctx)
+    begun = _DIRECTORY / f"records-{os.getpid()}"
+    if sum(ctx.job_id in line for line in begun.read_text().splitlines()) <= times:
+        raise RetryLater(0.02)
+    _note("end", ctx)
+
+
+@task(max_attempts=3, backoff=_SOON)
+def fail(ctx: JobContext) -> None:
+    """Always fail."""
+    _note("begin", ctx)
+    raise ValueError("always")

@@ -1,0 +1,105 @@
+"""Fixtures that every kind of test shares: servers, stages and a watch on leaked threads.
+
+Each xdist worker has one server of its own, and each test a stage of its own on it, so tests
+neither wait for one another nor see one another's keys.
+"""
+
+import shutil
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from queuepool.embedded import EmbeddedServer, find_server_binary
+from tests.waiting import wait_until
+
+# A shared machine stalls now and then; a slow example is not a wrong one.
+settings.register_profile("queuepool", deadline=None, print_blob=True)
+settings.load_profile("queuepool")
+
+ServerFactory = Callable[..., EmbeddedServer]
+
+
+def server_engines() -> dict[str, Path]:
+    """Return the servers this machine can run, by name; the bundled one is always there."""
+    engines = {"bundled": find_server_binary()}
+    debian = shutil.which("redis-server")
+    if debian:
+        engines["redis-server"] = Path(debian)
+    return engines
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """The URL of a server that the tests of this worker share."""
+    with EmbeddedServer() as server:
+        yield server.url
+
+
+@pytest.fixture
+def server_factory() -> Iterator[ServerFactory]:
+    """Start further servers, with the arguments of `EmbeddedServer`; all end with the test."""
+    with ExitStack() as servers:
+
+        def start(
+            data_dir: Path | None = None,
+            *,
+            port: int = 0,
+            appendonly: bool = True,
+            maxmemory: int | None = None,
+            extra_args: tuple[str, ...] = (),
+            binary: Path | None = None,
+        ) -> EmbeddedServer:
+            server = EmbeddedServer(
+                data_dir,
+                port=port,
+                appendonly=appendonly,
+                maxmemory=maxmemory,
+                extra_args=extra_args,
+                binary=binary,
+            )
+            return servers.enter_context(server)
+
+        yield start
+
+
+@pytest.fixture(scope="session", params=["bundled", "redis-server"])
+def engine_binary(request: pytest.FixtureRequest) -> Path:
+    """Each server program in turn, for tests that must hold on every engine."""
+    binary = server_engines().get(str(request.param))
+    if binary is None:
+        pytest.skip(f"{request.param} is not installed here")
+    return binary
+
+
+@pytest.fixture(scope="session")
+def engine_url(engine_binary: Path) -> Iterator[str]:
+    """The URL of a shared server of each engine in turn."""
+    with EmbeddedServer(binary=engine_binary) as server:
+        yield server.url
+
+
+@pytest.fixture
+def stage() -> str:
+    """A stage name that no other test uses: its keys are a keyspace of this test's own."""
+    return f"test-{uuid.uuid4().hex[:16]}"
+
+
+@pytest.fixture(autouse=True)
+def no_leaked_threads() -> Iterator[None]:
+    """Fail a test that leaves a non-daemon thread behind: it would keep a user's process alive."""
+    before = set(threading.enumerate())
+    yield
+
+    def leaked() -> list[threading.Thread]:
+        return [t for t in threading.enumerate() if t not in before and not t.daemon]
+
+    try:
+        wait_until(lambda: not leaked(), timeout_s=3.0)
+    except AssertionError:
+        names = ", ".join(sorted(thread.name for thread in leaked()))
+        pytest.fail(f"threads still run after the test: {names}; stop or join what started them")

@@ -1,0 +1,104 @@
+"""One suite, run on the partition in memory and on every real server that this machine has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from queuepool.embedded import EmbeddedServer
+from queuepool.verbs import operate
+from tests.conftest import server_engines
+from tests.contract.snapshot import snapshot
+from tests.contract.world import World, memory_world, real_world
+
+KINDS = ("memory", "bundled", "redis-server")
+
+
+@pytest.fixture(scope="session")
+def contract_url(request: pytest.FixtureRequest) -> Iterator[str | None]:
+    """The URL of a server of one kind, shared by the tests of this worker; None for memory."""
+    kind = str(request.param)
+    if kind == "memory":
+        yield None
+        return
+    binary = server_engines().get(kind)
+    if binary is None:
+        pytest.skip(f"{kind} is not installed here")
+    with EmbeddedServer(binary=binary, appendonly=False) as server:
+        yield server.url
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test that wants a world, or one on a real server, once for each kind."""
+    if "server_world" in metafunc.fixturenames:
+        metafunc.parametrize("contract_url", KINDS[1:], indirect=True, scope="session")
+    elif "world" in metafunc.fixturenames:
+        metafunc.parametrize("contract_url", KINDS, indirect=True, scope="session")
+
+
+@pytest.fixture
+def world(contract_url: str | None, stage: str) -> Iterator[World]:
+    """An empty partition. After the test, nothing impossible may be in it."""
+    world = memory_world() if contract_url is None else real_world(contract_url, stage)
+    yield world
+    try:
+        if not world.damaged:
+            check_invariants(world)
+    finally:
+        world.partition.server.close()
+        if world.client is not None:
+            world.client.close()
+
+
+@pytest.fixture
+def server_world(world: World) -> World:
+    """An empty partition on a real server, for what memory cannot show."""
+    return world
+
+
+def check_invariants(world: World, when: str = "at the end") -> None:
+    """Fail unless the partition is in order: conservation, seats, places, counters."""
+    report = world.partition.audit()
+    state = world.partition.run(operate.observe(0))
+
+    assert report.clean, f"{when}: {report}"
+    assert all(value >= 0 for value in state.counters.values()), (when, state.counters)
+    assert state.bytes >= 0
+    assert state.jobs == state.backlog + state.delayed + state.in_flight + state.dead
+    if state.jobs == 0:
+        assert state.bytes == 0
+    check_places(snapshot(world), when)
+    if not world.in_memory:
+        check_expiry(world)
+
+
+def check_places(state: dict[str, Any], when: str) -> None:
+    """Fail unless every job is in exactly one place, and nothing is noted of jobs that are gone."""
+    jobs, marks = set(state["jobs"]), state["marks"]
+    in_lanes = [i for lane in state["lanes"].values() for i in lane]
+    in_books = [i for book in state["books"] for _, i in book]
+    places = [i for i in in_lanes if i not in marks] + in_books + state["delayed"] + state["dead"]
+    ready = sum(state["counters"].get(f"r{t}", 0) for t in range(4))
+    seats = [seat for ring in state["rings"] for seat in ring]
+
+    assert sorted(places) == sorted(jobs), f"{when}: a job is in no place, or in two"
+    assert marks <= set(in_lanes), f"{when}: marks leaked: {marks - set(in_lanes)}"
+    assert ready == len(in_lanes) - len(marks), f"{when}: ready jobs miscounted"
+    assert sorted(seats) == sorted(state["lanes"]), f"{when}: a lane has no seat, or two"
+    for notes in ("attempts", "crashes", "errors"):
+        assert set(state[notes]) <= jobs, f"{when}: {notes} of jobs that are gone"
+    for notes in ("progress", "cancels"):
+        assert set(state[notes]) <= set(in_books), f"{when}: {notes} of jobs that do not run"
+    assert all(totals[1] >= 0 for totals in state["groups"].values()), f"{when}: {state['groups']}"
+
+
+def check_expiry(world: World) -> None:
+    """Fail when something that is remembered for a time would be remembered for ever."""
+    base, client = world.partition.key, world.client
+    for key in [base + b":dn:0", base + b":dn:1", *client.scan_iter(match=base + b":r:*")]:
+        assert client.pttl(key) != -1, key
+    for key in client.scan_iter(match=base + b":g:*"):
+        left, dead = (int(x or 0) for x in client.hmget(key, "left", "dead"))
+        assert (client.pttl(key) == -1) == (left > 0 or dead > 0), key

@@ -1,0 +1,113 @@
+"""Everything a partition holds, in a form that is equal in memory and on a server.
+
+Left out: times, epochs, and the stamps made of them. Their order is kept.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from queuepool.testing.data import STARTED, Group, PartitionData
+from queuepool.testing.server import MemoryServer
+from tests.contract.world import World
+
+_GROUP_TOTALS = ("total", "left", "dead", "cancelled", "delayed")
+
+
+def snapshot(world: World) -> dict[str, Any]:
+    """Return all that a partition holds, but for times."""
+    server = world.partition.server
+    if isinstance(server, MemoryServer):
+        world.partition.observe()  # lets the data know what time it is
+        return _of_memory(server.data(world.partition.key))
+    return _of_server(world.client, world.partition.key)
+
+
+def _of_memory(p: PartitionData) -> dict[str, Any]:
+    return {
+        "jobs": {i: _body(b) for i, b in p.jobs.items()},
+        "lanes": {(b"%d" % t, g): list(ids) for (t, g), ids in p.lanes.items() if ids},
+        "rings": [[(b"%d" % s.tier, s.group) for s in ring] for ring in p.rings],
+        "books": [_book(p.books[e].entries()) for e in sorted(p.books)],
+        "delayed": [i for _, i in p.delayed.entries()],
+        "dead": [i for _, i in p.dead.entries()],
+        "attempts": p.attempts,
+        "crashes": p.crashes,
+        "errors": p.errors,
+        "progress": p.progress,
+        "cancels": set(p.cancels),
+        "marks": p.marks,
+        "ended": set.union(*(p.window(parity).members for parity in (0, 1))),
+        "results": {i: v for i in p.results if (v := p.result(i)) is not None},
+        "groups": {n: _totals(g) for n in list(p.groups) if (g := p.find_group(n))},
+        "counters": {k: v for k, v in p.counters.items() if v and k != "cut"},
+        "draining": len(p.draining),
+        "to_recover": len(p.to_recover),
+        "commands": [(c.id, c.fields[:-1]) for c in p.commands],
+        "checkpoint": p.checkpoint.get("target"),
+        "tokens": list(p.tokens),
+    }
+
+
+def _of_server(client: Any, base: bytes) -> dict[str, Any]:
+    def suffixes(prefix: bytes) -> list[bytes]:
+        keys = client.scan_iter(match=base + b":" + prefix + b":*", count=1000)
+        return [k[len(base) + 2 + len(prefix) :] for k in keys]
+
+    def key(name: str | bytes) -> bytes:
+        return base + b":" + (name if isinstance(name, bytes) else name.encode())
+
+    lanes = {tuple(s.split(b":", 1)): client.lrange(key(b"q:" + s), 0, -1) for s in suffixes(b"q")}
+    rings = [client.lrange(key(f"ring:{t}"), 0, -1) for t in range(4)]
+    books = sorted((int(s), s) for s in suffixes(b"fl"))
+    counters = {k.decode(): int(v) for k, v in client.hgetall(key("c")).items()}
+    target = client.hget(key("ck"), "target")
+    return {
+        "jobs": {i: _body(b) for i, b in client.hgetall(key("j")).items()},
+        "lanes": lanes,
+        "rings": [[(s[:1], s[12:]) for s in ring] for ring in rings],
+        "books": [_book(_swap(client, key(b"fl:" + s))) for _, s in books],
+        "delayed": [i for _, i in _swap(client, key("dl"))],
+        "dead": [i for _, i in _swap(client, key("dead"))],
+        "attempts": {i: int(n) for i, n in client.hgetall(key("at")).items()},
+        "crashes": {i: int(n) for i, n in client.hgetall(key("cr")).items()},
+        "errors": client.hgetall(key("er")),
+        "progress": client.hgetall(key("pr")),
+        "cancels": set(client.hkeys(key("cn"))),
+        "marks": set(client.hkeys(key("cx"))),
+        "ended": client.smembers(key("dn:0")) | client.smembers(key("dn:1")),
+        "results": {i: client.get(key(b"r:" + i)) for i in suffixes(b"r")},
+        "groups": {n: _fields(client.hgetall(key(b"g:" + n))) for n in suffixes(b"g")},
+        "counters": {k: v for k, v in counters.items() if v and k != "cut"},
+        "draining": client.hlen(key("dr")),
+        "to_recover": client.llen(key("rec")),
+        "commands": [
+            (i, [x for k, v in f.items() if k != b"expires" for x in (k, v)] + [b"expires"])
+            for i, f in client.xrange(key("cmd"))
+        ],
+        "checkpoint": int(target) if target else None,
+        "tokens": client.lrange(key("wk"), 0, -1),
+    }
+
+
+def _swap(client: Any, key: bytes) -> list[tuple[float, bytes]]:
+    return [(score, member) for member, score in client.zrange(key, 0, -1, withscores=True)]
+
+
+def _body(body: bytes) -> bytes:
+    return body[:2] + body[13:]
+
+
+def _book(entries: Any) -> list[tuple[float, bytes]]:
+    return [(0 if score >= STARTED else score, job_id) for score, job_id in entries]
+
+
+def _totals(group: Group) -> tuple[Any, ...]:
+    totals = tuple(getattr(group, name) for name in _GROUP_TOTALS)
+    return (*totals, group.finished > 0, group.cancelled_at > 0, group.expires is not None)
+
+
+def _fields(fields: dict[bytes, bytes]) -> tuple[Any, ...]:
+    number = {k.decode(): int(v) for k, v in fields.items()}
+    totals = tuple(number.get(name, 0) for name in _GROUP_TOTALS)
+    return (*totals, number.get("finished", 0) > 0, number.get("cancelled_at", 0) > 0)

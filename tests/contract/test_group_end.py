@@ -1,0 +1,101 @@
+"""However its last job ends, a group has then finished, and is forgotten in time."""
+
+from collections.abc import Callable
+
+import pytest
+
+from queuepool.partition import OwnedPartition
+from queuepool.verbs import own
+from tests.contract import world as w
+from tests.contract.world import World
+
+DAY_S = 86_400
+
+
+def recover_cancelled(world: World, owned: OwnedPartition) -> None:
+    world.partition.cancel("a")
+    owned.run(own.release(owned.life, drain_lease_ms=0))
+    w.recover(world.own())
+
+
+def retry_cancelled(world: World, owned: OwnedPartition) -> None:
+    world.partition.cancel("a")
+    w.retry(owned, [b"a"])
+
+
+def hand_back_cancelled(world: World, owned: OwnedPartition) -> None:
+    world.partition.cancel("a")
+    owned.run(own.hand_back(owned.life, [b"a"]))
+
+
+def bury_and_discard(world: World, owned: OwnedPartition) -> None:
+    w.bury(owned, [b"a"])
+    world.partition.discard(["a"])
+
+
+def cancel_ready(world: World, owned: OwnedPartition) -> None:
+    owned.run(own.hand_back(owned.life, [b"a"]))
+    world.partition.cancel("a")
+
+
+def cancel_delayed(world: World, owned: OwnedPartition) -> None:
+    w.retry(owned, [b"a"], delay_ms=60_000)
+    world.partition.cancel("a")
+
+
+def cancel_all(world: World, owned: OwnedPartition) -> None:
+    owned.run(own.hand_back(owned.life, [b"a"]))
+    world.partition.cancel_group(b"g")
+
+
+def abandon(_world: World, owned: OwnedPartition) -> None:
+    owned.run(own.abandon(owned.life, [b"a"]))
+
+
+def bury_and_evict(_world: World, owned: OwnedPartition) -> None:
+    w.bury(owned, [b"a"], keep_jobs=0)
+
+
+ENDS: list[Callable[[World, OwnedPartition], None]] = [
+    recover_cancelled, retry_cancelled, hand_back_cancelled, bury_and_discard, cancel_ready,
+    cancel_delayed, cancel_all, abandon, bury_and_evict,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_group_has_finished_when_its_last_job_ends(
+    world: World, end: Callable[[World, OwnedPartition], None]
+) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a"])
+    w.claim(owned)
+
+    end(world, owned)
+
+    group = world.partition.group(b"g")
+    assert (group.total, group.left) == (1, 0)
+    assert group.finished_ms is not None
+    world.advance(DAY_S - 60)
+    assert world.partition.group(b"g").total == 1
+    world.advance(120)
+    assert world.partition.group(b"g").total == 0
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_group_goes_on_while_it_has_other_work(
+    world: World, end: Callable[[World, OwnedPartition], None]
+) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a"])
+    w.claim(owned)
+    if end is not cancel_all:
+        w.enqueue(world, ["b"], delay_ms=2 * DAY_S * 1000)
+
+    end(world, owned)
+    if end is cancel_all:
+        w.enqueue(world, ["b"], delay_ms=2 * DAY_S * 1000)
+
+    world.advance(DAY_S + 60)
+    group = world.partition.group(b"g")
+    assert (group.total, group.left, group.delayed) == (2, 1, 1)
+    assert group.finished_ms is None

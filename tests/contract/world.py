@@ -1,0 +1,267 @@
+"""A partition to test on: in memory or on a real server, with the same ways to move time.
+
+No server's clock can be moved. What can be moved is everything that was written before: `advance`
+puts all stored times of a real server back, which is the same to every script, since scripts only
+compare a stored time with the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import redis
+
+from queuepool import codec
+from queuepool.keys import Keyspace
+from queuepool.partition import OwnedPartition, Partition
+from queuepool.servers.sync import Server
+from queuepool.testing import FakeClock, MemoryServer
+from queuepool.verbs import Verb, own, produce
+
+LIMITS = {"max_depth": 1_000_000, "max_bytes": 2**40}
+WEIGHTS = (6, 3, 2, 1)
+STRICT = (0, 0, 0, 0)
+KEEP = {"keep_jobs": 100_000, "keep_bytes": 2**40, "keep_ms": 10**12}
+
+
+def tail(group: bytes, payload: bytes = b"{}", slot: int = 7) -> bytes:
+    """Return what a producer sends of a body."""
+    return codec.encode_tail(slot, group) + b'["t",' + payload + b"]"
+
+
+def enqueue(
+    world: World,
+    ids: Sequence[str | bytes],
+    group: bytes = b"g",
+    *,
+    tier: int = 2,
+    delay_ms: int = 0,
+    payload: bytes = b"{}",
+    max_depth: int = LIMITS["max_depth"],
+    max_bytes: int = LIMITS["max_bytes"],
+) -> bytes | produce.Full:
+    """Enqueue jobs of one group; returns the status of each."""
+    text = tail(group, payload)
+    runs: list[Any] = [tier, group, delay_ms, len(ids)]
+    for job_id in ids:
+        runs += [job_id, text]
+    verb = produce.enqueue(
+        runs,
+        jobs=len(ids),
+        size_bytes=len(ids) * (13 + len(text)),
+        max_depth=max_depth,
+        max_bytes=max_bytes,
+    )
+    return world.partition.run(verb)
+
+
+@dataclass
+class World:
+    """One partition and what stands behind it. damaged: the test broke it on purpose."""
+
+    partition: Partition
+    clock: FakeClock | None
+    client: Any
+    damaged: bool = False
+    books_of: dict[bytes, int] = field(default_factory=dict)
+
+    @property
+    def in_memory(self) -> bool:
+        """Return whether there is no server behind it."""
+        return self.client is None
+
+    @property
+    def system(self) -> bytes:
+        """Return the base key of what coordinators share."""
+        return self.partition.key + b"-sys"
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass: exactly, for everything that is stored."""
+        if self.clock is not None:
+            self.clock.advance(seconds)
+        else:
+            age(self.client, self.partition.key, round(seconds * 1000))
+            age(self.client, self.system, round(seconds * 1000))
+
+    def own(self, *, lease_s: float = 600.0, nonce: str | None = None) -> OwnedPartition:
+        """Acquire the partition."""
+        owned = self.partition.acquire(lease_s=lease_s, host="test", nonce=nonce)
+        assert isinstance(owned, OwnedPartition), owned
+        return owned
+
+    def counters(self) -> dict[str, int]:
+        """Return the counters that are not 0."""
+        return {k: v for k, v in self.partition.observe().counters.items() if v}
+
+
+def claim(
+    owned: OwnedPartition,
+    limit: int = 100,
+    *,
+    starting: int | None = None,
+    weights: tuple[int, int, int, int] = WEIGHTS,
+    age_ms: int = 0,
+) -> own.Claims:
+    """Claim jobs; by default all of them start at once."""
+    begin = limit if starting is None else starting
+    return owned.run(
+        own.claim(owned.life, limit, starting=begin, promote_after_ms=age_ms, weights=weights)
+    )
+
+
+def finish(
+    owned: OwnedPartition, claims: own.Claims, *places: int, results: bool = False
+) -> own.Finished:
+    """Finish claimed jobs, all or those at the places given."""
+    acks: dict[bytes, own.Acks] = {}
+    for place in places or range(len(claims.ids)):
+        job_id, body = claims.ids[place], claims.bodies[place]
+        ack = acks.setdefault(codec.read_group(body), own.Acks())
+        ack.size_bytes += len(body)
+        ack.ids.append(job_id)
+        if results:
+            ack.results.append((job_id, 60_000, b'"r-%s"' % job_id))
+    return owned.run(own.finish(owned.life, acks))
+
+
+def retry(
+    owned: OwnedPartition, ids: Sequence[bytes], *, delay_ms: int = 0, charge: bool = True
+) -> bytes:
+    """Send jobs back to delayed."""
+    return owned.run(
+        own.retry(owned.life, [(i, delay_ms, charge, b'{"reason":"failed"}') for i in ids])
+    )
+
+
+def bury(owned: OwnedPartition, ids: Sequence[bytes], **keep: int) -> bytes:
+    """Bury jobs."""
+    return owned.run(
+        own.bury(owned.life, [(i, b'{"reason":"permanent"}') for i in ids], **(KEEP | keep))
+    )
+
+
+def promote(owned: OwnedPartition) -> own.Promoted:
+    """Promote until nothing more is due; returns the sums."""
+    promoted = cancelled = 0
+    while True:
+        p = owned.run(own.promote(owned.life))
+        promoted, cancelled = promoted + p.promoted, cancelled + p.cancelled
+        if p.next_due_ms != 0:
+            return own.Promoted(promoted, cancelled, p.next_due_ms)
+
+
+def recover(owned: OwnedPartition) -> list[own.Recovered]:
+    """Recover until no book is left; returns every step."""
+    steps = []
+    while True:
+        steps.append(
+            owned.run(own.recover(owned.life, max_crashes=3, error=b'{"reason":"crashed"}'))
+        )
+        if not steps[-1].books:
+            return steps
+
+
+def renew(
+    owned: OwnedPartition, *, lease_s: float = 600.0, beat: int = 1, applied: str = "0-0"
+) -> own.Renewal:
+    """Renew a lease."""
+    return owned.run(
+        own.renew(
+            owned.life,
+            lease_ms=int(lease_s * 1000),
+            beat=beat,
+            workers=4,
+            busy=2,
+            target=4,
+            applied=applied,
+        )
+    )
+
+
+def book(owned: OwnedPartition) -> list[bytes]:
+    """Return the ids booked in an owner's life, what waits in memory first."""
+    verb: Verb[Any] = own.book(owned.life)
+    return list(owned.run(verb))
+
+
+def drain(owned: OwnedPartition) -> list[str]:
+    """Claim and finish everything that is ready, one batch at a time; returns the ids in order."""
+    order: list[str] = []
+    while True:
+        claims = claim(owned, 200)
+        if not claims.taken:
+            return order
+        order += [i.decode() for i in claims.ids]
+        finish(owned, claims)
+
+
+def names(prefix: str, n: int) -> list[str]:
+    """Return n job ids in the order of their bytes."""
+    return [f"{prefix}{i:05d}" for i in range(n)]
+
+
+def memory_world() -> World:
+    """Return an empty partition in memory."""
+    clock = FakeClock()
+    server = MemoryServer(clock)
+    return World(Partition(0, Keyspace().partition(0), server), clock, None)
+
+
+def real_world(url: str, stage: str) -> World:
+    """Return an empty partition on a real server."""
+    key = Keyspace(stage=stage).partition(0)
+    return World(Partition(0, key, Server(url)), None, redis.Redis.from_url(url))
+
+
+def age(client: Any, base: bytes, ms: int) -> None:
+    """Put every time below a base key back by so many ms."""
+    for key in list(client.scan_iter(match=_literal(base) + b":*", count=1000)):
+        suffix = key[len(base) + 1 :]
+        kind = suffix.split(b":")[0]
+        ttl = client.pttl(key)
+        if ttl > 0:
+            if ttl <= ms:
+                client.delete(key)
+                continue
+            client.pexpire(key, ttl - ms)
+        if kind in (b"o", b"g", b"ck", b"leader"):
+            _age_fields(client, key, ms)
+        elif kind in (b"dl", b"dead", b"fl"):
+            scores = client.zrange(key, 0, -1, withscores=True)
+            client.zadd(key, {m: s - ms if s >= 1e12 else s for m, s in scores})
+        elif kind == b"ring":
+            seats = [
+                s[:1] + b"%011x" % (int(s[1:12], 16) - ms) + s[12:]
+                for s in client.lrange(key, 0, -1)
+            ]
+            client.delete(key)
+            client.rpush(key, *seats)
+        elif kind == b"j":
+            bodies = client.hgetall(key)
+            client.hset(
+                key,
+                mapping={
+                    i: b[:2] + b"%011x" % (int(b[2:13], 16) - ms) + b[13:]
+                    for i, b in bodies.items()
+                },
+            )
+        elif kind in (b"dr", b"manual"):
+            for name, value in client.hgetall(key).items():
+                text, _, until = value.rpartition(b":")
+                client.hset(key, name, b"%s:%d" % (text, int(until) - ms))
+        elif kind == b"c" and client.hexists(key, "cut"):
+            client.hincrby(key, "cut", -ms)
+
+
+def _age_fields(client: Any, key: bytes, ms: int) -> None:
+    times = ("expires", "heartbeat", "since", "created", "finished", "cancelled_at", "at")
+    for name in times:
+        value = client.hget(key, name)
+        if value and int(value) > 0:
+            client.hset(key, name, int(value) - ms)
+
+
+def _literal(pattern: bytes) -> bytes:
+    return pattern.replace(b"[", b"\\[").replace(b"*", b"\\*").replace(b"?", b"\\?")

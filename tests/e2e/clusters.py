@@ -1,0 +1,146 @@
+"""A cluster of real processes in a directory of its own, as a user would start it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from queuepool import local
+from tests.waiting import process_is_gone, wait_until
+
+ROOT = Path(__file__).resolve().parents[2]
+READY_S = 40.0
+
+
+def clean_environment(**more: str) -> dict[str, str]:
+    """Return this environment without the settings of anybody's cluster."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("QUEUEPOOL_", "CONSUMER_", "COORDINATOR_"))
+    }
+    return kept | {"PYTHONPATH": str(ROOT)} | more
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def last(self) -> Any:
+        """Return the JSON of the last line."""
+        return json.loads(self.out.splitlines()[-1])
+
+
+@dataclass(slots=True)
+class LocalUp:
+    """`queuepool up` in a directory, and commands that find it there."""
+
+    directory: Path
+    environment: dict[str, str]
+    process: subprocess.Popen[bytes]
+
+    @property
+    def shown(self) -> str:
+        """Return what `up` has shown so far."""
+        return (self.directory / "up.out").read_text()
+
+    @property
+    def state(self) -> local.LocalCluster:
+        """Return the state file's content."""
+        found = local.read(self.directory / local.STATE_DIR)
+        assert found is not None, self.shown
+        return found
+
+    def run(self, *words: str, timeout_s: float = 90.0) -> Done:
+        """Run another command in the same directory."""
+        return run(self.directory, *words, environment=self.environment, timeout_s=timeout_s)
+
+    def status(self) -> Any:
+        """Return `status --json`."""
+        return self.run("status", "--json").last
+
+    def children(self) -> list[int]:
+        """Return the process ids of the children of `up`."""
+        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(pid) for pid in path.read_text().split()]
+
+    def stop(self, number: int = signal.SIGTERM, timeout_s: float = 60.0) -> int:
+        """Send a signal and return the exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(timeout_s)
+
+
+def run(
+    directory: Path,
+    *words: str,
+    environment: dict[str, str] | None = None,
+    timeout_s: float = 90.0,
+) -> Done:
+    """Run one command to its end."""
+    done = subprocess.run(
+        [sys.executable, "-m", "queuepool", *words],
+        cwd=directory,
+        env=environment or clean_environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout_s,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+@contextmanager
+def up(directory: Path, *words: str, ready: bool = True, **environment: str) -> Iterator[LocalUp]:
+    """Run `queuepool up` in a directory; nothing of it is left afterwards."""
+    env = clean_environment(**environment)
+    with (directory / "up.out").open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "queuepool", "up", *words],
+            cwd=directory,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            process_group=0,
+        )
+    cluster = LocalUp(directory, env, process)
+    children: list[int] = []
+    try:
+        if ready:
+            wait_until(
+                lambda: "ready: " in cluster.shown or process.poll() is not None,
+                READY_S,
+                "the cluster is ready",
+            )
+            assert process.poll() is None, cluster.shown
+            children = cluster.children()
+        yield cluster
+    finally:
+        if process.poll() is None:
+            children = cluster.children()
+            process.terminate()
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        try:
+            wait_until(lambda: all(map(process_is_gone, children)), 60, "the children have ended")
+        finally:
+            for pid in children:
+                if not process_is_gone(pid):
+                    os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,193 @@
+"""Real consumer processes, and what their jobs noted (see tests/apps/recorded.py)."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from queuepool.errors import UnavailableError
+from queuepool.models import PartitionState
+from queuepool.partition import Partition
+from queuepool.verbs import lead
+from tests.waiting import wait_until
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+class ConsumerProcess:
+    """`python -m consumer` over one keyspace; its output goes to a file."""
+
+    def __init__(self, url: str, stage: str, directory: Path, **settings: object) -> None:
+        partitions = settings.pop("partitions", 1)
+        values = {"app": "tests.apps.recorded", "partition": "0", "lease_s": 2, **settings}
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("QUEUEPOOL_", "CONSUMER_"))}
+        env |= {f"CONSUMER_{name.upper()}": str(value) for name, value in values.items()}
+        env |= {
+            "QUEUEPOOL_URL": url,
+            "QUEUEPOOL_STAGE": stage,
+            "QUEUEPOOL_PARTITIONS": str(partitions),
+            "PYTHONPATH": str(ROOT),
+            "TEST_RECORDS": str(directory),
+        }
+        self._log = directory / f"log-{len(list(directory.glob('log-*')))}"
+        with self._log.open("w") as log:
+            self.popen = subprocess.Popen(
+                [sys.executable, "-m", "consumer"], env=env, stdout=log, stderr=log
+            )
+        self.pid = self.popen.pid
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def is_running(self) -> bool:
+        return self.popen.poll() is None
+
+    def says(self, text: str, timeout_s: float = 15.0) -> None:
+        """Wait until its log holds a text."""
+        wait_until(lambda: text in self.log, timeout_s, f"{text!r} in the log:\n{self.log}")
+
+    def owns(self, partition: Partition, timeout_s: float = 15.0) -> None:
+        """Wait until it owns a partition."""
+        wait_until(
+            lambda: self.pid in owners(partition), timeout_s, f"{self.pid} owns:\n{self.log}"
+        )
+
+    def signal(self, number: int) -> None:
+        self.popen.send_signal(number)
+
+    def ends(self, timeout_s: float = 15.0) -> int:
+        """Wait for its end; returns the exit code."""
+        return self.popen.wait(timeout_s)
+
+    def stop(self) -> int:
+        self.signal(signal.SIGTERM)
+        return self.ends()
+
+    def kill(self) -> None:
+        """End it at once, stopped or not. Idempotent."""
+        if self.is_running():
+            self.popen.kill()
+        self.popen.wait(10)
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Return (status, text) of its HTTP endpoint."""
+        self.says("metrics and health on ")
+        found = re.search(r"metrics and health on (http://\S+)", self.log)
+        assert found is not None
+        try:
+            with urllib.request.urlopen(found[1] + path, timeout=5) as answer:
+                return int(answer.status), str(answer.read().decode())
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution. ended_ns: None when it never ended."""
+
+    job_id: str
+    pid: int
+    attempt: int
+    began_ns: int
+    ended_ns: int | None
+
+
+class Records:
+    """What the jobs of all processes noted so far."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def runs(self) -> list[Run]:
+        """Return all executions in the order in which they began."""
+        runs: list[Run] = []
+        for path in self._directory.glob("records-*"):
+            pid = int(path.name.partition("-")[2])
+            open_runs: dict[str, tuple[int, int]] = {}
+            for line in path.read_text().splitlines():
+                what, job_id, attempt, ns = line.split()
+                if what == "begin":
+                    if job_id in open_runs:  # it raised before its end
+                        n, began = open_runs.pop(job_id)
+                        runs.append(Run(job_id, pid, n, began, None))
+                    open_runs[job_id] = (int(attempt), int(ns))
+                else:
+                    n, began = open_runs.pop(job_id)
+                    runs.append(Run(job_id, pid, n, began, int(ns)))
+            runs += [Run(job_id, pid, n, began, None) for job_id, (n, began) in open_runs.items()]
+        return sorted(runs, key=lambda run: run.began_ns)
+
+    def begun(self) -> Counter[str]:
+        """Count how often each job began."""
+        return Counter(run.job_id for run in self.runs())
+
+    def ended(self) -> int:
+        """Count the executions that ended."""
+        return sum(run.ended_ns is not None for run in self.runs())
+
+    def peak(self, since_ns: int = 0) -> int:
+        """Return how many executions ran at once at most, of those begun after a moment."""
+        moments = []
+        for run in self.runs():
+            if run.began_ns >= since_ns:
+                moments.append((run.began_ns, 1))
+                if run.ended_ns is not None:
+                    moments.append((run.ended_ns, -1))
+        running = most = 0
+        for _, change in sorted(moments):
+            running += change
+            most = max(most, running)
+        return most
+
+
+def owners(partition: Partition) -> list[int]:
+    """Return the pid of the owner, in a list that is empty when there is none."""
+    owner = partition.observe().owner
+    return [int(owner.host.rpartition(":")[2])] if owner else []
+
+
+def observe(partition: Partition) -> PartitionState:
+    """Observe, twice when the connection was just killed: reading again is harmless."""
+    try:
+        return partition.observe()
+    except UnavailableError:
+        return partition.observe()
+
+
+def done(partition: Partition) -> int:
+    return observe(partition).counters.get("done", 0)
+
+
+def drained(partition: Partition, jobs: int, timeout_s: float = 30.0) -> PartitionState:
+    """Wait until so many jobs are done and nothing is left; returns the state."""
+
+    def is_so() -> bool:
+        state = observe(partition)
+        return state.counters.get("done", 0) >= jobs and state.jobs == state.dead
+
+    wait_until(is_so, timeout_s, f"{jobs} done", interval_s=0.02)
+    return partition.observe()
+
+
+def scale(partition: Partition, target: int, leader: int) -> str:
+    """Command a worker count; returns the command's id."""
+    verb = lead.command(
+        leader,
+        1,
+        type="SCALE_UP",
+        partition=partition.number,
+        target_workers=target,
+        reason="test",
+        expires_ms=60_000,
+    )
+    accepted, command_id = partition.run(verb)
+    assert accepted
+    return command_id

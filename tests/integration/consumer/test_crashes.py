@@ -1,0 +1,170 @@
+"""kill -9, zombies and poison: no job is lost, none ends twice, and no innocent dies."""
+
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from queuepool.models import JobState
+from queuepool.partition import Partition
+from queuepool.pool import QueuePool
+from tests.integration.consumer.conftest import StartConsumer
+from tests.integration.consumer.processes import ConsumerProcess, Records, done, drained, owners
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.chaos
+LEASE_S = 1.5
+
+
+def test_after_a_kill_a_standby_takes_over_and_only_what_ran_runs_again(
+    pool: QueuePool, partition: Partition, consume: StartConsumer, records: Records
+) -> None:
+    both = [consume(partition="auto", lease_s=LEASE_S) for _ in range(2)]
+    wait_until(lambda: owners(partition))
+    (first,) = [p for p in both if p.pid in owners(partition)]
+    (second,) = [p for p in both if p is not first]
+    pool.enqueue_many("work", ({"ms": 20} for _ in range(800)), partition_key="g")
+    wait_until(lambda: done(partition) > 100)
+
+    first.kill()
+    killed_ns = time.monotonic_ns()
+    drained(partition, 800)
+
+    runs = records.runs()
+    began_again = min(run.began_ns for run in runs if run.pid == second.pid)
+    assert (began_again - killed_ns) / 1e9 < LEASE_S + 2
+    assert done(partition) == 800
+    assert len({run.job_id for run in runs}) == 800
+    twice = {job_id for job_id, n in records.begun().items() if n > 1}
+    assert max(records.begun().values()) == 2
+    # What ran at that moment, and what had ended but was not recorded by then.
+    late = {r.job_id for r in runs if r.pid == first.pid and killed_ns - r.began_ns < 0.5e9}
+    assert twice <= late
+    assert len(twice) <= 2 * 8
+    found = re.search(r"recovered \d+ jobs of a dead owner \((\d+) were running", second.log)
+    assert found is not None
+    assert int(found[1]) <= 2 * 8
+
+
+def test_the_order_of_a_group_survives_a_kill(
+    pool: QueuePool, partition: Partition, consume: StartConsumer, records: Records
+) -> None:
+    results = pool.enqueue_many("work", ({"ms": 0.3} for _ in range(2000)), partition_key="g")
+    first = consume(workers=1, lease_s=1)
+    wait_until(lambda: done(partition) > 200)
+    first.kill()
+    assert done(partition) < 2000
+    consume(workers=1, lease_s=1)
+    drained(partition, 2000)
+
+    place = {str(r.job_id): n for n, r in enumerate(results)}
+    crashed = {job_id for job_id, n in records.begun().items() if n > 1}
+    order = [place[r.job_id] for r in records.runs() if r.job_id not in crashed]
+    assert order == sorted(order)
+
+
+def test_a_zombie_is_fenced_and_ends_with_its_own_exit_code(
+    pool: QueuePool, partition: Partition, consume: StartConsumer, records: Records
+) -> None:
+    first = consume(lease_s=1)
+    first.owns(partition)
+    second = consume(lease_s=1)
+    second.says("standing by")
+    pool.enqueue_many("work", ({"ms": 20} for _ in range(600)), partition_key="g")
+    wait_until(lambda: done(partition) > 50)
+
+    first.signal(signal.SIGSTOP)
+    second.owns(partition)
+    first.signal(signal.SIGCONT)
+
+    assert first.ends() == 3
+    assert "was replaced by" in first.log
+    drained(partition, 600)
+    state = partition.observe()
+    assert state.counters["done"] == 600
+    assert state.counters.get("fenced", 0) >= 1
+    assert len(records.begun()) == 600
+    assert second.is_running()
+
+
+class Supervisor:
+    """Starts a consumer again whenever it ends, as any supervisor would."""
+
+    def __init__(self, start: Callable[[], ConsumerProcess]) -> None:
+        self._start, self._stopping = start, threading.Event()
+        self.codes: list[int] = []
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> "Supervisor":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join(20)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            process = self._start()
+            while process.is_running() and not self._stopping.wait(0.02):
+                pass
+            if not process.is_running():
+                self.codes.append(process.ends())
+            else:
+                process.kill()
+
+
+def test_a_job_that_kills_its_consumer_dies_alone(
+    pool: QueuePool, partition: Partition, consume: StartConsumer, records: Records
+) -> None:
+    before = pool.enqueue_many("work", ({"ms": 30} for _ in range(10)), partition_key="a")
+    bad = pool.enqueue("poison", partition_key="a")
+    after = pool.enqueue_many("work", ({"ms": 30} for _ in range(40)), partition_key="b")
+
+    with Supervisor(lambda: consume(workers=4, lease_s=1)) as supervisor:
+        state = drained(partition, 50)
+
+    assert supervisor.codes == [9, 9, 9]
+    assert records.begun()[bad.job_id] == 3
+    assert state.dead == 1
+    status = pool.status(bad.job_id, partition_key="a")
+    assert (status.state, status.crashes) == (JobState.DEAD, 3)
+    assert status.error is not None
+    assert status.error.reason == "crashed"
+    assert {r.job_id for r in (*before, *after)} <= set(records.begun())
+
+
+def test_of_two_for_one_partition_the_second_waits_for_the_first(
+    pool: QueuePool, partition: Partition, consume: StartConsumer, records: Records
+) -> None:
+    first = consume(lease_s=1)
+    first.owns(partition)
+    second = consume(lease_s=1)
+    second.says("standing by")
+    pool.enqueue_many("work", ({"ms": 1} for _ in range(50)), partition_key="g")
+    drained(partition, 50)
+    assert {run.pid for run in records.runs()} == {first.pid}
+
+    first.kill()
+    killed = time.monotonic()
+    second.owns(partition)
+
+    assert time.monotonic() - killed < 1 + 2
+
+
+def test_auto_takes_one_partition_each(
+    pool: QueuePool, redis_url: str, stage: str, consume: StartConsumer
+) -> None:
+    from queuepool.config import PoolConfig
+    from queuepool.keys import Keyspace
+    from queuepool.topology import single
+
+    config = PoolConfig(topology=single(redis_url, 3), keyspace=Keyspace(stage))
+    with QueuePool(config=config) as wide:
+        processes = [consume(partition="auto", partitions=3) for _ in range(3)]
+        wait_until(lambda: all(owners(p) for p in wide.partitions()))
+        owning = sorted(owners(p)[0] for p in wide.partitions())
+    assert owning == sorted(p.pid for p in processes)

@@ -1,0 +1,242 @@
+"""How an idle owner sleeps: woken by tokens, rings and time, whatever happens to the server."""
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+import redis
+
+from queuepool.servers.doorbell import Doorbell
+from queuepool.servers.sync import Server
+from tests.conftest import ServerFactory
+from tests.waiting import wait_until
+
+
+@pytest.fixture
+def key(stage: str) -> bytes:
+    return stage.encode()
+
+
+@pytest.fixture
+def client(redis_url: str) -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(redis_url) as made:
+        yield made
+
+
+@pytest.fixture
+def bell(redis_url: str, key: bytes) -> Iterator[Doorbell]:
+    server = Server(redis_url)
+    made = server.doorbell(key)
+    yield made
+    made.close()
+    server.close()
+
+
+def later(seconds: float, action: object) -> threading.Timer:
+    timer = threading.Timer(seconds, action)  # type: ignore[arg-type]
+    timer.start()
+    return timer
+
+
+def waited(bell: Doorbell, timeout_s: float) -> tuple[bytes | None, float]:
+    began = time.monotonic()
+    token = bell.wait(timeout_s)
+    return token, time.monotonic() - began
+
+
+def test_a_ring_before_the_wait_makes_it_return_at_once(bell: Doorbell) -> None:
+    bell.ring()
+    token, took_s = waited(bell, 10)
+    assert (token, took_s < 2) == (None, True)
+
+
+def test_a_ring_during_the_wait_ends_it(bell: Doorbell) -> None:
+    timer = later(0.1, bell.ring)
+    token, took_s = waited(bell, 10)
+    timer.join()
+    assert token is None
+    assert 0.05 < took_s < 3
+
+
+def test_each_ring_wakes_once(bell: Doorbell) -> None:
+    for _ in range(5):
+        bell.ring()
+    bell.wait(10)
+    waited(bell, 0.0)  # a second, stale wake-up is allowed
+    token, took_s = waited(bell, 0.2)
+    assert token is None
+    assert took_s >= 0.19
+
+
+def test_without_any_event_it_sleeps_for_the_timeout(bell: Doorbell) -> None:
+    bell.wait(0.05)
+    _, took_s = waited(bell, 0.3)
+    assert 0.29 <= took_s < 2
+
+
+@pytest.mark.parametrize("token", [b"w", b"d", b"c"])
+def test_a_token_is_returned_whether_it_came_before_or_during_the_wait(
+    bell: Doorbell, client: redis.Redis, key: bytes, token: bytes
+) -> None:
+    client.rpush(key + b":wk", token)
+    assert waited(bell, 10)[0] == token
+
+    timer = later(0.1, lambda: client.rpush(key + b":wk", token))
+    got, took_s = waited(bell, 10)
+    timer.join()
+    assert got == token
+    assert took_s < 3
+
+
+def test_a_ring_and_a_token_at_once_lose_neither(
+    bell: Doorbell, client: redis.Redis, key: bytes
+) -> None:
+    for _ in range(50):
+        client.rpush(key + b":wk", b"w")
+        bell.ring()
+        tokens = [bell.wait(0.0)]
+        while tokens[-1] is None and len(tokens) < 1000:
+            tokens.append(bell.wait(0.01))
+        assert tokens[-1] == b"w"
+
+
+def test_no_ring_is_lost_among_many(bell: Doorbell) -> None:
+    # Workers append first and ring then; whoever waits after each ring must see every item.
+    items: list[int] = []
+    seen = 0
+
+    def work(start: int) -> None:
+        for n in range(500):
+            items.append(start + n)
+            bell.ring()
+
+    threads = [threading.Thread(target=work, args=(1000 * k,)) for k in range(3)]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + 20
+    while seen < 1500 and time.monotonic() < deadline:
+        began = time.monotonic()
+        bell.wait(5.0)
+        assert time.monotonic() - began < 4.5, "a ring was lost"
+        seen = len(items)
+    for thread in threads:
+        thread.join(5)
+    assert seen == 1500
+
+
+def test_closing_is_idempotent_and_ringing_stays_legal(bell: Doorbell) -> None:
+    bell.wait(0.01)
+    bell.close()
+    bell.close()
+    bell.ring()
+
+
+def test_a_closed_bell_takes_no_token(bell: Doorbell, client: redis.Redis, key: bytes) -> None:
+    bell.wait(0.05)
+    bell.close()
+    wait_until(lambda: client.info("clients")["blocked_clients"] == 0)
+    client.rpush(key + b":wk", b"w")
+    assert client.lrange(key + b":wk", 0, -1) == [b"w"]
+
+
+def test_it_hears_again_after_its_connection_was_killed(
+    bell: Doorbell, client: redis.Redis, key: bytes
+) -> None:
+    bell.wait(0.05)
+    client.client_kill_filter(_type="normal", skipme=True)
+    token = None
+    client.rpush(key + b":wk", b"w")
+    for _ in range(50):
+        token = token or bell.wait(0.1)
+    assert token == b"w"
+
+
+def test_it_hears_again_after_the_server_was_restarted(
+    server_factory: ServerFactory, key: bytes
+) -> None:
+    embedded = server_factory()
+    server = Server(embedded.url, timeout_s=1.0)
+    bell = server.doorbell(key)
+    try:
+        bell.wait(0.05)
+        embedded.kill()
+        for _ in range(10):  # away: it neither raises nor spins nor blocks
+            _, took_s = waited(bell, 0.05)
+            assert took_s < 1.0
+        embedded.start()
+        with redis.Redis.from_url(embedded.url) as client:
+            client.rpush(key + b":wk", b"w")
+
+        wait_until(lambda: bell.wait(0.1) == b"w", 5.0)
+    finally:
+        bell.close()
+        server.close()
+
+
+def test_a_server_that_is_away_does_not_make_it_spin(key: bytes) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = Server(f"redis://127.0.0.1:{port}/0", timeout_s=1.0)
+    bell = server.doorbell(key)
+    began, rounds = time.monotonic(), 0
+    while time.monotonic() - began < 0.5:
+        bell.wait(0.1)
+        rounds += 1
+    bell.close()
+    server.close()
+    assert rounds <= 8
+
+
+def test_a_stalled_server_delays_nobody_who_rings_and_is_heard_again(
+    server_factory: ServerFactory, key: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("queuepool.servers.doorbell._BLOCK_S", 0.2)
+    embedded = server_factory()
+    server = Server(embedded.url, timeout_s=0.3)
+    bell = server.doorbell(key)
+    try:
+        bell.wait(0.05)
+        os.kill(embedded.pid, signal.SIGSTOP)
+        timer = later(0.1, bell.ring)
+        _, took_s = waited(bell, 10)
+        timer.join()
+        assert took_s < 3
+        half_open = bell._connection
+        wait_until(lambda: bell.wait(0.1) or bell._connection is not half_open)
+        os.kill(embedded.pid, signal.SIGCONT)
+        with redis.Redis.from_url(embedded.url) as client:
+            client.rpush(key + b":wk", b"w")
+        wait_until(lambda: bell.wait(0.1) == b"w")
+    finally:
+        os.kill(embedded.pid, signal.SIGCONT)
+        bell.close()
+        server.close()
+
+
+def test_a_connection_that_only_seems_open_is_dropped_in_time(
+    key: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Something accepts and never answers: neither the connecting nor the waiting may hang.
+    monkeypatch.setattr("queuepool.servers.doorbell._BLOCK_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        server = Server(f"redis://127.0.0.1:{mute.getsockname()[1]}/0", timeout_s=0.3)
+        bell = server.doorbell(key)
+        dropped: list[int] = []
+        drop = bell._drop
+
+        def note_and_drop() -> None:
+            dropped.append(1)
+            drop()
+
+        monkeypatch.setattr(bell, "_drop", note_and_drop)
+        for _ in range(8):
+            _, took_s = waited(bell, 0.1)
+            assert took_s < 1.5
+        assert dropped
+        bell.close()
+        server.close()

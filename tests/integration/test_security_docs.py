@@ -1,0 +1,60 @@
+"""The rights that docs/security.md grants are enough, and not more than the scripts need."""
+
+import re
+from pathlib import Path
+
+import redis
+
+from queuepool import QueuePool
+from queuepool.embedded import EmbeddedServer
+from queuepool.scripts import names, script
+from queuepool.verbs import lead, own
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "security.md"
+DIRECT = {"ping", "select", "info", "config|get", "evalsha", "script|load", "blpop"}
+
+
+def granted() -> list[str]:
+    """Return the words of the ACL rule on the page, after the command's name."""
+    rule = re.search(
+        r"^    ACL SETUSER queuepool (.*?)\n\n", PAGE.read_text(), re.DOTALL | re.MULTILINE
+    )
+    assert rule
+    return rule[1].split()
+
+
+def test_the_rule_grants_what_the_scripts_call_and_no_more() -> None:
+    sources = [script(name).source.decode() for name in names()]
+    called = {c.lower() for s in sources for c in re.findall(r"redis\.call\('([A-Z]+)'", s)}
+
+    allowed = {word[1:] for word in granted() if word.startswith("+")}
+
+    assert allowed == called | DIRECT
+
+
+def test_a_job_lives_its_life_under_these_rights(engine_binary: Path) -> None:
+    with EmbeddedServer(binary=engine_binary) as server:
+        with redis.Redis.from_url(server.url) as admin:
+            admin.execute_command("ACL", "SETUSER", "queuepool", *granted())
+        url = server.url.replace("redis://", "redis://queuepool:PASSWORD@")
+        with QueuePool(url, partitions=1) as pool:
+            partition = pool.partition(0)
+            job = pool.enqueue("t", {}, partition_key="k")
+            pool.enqueue("t", {}, partition_key="k", delay_s=60)
+            owned = partition.acquire(lease_s=60)
+            assert not isinstance(owned, own.Held)
+            weights = (6, 3, 2, 1)
+            claims = owned.run(
+                own.claim(owned.life, 10, starting=10, promote_after_ms=1, weights=weights)
+            )
+            owned.run(own.promote(owned.life))
+            acks = {b"k": own.Acks(10, list(claims.ids), [(claims.ids[0], 1000, b"1")])}
+            owned.run(own.finish(owned.life, acks))
+            system, key = pool.system
+            leader = lead.lead("n", lease_ms=1000, address="")
+            partition.server.info()
+
+            assert leader.read(system.run(key, [leader])[0]).leading
+            assert pool.result(job.job_id, partition_key="k") == 1
+            assert pool.group("k").cancel() == (1, 0)
+            assert partition.audit().clean

@@ -1,0 +1,98 @@
+"""What `queuepool check` concludes from what a server says."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from queuepool import scripts
+from queuepool.cli.check import judge_info, unknown_variables
+from queuepool.cli.probes import Trouble, commands, functions, judge, probe
+
+GOOD = {"maxmemory_policy": "noeviction", "role": "master", "aof_enabled": 1}
+
+
+def levels(info: dict[str, Any], *, cluster: bool = False) -> dict[str, str]:
+    return {text: level for level, text in judge_info(info, cluster=cluster)}
+
+
+def test_every_command_of_the_scripts_is_probed() -> None:
+    folder = Path(scripts.__file__).parent
+    source = "\n".join(path.read_text() for path in folder.glob("*.lua"))
+    used = set(re.findall(r"redis\.p?call\(\s*['\"]([A-Z]+)['\"]", source))
+
+    probed = {call[0] for _, call in commands(b"/x")}
+
+    assert len(used) > 30
+    assert used <= probed
+
+
+def test_a_server_in_order_has_nothing_to_mend() -> None:
+    assert set(levels(GOOD).values()) <= {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("change", "level", "words"),
+    [
+        ({"maxmemory_policy": "allkeys-lru"}, "error", "CONFIG SET maxmemory-policy noeviction"),
+        ({"role": "slave"}, "error", "replica"),
+        ({"cluster_enabled": 1}, "error", r"redis\+cluster://"),
+        ({"aof_enabled": 0}, "warning", "nothing is written to disk"),
+        ({"aof_enabled": 0, "config_save": "60 1"}, "warning", "only snapshots"),
+        ({"aof_last_write_status": "err"}, "error", "disk full"),
+    ],
+)
+def test_each_risk_is_named_with_its_remedy(change: dict[str, Any], level: str, words: str) -> None:
+    found = levels(GOOD | change)
+
+    assert [found[text] for text in found if re.search(words, text)] == [level]
+
+
+def test_all_problems_are_told_at_once() -> None:
+    bad = {"maxmemory_policy": "volatile-lru", "role": "slave", "aof_enabled": 0}
+
+    assert sorted(levels(bad).values()) == ["error", "error", "warning"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "trouble"),
+    [
+        ("NOPERM this user has no permissions to run the 'blpop' command", Trouble.FORBIDDEN),
+        ("NOPERM No permissions to access a key", Trouble.FORBIDDEN),
+        ("unknown command 'LPOS', with args beginning with: 'x'", Trouble.MISSING),
+        ("ERR wrong number of arguments for 'pexpireat' command", Trouble.MISSING),
+        ("Error compiling script (new function): user_script:1: unexpected symbol near '#'",
+         Trouble.MISSING),
+        ("OOM command not allowed when used memory > 'maxmemory'.", Trouble.OTHER),
+    ],
+)  # fmt: skip
+def test_the_reply_to_a_probe_tells_why(reply: str, trouble: Trouble) -> None:
+    assert judge(reply) is trouble
+
+
+class OldServer:
+    """Answers as Redis 6.2 does to what it does not know."""
+
+    def execute_command(self, *call: Any) -> None:
+        if call[0] == "PEXPIREAT" and "NX" in call:
+            raise redis.ResponseError("wrong number of arguments for 'pexpireat' command")
+        if call[0] == "SCRIPT":
+            raise redis.ResponseError("Error compiling script: unexpected symbol near '#'")
+
+
+def test_an_old_server_is_refused_by_what_it_lacks() -> None:
+    missing = functions(probe(OldServer(), b"/x"), Trouble.MISSING)
+
+    assert missing == [
+        "PEXPIREAT with NX (Redis 7.0)",
+        "scripts with flags (#!lua, Redis 7.0)",
+        f"SCRIPT LOAD ({len(scripts.names())} scripts)",
+    ]
+
+
+def test_a_mistyped_variable_is_noticed() -> None:
+    found = list(unknown_variables({"QUEUEPOOL_PARTITONS": "8", "QUEUEPOOL_URL": "x", "PATH": ""}))
+
+    assert [f.text.split()[0] for f in found] == ["QUEUEPOOL_PARTITONS"]

@@ -1,0 +1,86 @@
+"""Rows of a file become payloads, all of them or none."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from queuepool.cli.rows import RowError, guess_format, open_rows, read_rows
+from queuepool.errors import InvalidInputError
+
+CELLS = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=8)
+
+
+def payloads(text: str, form: str = "csv") -> list[dict[str, object]]:
+    return [payload for _, payload in read_rows(io.StringIO(text, newline=""), form)]
+
+
+@given(st.lists(st.tuples(CELLS, CELLS), max_size=20))
+def test_every_cell_that_a_csv_writer_writes_comes_back(rows: list[tuple[str, str]]) -> None:
+    file = io.StringIO(newline="")
+    csv.writer(file).writerows([("a", "b"), *rows])
+
+    assert payloads(file.getvalue()) == [{"a": a, "b": b} for a, b in rows]
+
+
+@given(st.lists(st.dictionaries(CELLS, st.integers() | CELLS | st.none()), max_size=10))
+def test_every_object_of_json_lines_comes_back(rows: list[dict[str, object]]) -> None:
+    assert payloads("".join(json.dumps(row) + "\n" for row in rows), "jsonl") == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        ("", 1, "empty"),
+        ("a,b\n1\n", 2, "1 fields, but the header has 2"),
+        ("a,b\n1,2,3\n", 2, "3 fields"),
+        ('a,b\n"x\ny",2\n1\n', 4, "1 fields"),
+        ("a,a\n1,2\n", 1, "more than once"),
+        ("a,\n1,2\n", 1, "without a name"),
+        ('a\n"open\n', 2, "not valid CSV"),
+        ("a\n1\n\n2\n", 3, "empty line"),
+    ],
+)
+def test_a_bad_csv_row_is_named_by_its_line(text: str, line: int, problem: str) -> None:
+    with pytest.raises(RowError, match=problem) as raised:
+        payloads(text)
+
+    assert raised.value.line == line
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [('{"a": 1}\n{"a":\n', 2, "not valid JSON"), ("{}\n\n[1]\n", 3, "a list, not an object")],
+)
+def test_a_bad_json_line_is_named(text: str, line: int, problem: str) -> None:
+    with pytest.raises(RowError, match=problem) as raised:
+        payloads(text, "jsonl")
+
+    assert raised.value.line == line
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"\xef\xbb\xbfname\r\nAda\r\n")
+
+    with open_rows(str(path)) as lines:
+        assert [p for _, p in read_rows(lines, "csv")] == [{"name": "Ada"}]
+
+
+def test_bytes_that_are_not_utf8_are_an_error_with_a_remedy(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"name\nJos\xe9\n")
+
+    with open_rows(str(path)) as lines, pytest.raises(RowError, match="iconv"):
+        list(read_rows(lines, "csv"))
+
+
+def test_the_format_is_guessed_by_the_name_or_asked_for() -> None:
+    assert guess_format("a/b.CSV") == "csv"
+    assert guess_format("x.ndjson") == "jsonl"
+    with pytest.raises(InvalidInputError, match="--format"):
+        guess_format("-")

@@ -1,0 +1,134 @@
+"""Children are kept running, told to end, and never outlive a hopeless start."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from queuepool.cli.supervisor import HopelessChildError, Spec, Supervisor
+from queuepool.cli.tail import LogFile
+from tests.e2e.clusters import clean_environment
+from tests.waiting import process_is_gone, wait_until
+
+WAITS = "import signal; signal.pause()"
+STUBBORN = (
+    "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True)\n"
+    "while True: signal.pause()"
+)
+
+
+class Bench:
+    """A supervisor of Python one-liners that notes what is said."""
+
+    def __init__(self, directory: Path, codes: dict[str, str]) -> None:
+        self.said: list[str] = []
+        self.directory = directory
+        specs = [Spec(n, [sys.executable, "-c", c], dict(os.environ)) for n, c in codes.items()]
+        self.names = list(codes)
+        self.supervisor = Supervisor(specs, directory, self.said.append)
+
+    def step_until(self, reached: Callable[[], object]) -> None:
+        def stepped() -> object:
+            self.supervisor.step()
+            return reached()
+
+        wait_until(stepped, 20)
+
+    def stop(self, timeout_s: float = 10.0) -> list[str]:
+        return self.supervisor.stop(self.names, timeout_s=timeout_s, hurry=lambda: False)
+
+
+def test_a_child_that_is_killed_is_shown_and_started_again(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, {"worker": WAITS})
+    bench.supervisor.start()
+    first = bench.supervisor.pids()["worker"]
+
+    os.kill(first, signal.SIGKILL)
+    bench.step_until(lambda: bench.supervisor.pids().get("worker") not in (None, first))
+
+    assert any("worker was killed by SIGKILL" in line for line in bench.said)
+    assert bench.stop() == []
+
+
+def test_a_child_that_cannot_be_configured_is_not_started_again(tmp_path: Path) -> None:
+    mistaken = "import sys; print('no such module', flush=True); sys.exit(2)"
+    bench = Bench(tmp_path, {"worker": mistaken})
+    bench.supervisor.start()
+
+    with pytest.raises(HopelessChildError, match="no such module"):
+        bench.step_until(lambda: False)
+    bench.stop()
+
+
+def test_a_child_that_ignores_the_request_is_killed_in_the_end(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, {"deaf": STUBBORN, "polite": WAITS})
+    bench.supervisor.start()
+    wait_until(lambda: "deaf" in (tmp_path / "deaf.log").read_text())
+
+    assert bench.stop(timeout_s=0.5) == ["deaf"]
+    assert bench.supervisor.pids() == {}
+
+
+def test_in_a_hurry_nobody_is_waited_for(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, {"deaf": STUBBORN})
+    bench.supervisor.start()
+    wait_until(lambda: "deaf" in (tmp_path / "deaf.log").read_text())
+
+    assert bench.supervisor.stop(["deaf"], timeout_s=3600, hurry=lambda: True) == ["deaf"]
+
+
+def test_warnings_and_tracebacks_are_shown_and_the_rest_is_only_logged(tmp_path: Path) -> None:
+    log = LogFile(tmp_path / "x.log")
+    with log.open() as file:
+        file.write(
+            b"2026-11-20 17:29:14,728 INFO    consumer: fine\nprinted by a handler\n"
+            b"2026-11-20 17:29:14,728 ERROR   consumer: bad\nTraceback ...\n  File x\n"
+            b"2026-11-20 17:29:14,728 INFO    consumer: fine\nprinted again\nnot yet a li"
+        )
+
+    shown = log.important()
+
+    assert [line.split()[-1] for line in shown] == ["bad", "...", "x"]
+    assert log.last_lines(2) == ["printed again", "not yet a li"]
+
+
+def test_a_log_that_grows_too_large_is_set_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("queuepool.cli.tail._KEEP", 100)
+    log = LogFile(tmp_path / "x.log")
+    with log.open() as file:
+        file.write(b"a" * 150 + b"\n")
+        file.flush()
+        log.important()
+        file.write(b"2026-11-20 17:29:14,728 ERROR consumer: after\n")
+
+    assert [line.split()[-1] for line in log.important()] == ["after"]
+    assert (tmp_path / "x.log").stat().st_size < 100
+    assert (tmp_path / "x.log.1").stat().st_size == 151
+
+
+@pytest.mark.parametrize("platform", ["linux", "other"])
+def test_a_child_ends_with_its_parent_whatever_killed_it(platform: str) -> None:
+    child = (
+        f"import os, signal, sys; sys.platform = {platform!r}\n"
+        "from queuepool.cli import launch; launch.tie_to(os.getppid())\n"
+        "print(os.getpid(), flush=True); signal.pause()"
+    )
+    parent = (
+        "import signal, subprocess, sys; "
+        f"subprocess.Popen([sys.executable, '-c', {child!r}]); signal.pause()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", parent], stdout=subprocess.PIPE, env=clean_environment()
+    ) as running:
+        assert running.stdout is not None
+        pid = int(running.stdout.readline())
+
+        running.kill()
+
+    wait_until(lambda: process_is_gone(pid), 20, "the child has ended")

@@ -1,0 +1,132 @@
+"""What operators see, and which dead jobs a command means."""
+
+import argparse
+import time
+from typing import Any
+
+import pytest
+
+from queuepool.cli.board import Board, plain_line
+from queuepool.cli.dead import matches
+from queuepool.cli.output import console
+from queuepool.cli.view import ClusterView, PartitionRow, as_json, with_rates
+from queuepool.models import DeadJob, ErrorRecord, JobId
+
+
+def row(partition: int = 0, **known: Any) -> PartitionRow:
+    return PartitionRow(partition=partition, server="main", **known)
+
+
+def view(*rows: PartitionRow, leader: str = "host:1") -> ClusterView:
+    return ClusterView(source="servers", leader=leader, leader_epoch=7, rows=rows)
+
+
+def drawn(seen: ClusterView, width: int, capsys: pytest.CaptureFixture[str]) -> str:
+    board = Board()
+    board.note(seen)
+    console().print(board.draw(seen, sparks=True, width=width))
+    return capsys.readouterr().out
+
+
+def test_a_rate_needs_two_good_looks() -> None:
+    before = {0: row(ended=100, observed_ms=1000), 1: row(1, problem="away")}
+
+    first, second, third = with_rates(
+        [row(ended=150, observed_ms=1500), row(1, ended=9, observed_ms=1500), row(2)], before
+    )
+
+    assert (first.per_s, second.per_s, third.per_s) == (100.0, None, None)
+
+
+def test_a_server_that_lost_writes_shows_no_negative_rate() -> None:
+    (after,) = with_rates([row(ended=5, observed_ms=2000)], {0: row(ended=9, observed_ms=1000)})
+
+    assert after.per_s == 0
+
+
+def test_totals_add_up_in_json() -> None:
+    plain = as_json(view(row(backlog=12, workers=4, per_s=2.5), row(1, backlog=3, workers=2)))
+
+    assert plain["totals"]["backlog"] == 15
+    assert plain["totals"]["workers"] == 6
+    assert plain["totals"]["per_s"] == 2.5
+    assert [p["pwqd"] for p in plain["partitions"]] == [3.0, 1.5]
+
+
+def test_the_table_tells_who_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    seen = view(
+        row(owner="alpha:1", lease_ms=900, backlog=1234, workers=8),
+        row(1, owner="beta:2", lease_ms=-5),
+        row(2),
+        leader="",
+    )
+
+    text = drawn(seen, 160, capsys)
+
+    assert "1,234" in text
+    assert "beta:2 (silent)" in text
+    assert "nobody" in text
+    assert "1 of 3 owned" in text
+    assert "no coordinator leads" in text
+
+
+def test_a_narrow_terminal_keeps_what_matters(capsys: pytest.CaptureFixture[str]) -> None:
+    text = drawn(view(row(owner="alpha:1", lease_ms=900, epoch=5)), 80, capsys)
+
+    assert "epoch" not in text.splitlines()[1]
+    assert "workers over time" in text
+
+
+def test_hostile_names_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    text = drawn(view(row(owner="\x1b[2Jx [red]y", lease_ms=1)), 160, capsys)
+
+    assert "\x1b" not in text
+    assert "[red]" in text
+
+
+def test_a_plain_line_holds_every_partition() -> None:
+    line = plain_line(view(row(owner="a", lease_ms=1, backlog=10, workers=8), row(1)))
+
+    assert "p0:10/8w p1:0/0w!" in line
+
+
+def dead_job(**changes: Any) -> DeadJob:
+    known: dict[str, Any] = {
+        "job_id": JobId("a1"),
+        "partition": 0,
+        "died_ms": int((time.time() - 3600) * 1000),
+        "task": "send",
+        "group": b"promo",
+        "attempts": 5,
+        "crashes": 0,
+        "error": ErrorRecord(reason="failed", type="ValueError", message="No such User"),
+        "payload": {},
+    }
+    return DeadJob(**(known | changes))
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({}, True),
+        ({"ids": ["a1", "b2"]}, True),
+        ({"ids": ["b2"]}, False),
+        ({"task": "send"}, True),
+        ({"task": "sen"}, False),
+        ({"key": "promo"}, True),
+        ({"key": "other"}, False),
+        ({"error": "no such user"}, True),
+        ({"error": "valueerror: no"}, True),
+        ({"error": "timeout"}, False),
+        ({"older_than": 3000.0}, True),
+        ({"older_than": 4000.0}, False),
+        ({"task": "send", "error": "timeout"}, False),
+    ],
+)
+def test_a_dead_job_is_meant_when_all_filters_agree(
+    filters: dict[str, Any], expected: bool
+) -> None:
+    names = ("task", "key", "error", "older_than", "partition")
+    given = argparse.Namespace(**({"ids": []} | dict.fromkeys(names) | filters))
+
+    assert matches(dead_job(), given) is expected

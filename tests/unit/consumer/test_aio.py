@@ -1,0 +1,139 @@
+"""Async handlers: one loop for all, timeouts at the next await, and nothing that ends the loop."""
+
+import asyncio
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from consumer.aio import HandlerLoop
+from queuepool.errors import JobTimeoutError
+from tests.waiting import wait_until
+
+
+@pytest.fixture
+def loop() -> Iterator[HandlerLoop]:
+    made = HandlerLoop()
+    yield made
+    made.stop()
+
+
+async def give(value: object) -> object:
+    await asyncio.sleep(0)
+    return value
+
+
+def test_a_coroutine_runs_to_its_value(loop: HandlerLoop) -> None:
+    assert loop.run(give(7), None) == 7
+    assert loop.run(give(8), 5.0) == 8
+
+
+def test_handlers_of_all_threads_share_one_loop(loop: HandlerLoop) -> None:
+    seen: list[asyncio.AbstractEventLoop] = []
+    met = threading.Barrier(4)
+
+    async def look() -> None:
+        seen.append(asyncio.get_running_loop())
+
+    def worker() -> None:
+        met.wait(10)
+        loop.run(look(), None)
+
+    threads = [threading.Thread(target=worker) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+
+    assert len(seen) == 4
+    assert len(set(map(id, seen))) == 1
+
+
+def test_a_timeout_cancels_at_the_next_await_and_lets_it_clean_up(loop: HandlerLoop) -> None:
+    cleaned = threading.Event()
+
+    async def handler() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            cleaned.set()
+
+    with pytest.raises(JobTimeoutError, match=r"timeout of 0\.05 s"):
+        loop.run(handler(), 0.05)
+    assert cleaned.is_set()
+
+
+def test_the_handlers_own_timeout_error_is_not_ours(loop: HandlerLoop) -> None:
+    async def handler() -> None:
+        raise TimeoutError("its own")
+
+    with pytest.raises(TimeoutError, match="its own") as caught:
+        loop.run(handler(), 30.0)
+    assert not isinstance(caught.value, JobTimeoutError)
+
+
+def test_a_handler_that_cancels_itself_fails(loop: HandlerLoop) -> None:
+    async def handler() -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(RuntimeError, match="cancelled from within"):
+        loop.run(handler(), None)
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
+@pytest.mark.parametrize("timeout_s", [None, 10.0])
+def test_no_exception_of_a_handler_ends_the_loop_of_the_others(
+    loop: HandlerLoop, error: BaseException, timeout_s: float | None
+) -> None:
+    async def bad() -> None:
+        await asyncio.sleep(0)
+        raise error
+
+    with pytest.raises(type(error)):
+        loop.run(bad(), timeout_s)
+    assert loop.run(give("alive"), timeout_s) == "alive"
+
+
+def test_a_task_that_a_handler_left_behind_cannot_end_the_loop_either(loop: HandlerLoop) -> None:
+    kept: list[asyncio.Task[None]] = []
+
+    async def leave() -> None:
+        async def exit_later() -> None:
+            sys.exit(1)
+
+        kept.append(asyncio.create_task(exit_later()))
+
+    loop.run(leave(), None)
+    wait_until(kept[0].done)
+
+    assert loop.run(give("alive"), 5.0) == "alive"
+    with pytest.raises(SystemExit):
+        kept[0].result()
+
+
+def test_stop_cancels_what_runs_and_frees_the_worker(loop: HandlerLoop) -> None:
+    running, ended = threading.Event(), threading.Event()
+
+    async def handler() -> None:
+        running.set()
+        await asyncio.sleep(60)
+
+    def worker() -> None:
+        with pytest.raises(RuntimeError):
+            loop.run(handler(), None)
+        ended.set()
+
+    thread = threading.Thread(target=worker)
+    thread.start()
+    assert running.wait(5)
+
+    loop.stop()
+    loop.stop()
+
+    assert ended.wait(5)
+    thread.join(5)
+
+
+def test_stop_before_start_is_legal() -> None:
+    HandlerLoop().stop()

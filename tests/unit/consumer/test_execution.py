@@ -1,0 +1,441 @@
+"""One execution: whatever a handler does, it ends as one outcome."""
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from consumer.aio import HandlerLoop
+from consumer.execution import Runner
+from consumer.jobs import Claimed, End, Outcome
+from consumer.timeouts import Timekeeper
+from queuepool import JobContext, Registry, codec
+from queuepool.backoff import Backoff
+from queuepool.errors import JobCancelled, JobTimeoutError, PermanentError, RetryLater
+from queuepool.verbs.own import Life
+
+LIFE = Life(3, "nonce", 1_767_225_600_123)
+GROUP = b"group-\xff"  # groups are bytes
+
+
+class Bench:
+    """A runner and its registry; `run` executes one body."""
+
+    def __init__(self) -> None:
+        self.registry = Registry()
+        self.loop, self.keeper = HandlerLoop(), Timekeeper()
+        self.runner = Runner(self.registry, LIFE, self.loop, self.keeper)
+
+    def run(
+        self,
+        handler: Callable[..., Any],
+        payload: dict[str, Any] | None = None,
+        *,
+        attempt: int = 1,
+        cancelled: bool = False,
+        options: codec.Options = codec.NO_OPTIONS,
+        **task: Any,
+    ) -> Outcome:
+        self.registry = Registry()
+        self.registry.task(name="t", **task)(handler)
+        self.runner._registry = self.registry
+        body = make_body("t", payload or {}, options)
+        return self.execute(make_job(body, attempt=attempt, cancelled=cancelled))
+
+    def execute(self, job: Claimed) -> Outcome:
+        outcome = self.runner.run(job)
+        assert outcome.job is job
+        assert outcome.ended_s >= outcome.started_s
+        return outcome
+
+
+def make_body(task: str, payload: Any, options: codec.Options = codec.NO_OPTIONS) -> bytes:
+    envelope = codec.encode_envelope(task, payload, options, limit=10**8)
+    return b"12" + b"%011x" % 1_767_225_600_000 + codec.encode_tail(7, GROUP) + envelope
+
+
+def make_job(body: bytes, *, attempt: int = 1, cancelled: bool = False) -> Claimed:
+    job = Claimed(b"job-1", body, attempt, 0, 1_767_225_601_000, monotonic())
+    job.cancelled = cancelled
+    return job
+
+
+def error_of(outcome: Outcome) -> dict[str, Any]:
+    return json.loads(outcome.error)  # type: ignore[no-any-return]
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    def handler() -> None:
+        raise error
+
+    return handler
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    made = Bench()
+    yield made
+    made.loop.stop()
+    made.keeper.stop()
+
+
+# -- it returns -----------------------------------------------------------------------------------
+
+
+def test_none_is_done_without_a_result(bench: Bench) -> None:
+    outcome = bench.run(lambda: None)
+    assert (outcome.end, outcome.result, outcome.task) == (End.DONE, None, "t")
+
+
+@pytest.mark.parametrize("value", [0, False, "", [], {"a": [1, None]}, 1.5])
+def test_a_value_is_kept_as_json_for_its_time(bench: Bench, value: object) -> None:
+    outcome = bench.run(lambda: value, result_ttl_s=60)
+    assert outcome.end is End.DONE
+    assert json.loads(outcome.result or b"null") == value
+    assert outcome.result_ttl_ms == 60_000
+
+
+def test_a_value_is_not_kept_when_the_task_keeps_none(bench: Bench) -> None:
+    outcome = bench.run(lambda: {"a": 1}, result_ttl_s=0)
+    assert (outcome.end, outcome.result) == (End.DONE, None)
+
+
+@pytest.mark.parametrize("value", [object(), {1: object()}, "\ud800", lambda: 0])
+def test_a_value_that_is_no_json_is_a_failure(bench: Bench, value: object) -> None:
+    outcome = bench.run(lambda: value)
+    assert (outcome.end, outcome.reason) == (End.RETRY, "bad-result")
+
+
+def test_the_payload_arrives_as_keyword_arguments(bench: Bench) -> None:
+    got: list[Any] = []
+
+    def handler(a: int, *, b: str = "default", **rest: object) -> None:
+        got.append((a, b, rest))
+
+    bench.run(handler, {"a": 1, "c": [2]})
+    assert got == [(1, "default", {"c": [2]})]
+
+
+# -- it raises ------------------------------------------------------------------------------------
+
+
+def test_an_exception_is_retried_with_backoff_and_told_in_full(bench: Bench) -> None:
+    backoff = Backoff(base_s=4, floor_s=0.5, cap_s=100)
+    delays = [
+        bench.run(raising(ValueError("no such row")), attempt=2, backoff=backoff).delay_ms
+        for _ in range(200)
+    ]
+    outcome = bench.run(raising(ValueError("no such row")), attempt=2)
+
+    assert (outcome.end, outcome.charged, outcome.reason) == (End.RETRY, True, "failed")
+    error = error_of(outcome)
+    assert (error["type"], error["message"]) == ("ValueError", "no such row")
+    assert "test_execution.py" in error["traceback"]
+    assert min(delays) >= 500
+    assert max(delays) <= 8000
+    assert len(set(delays)) > 50  # jitter
+
+
+@pytest.mark.parametrize(
+    ("attempt", "end"), [(1, End.RETRY), (2, End.RETRY), (3, End.BURY), (7, End.BURY)]
+)
+def test_the_last_attempt_buries(bench: Bench, attempt: int, end: End) -> None:
+    assert bench.run(raising(OSError()), attempt=attempt, max_attempts=3).end is end
+
+
+def test_what_the_producer_allowed_comes_before_what_the_task_allows(bench: Bench) -> None:
+    options = codec.Options(max_attempts=1)
+    assert bench.run(raising(OSError()), options=options, max_attempts=9).end is End.BURY
+
+
+def test_a_very_late_attempt_still_has_a_finite_delay(bench: Bench) -> None:
+    outcome = bench.run(raising(OSError()), attempt=10**6, max_attempts=2**31 - 1)
+    assert outcome.end is End.RETRY
+    assert outcome.delay_ms <= 600_000
+
+
+def test_a_permanent_error_buries_at_once(bench: Bench) -> None:
+    outcome = bench.run(raising(PermanentError("account closed")))
+    assert (outcome.end, outcome.reason) == (End.BURY, "permanent")
+    assert error_of(outcome)["message"] == "account closed"
+
+
+@pytest.mark.parametrize("attempt", [1, 5, 500])
+def test_retry_later_is_delayed_and_never_charged(bench: Bench, attempt: int) -> None:
+    outcome = bench.run(raising(RetryLater(12.5)), attempt=attempt, max_attempts=2)
+    assert (outcome.end, outcome.charged, outcome.delay_ms) == (End.RETRY, False, 12_500)
+
+
+@pytest.mark.parametrize(("asked", "end"), [(True, End.ABANDON), (False, End.RETRY)])
+def test_job_cancelled_counts_only_when_it_was_asked_for(
+    bench: Bench, asked: bool, end: End
+) -> None:
+    job = make_job(make_body("t", {}))
+
+    def stops() -> None:
+        job.cancelled = asked
+        raise JobCancelled("stopped")
+
+    bench.registry.task(name="t")(stops)
+    assert bench.execute(job).end is end
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(1), KeyboardInterrupt(), GeneratorExit(), MemoryError(), StopIteration()]
+)
+def test_no_exception_escapes_not_even_those_that_end_programs(
+    bench: Bench, error: BaseException
+) -> None:
+    outcome = bench.run(raising(error))
+    assert (outcome.end, outcome.reason) == (End.RETRY, "failed")
+    assert error_of(outcome)["type"] == type(error).__name__
+
+
+@pytest.mark.parametrize("error", [SystemExit(1), KeyboardInterrupt()])
+def test_nor_do_they_out_of_an_async_handler(bench: Bench, error: BaseException) -> None:
+    async def handler() -> None:
+        raise error
+
+    assert bench.run(handler).reason == "failed"
+    assert bench.run(handler).reason == "failed"  # the loop lives on
+
+
+def test_an_exception_whose_text_cannot_be_made_is_still_told(bench: Bench) -> None:
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+        __repr__ = __str__
+
+    outcome = bench.run(raising(MuteError()))
+    assert outcome.end is End.RETRY
+    assert "MuteError" in error_of(outcome)["message"]
+
+
+def test_a_text_that_is_not_a_text_is_still_told(bench: Bench) -> None:
+    class OddError(Exception):
+        def __str__(self) -> str:
+            return 7  # type: ignore[return-value]  # noqa: PLE0307
+
+    assert "OddError" in error_of(bench.run(raising(OddError())))["message"]
+
+
+def test_a_text_with_lone_surrogates_is_still_told(bench: Bench) -> None:
+    outcome = bench.run(raising(FileNotFoundError("caf\udce9.csv")))
+    assert outcome.end is End.RETRY
+    assert error_of(outcome)["message"] == "caf\\udce9.csv"
+
+
+def test_a_broken_retry_later_is_a_failure(bench: Bench) -> None:
+    class Later(RetryLater):
+        def __init__(self) -> None:
+            pass
+
+    outcome = bench.run(raising(Later()))
+    assert (outcome.end, outcome.charged, outcome.reason) == (End.RETRY, True, "failed")
+
+
+def test_an_exception_of_ten_megabytes_is_cut(bench: Bench) -> None:
+    outcome = bench.run(raising(ValueError("x" * 10_000_000)))
+    assert len(outcome.error) <= 4096 + 200
+    assert error_of(outcome)["message"].startswith("xxx")
+
+
+def test_a_recursion_without_end_is_cut(bench: Bench) -> None:
+    def handler() -> None:
+        handler()
+
+    outcome = bench.run(handler)
+    assert error_of(outcome)["type"] == "RecursionError"
+    assert len(outcome.error) <= 4096 + 400
+
+
+def test_a_payload_that_does_not_fit_the_handler_is_a_failure(bench: Bench) -> None:
+    outcome = bench.run(lambda a: a, {"b": 1})
+    assert (outcome.end, error_of(outcome)["type"]) == (End.RETRY, "TypeError")
+
+    async def handler(a: int) -> None: ...
+
+    assert bench.run(handler, {"b": 1}).end is End.RETRY
+
+
+# -- it cannot even begin -------------------------------------------------------------------------
+
+
+def test_an_unknown_task_is_retried_for_the_next_consumer_may_know_it(bench: Bench) -> None:
+    outcome = bench.execute(make_job(make_body("nobody", {})))
+    assert (outcome.end, outcome.reason) == (End.RETRY, "unknown-task")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"x",
+        b"92" + make_body("t", {})[2:],
+        make_body("t", {})[:-1],
+        make_body("t", {})[:30],
+        make_body("t", {})[:29] + b"[1,2,3]",
+        b"12zzzzzzzzzzz00702ab[]",
+        b"\xff" * 64,
+    ],
+)
+def test_a_body_that_cannot_be_read_is_dead_at_once(bench: Bench, body: bytes) -> None:
+    outcome = bench.execute(make_job(body))
+    assert (outcome.end, outcome.reason) == (End.BURY, "undecodable")
+
+
+def test_a_job_cancelled_before_it_began_is_not_run(bench: Bench) -> None:
+    ran: list[int] = []
+    outcome = bench.run(lambda: ran.append(1), cancelled=True)
+    assert (outcome.end, ran) == (End.ABANDON, [])
+
+
+def test_nothing_starts_once_the_lease_may_be_over(bench: Bench) -> None:
+    ran: list[int] = []
+    bench.runner.start_until_s = monotonic() - 0.001
+    outcome = bench.run(lambda: ran.append(1))
+    assert (outcome.end, ran) == (End.HAND_BACK, [])
+    assert outcome.job.started_s == 0.0
+
+
+# -- what a handler sees --------------------------------------------------------------------------
+
+
+def test_the_context_tells_all_about_the_job(bench: Bench) -> None:
+    seen: list[JobContext] = []
+
+    def handler(value: int, context: JobContext) -> None:
+        seen.append(context)
+        context.progress("half")
+
+    outcome = bench.run(handler, {"value": 1}, attempt=4, timeout_s=30)
+
+    (ctx,) = seen
+    assert outcome.end is End.DONE
+    assert (ctx.job_id, ctx.task, ctx.attempt, ctx.group) == ("job-1", "t", 4, GROUP)
+    assert (ctx.partition, ctx.fencing_token) == (LIFE.partition, LIFE.epoch)
+    assert ctx.deadline == pytest.approx(outcome.started_s + 30)
+    assert not ctx.cancel_requested
+    assert bench.runner.progress == {b"job-1": b"half"}
+    outcome.job.cancelled = True
+    assert ctx.cancel_requested
+
+
+def test_a_payload_cannot_pass_itself_off_as_the_context(bench: Bench) -> None:
+    seen: list[object] = []
+
+    def handler(ctx: JobContext) -> None:
+        seen.append(ctx.job_id)
+
+    assert bench.run(handler, {"ctx": {"job_id": "forged"}}).end is End.DONE
+    assert seen == ["job-1"]
+
+
+def test_without_a_timeout_there_is_no_deadline(bench: Bench) -> None:
+    seen: list[float | None] = []
+
+    def handler(ctx: JobContext) -> None:
+        seen.append(ctx.deadline)
+
+    bench.run(handler)
+    bench.run(handler, options=codec.Options(timeout_s=9))
+    assert seen[0] is None
+    assert seen[1] is not None
+
+
+@pytest.mark.parametrize(("text", "stored"), [("é" * 400, 256), ("x" * 256, 256)])
+def test_progress_is_cut_to_its_bytes(bench: Bench, text: str, stored: int) -> None:
+    def handler(ctx: JobContext) -> None:
+        ctx.progress(text)
+
+    bench.run(handler)
+    assert len(bench.runner.progress[b"job-1"]) == stored
+
+
+def test_progress_that_is_no_text_fails_the_job_and_says_so(bench: Bench) -> None:
+    def handler(ctx: JobContext) -> None:
+        ctx.progress(50)  # type: ignore[arg-type]
+
+    assert "progress takes text, not int" in error_of(bench.run(handler))["message"]
+
+
+# -- timeouts -------------------------------------------------------------------------------------
+
+
+def test_a_plain_handler_that_loops_is_struck(bench: Bench) -> None:
+    def handler() -> None:
+        while True:
+            pass
+
+    outcome = bench.run(handler, timeout_s=0.1)
+    assert (outcome.end, outcome.reason) == (End.RETRY, "timeout")
+    assert error_of(outcome)["type"] == JobTimeoutError.__name__
+    assert 0.1 <= outcome.ended_s - outcome.started_s < 5
+
+
+def test_an_async_handler_is_cancelled_at_its_next_await(bench: Bench) -> None:
+    import asyncio
+
+    async def handler() -> None:
+        await asyncio.sleep(60)
+
+    outcome = bench.run(handler, timeout_s=0.1, max_attempts=1)
+    assert (outcome.end, outcome.reason) == (End.BURY, "timeout")
+
+
+def test_a_handler_that_outlives_its_strike_still_ends_as_what_it_did(bench: Bench) -> None:
+    def handler() -> str:
+        try:
+            while True:
+                pass
+        except JobTimeoutError:
+            return "late but done"
+
+    outcome = bench.run(handler, timeout_s=0.05)
+    assert (outcome.end, outcome.result) == (End.DONE, b'"late but done"')
+
+
+def test_the_producers_timeout_comes_before_the_tasks(bench: Bench) -> None:
+    def handler() -> None:
+        while True:
+            pass
+
+    outcome = bench.run(handler, options=codec.Options(timeout_s=0.05), timeout_s=3600)
+    assert outcome.reason == "timeout"
+
+
+# -- threads --------------------------------------------------------------------------------------
+
+
+def test_many_threads_may_run_jobs_at_once(bench: Bench) -> None:
+    registry = Registry()
+
+    @registry.task
+    def double(n: int, ctx: JobContext) -> int:
+        ctx.progress(str(n))
+        return 2 * n
+
+    bench.runner._registry = registry
+    outcomes: list[Outcome] = []
+
+    def worker(numbers: range) -> None:
+        for n in numbers:
+            outcomes.append(bench.runner.run(make_job(make_body("double", {"n": n}))))  # noqa: PERF401
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=worker, args=(range(k, 400, 4),)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+    finally:
+        sys.setswitchinterval(interval)
+
+    assert sorted(int(o.result or b"-1") for o in outcomes) == [2 * n for n in range(400)]

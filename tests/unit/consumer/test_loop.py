@@ -1,0 +1,203 @@
+"""A whole consumer in this process, over a partition in memory."""
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from consumer import events
+from consumer.loop import Consumer
+from consumer.settings import ConsumerSettings
+from consumer.standby import Standby
+from queuepool import JobContext, Registry
+from queuepool.errors import FencedError, UnavailableError
+from queuepool.pool import QueuePool
+from queuepool.testing import MemoryPool, MemoryServer
+from tests.waiting import wait_until
+
+
+class Running:
+    """A consumer in a thread."""
+
+    def __init__(self, pool: QueuePool, registry: Registry, **settings: Any) -> None:
+        self.told: list[object] = []
+        self.error: BaseException | None = None
+        values = {"workers": 4, "lease_s": 2, **settings}
+        self.consumer = Consumer(
+            pool, ConsumerSettings(**values), registry=registry, listen=self.told.append
+        )
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.consumer.run()
+        except BaseException as error:
+            self.error = error
+
+    def has(self, kind: type) -> bool:
+        return any(isinstance(event, kind) for event in self.told)
+
+    def stop(self) -> None:
+        self.consumer.stop()
+        self.ends()
+
+    def ends(self) -> None:
+        self._thread.join(20)
+        assert not self._thread.is_alive()
+
+
+class Flaky(MemoryServer):
+    """A server whose answers are lost while `away` is set."""
+
+    away = False
+
+    def run(self, key: bytes, verbs: Any) -> list[Any]:
+        if self.away:
+            raise UnavailableError("away")
+        return super().run(key, verbs)
+
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def registry() -> Registry:
+    return Registry()
+
+
+@pytest.fixture
+def server() -> Flaky:
+    return Flaky()
+
+
+@pytest.fixture
+def pool(registry: Registry, server: Flaky) -> QueuePool:
+    config = MemoryPool().config
+    return QueuePool(config=config, registry=registry, servers={"memory": server})
+
+
+@pytest.fixture
+def start(pool: QueuePool, registry: Registry) -> Iterator[Start]:
+    running: list[Running] = []
+
+    def begin(**settings: Any) -> Running:
+        running.append(Running(pool, registry, **settings))
+        return running[-1]
+
+    yield begin
+    for each in running:
+        each.stop()
+
+
+def done(pool: QueuePool) -> int:
+    return pool.partition(0).observe().counters.get("done", 0)
+
+
+def test_it_runs_what_is_enqueued_and_leaves_no_thread(
+    pool: QueuePool, registry: Registry, start: Start
+) -> None:
+    ran: list[int] = []
+
+    @registry.task(name="t")
+    def handler(n: int) -> None:
+        ran.append(n)
+
+    before = threading.active_count()
+    consumer = start()
+    pool.enqueue_many("t", ({"n": n} for n in range(500)), partition_key="g")
+    wait_until(lambda: done(pool) == 500)
+    consumer.stop()
+
+    assert sorted(ran) == list(range(500))
+    assert consumer.error is None
+    assert consumer.has(events.Stopped)
+    assert pool.partition(0).observe().owner is None
+    wait_until(lambda: threading.active_count() <= before)
+
+
+def test_it_waits_out_an_outage_and_tells_when_its_lease_may_be_over(
+    pool: QueuePool, server: Flaky, registry: Registry, start: Start
+) -> None:
+    began: list[int] = []
+    gate = threading.Event()
+
+    @registry.task(name="t")
+    def handler(n: int) -> None:
+        began.append(n)
+        gate.wait(20)
+
+    consumer = start(workers=1, lease_s=1)
+    pool.enqueue("t", {"n": 0}, partition_key="g")
+    wait_until(lambda: began == [0])
+    server.away = True
+    wait_until(lambda: consumer.has(events.LeaseAtRisk))
+    pool.partition(0).server.away = False  # type: ignore[attr-defined]
+    gate.set()
+    wait_until(lambda: done(pool) == 1)
+
+    assert consumer.error is None
+    assert not consumer.has(events.RolledBack)
+
+
+def test_one_that_lost_its_partition_ends_and_tells_its_handlers(
+    pool: QueuePool, registry: Registry, start: Start
+) -> None:
+    seen = threading.Event()
+    began = threading.Event()
+
+    @registry.task(name="t")
+    def handler(ctx: JobContext) -> None:
+        began.set()
+        while not ctx.cancel_requested:
+            threading.Event().wait(0.005)
+        seen.set()
+
+    pool.enqueue("t", partition_key="g")
+    consumer = start()
+    assert began.wait(10)
+    data = pool.servers["memory"].data(pool.partition(0).key)  # type: ignore[attr-defined]
+    data.owner.expires = 0
+    pool.partition(0).acquire(lease_s=60, host="successor")
+    consumer.ends()
+
+    assert isinstance(consumer.error, FencedError)
+    assert seen.wait(5)
+
+
+def test_stop_before_run_ends_at_once(pool: QueuePool, registry: Registry) -> None:
+    consumer = Consumer(pool, ConsumerSettings(), registry=registry)
+    consumer.stop()
+    consumer.run()
+    assert pool.partition(0).observe().owner is None
+
+
+def test_stop_ends_one_that_stands_by(pool: QueuePool, start: Start) -> None:
+    pool.partition(0).acquire(lease_s=60, host="other")
+    consumer = start()
+    wait_until(lambda: consumer.has(events.StandingBy))
+    consumer.stop()
+    assert consumer.error is None
+
+
+def test_whoever_saw_an_outage_waits_for_one_lease_before_it_takes_anything(
+    pool: QueuePool, server: Flaky, start: Start
+) -> None:
+    server.away = True
+    consumer = start(lease_s=1)
+    wait_until(lambda: consumer.has(events.TurnFailed))
+    server.away = False
+
+    assert not consumer.has(events.Owns)
+    wait_until(lambda: consumer.has(events.Owns), 5.0)
+
+
+def test_a_lost_answer_to_an_acquisition_is_found_out_by_asking_again(pool: QueuePool) -> None:
+    standby = Standby(pool, ConsumerSettings(lease_s=30), "host:1", lambda _: None)
+    partition = pool.partition(0)
+    partition.acquire(lease_s=30, nonce=standby._nonce)  # its answer was lost
+
+    found = standby._look([partition])
+
+    assert not isinstance(found, float)

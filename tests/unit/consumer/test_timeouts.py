@@ -1,0 +1,171 @@
+"""Timeouts of plain functions: they strike what runs too long, and nothing else."""
+
+import threading
+from collections.abc import Iterator
+from time import monotonic
+
+import pytest
+
+from consumer.timeouts import Timekeeper
+from queuepool.errors import JobTimeoutError
+from tests.waiting import wait_until
+
+
+@pytest.fixture
+def keeper() -> Iterator[Timekeeper]:
+    made = Timekeeper()
+    yield made
+    made.stop()
+
+
+def spin(seconds: float) -> int:
+    """Run Python code for a time, as a handler that computes."""
+    until, n = monotonic() + seconds, 0
+    while monotonic() < until:
+        n += 1
+    return n
+
+
+def test_a_looping_handler_is_struck_near_its_deadline(keeper: Timekeeper) -> None:
+    began = monotonic()
+
+    with pytest.raises(JobTimeoutError, match=r"timeout of 0\.1 s"), keeper.limit(0.1):
+        spin(20)
+
+    assert monotonic() - began < 5
+
+
+def test_a_handler_that_returns_in_time_is_left_alone(keeper: Timekeeper) -> None:
+    with keeper.limit(0.05):
+        pass
+    spin(0.15)
+
+
+def test_limits_strike_in_the_order_of_their_deadlines(keeper: Timekeeper) -> None:
+    struck: list[str] = []
+
+    def handler(name: str, timeout_s: float) -> None:
+        try:
+            with keeper.limit(timeout_s):
+                spin(20)
+        except JobTimeoutError:
+            struck.append(name)
+
+    threads = [
+        threading.Thread(target=handler, args=args) for args in (("late", 0.4), ("soon", 0.1))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+
+    assert struck == ["soon", "late"]
+
+
+def test_a_handler_may_swallow_it_and_nothing_comes_after(keeper: Timekeeper) -> None:
+    with keeper.limit(0.05):
+        try:
+            spin(20)
+        except JobTimeoutError:
+            value = "swallowed"
+    spin(0.1)
+
+    assert value == "swallowed"
+
+
+def test_the_handlers_own_timeout_error_stays_its_own(keeper: Timekeeper) -> None:
+    with pytest.raises(JobTimeoutError, match="mine"), keeper.limit(30):
+        raise JobTimeoutError("mine")
+
+
+def test_another_exception_near_the_deadline_is_never_followed_by_a_second(
+    keeper: Timekeeper,
+) -> None:
+    def handler() -> None:
+        with keeper.limit(0.001):
+            spin(0.001)
+            raise ValueError
+
+    for _ in range(300):
+        with pytest.raises((ValueError, JobTimeoutError)):
+            handler()
+    spin(0.05)
+
+
+def test_an_outer_limit_strikes_through_an_inner_one(keeper: Timekeeper) -> None:
+    with (
+        pytest.raises(JobTimeoutError, match=r"0\.1 s"),
+        keeper.limit(0.1),
+        keeper.limit(20),
+    ):
+        spin(10)
+    spin(0.05)
+
+
+def test_an_inner_limit_leaves_the_outer_one_armed(keeper: Timekeeper) -> None:
+    def handler() -> None:
+        with keeper.limit(0.3):
+            with pytest.raises(JobTimeoutError, match=r"0\.05 s"), keeper.limit(0.05):
+                spin(10)
+            spin(20)
+
+    with pytest.raises(JobTimeoutError, match=r"0\.3 s"):
+        handler()
+
+
+def test_stop_is_legal_at_any_time_and_ends_the_thread() -> None:
+    unused = Timekeeper()
+    unused.stop()
+    used = Timekeeper()
+    with used.limit(5):
+        pass
+    thread = used._thread
+    assert thread is not None
+
+    used.stop()
+    used.stop()
+
+    assert not thread.is_alive()
+
+
+def test_ended_limits_do_not_pile_up(keeper: Timekeeper) -> None:
+    for _ in range(5000):
+        with keeper.limit(3600):
+            pass
+    assert len(keeper._heap) <= 1100
+
+
+def test_thousands_of_jobs_that_end_right_at_their_deadline_leak_nothing(
+    keeper: Timekeeper,
+) -> None:
+    # What leaked would appear between two jobs, or kill the thread: both are counted.
+    leaks: list[BaseException] = []
+    ends = {"returned": 0, "struck": 0}
+
+    def worker(number: int) -> None:
+        for i in range(1200):
+            timeout_s = 0.0004 + 0.0001 * ((i + number) % 5)
+            try:
+                try:
+                    with keeper.limit(timeout_s):
+                        spin(timeout_s - 0.00002 * (i % 4))
+                    ends["returned"] += 1
+                except JobTimeoutError:
+                    ends["struck"] += 1
+            except BaseException as error:
+                leaks.append(error)
+            try:
+                sum(range(100))
+            except BaseException as error:
+                leaks.append(error)
+
+    threads = [threading.Thread(target=worker, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    wait_until(lambda: not any(t.is_alive() for t in threads))
+
+    assert leaks == []
+    assert sum(ends.values()) == 4 * 1200
+    assert min(ends.values()) > 50  # both sides of the race were run

@@ -1,0 +1,128 @@
+"""When a process says that it is ill, and when it ends itself."""
+
+import threading
+
+import pytest
+
+from consumer.pulse import Pulse
+from consumer.watchdog import Watchdog, verdict
+from queuepool.errors import UnavailableError
+from tests.waiting import wait_until
+
+STALL_S = 30.0
+
+
+@pytest.mark.parametrize(
+    ("passed", "turned", "answering", "ends"),
+    [
+        (0, 0, None, False),  # all is well
+        (1, 29, 0, False),
+        (1, 500, None, False),  # the server is away: a restart mends nothing
+        (1, 31, 29, False),  # it has just come back
+        (1, 31, 31, True),  # deaf: it answers others, not us
+        (1, 500, 31, True),
+        (59, 59, None, False),
+        (61, 61, None, True),  # hung: the loop itself does not pass
+        (61, 0, None, True),
+    ],
+)
+def test_verdict(passed: float, turned: float, answering: float | None, ends: bool) -> None:
+    why = verdict(
+        now_s=1000.0,
+        passed_s=1000.0 - passed,
+        turned_s=1000.0 - turned,
+        stall_s=STALL_S,
+        answering_s=None if answering is None else 1000.0 - answering,
+    )
+    assert (why is not None) is ends
+
+
+class Patient:
+    """A pulse that the test moves, and a server that it lets answer or not."""
+
+    def __init__(self, stall_s: float) -> None:
+        from time import monotonic
+
+        self.pulse = Pulse(monotonic(), monotonic())
+        self.away = False
+        self.probes = 0
+        self.ended = threading.Event()
+        self.watchdog = Watchdog(self.pulse, stall_s, self.probe, lambda _: self.ended.set())
+
+    def probe(self) -> None:
+        self.probes += 1
+        if self.away:
+            raise UnavailableError("away")
+
+    def beat(self, *, turned: bool) -> None:
+        from time import monotonic
+
+        self.pulse.passed_s = monotonic()
+        if turned:
+            self.pulse.turned_s = monotonic()
+
+
+def test_a_living_loop_is_left_alone_and_the_server_is_not_even_asked() -> None:
+    patient = Patient(stall_s=0.2)
+    patient.watchdog.start()
+    for _ in range(30):
+        patient.beat(turned=True)
+        assert not patient.ended.wait(0.02)
+    patient.watchdog.stop()
+    assert patient.probes == 0
+    assert patient.watchdog.problem() is None
+
+
+def test_an_outage_makes_it_ill_and_never_ends_it() -> None:
+    patient = Patient(stall_s=0.1)
+    patient.away = True
+    patient.watchdog.start()
+    for _ in range(40):
+        patient.beat(turned=False)
+        assert not patient.ended.wait(0.02)
+    assert "no successful turn" in (patient.watchdog.problem() or "")
+    patient.beat(turned=True)
+    assert patient.watchdog.problem() is None
+    patient.watchdog.stop()
+
+
+def test_a_deaf_loop_is_ended() -> None:
+    patient = Patient(stall_s=0.1)
+    patient.watchdog.start()
+
+    def ended() -> bool:
+        patient.beat(turned=False)
+        return patient.ended.is_set()
+
+    wait_until(ended, 5.0)
+
+
+def test_a_hung_loop_is_ended_even_when_the_server_is_away() -> None:
+    patient = Patient(stall_s=0.1)
+    patient.away = True
+    patient.watchdog.start()
+    assert patient.ended.wait(5)
+
+
+def test_stop_before_start_is_legal() -> None:
+    Patient(stall_s=1).watchdog.stop()
+
+
+def test_a_process_that_was_stopped_as_a_whole_has_its_turn_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr("consumer.watchdog.monotonic", lambda: now)
+    patient = Patient(stall_s=2.0)
+    patient.pulse.passed_s = patient.pulse.turned_s = now
+    looks = iter([False, False, True])
+
+    def wait(_: float) -> bool:
+        nonlocal now
+        now += 60.0 if patient.probes == 0 else 0.5
+        return next(looks, True)
+
+    monkeypatch.setattr(patient.watchdog._stopping, "wait", wait)
+    patient.watchdog._run()
+
+    assert not patient.ended.is_set()

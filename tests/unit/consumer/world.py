@@ -1,0 +1,176 @@
+"""A core over a partition in memory, under a clock that the test moves; the test is the workers."""
+
+from collections.abc import Sequence
+from enum import Enum
+
+from consumer.core import Core
+from consumer.jobs import Claimed, End, Outcome
+from consumer.plan import Plan
+from consumer.settings import ConsumerSettings
+from queuepool.errors import UnavailableError
+from queuepool.models import Job
+from queuepool.partition import OwnedPartition
+from queuepool.testing import FakeClock, MemoryPool
+from queuepool.testing.data import STARTED, PartitionData
+from queuepool.verbs import lead
+
+LEASE_S = 10.0
+
+
+class Fate(Enum):
+    """What becomes of a turn."""
+
+    ANSWERED = "answered"
+    NEVER_SENT = "never sent"
+    ANSWER_LOST = "answer lost"
+
+
+class World:
+    """One partition and the core that owns it. `running` is what the test has to end."""
+
+    def __init__(self, *, workers: int = 4, **settings: object) -> None:
+        self.clock = FakeClock()
+        self.pool = MemoryPool(clock=self.clock)
+        self.partition = self.pool.partition(0)
+        self.settings = ConsumerSettings(
+            **{"workers": workers, "lease_s": LEASE_S, "max_workers": 4096, **settings}  # type: ignore[arg-type]
+        )
+        self.leader = 1
+        self.take_over(workers)
+
+    def take_over(self, workers: int | None = None) -> None:
+        """Begin a new owner life, as a process that starts; what ran is forgotten."""
+        acquired = self.partition.acquire(lease_s=LEASE_S, host="test:1")
+        assert isinstance(acquired, OwnedPartition), acquired
+        self.owned = acquired
+        self.core = Core(
+            acquired.acquired,
+            self.settings,
+            workers=workers or self.settings.workers,
+            now_s=self.now,
+        )
+        self.running: list[Claimed] = []
+        self.told: list[object] = []
+
+    def crash(self) -> None:
+        """Die, and be replaced when the lease is over."""
+        self.clock.advance(LEASE_S + 0.1)
+        self.take_over()
+
+    @property
+    def now(self) -> float:
+        return self.clock()
+
+    @property
+    def data(self) -> PartitionData:
+        return self.pool.server.data(self.partition.key)
+
+    @property
+    def book(self) -> dict[bytes, float]:
+        """Return what is booked in this life: id -> score."""
+        return {job_id: score for score, job_id in self.data.book(self.owned.epoch).entries()}
+
+    @property
+    def started(self) -> set[bytes]:
+        """Return the ids that are booked as running."""
+        return {job_id for job_id, score in self.book.items() if score >= STARTED}
+
+    def enqueue(
+        self, jobs: int, group: str = "g", *, delay_s: float | None = None, tier: str = "default"
+    ) -> list[bytes]:
+        """Enqueue jobs; returns their ids, in order."""
+        results = self.pool.enqueue_many(
+            "t", [Job({}) for _ in range(jobs)], partition_key=group, delay_s=delay_s, tier=tier
+        )
+        return [r.job_id.encode() for r in results]
+
+    def turn(self, fate: Fate = Fate.ANSWERED, *, took_s: float = 0.0005) -> list[Claimed]:
+        """Run one turn; returns the jobs that it started."""
+        plan = self.core.plan(self.now)
+        if fate is not Fate.NEVER_SENT:
+            replies = self.owned.turn(plan.verbs)
+        self.clock.advance(took_s)
+        if fate is not Fate.ANSWERED:
+            self.core.lost(plan, self.now)
+            return []
+        ready, told = self.core.absorb(plan, replies, self.now)
+        self.began(ready)
+        self.told += told
+        return ready
+
+    def answer(self, plan: Plan, failing: str) -> None:
+        """Let the server refuse one script of a turn and answer the rest."""
+        replies = self.owned.turn(plan.verbs)
+        for i, verb in enumerate(plan.verbs):
+            if verb.script == failing:
+                replies[i] = UnavailableError("refused by the test")
+        try:
+            ready, told = self.core.absorb(plan, replies, self.now)
+        except UnavailableError:
+            ready, told = self.core.take_started()
+        self.began(ready)
+        self.told += told
+
+    def began(self, jobs: Sequence[Claimed]) -> None:
+        for job in jobs[: max(0, self.core.target - len(self.running))]:
+            job.started_s = self.now
+        self.running += jobs
+
+    def settle(self, turns: int = 50) -> list[Claimed]:
+        """Run turns until nothing is due; returns the jobs that they started."""
+        started: list[Claimed] = []
+        for _ in range(turns):
+            if self.core.due_s(self.now) > 0:
+                return started
+            started += self.turn()
+        raise AssertionError(f"something is still due after {turns} turns")
+
+    def end(
+        self, jobs: Sequence[Claimed], end: End = End.DONE, *, took_s: float = 0.01, **more: object
+    ) -> None:
+        """End executions."""
+        for job in jobs:
+            self.running.remove(job)
+        self.core.ended(
+            [Outcome(job, end, self.now - took_s, self.now, "t", **more) for job in jobs]  # type: ignore[arg-type]
+        )
+
+    def command(self, target: int, **changes: object) -> str:
+        """Have a leader say how many workers there shall be; returns the command's id."""
+        self.leader += 1
+        said = {
+            "type": "SCALE_UP",
+            "partition": 0,
+            "target_workers": target,
+            "reason": "test",
+            "expires_ms": 60_000,
+            **changes,
+        }
+        return self.partition.run(lead.command(self.leader, 1, **said))[1]  # type: ignore[arg-type]
+
+    def hear(self) -> None:
+        """Ring the bell for a command or a cancel, and take the turn."""
+        self.core.woken(b"c", self.now)
+        self.settle()
+
+    def of(self, kind: type) -> list[object]:
+        """Return the events of one kind that were told."""
+        return [event for event in self.told if isinstance(event, kind)]
+
+    def counter(self, name: str) -> int:
+        return self.data.counters.get(name, 0)
+
+    def ready_ids(self) -> list[bytes]:
+        """Return the ids in lanes, lane by lane."""
+        return [job_id for lane in self.data.lanes.values() for job_id in lane]
+
+    def check(self, *, lossy: bool = False) -> None:
+        """What holds between any two turns; `lossy` while answers may be missing."""
+        core = self.core
+        ending = {o.job.id for o in core.holdings._outbox}
+        assert core.open == len(set(core.claimed) - ending)
+        assert lossy or set(self.book) <= set(core.claimed) | ending
+        assert len({job.id for job in self.running}) == len(self.running)
+        suspects = [job for job in self.running if job.crashes]
+        assert len(suspects) <= 1
+        assert all(job.id in self.started for job in suspects if job.id in self.book)

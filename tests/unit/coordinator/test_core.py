@@ -1,0 +1,302 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinator.core import Planner, command_number
+from coordinator.model import Mode, Observation
+from coordinator.policy import Limits, make_policy
+from queuepool.models import Owner
+from tests.unit.coordinator.observed import EPOCH, World, owner, state
+
+
+def hot_world(backlog: int = 10_000) -> World:
+    """A world whose leader has looked once and whose backlog then grew."""
+    world = World()
+    world.cycle()
+    world.backlog = backlog
+    return world
+
+
+def test_a_deep_backlog_takes_the_workers_to_the_maximum_by_absolute_commands() -> None:
+    world = hot_world()
+
+    for _ in range(10):
+        world.done += 8
+        world.cycle()
+
+    assert [order.target for order in world.sent] == sorted({o.target for o in world.sent})
+    assert world.sent[-1].target == 64
+    assert {order.type for order in world.sent} == {"SCALE_UP"}
+    assert "above 4.0" in world.sent[0].reason
+
+
+def test_command_numbers_rise_by_one_within_an_epoch() -> None:
+    world = hot_world()
+
+    world.cycle(8)
+
+    assert [order.sequence for order in world.sent] == list(range(1, len(world.sent) + 1))
+
+
+@pytest.mark.parametrize(
+    ("consumer", "why"),
+    [
+        (None, "no consumer owns it"),
+        (owner(64, lease_ms=0), "its consumer has let its lease end"),
+        (owner(0, workers=0), "its consumer has not reported yet"),
+    ],
+)
+def test_without_a_consumer_that_reports_nothing_changes(consumer: Owner | None, why: str) -> None:
+    world = World(consumer=owner(64))
+    world.cycle(3)
+    before = world.tracks[0].policy
+    world.consumer = consumer
+
+    ruling = world.cycle(50)
+
+    assert (ruling.target, ruling.direction, ruling.inputs) == (64, "hold", None)
+    assert why in ruling.reason
+    assert world.sent == []
+    assert world.tracks[0].policy == before
+
+
+def test_an_unreachable_server_never_shrinks_its_partitions() -> None:
+    world = World(consumer=owner(64))
+    world.cycle(5)
+    world.reachable = False
+
+    ruling = world.cycle(600)
+
+    assert (ruling.target, ruling.reason) == (64, "no answer: held")
+    assert world.sent == []
+
+
+def test_time_that_nobody_saw_does_not_count_towards_a_shrink() -> None:
+    world = World(consumer=owner(64))
+    world.cycle(20)  # quiet for 19 of the 30 seconds before a decay
+    world.reachable = False
+    world.cycle(50)
+    world.reachable = True
+
+    assert world.cycle(5).target == 64
+    assert world.cycle(60).target < 64
+
+
+def test_after_a_long_gap_the_count_that_the_consumer_reports_is_taken_over() -> None:
+    world = World(consumer=owner(64))
+    world.cycle(3)
+    world.consumer = None
+    world.cycle(100)
+    world.consumer = owner(12, epoch=2)  # it restored itself from an aged checkpoint
+
+    ruling = world.cycle()
+
+    assert (ruling.mode, ruling.target) == (Mode.OBSERVE, 12)
+    assert world.sent == []
+
+
+def test_after_a_short_gap_a_consumer_that_came_back_smaller_is_told_again() -> None:
+    world = World(consumer=owner(64))
+    world.cycle(3)
+    world.consumer = None
+    world.cycle(5)
+    world.consumer = owner(40, epoch=2)
+
+    world.cycle()
+
+    assert [(o.type, o.target) for o in world.sent] == [("SCALE_UP", 64)]
+    assert world.sent[0].reason.startswith("40 reported where 64 are wanted")
+
+
+@pytest.mark.parametrize("policy", ["static", "ratio", "aimd", "pwqd"])
+@pytest.mark.parametrize("reported", [1, 8, 24, 500])
+def test_a_new_leaders_first_cycle_only_observes(policy: str, reported: int) -> None:
+    world = World(policy=make_policy(policy), consumer=owner(reported), backlog=100_000)
+    world.new_leader()
+
+    ruling = world.cycle()
+
+    assert (ruling.mode, ruling.target, ruling.direction) == (Mode.OBSERVE, reported, "hold")
+    assert world.sent == []
+
+
+def test_a_new_leader_goes_on_from_the_count_it_found() -> None:
+    world = hot_world()
+    world.cycle(4)
+    found = world.consumer.target if world.consumer else 0
+    world.new_leader()
+    sent_before = len(world.sent)
+
+    world.cycle(3)
+
+    assert found > 8
+    assert all(order.target > found for order in world.sent[sent_before:])
+
+
+def test_a_count_outside_the_limits_is_moved_inside_them() -> None:
+    world = World(consumer=owner(100), limits=Limits(min_workers=8, max_workers=64))
+
+    rulings = [world.cycle() for _ in range(2)]
+
+    assert [r.target for r in rulings] == [100, 64]  # first it only looks
+    assert "max_workers" in rulings[1].clamps
+    assert rulings[1].reason.startswith("moved inside the limits of 8 to 64")
+    assert [(o.type, o.target) for o in world.sent] == [("SCALE_DOWN", 64)]
+
+
+def test_a_count_set_by_hand_holds_against_the_policy_and_is_shown_as_such() -> None:
+    world = hot_world()
+    world.manual = {0: 12}
+
+    rulings = [world.cycle() for _ in range(20)]
+
+    assert {(r.mode, r.target, r.reason) for r in rulings} == {
+        (Mode.MANUAL, 12, "set to 12 by hand")
+    }
+    assert [(o.type, o.target) for o in world.sent] == [("SCALE_UP", 12)]
+
+
+def test_a_count_set_by_hand_may_lie_below_the_base_but_not_above_the_maximum() -> None:
+    world = World()
+
+    world.manual = {0: 2}
+    low = world.cycle(2)
+    world.manual = {0: 1_000}
+    high = world.cycle()
+
+    assert (low.target, low.clamps) == (2, ())
+    assert (high.target, high.clamps) == (64, ("max_workers",))
+
+
+def test_after_the_manual_time_the_policy_goes_on_from_the_manual_count() -> None:
+    world = World()
+    world.manual = {0: 32}
+    world.cycle(5)
+    world.manual = {}
+
+    first = world.cycle()
+    later = world.cycle(29)
+
+    assert (first.mode, first.target) == (Mode.AUTOMATIC, 32)
+    assert "no longer set by hand" in first.reason
+    assert later.target == 32  # it holds for 30 s as after any step
+    assert world.cycle(120).target < 32
+
+
+def test_a_command_that_is_not_heard_goes_out_again_after_two_cycles_under_a_new_number() -> None:
+    world = World(obeys=False)
+    world.cycle()
+    world.manual = {0: 20}
+
+    world.cycle(5)
+
+    assert [(o.sequence, o.target) for o in world.sent] == [(1, 20), (2, 20), (3, 20)]
+
+
+def test_a_command_that_is_obeyed_goes_out_once() -> None:
+    world = World()
+    world.cycle()
+    world.manual = {0: 20}
+
+    world.cycle(100)
+
+    assert [o.target for o in world.sent] == [20]
+
+
+def test_a_consumer_with_a_lower_maximum_is_not_told_every_other_cycle() -> None:
+    world = World(most=16)
+    world.cycle()
+    world.manual = {0: 32}
+
+    world.cycle(90)  # it hears each command and stays at 16: told again after each 30 s
+
+    assert len(world.sent) in (3, 4)
+
+
+def test_a_consumer_that_heard_and_was_replaced_is_told_at_once() -> None:
+    world = World(most=16)
+    world.cycle()
+    world.manual = {0: 32}
+    world.cycle(3)  # heard and not followed: the next try is 30 s away
+    heard = world.consumer.applied if world.consumer else ""
+    world.consumer, world.most = owner(8, epoch=2, applied=heard), 64
+
+    world.cycle()
+
+    assert [o.target for o in world.sent] == [32, 32]
+    assert world.consumer.target == 32
+
+
+def test_a_newer_wish_does_not_wait_for_an_older_command() -> None:
+    world = World(obeys=False)
+    world.cycle()
+    world.manual = {0: 20}
+    world.cycle()
+    world.manual = {0: 30}
+
+    world.cycle()
+
+    assert [o.target for o in world.sent] == [20, 30]
+
+
+def test_numbers_go_on_after_a_gap_in_the_same_epoch() -> None:
+    world = World()
+    world.cycle()
+    world.manual = {0: 20}
+    world.cycle(2)
+    world.consumer = None
+    world.cycle(100)
+    world.consumer = owner(8, epoch=2)
+
+    world.cycle(2)
+
+    assert [o.sequence for o in world.sent] == [1, 2]
+
+
+def test_only_what_is_new_is_worth_a_record() -> None:
+    world = World()
+
+    notable = [len(world.plan().notable) for _ in range(20)]
+
+    assert notable[0] == 1  # the first look
+    assert sum(notable[2:]) == 0  # nothing happens any more
+    world.consumer = None
+    assert [len(world.plan().notable) for _ in range(5)] == [1, 0, 0, 0, 0]
+
+
+@given(
+    reported=st.integers(1, 10_000),
+    backlogs=st.lists(st.integers(0, 10**7), min_size=2, max_size=30),
+    name=st.sampled_from(("static", "ratio", "aimd", "pwqd")),
+)
+def test_every_command_stays_inside_the_limits(
+    reported: int, backlogs: list[int], name: str
+) -> None:
+    world = World(policy=make_policy(name), consumer=owner(reported))
+
+    for backlog in backlogs:
+        world.backlog = backlog
+        world.done += 5
+        world.cycle()
+
+    assert all(8 <= order.target <= 64 for order in world.sent)
+
+
+def test_partitions_are_ruled_independently() -> None:
+    planner = Planner(policy=make_policy("static", workers=10))
+    seen = [
+        Observation(partition=0, at_s=1.0, state=state(owner(8))),
+        Observation(partition=1, at_s=1.0, problem="no answer"),
+        Observation(partition=2, at_s=1.0, state=state(owner(10))),
+    ]
+    first = planner.plan(EPOCH, {}, seen, {}, 1.0)
+
+    second = planner.plan(EPOCH, first.tracks, seen, {}, 2.0)
+
+    assert [r.target for r in second.rulings] == [10, 0, 10]
+    assert [(o.partition, o.target) for o in second.orders] == [(0, 10)]
+
+
+def test_command_ids_compare_as_numbers() -> None:
+    assert command_number("9-10") > command_number("9-9") > command_number("8-999")
+    assert command_number("damaged") == (0, 0)

@@ -1,0 +1,99 @@
+import threading
+from typing import Any
+
+import pytest
+
+from coordinator.events import ObservationFailed
+from coordinator.fleet import Fleet
+from coordinator.observer import Observer
+from queuepool.errors import UnavailableError
+from queuepool.keys import Keyspace
+from queuepool.topology import build
+from queuepool.verbs import Verb
+from tests.unit.coordinator.ports import Clock, FakeServer
+
+TOPOLOGY = build({"a": "redis://a", "b": "redis://b"}, 4, "0=a,1=b,2=a,3=b")
+
+
+class Rig:
+    """Two servers with two partitions each, on which jobs are finished at a test's will."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.a, self.b = FakeServer(self.answer), FakeServer(self.answer)
+        self.fleet = Fleet(TOPOLOGY, Keyspace(), {"a": self.a, "b": self.b})
+        self.clock, self.events = Clock(), list[Any]()
+        self.observer = Observer(self.fleet, emit=self.events.append, clock=self.clock)
+
+    def answer(self, _key: bytes, _verb: Verb[Any]) -> Any:
+        counters = [b"done", b"%d" % self.done]
+        return [self.clock.now_s * 1000, counters, [], 0, 0, 0, 0, [0] * 4, 0, 0, 0, [], b"0-0"]
+
+
+@pytest.fixture
+def rig() -> Any:
+    made = Rig()
+    yield made
+    made.fleet.close()
+
+
+def test_every_server_is_asked_once_and_replies_keep_their_order(rig: Rig) -> None:
+    calls = [(n, Verb("status", [n], int)) for n in (3, 0, 1, 2)]
+    rig.a.answer = rig.b.answer = lambda _key, verb: verb.args[0]
+
+    assert rig.fleet.run(calls) == [3, 0, 1, 2]
+    assert [verb.args[0] for _, verb in rig.a.asked] == [0, 2]
+    assert [verb.args[0] for _, verb in rig.b.asked] == [3, 1]
+
+
+def test_a_slow_server_does_not_make_the_others_wait(rig: Rig) -> None:
+    answered = threading.Event()
+
+    def slow(_key: bytes, verb: Verb[Any]) -> Any:
+        assert answered.wait(5.0), "the other server was not asked meanwhile"
+        return verb.args[0]
+
+    def quick(_key: bytes, verb: Verb[Any]) -> Any:
+        answered.set()
+        return verb.args[0]
+
+    rig.a.answer, rig.b.answer = slow, quick
+
+    assert rig.fleet.run([(n, Verb("status", [n], int)) for n in range(4)]) == [0, 1, 2, 3]
+
+
+def test_a_server_that_is_away_costs_its_own_partitions_only(rig: Rig) -> None:
+    rig.b.away = True
+
+    seen = rig.observer.observe()
+
+    assert [observation.state is not None for observation in seen] == [True, False, True, False]
+    assert rig.observer.reached == {"a": True, "b": False}
+    assert rig.events == [ObservationFailed("b", (1, 3), "fake: no answer")]
+    assert all(isinstance(r, UnavailableError) for r in rig.fleet.run([(1, Verb("x", [], int))]))
+
+
+def test_the_rate_is_the_difference_of_two_looks(rig: Rig) -> None:
+    rig.observer.observe()
+    rig.clock.now_s += 2.0
+    rig.done = 50
+
+    rig.observer.observe()
+
+    assert rig.observer.finished_per_s == dict.fromkeys(range(4), 25.0)
+
+
+def test_a_counter_that_lost_writes_is_no_negative_rate(rig: Rig) -> None:
+    rig.done = 50
+    rig.observer.observe()
+    rig.clock.now_s += 1.0
+    rig.done = 10
+
+    rig.observer.observe()
+
+    assert rig.observer.finished_per_s[0] == 0.0
+
+
+def test_closing_is_idempotent(rig: Rig) -> None:
+    rig.fleet.close()
+    rig.fleet.close()

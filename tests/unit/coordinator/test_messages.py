@@ -1,0 +1,83 @@
+from dataclasses import replace
+from typing import Any
+
+from coordinator import messages
+from coordinator.decisions import DecisionRecord
+from coordinator.model import Inputs, Mode, PartitionView
+from queuepool.rpc.v1 import decision_pb2, partition_pb2
+from tests.unit.coordinator.observed import owner, state
+
+VIEW = PartitionView(
+    partition=3,
+    server="main",
+    state=state(owner(16, workers=14, busy=9), partition=3, backlog=70, done=5),
+    seen_s=10.0,
+    problem="",
+    finished_per_s=2.5,
+    target=20,
+    manual_until_ms=None,
+)
+
+
+def message(view: PartitionView = VIEW, *, now_s: float = 11.0) -> Any:
+    return messages.partition(view, now_s=now_s, stale_after_s=2.0)
+
+
+def test_a_partition_has_everything_that_was_seen() -> None:
+    shown = message()
+
+    assert (shown.partition, shown.server, shown.backlog, shown.pwqd) == (3, "main", 70, 5.0)
+    assert (shown.workers.target, shown.workers.running, shown.workers.busy) == (20, 14, 9)
+    assert (shown.owner.id, shown.owner.host) == ("here:1", "here")
+    assert (shown.ready.default_tier, shown.totals.done) == (70, 5)
+    assert shown.mode == partition_pb2.MODE_AUTOMATIC
+    assert not shown.HasField("manual_until_ms")
+    assert not shown.stale
+
+
+def test_what_is_older_than_two_cycles_or_failed_is_stale() -> None:
+    assert message(now_s=12.5).stale
+    failed = message(replace(VIEW, problem="no answer"))
+    assert failed.stale
+    assert (failed.error, failed.backlog) == ("no answer", 70)
+    assert message(replace(VIEW, state=None, seen_s=None)).stale
+
+
+def test_a_partition_without_an_owner_has_none() -> None:
+    assert not message(replace(VIEW, state=state(None))).HasField("owner")
+
+
+def test_a_manual_count_is_shown_as_such() -> None:
+    shown = message(replace(VIEW, manual_until_ms=99))
+
+    assert (shown.mode, shown.manual_until_ms) == (partition_pb2.MODE_MANUAL, 99)
+
+
+def test_absurd_counts_do_not_break_the_answer() -> None:
+    assert message(replace(VIEW, state=state(owner(2**40)), target=-(2**40))).workers.target < 0
+
+
+def test_totals_are_sums() -> None:
+    cluster = messages.cluster_counts([VIEW, VIEW, replace(VIEW, state=None)])
+
+    assert (cluster.backlog, cluster.totals.done, cluster.workers.running) == (140, 10, 28)
+    assert cluster.workers.target == 60
+
+
+def test_a_decision_keeps_its_inputs_or_their_absence() -> None:
+    record = DecisionRecord(
+        at_ms=1, partition=3, epoch=7, cycle=2, policy="pwqd", version=1, mode=Mode.AUTOMATIC,
+        previous=8, target=16, reason="why", clamps=("max_workers",), command="7-1",
+        inputs=Inputs(
+            backlog=70, workers=8, busy=8, reported=8, pwqd=8.75, finished_total=3
+        ),
+    )  # fmt: skip
+
+    up = messages.decision("1-0", record)
+    unseen = messages.decision("1-1", replace(record, inputs=None, target=8))
+
+    assert (up.type, up.inputs.pwqd, up.command_id) == (
+        decision_pb2.DECISION_TYPE_SCALE_UP, 8.75, "7-1",
+    )  # fmt: skip
+    assert unseen.type == decision_pb2.DECISION_TYPE_HOLD
+    assert not unseen.HasField("inputs")

@@ -1,0 +1,125 @@
+"""The other policies, the names they go by, and the data they share."""
+
+import math
+
+import pytest
+
+from coordinator.policy import (
+    DEFAULT_POLICY,
+    POLICIES,
+    Decision,
+    Direction,
+    Limits,
+    PolicyState,
+    Reading,
+    make_policy,
+    setting_names,
+)
+from coordinator.policy.latency import workers_for_wait
+
+LIMITS = Limits(min_workers=8, max_workers=64)
+
+
+def play(name: str, backlogs: list[int], *, start: int = 8, workers: int = 8) -> list[Decision]:
+    policy = make_policy(name)
+    state: PolicyState = policy.initial(start)
+    decisions = []
+    for second, backlog in enumerate(backlogs):
+        seen = Reading(at_s=second, backlog=backlog, workers=workers, busy=0, finished_total=0)
+        decisions.append(policy.decide(seen, state, LIMITS))
+        state = decisions[-1].state
+    return decisions
+
+
+def targets(name: str, backlogs: list[int], **settings: int) -> list[int]:
+    return [made.target for made in play(name, backlogs, **settings)]
+
+
+def test_static_keeps_its_count_whatever_waits() -> None:
+    policy = make_policy("static", workers=24)
+
+    decision = policy.decide(
+        Reading(at_s=0, backlog=10**6, workers=8, busy=8, finished_total=0),
+        policy.initial(8),
+        LIMITS,
+    )
+
+    assert (decision.target, decision.reason) == (24, "fixed at 24 workers")
+    assert targets("static", [10**6, 0, 10**6]) == [8, 8, 8]
+
+
+def test_ratio_swings_with_the_backlog() -> None:
+    assert targets("ratio", [0, 900, 900, 0, 900, 0, 0]) == [8, 16, 32, 16, 32, 16, 8]
+
+
+def test_aimd_doubles_first_and_only_adds_after_a_decrease() -> None:
+    burst, quiet = [900] * 3, [0] * 31
+
+    run = targets("aimd", [0, *burst, *quiet, *burst])
+
+    assert run[1:4] == [16, 32, 64]
+    assert run[34] == 32
+    assert run[-3:] == [36, 40, 44]
+
+
+def test_a_decision_knows_its_direction() -> None:
+    decisions = play("ratio", [0, 900, 16, 0])
+
+    assert [made.direction for made in decisions] == [
+        Direction.HOLD,
+        Direction.UP,
+        Direction.HOLD,
+        Direction.DOWN,
+    ]
+
+
+def test_pwqd_is_the_default_and_every_policy_is_known_by_name() -> None:
+    assert make_policy().name == DEFAULT_POLICY == "pwqd"
+    assert [make_policy(name).name for name in POLICIES] == list(POLICIES)
+
+
+def test_an_unknown_policy_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"'magic'\. Known: static, ratio, aimd, pwqd"):
+        make_policy("magic")
+
+
+def test_an_unknown_setting_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"no setting tau\. Its settings are: cycle_s, threshold"):
+        make_policy("pwqd", tau=3)
+
+
+def test_a_bad_setting_names_the_policy() -> None:
+    with pytest.raises(ValueError, match="policy 'aimd': hold_s=-1 must not be negative"):
+        make_policy("aimd", hold_s=-1)
+
+
+def test_settings_can_be_listed() -> None:
+    assert "cycle_s" in setting_names("pwqd")
+    assert setting_names("static") == ("workers",)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 8), (8, 7)])
+def test_impossible_limits_are_refused(low: int, high: int) -> None:
+    with pytest.raises(ValueError, match="workers="):
+        Limits(min_workers=low, max_workers=high)
+
+
+def test_the_usual_limits_reach_from_the_base_to_eight_times_the_base() -> None:
+    assert Limits.around(4) == Limits(min_workers=4, max_workers=32)
+
+
+@pytest.mark.parametrize(("field", "value"), [("backlog", -1), ("workers", -1), ("at_s", math.nan)])
+def test_an_impossible_reading_is_refused(field: str, value: float) -> None:
+    values = {"at_s": 0.0, "backlog": 0, "workers": 0, "busy": 0, "finished_total": 0}
+
+    with pytest.raises(ValueError, match=field):
+        Reading(**(values | {field: value}))  # type: ignore[arg-type]
+
+
+def test_pwqd_counts_a_partition_without_workers_as_one_worker() -> None:
+    assert Reading(at_s=0, backlog=7, workers=0, busy=0, finished_total=0).pwqd == 7
+
+
+def test_the_target_latency_formula_multiplies_by_the_service_time() -> None:
+    assert workers_for_wait(10_000, service_s=2.0, wait_s=300.0) == 67
+    assert workers_for_wait(0, service_s=2.0, wait_s=300.0) == 0

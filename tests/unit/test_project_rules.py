@@ -1,0 +1,54 @@
+"""What the import rules and size limits cannot see by themselves."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tools.sizes import problems
+
+
+def test_the_library_imports_without_grpc() -> None:
+    code = (
+        "import sys; sys.modules.update({'grpc': None, 'google.protobuf': None});"
+        "import queuepool, queuepool.embedded"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_file_beyond_its_limit_is_an_error_and_a_large_one_a_warning(tmp_path: Path) -> None:
+    for name, lines in {
+        "queuepool/fits.py": 300,
+        "queuepool/large.py": 301,
+        "queuepool/too_large.py": 401,
+        "queuepool/rpc/v1/generated_pb2.py": 900,
+        "tests/test_fits.py": 500,
+        "tests/test_too_large.py": 501,
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x = 1\n" * lines)
+
+    found = [(severity, text.partition(":")[0]) for severity, text in problems(tmp_path)]
+
+    assert found == [
+        ("warning", "queuepool/large.py"),
+        ("error", "queuepool/too_large.py"),
+        ("error", "tests/test_too_large.py"),
+    ]
+
+
+def test_a_script_is_measured_without_its_contract(tmp_path: Path) -> None:
+    scripts = tmp_path / "queuepool" / "scripts"
+    scripts.mkdir(parents=True)
+    contract = "#!lua flags=allow-oom\n-- what it does\n\n"
+    (scripts / "fits.lua").write_text(contract * 50 + "local a = 1 -- why\n" * 120)
+    (scripts / "too_long.lua").write_text(contract + "local a = 1\n" * 121)
+
+    found = [(severity, text.partition(":")[0]) for severity, text in problems(tmp_path)]
+
+    assert found == [("error", "queuepool/scripts/too_long.lua")]
