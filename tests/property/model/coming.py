@@ -1,0 +1,162 @@
+"""What the verbs that bring jobs in, hand them out or cancel them promise, on the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tests.property.model.names import size_of
+from tests.property.model.state import Book, Job, Place, State, Totals
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Jobs alike, as enqueue takes them."""
+
+    tier: int
+    group: bytes
+    delay_s: int
+    ids: tuple[bytes, ...]
+
+
+def enqueue(s: State, runs: Sequence[Run]) -> bytes:
+    """Accept each id once: not while it lives, nor soon after it ended."""
+    status = b""
+    for run in runs:
+        for job_id in run.ids:
+            if job_id in s.jobs or job_id in s.recent or job_id in s.marks:
+                s.counters["duplicate"] += 1
+                status += b"0"
+                continue
+            status += b"1"
+            s.births += 1
+            s.jobs[job_id] = job = Job(s.births, s.call, run.tier, run.group, size_of(job_id))
+            s.counters["enqueued"] += 1
+            group = s.groups.setdefault(run.group, Totals())
+            group.total += 1
+            group.left += 1
+            group.forget_s = None
+            if run.delay_s:
+                job.place, job.due = Place.DELAYED, (s.now_s + run.delay_s, s.call)
+                group.delayed += 1
+            else:
+                s.put_ready(job_id, front=False)
+    return status
+
+
+def claim(
+    s: State, epoch: int, ids: Sequence[bytes], marks: set[bytes], limit: int, starting: int
+) -> int:
+    """Take the jobs that the server took, if it might; returns how many marks went with them."""
+    assert len(set(ids)) == len(ids) <= limit, "claimed too many, or one twice"
+    book = s.books.setdefault(epoch, Book())
+    for place, job_id in enumerate(ids):
+        job = s.jobs.get(job_id)
+        assert job is not None, f"claimed {job_id!r}, which is gone"
+        assert job.place is Place.READY, f"claimed {job_id!r}, which is {job.place}"
+        assert s.lanes[job.tier, job.group][0] == job_id, f"{job_id!r} overtook others of its lane"
+        s.leave(job_id)
+        job.place, job.epoch = Place.BOOKED, epoch
+        suspect = job.crashes > 0
+        (book.started if place < starting and not suspect else book.waiting).append(job_id)
+    if not book.order():
+        del s.books[epoch]
+    assert marks <= s.marks, f"marks out of nothing: {marks - s.marks}"
+    went = len(s.marks) - len(marks)
+    s.marks = set(marks)
+    return went
+
+
+def check_tiers(before: State, ids: Sequence[bytes]) -> None:
+    """In strict order, fail when a tier was served while a higher one had jobs left."""
+    ready = {t: before.ready(t) for t in range(4)}
+    for job_id in ids:
+        tier = before.jobs[job_id].tier
+        assert not any(ready[t] for t in range(tier)), f"{job_id!r} of tier {tier} came too soon"
+        ready[tier] -= 1
+
+
+def promote(s: State, there: set[bytes]) -> tuple[int, int]:
+    """Move the due jobs that the server moved, if it might; returns (promoted, cancelled)."""
+    due = sorted(
+        (i for i in s.at(Place.DELAYED) if s.jobs[i].due[0] <= s.now_s),
+        key=lambda i: (s.jobs[i].due, i),
+    )
+    moved = due[:100]
+    assert not set(moved) & there, "jobs that are due were left behind"
+    cancelled = 0
+    for job_id in moved:
+        s.leave(job_id)
+        if s.covered(s.jobs[job_id]):
+            s.end(job_id, "cancelled")
+            cancelled += 1
+        else:
+            s.put_ready(job_id, front=False)
+    return len(moved) - cancelled, cancelled
+
+
+def cancel(s: State, job_id: bytes) -> str:
+    """Cancel one job; returns what it was."""
+    job = s.jobs.get(job_id)
+    if job is None:
+        return "unknown"
+    if job.place is Place.BOOKED:
+        job.asked = True
+        return "in-flight"
+    if job.place is Place.DEAD:
+        return "dead"
+    if job.place is Place.READY:
+        s.marks.add(job_id)
+    s.leave(job_id)
+    s.end(job_id, "cancelled")
+    return str(job.place)
+
+
+def cancel_running(s: State, group: bytes) -> int:
+    """Set the cut of a group, and ask those of its jobs that run to stop; returns how many."""
+    if group not in s.groups:
+        return 0
+    s.groups[group].cut = s.call
+    lives = [*s.draining, *([s.owner.epoch] if s.owner and s.owner.nonce else [])]
+    running = [i for e in lives if e in s.books for i in s.books[e].order()]
+    asked = [i for i in running if s.jobs[i].group == group]
+    for job_id in asked:
+        s.jobs[job_id].asked = True
+    return len(asked)
+
+
+def cancel_waiting(s: State, group: bytes, there: set[bytes], marks: set[bytes]) -> int:
+    """Cancel those waiting jobs of a group that the server dropped, if it might."""
+    gone = [i for i in s.jobs if i not in there]
+    mine = {i for i in gone if s.jobs[i].group == group}
+    assert mine == set(gone), f"cancelled jobs of other groups: {set(gone) - mine}"
+    for job_id in gone:
+        job = s.jobs[job_id]
+        assert job.place in {Place.READY, Place.DELAYED}, f"cancelled {job_id!r}, a {job.place} one"
+        assert s.covered(job), f"cancelled {job_id!r}, which is newer than the cancellation"
+        s.leave(job_id)
+        s.end(job_id, "cancelled")
+    assert marks <= s.marks | set(gone), "marks out of nothing"
+    s.marks = set(marks)
+    return len(gone)
+
+
+def replay(s: State, ids: Sequence[bytes]) -> int:
+    """Send dead jobs to the back of their lanes with a clean record."""
+    dead = [i for i in dict.fromkeys(ids) if i in s.jobs and s.jobs[i].place is Place.DEAD]
+    for job_id in dead:
+        job = s.jobs[job_id]
+        job.attempts, job.crashes, job.error = 0, 0, b""
+        s.put_ready(job_id, front=False)
+        s.groups[job.group].dead -= 1
+        s.groups[job.group].left += 1
+    s.counters["replayed"] += len(dead)
+    return len(dead)
+
+
+def discard(s: State, ids: Sequence[bytes]) -> int:
+    """Forget dead jobs."""
+    dead = [i for i in dict.fromkeys(ids) if i in s.jobs and s.jobs[i].place is Place.DEAD]
+    for job_id in dead:
+        s.end(job_id, "discarded")
+    return len(dead)

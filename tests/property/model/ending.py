@@ -1,0 +1,172 @@
+"""What the verbs that take jobs out of a book promise, on the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.property.model.state import DAY_S, Book, Place, State
+
+MINUTE_S = 60
+
+
+def finish(s: State, epoch: int, runs: dict[bytes, list[bytes]]) -> tuple[int, int, int]:
+    """End jobs wherever they are, unless they are dead; returns (finished, duplicates, strays)."""
+    finished = strays = 0
+    for group, ids in runs.items():
+        keep_s = DAY_S
+        if group in s.groups:  # forgotten a minute a job after its end, at most a day
+            keep_s = min(DAY_S, MINUTE_S * s.groups[group].total)
+        for job_id in ids:
+            job = s.jobs.get(job_id)
+            if job is None or job.place is Place.DEAD:
+                if job is None:
+                    s.recent.add(job_id)
+                continue
+            if (job.place, job.epoch) != (Place.BOOKED, epoch):
+                strays += 1
+            if job.place is Place.READY:
+                s.marks.add(job_id)
+            s.leave(job_id)
+            s.end(job_id, "done", keep_s)
+            finished += 1
+    duplicates = sum(map(len, runs.values())) - finished
+    s.counters["duplicate_finish"] += duplicates
+    s.counters["rollback_finish"] += strays
+    return finished, duplicates, strays
+
+
+def in_book(s: State, epoch: int, job_id: bytes) -> bool:
+    """Return whether a job is in the book of this life."""
+    return epoch in s.books and job_id in s.books[epoch].order()
+
+
+def retry(
+    s: State, epoch: int, ids: Sequence[bytes], delay_s: float, charge: bool, error: bytes
+) -> bytes:
+    """Send jobs back to delayed, or end those whose cancellation was asked for."""
+    status = b""
+    for job_id in ids:
+        if not in_book(s, epoch, job_id):
+            status += b"0"
+            continue
+        job = s.jobs[job_id]
+        s.leave(job_id)
+        if s.unwanted(job):
+            s.end(job_id, "cancelled")
+            status += b"c"
+            continue
+        job.place, job.due = Place.DELAYED, (s.now_s + delay_s, s.call)
+        job.attempts += charge
+        job.error = error or job.error
+        s.groups[job.group].delayed += 1
+        s.counters["retried"] += 1
+        s.counters["failed"] += charge
+        status += b"r"
+    return status
+
+
+def bury(s: State, epoch: int, ids: Sequence[bytes], error: bytes) -> bytes:
+    """Bury jobs of this life; what is evicted for them is seen and then checked by `evict`."""
+    status = b""
+    for job_id in ids:
+        if not in_book(s, epoch, job_id):
+            status += b"0"
+            continue
+        s.leave(job_id)
+        s.jobs[job_id].attempts += 1
+        s.counters["failed"] += 1
+        s.put_dead(job_id, error)
+        status += b"b"
+    return status
+
+
+def evict(s: State, there: set[bytes], *, buried: int, keep_jobs: int, keep_s: float) -> None:
+    """Forget the dead that the server no longer has, if it might: the oldest, and few a call."""
+    dead = {i: s.jobs[i].died for i in s.at(Place.DEAD)}
+    gone = [i for i in dead if i not in there]
+    kept = [i for i in dead if i in there]
+
+    def over(ids: list[bytes]) -> bool:
+        return len(ids) > keep_jobs or any(s.now_s - dead[i][0] > keep_s for i in ids)
+
+    assert len(gone) <= 2 * buried, f"evicted {len(gone)} for {buried} buried"
+    assert not buried or not over(kept) or len(gone) == 2 * buried, "dead grows past its bounds"
+    assert all(dead[i] <= dead[k] for i in gone for k in kept), "evicted before older ones"
+    newest = max(gone, key=lambda i: dead[i], default=None)
+    assert newest is None or over([*kept, newest]), f"evicted {gone} without need"
+    for job_id in gone:
+        s.end(job_id, "evicted")
+
+
+def abandon(s: State, epoch: int, ids: Sequence[bytes]) -> int:
+    """End jobs of this life as cancelled."""
+    mine = [i for i in dict.fromkeys(ids) if in_book(s, epoch, i)]
+    for job_id in mine:
+        s.leave(job_id)
+        s.end(job_id, "cancelled")
+    return len(mine)
+
+
+def hand_back(s: State, epoch: int, ids: Sequence[bytes]) -> int:
+    """Return jobs of this life to the front of their lanes, uncharged, in the order given."""
+    found = 0
+    for job_id in reversed(ids):
+        if not in_book(s, epoch, job_id):
+            continue
+        found += 1
+        s.leave(job_id)
+        if s.unwanted(s.jobs[job_id]):
+            s.end(job_id, "cancelled")
+        else:
+            s.put_ready(job_id, front=True)
+    return found
+
+
+def start(s: State, epoch: int, ids: Sequence[bytes]) -> int:
+    """Note that claimed jobs run now."""
+    book, found = s.books.get(epoch, Book()), 0
+    for job_id in ids:
+        found += job_id in book.order()
+        if job_id in book.waiting:
+            book.waiting.remove(job_id)
+            book.started.append(job_id)
+    return found
+
+
+def recover(
+    s: State, there: dict[int, list[bytes]], *, max_crashes: int, error: bytes
+) -> tuple[int, int, int, int, int]:
+    """Empty the first book to recover, as far as the server did: at most 200 jobs, the last ones.
+
+    Of a whole book, jobs that started come first in their lanes, then those that waited.
+    """
+    if not s.to_recover:
+        return 0, 0, 0, 0, 0
+    epoch = s.to_recover[0]
+    book = s.books.get(epoch, Book())
+    order, kept = [*book.started, *book.waiting], set(there.get(epoch, []))
+    moved = [i for i in order if i not in kept]
+    started = {i for i in book.started if i in moved}
+    assert order[len(order) - len(moved) :] == moved, "recovered from the middle of the order"
+    assert len(moved) <= 200, "recovered too many in one call"
+    assert moved or not order, "recovered nothing"
+    recovered = crashed = buried = cancelled = 0
+    for job_id in reversed(moved):
+        job = s.jobs[job_id]
+        s.leave(job_id)
+        if s.unwanted(job):
+            s.end(job_id, "cancelled")
+            cancelled += 1
+            continue
+        job.crashes += job_id in started
+        crashed += job_id in started
+        if job_id in started and job.crashes >= max_crashes:
+            s.put_dead(job_id, error)
+            buried += 1
+        else:
+            s.put_ready(job_id, front=True)
+            recovered += 1
+    s.counters["recovered"] += recovered
+    if not kept:
+        s.to_recover.pop(0)
+    return len(s.to_recover), recovered, crashed, buried, cancelled

@@ -1,0 +1,202 @@
+"""The laws of the data model, checked on the keys themselves, and the keys against the model."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tests.property.model.space import Space
+from tests.property.model.state import Place, State
+
+GROWING = (
+    *("enqueued", "done", "failed", "retried", "died", "cancelled", "duplicate", "recovered"),
+    *("fenced", "evicted", "discarded", "replayed", "duplicate_finish", "rollback_finish"),
+)
+STARTED = 1e12  # book scores from here on are times
+
+
+def check_laws(space: Space) -> None:
+    """Fail unless the keys alone, without any model, obey the laws."""
+    check_accepted(space)
+    check_conservation(space)
+    check_places(space)
+    check_seats(space)
+    check_counters(space)
+    check_notes(space)
+    check_expiry(space)
+
+
+def check_accepted(space: Space) -> None:
+    """I1: every accepted job is there, or is counted as having left in exactly one way."""
+    gone = sum(space.counter(n) for n in ("done", "cancelled", "evicted", "discarded"))
+
+    assert space.counter("enqueued") == len(space.hash("j")) + gone, "I1: a job is lost or doubled"
+
+
+def check_conservation(space: Space) -> None:
+    """I2: jobs = ready + delayed + dead + in the books of the owner, of dr and of rec."""
+    owner = space.hash("o")
+    known = [int(e) for e in [*space.hash("dr"), *space.list("rec")]]
+    if owner.get(b"nonce"):
+        known.append(int(owner[b"epoch"]))
+
+    assert len(known) == len(set(known)), f"I2: a book has two keepers: {known}"
+    assert set(space.books) <= set(known), f"I2: a book has no keeper: {space.books}, {known}"
+    ready = sum(space.counter(f"r{t}") for t in range(4))
+    booked = sum(map(len, space.books.values()))
+    stored = ready + booked + len(space.ids("dl")) + len(space.ids("dead"))
+    assert len(space.hash("j")) == stored, "I2: the law of conservation is broken"
+
+
+def check_places(space: Space) -> None:
+    """I4: a job is in one place; what else stands in a lane is the mark of a cancelled job."""
+    jobs, marks = set(space.hash("j")), set(space.hash("cx"))
+    lanes = [i for lane in space.lanes.values() for i in lane]
+    booked = [i for book in space.books.values() for i, _ in book]
+    places = Counter([*lanes, *booked, *space.ids("dl"), *space.ids("dead")])
+
+    assert not [i for i, n in places.items() if n > 1], f"I4: in two places: {places}"
+    assert set(places) - marks == jobs, f"I4: {set(places) ^ jobs} without a body, or without place"
+    assert marks <= set(lanes), f"I4: marks {marks - set(lanes)} stand in no lane"
+    assert not marks & jobs, f"I4: {marks & jobs} are marked and alive"
+
+
+def check_seats(space: Space) -> None:
+    """I3: a lane with ids has one seat, one without has none."""
+    seats = Counter((int(seat[:1]), seat[12:]) for ring in space.rings for seat in ring)
+
+    assert seats == Counter(list(space.lanes)), f"I3: seats {seats}, lanes {list(space.lanes)}"
+
+
+def check_counters(space: Space) -> None:
+    """I8: counters are not negative and equal a recount."""
+    jobs, marks = space.hash("j"), set(space.hash("cx"))
+    counted = {k.decode(): int(v) for k, v in space.hash("c").items() if k[:1] != b"k"}
+    dead = space.ids("dead")
+
+    assert not [k for k, v in counted.items() if v < 0], f"I8: below 0: {counted}"
+    for tier in range(4):
+        lanes = (ids for (t, _), ids in space.lanes.items() if t == tier)
+        ready = sum(i not in marks for ids in lanes for i in ids)
+        assert counted.get(f"r{tier}", 0) == ready, f"I8: r{tier} is not {ready}: {counted}"
+    assert counted.get("bytes", 0) == sum(map(len, jobs.values())), f"I8: bytes: {counted}"
+    assert counted.get("dead_bytes", 0) == sum(len(jobs[i]) for i in dead), f"I8: {counted}"
+    for name, fields in space.groups.items():
+        mine = {i for i, body in jobs.items() if body[18 : 18 + int(body[16:18], 16)] == name}
+        number = {k.decode(): int(v) for k, v in fields.items()}
+        recount = {
+            "left": len(mine - set(dead)),
+            "dead": len(mine & set(dead)),
+            "delayed": len(mine & set(space.ids("dl"))),
+        }
+        stored = {k: number.get(k, 0) for k in recount}
+        assert stored == recount, f"I8: group {name!r} says {stored}, recounted {recount}"
+
+
+def check_notes(space: Space) -> None:
+    """Nothing is noted of jobs that are gone, and at most one wake token of a kind waits."""
+    jobs = set(space.hash("j"))
+    booked = {i for book in space.books.values() for i, _ in book}
+
+    for name in ("at", "cr", "er"):
+        assert set(space.hash(name)) <= jobs, f"{name} remembers jobs that are gone"
+    for name in ("pr", "cn"):
+        assert set(space.hash(name)) <= booked, f"{name} remembers jobs that do not run"
+    tokens = space.list("wk")
+    assert len(tokens) == len(set(tokens)), f"wake tokens pile up: {tokens}"
+
+
+def check_expiry(space: Space) -> None:
+    """What is remembered for a time expires; a group with work or dead jobs does not."""
+    forever = [k for k in space.lasting if k.startswith((b"dn:", b"r:"))]
+
+    assert not forever, f"kept for ever: {forever}"
+    for name, fields in space.groups.items():
+        needed = int(fields.get(b"left", 0)) > 0 or int(fields.get(b"dead", 0)) > 0
+        assert (b"g:" + name in space.lasting) == needed, f"expiry of group {name!r}: {fields}"
+
+
+def check_same(space: Space, state: State) -> None:
+    """Fail unless the server holds what the model holds. I5: so a refused call changed nothing."""
+    marks = set(space.hash("cx"))
+    lanes = {
+        k: left for k, ids in space.lanes.items() if (left := [i for i in ids if i not in marks])
+    }
+    dead = {i: job.died for i, job in state.jobs.items() if job.place is Place.DEAD}
+
+    assert set(space.hash("j")) == set(state.jobs), "the jobs differ"
+    assert lanes == state.lanes, "the lanes differ"
+    assert marks == state.marks, "the marks differ"
+    assert set(space.ids("dl")) == set(state.at(Place.DELAYED)), "the delayed differ"
+    assert space.ids("dead") == sorted(dead, key=lambda i: (dead[i], i)), "the dead differ"
+    check_same_notes(space, state)
+    check_same_books(space, state)
+    check_same_totals(space, state)
+    check_same_control(space, state)
+
+
+def check_same_notes(space: Space, state: State) -> None:
+    """Attempts, crashes, errors and requests to cancel, job by job."""
+    jobs = state.jobs.items()
+
+    assert {i: int(n) for i, n in space.hash("at").items()} == {
+        i: job.attempts for i, job in jobs if job.attempts
+    }, "attempts differ"
+    assert {i: int(n) for i, n in space.hash("cr").items()} == {
+        i: job.crashes for i, job in jobs if job.crashes
+    }, "crashes differ"
+    assert space.hash("er") == {i: job.error for i, job in jobs if job.error}, "errors differ"
+    assert set(space.hash("cn")) == {i for i, job in jobs if job.asked}, "requests differ"
+    for i, body in space.hash("j").items():
+        job = state.jobs[i]
+        assert (int(body[1:2]), len(body)) == (job.tier, job.size), f"the body of {i!r}"
+
+
+def check_same_books(space: Space, state: State) -> None:
+    """Who claimed what, in which order, and what of it has started."""
+    for epoch, book in space.books.items():
+        known = state.books.get(epoch)
+        assert known is not None, f"book {epoch} should be empty: {book}"
+        assert [i for i, _ in book] == known.order(), f"book {epoch} differs"
+        assert [i for i, s in book if s >= STARTED] == known.started, f"starts of {epoch} differ"
+    assert set(state.books) == set(space.books), "a book is missing"
+
+
+def check_same_totals(space: Space, state: State) -> None:
+    """Counters and group totals."""
+    stored = {n: space.counter(n) for n in GROWING}
+
+    assert stored == {n: state.counters[n] for n in GROWING}, "the counters differ"
+    names = ("total", "left", "dead", "cancelled", "delayed")
+    assert {
+        name: {k: int(fields.get(k.encode(), 0)) for k in names}
+        for name, fields in space.groups.items()
+    } == {name: {k: getattr(group, k) for k in names} for name, group in state.groups.items()}, (
+        "the groups differ"
+    )
+    ended = {i.removeprefix(b"!") for i in space.ended}
+    assert ended == state.recent, f"remembered as ended: {ended ^ state.recent}"
+
+
+def check_same_control(space: Space, state: State) -> None:
+    """Owner, draining lives, books to recover, commands and checkpoint."""
+    owner, stored = state.owner, space.hash("o")
+    held = (owner.nonce.encode(), owner.epoch, owner.beat, owner.applied) if owner else None
+
+    assert held == (
+        (
+            stored[b"nonce"],
+            int(stored[b"epoch"]),
+            int(stored[b"beat"]),
+            stored.get(b"applied", b"0-0").decode(),
+        )
+        if stored
+        else None
+    ), "the owner differs"
+    assert {int(e): v.rpartition(b":")[0].decode() for e, v in space.hash("dr").items()} == {
+        e: nonce for e, (nonce, _) in state.draining.items()
+    }, "draining lives differ"
+    assert [int(e) for e in space.list("rec")] == state.to_recover, "books to recover differ"
+    ids = [i.decode() for i, _ in space.commands]
+    assert ids == [f"{e}-{s}" for e, s in state.commands], "the commands differ"
+    ck = space.hash("ck")
+    assert state.checkpoint == ((int(ck[b"target"]), int(ck[b"leader"])) if ck else None)

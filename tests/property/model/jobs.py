@@ -1,0 +1,203 @@
+"""Rules of jobs: each calls a real script, tells the model, and compares the replies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from queuepool.verbs import own, produce
+from tests.property.model import coming, ending
+from tests.property.model.coming import Run
+from tests.property.model.machine import (
+    ERROR,
+    OWN_IDS,
+    STEP_S,
+    WEIGHTS,
+    BaseMachine,
+    delays,
+    picks,
+    tiers,
+    who,
+)
+from tests.property.model.names import group_of
+from tests.property.model.process import (
+    Life,
+    enqueue_verb,
+    finish_verb,
+)
+from tests.property.model.state import Place
+
+
+class JobsMachine(BaseMachine):
+    """Producers, and the owner at work, or who believes to be the owner."""
+
+    def new_ids(self, count: int) -> list[bytes]:
+        self.fresh += count
+        return [b"id%05d" % n for n in range(self.fresh - count, self.fresh)]
+
+    def enqueue(self, ids: Sequence[bytes], tier: int, delay: int, room: int) -> None:
+        groups = {group_of(i): [k for k in ids if group_of(k) == group_of(i)] for i in ids}
+        runs = [Run(tier, g, delay * STEP_S, tuple(mine)) for g, mine in groups.items()]
+        depth = len(self.state.jobs)
+        idle = self.state.ready() == 0
+
+        reply = self.run(enqueue_verb(runs, max_depth=depth + room))
+
+        if len(ids) > room:
+            assert isinstance(reply, produce.Full)
+            assert reply.depth == depth
+            return
+        assert reply == coming.enqueue(self.state, runs)
+        if idle and self.state.ready():
+            assert b"w" in self.space.list("wk"), "an idle owner was not woken"
+
+    @rule(count=st.integers(1, 12), tier=tiers, delay=delays)
+    def enqueue_new(self, count: int, tier: int, delay: int) -> None:
+        self.enqueue(self.new_ids(count), tier, delay, 1000)
+
+    @rule(ids=st.lists(st.sampled_from(OWN_IDS), min_size=1, max_size=5), tier=tiers, delay=delays)
+    def enqueue_own_ids(self, ids: list[bytes], tier: int, delay: int) -> None:
+        self.enqueue(ids, tier, delay, 1000)
+
+    @rule(picks=picks)
+    @precondition(lambda self: self.state.jobs)
+    def enqueue_again(self, picks: list[int]) -> None:
+        living = sorted(self.state.jobs)
+        self.enqueue([living[n % len(living)] for n in picks], 1, 0, 1000)
+
+    @rule(count=st.integers(1, 5), room=st.integers(0, 4))
+    def enqueue_where_room_is_short(self, count: int, room: int) -> None:
+        self.enqueue(self.new_ids(count), 2, 0, room)
+
+    @rule(tier=tiers, delay=delays)
+    @precondition(lambda self: len(self.state.jobs) < 300)
+    def enqueue_bulk(self, tier: int, delay: int) -> None:
+        self.enqueue(self.new_ids(190), tier, delay, 1000)
+
+    @rule(
+        back=who,
+        limit=st.sampled_from((1, 3, 8, 25, 200)),
+        ahead=st.integers(0, 10),
+        weights=st.sampled_from(WEIGHTS),
+    )
+    def claim(self, back: int, limit: int, ahead: int, weights: tuple[int, int, int, int]) -> None:
+        life, starting = self.life(back), max(0, limit - ahead)
+        self.client.delete(self.partition.key + b":wk")
+        before = deepcopy(self.state)
+        verb = own.claim(life.life, limit, starting=starting, promote_after_ms=0, weights=weights)
+
+        def expect(reply: own.Claims) -> own.Claims:
+            life.bodies.update(zip(reply.ids, reply.bodies, strict=True))
+            marks = set(self.space.hash("cx"))
+            went = coming.claim(self.state, life.life.epoch, reply.ids, marks, limit, starting)
+            if not sum(weights):
+                coming.check_tiers(before, reply.ids)
+            assert reply.taken == len(reply.ids) + went, "marks are not counted as taken"
+            assert reply.taken == limit or not self.state.ready(), "claimed less than there is"
+            jobs = [self.state.jobs[i] for i in reply.ids]
+            for stored, numbers in (
+                (reply.attempts, [j.attempts for j in jobs]),
+                (reply.crashes, [j.crashes for j in jobs]),
+            ):
+                assert [int(n or 0) for n in stored] in ([], numbers)
+                assert stored or not any(numbers)
+            return reply
+
+        self.as_owner(life, verb, expect, draining=False)
+
+    @rule(back=who, picks=picks)
+    def finish(self, back: int, picks: list[int]) -> None:
+        self.finish_ids(self.life(back), self.life(back).pick(picks))
+
+    @rule(back=who)
+    def finish_all(self, back: int) -> None:
+        self.finish_ids(self.life(back), list(self.life(back).bodies)[-200:])
+
+    @rule(back=who, ids=st.lists(st.sampled_from((*OWN_IDS, b"never")), min_size=1, max_size=3))
+    def finish_foreign(self, back: int, ids: list[bytes]) -> None:
+        self.finish_ids(self.life(back), ids)
+
+    @rule(back=who, picks=picks)
+    @precondition(lambda self: self.state.jobs)
+    def finish_anything(self, back: int, picks: list[int]) -> None:
+        living = sorted(self.state.jobs)
+        self.finish_ids(self.life(back), [living[n % len(living)] for n in picks])
+
+    def finish_ids(self, life: Life, ids: list[bytes]) -> None:
+        if not ids:
+            return
+        runs = {group_of(i): [k for k in ids if group_of(k) == group_of(i)] for i in ids}
+        self.as_owner(
+            life,
+            finish_verb(life.life, ids),
+            lambda _: own.Finished(*ending.finish(self.state, life.life.epoch, runs)),
+        )
+
+    @rule(
+        back=who,
+        picks=picks,
+        delay=delays,
+        charge=st.booleans(),
+        error=st.sampled_from((ERROR, b"")),
+    )
+    def retry(self, back: int, picks: list[int], delay: int, charge: bool, error: bytes) -> None:
+        life, delay_s = self.life(back), delay * STEP_S
+        ids = life.pick(picks)
+        self.as_owner(
+            life,
+            own.retry(life.life, [(i, delay_s * 1000, charge, error) for i in ids]),
+            lambda _: ending.retry(self.state, life.life.epoch, ids, delay_s, charge, error),
+        )
+
+    @rule(
+        back=who,
+        picks=picks,
+        keep=st.sampled_from((1000, 4, 0)),
+        keep_s=st.sampled_from((10**6, 1500)),
+    )
+    def bury(self, back: int, picks: list[int], keep: int, keep_s: int) -> None:
+        life = self.life(back)
+        ids = life.pick(picks)
+        verb = own.bury(
+            life.life,
+            [(i, ERROR) for i in ids],
+            keep_jobs=keep,
+            keep_bytes=2**40,
+            keep_ms=keep_s * 1000,
+        )
+
+        def expect(_: Any) -> bytes:
+            status = ending.bury(self.state, life.life.epoch, ids, ERROR)
+            there, buried = set(self.space.ids("dead")), status.count(b"b")
+            ending.evict(self.state, there, buried=buried, keep_jobs=keep, keep_s=keep_s)
+            return status
+
+        self.as_owner(life, verb, expect)
+
+    @rule(back=who, picks=picks, verb=st.sampled_from((own.hand_back, own.start, own.abandon)))
+    def hand_back_start_or_abandon(self, back: int, picks: list[int], verb: Any) -> None:
+        life = self.life(back)
+        ids = life.pick(picks)
+        if ids:
+            promise = getattr(ending, verb.__name__)
+            self.as_owner(
+                life, verb(life.life, ids), lambda _: promise(self.state, life.life.epoch, ids)
+            )
+
+    @rule(back=who)
+    def promote(self, back: int) -> None:
+        life = self.life(back)
+
+        def expect(reply: own.Promoted) -> own.Promoted:
+            there = set(self.space.ids("dl"))
+            promised = coming.promote(self.state, there)
+            waiting = [self.state.jobs[i].due[0] for i in self.state.at(Place.DELAYED)]
+            assert (reply.next_due_ms is None) == (not waiting)
+            assert (reply.next_due_ms == 0) == (min(waiting, default=10**9) <= self.state.now_s)
+            return own.Promoted(*promised, reply.next_due_ms)
+
+        self.as_owner(life, own.promote(life.life), expect, draining=False)

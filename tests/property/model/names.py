@@ -1,0 +1,23 @@
+"""What every life of an id has in common: its group and its body."""
+
+from __future__ import annotations
+
+from queuepool import codec
+
+GROUPS = (b"a", b"bb", b"c:{x}*", b"\x00\xff")
+
+
+def group_of(job_id: bytes) -> bytes:
+    """Return the group of an id: every life of an id is in one group."""
+    return GROUPS[sum(job_id) % len(GROUPS)]
+
+
+def tail_of(job_id: bytes) -> bytes:
+    """Return what a producer sends of a job's body; the same in every life of an id."""
+    payload = b"[" + b"0," * (sum(job_id) % 7) + b"0]"
+    return codec.encode_tail(7, group_of(job_id)) + b'["t",' + payload + b"]"
+
+
+def size_of(job_id: bytes) -> int:
+    """Return the size of a job's whole body: the script stamps 13 bytes in front."""
+    return 13 + len(tail_of(job_id))

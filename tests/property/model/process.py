@@ -1,0 +1,65 @@
+"""The processes of the model test: what they remember does not go back when a server does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from queuepool.errors import FencedError
+from queuepool.partition import Partition
+from queuepool.verbs import Verb, own, produce
+from tests.property.model.coming import Run
+from tests.property.model.names import group_of, size_of, tail_of
+
+FENCED = "fenced"
+
+
+@dataclass
+class Life:
+    """One owner life as its process knows it: jobs that it claimed, finished or not."""
+
+    life: own.Life
+    beat: int = 0
+    bodies: dict[bytes, bytes] = field(default_factory=dict)
+
+    def pick(self, picks: Sequence[int]) -> list[bytes]:
+        """Return claimed ids by number, the newest first; the same number twice is the same id."""
+        ids = list(reversed(self.bodies))
+        return [ids[n % len(ids)] for n in picks] if ids else []
+
+
+def enqueue_verb(runs: Sequence[Run], *, max_depth: int) -> Verb[bytes | produce.Full]:
+    """Return the call that enqueues these runs."""
+    args: list[Any] = []
+    for run in runs:
+        args += [run.tier, run.group, run.delay_s * 1000, len(run.ids)]
+        for job_id in run.ids:
+            args += [job_id, tail_of(job_id)]
+    return produce.enqueue(
+        args,
+        jobs=sum(len(run.ids) for run in runs),
+        size_bytes=sum(size_of(i) for run in runs for i in run.ids),
+        max_depth=max_depth,
+        max_bytes=2**40,
+    )
+
+
+def finish_verb(life: own.Life, ids: Sequence[bytes]) -> Verb[own.Finished]:
+    """Return the call that finishes these, laid out by group as a consumer does."""
+    acks: dict[bytes, own.Acks] = {}
+    for job_id in ids:
+        ack = acks.setdefault(group_of(job_id), own.Acks())
+        ack.size_bytes += size_of(job_id)
+        ack.ids.append(job_id)
+        if sum(job_id) % 3 == 0:
+            ack.results.append((job_id, 60_000, b"1"))
+    return own.finish(life, acks)
+
+
+def call(partition: Partition, verb: Verb[Any]) -> Any:
+    """Return the reply of a verb, or that it was refused to a life that is over."""
+    try:
+        return partition.run(verb)
+    except FencedError:
+        return FENCED

@@ -1,0 +1,212 @@
+"""Rules of ownership, cancellation and operators; the whole machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, precondition, rule
+
+from queuepool.verbs import lead, operate, own, produce
+from tests.property.model import coming, ending, owning
+from tests.property.model.jobs import JobsMachine
+from tests.property.model.machine import (
+    CRASHED,
+    LEASES_S,
+    OWN_IDS,
+    PLACES,
+    picks,
+    who,
+)
+from tests.property.model.names import GROUPS, group_of
+from tests.property.model.process import (
+    FENCED,
+    Life,
+)
+from tests.property.model.space import read
+from tests.property.model.state import Place
+
+
+class PartitionMachine(JobsMachine):
+    """One partition on a real server, a model of it, and the processes that work on it."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.acquire("x", 600.0)
+
+    @rule(nonce=st.sampled_from("xyz"), lease_s=st.sampled_from(LEASES_S))
+    def acquire(self, nonce: str, lease_s: float) -> None:
+        verb = own.acquire(0, nonce, lease_ms=int(lease_s * 1000), host="model")
+        reply = self.run(verb)
+        epoch = reply.life.epoch if isinstance(reply, own.Acquired) else 0
+        got = owning.acquire(self.state, nonce, epoch, lease_s)
+        assert got == isinstance(reply, own.Acquired), f"acquired by {nonce}: {reply}"
+        if isinstance(reply, own.Acquired):
+            assert epoch > self.newest_epoch, "I6: epochs grow, also across a failover"
+            assert reply.books == len(self.state.to_recover)
+            assert reply.checkpoint == (self.state.checkpoint or (None,))[0]
+            self.newest_epoch = epoch
+            self.lives.append(Life(reply.life))
+
+    @rule(back=who, lease_s=st.sampled_from(LEASES_S), skipped=st.sampled_from((0, 0, 1)))
+    def renew(self, back: int, lease_s: float, skipped: int) -> None:
+        life = self.life(back)
+        life.beat += 1 + skipped
+        applied = "{}-{}".format(*(self.state.commands or [(0, 0)])[-1])
+        verb = own.renew(
+            life.life,
+            lease_ms=int(lease_s * 1000),
+            beat=life.beat,
+            workers=1,
+            busy=1,
+            target=1,
+            applied=applied,
+        )
+
+        def expect(reply: own.Renewal) -> own.Renewal:
+            who = (life.life.nonce, life.life.epoch)
+            owner = self.state.owns(*who)
+            forgot = owning.renew(
+                self.state, *who, lease_s=lease_s, beat=life.beat, applied=applied
+            )
+            asked = frozenset(i for i, job in self.state.jobs.items() if job.asked)
+            assert (reply.draining, reply.rolled_back, reply.cancels) == (not owner, forgot, asked)
+            assert reply.books == (len(self.state.to_recover) if owner else 0)
+            assert reply.commands == ()
+            return reply
+
+        self.as_owner(life, verb, expect)
+
+    @rule(back=who, lease_s=st.sampled_from((0.0, *LEASES_S)))
+    def release(self, back: int, lease_s: float) -> None:
+        life = self.life(back)
+        self.as_owner(
+            life,
+            own.release(life.life, drain_lease_ms=int(lease_s * 1000)),
+            lambda _: owning.release(self.state, life.life.nonce, life.life.epoch, lease_s),
+        )
+
+    @rule(back=who)
+    def rekey(self, back: int) -> None:
+        """A call was lost: the process goes on under a new nonce, the old one stays a zombie's."""
+        life = self.life(back)
+        old, new = life.life, life.life.rekeyed()
+        stem, _, number = new.nonce.partition(".")
+
+        reply = self.run(own.rekey(new))
+
+        renewed = owning.rekey(self.state, stem, new.epoch, int(number))
+        assert reply == (1 if renewed else FENCED)
+        life.life = new
+        self.lives.insert(max(0, len(self.lives) - 2), Life(old, life.beat, dict(life.bodies)))
+
+    @rule(nonce=st.sampled_from("xyz"))
+    def crash_and_take_over(self, nonce: str) -> None:
+        self.pass_time(3)
+        self.acquire(nonce, 600.0)
+
+    @rule(back=who, max_crashes=st.sampled_from((3, 1)))
+    def recover_a_step(self, back: int, max_crashes: int) -> None:
+        life = self.life(back)
+
+        def expect(_: Any) -> own.Recovered:
+            there = {e: [i for i, _ in book] for e, book in self.space.books.items()}
+            return own.Recovered(
+                *ending.recover(self.state, there, max_crashes=max_crashes, error=CRASHED)
+            )
+
+        verb = own.recover(life.life, max_crashes=max_crashes, error=CRASHED)
+        self.as_owner(life, verb, expect, draining=False)
+
+    @rule(back=who)
+    def book(self, back: int) -> None:
+        life = self.life(back)
+        book = self.state.books.get(life.life.epoch)
+        assert list(self.run(own.book(life.life))) == (book.order() if book else [])
+
+    # Whoever cancels, operators, the leading coordinator
+
+    @rule(pick=st.integers(0, 40))
+    @precondition(lambda self: self.state.jobs)
+    def cancel(self, pick: int) -> None:
+        ids = [*sorted(self.state.jobs, reverse=True), *OWN_IDS]
+        job_id = ids[pick % len(ids)]
+        assert self.run(produce.cancel(job_id.decode())) == coming.cancel(self.state, job_id)
+
+    @rule(group=st.sampled_from(GROUPS))
+    def cancel_group_a_step(self, group: bytes) -> None:
+        cursor, seen = self.cursors.pop(group, (b"start", self.rollbacks))
+        known = group in self.state.groups
+        begins = cursor == b"start" or (known and self.state.groups[group].cut < 0)
+
+        following, gone, asked = self.run(produce.cancel_group(group, cursor))
+
+        told = coming.cancel_running(self.state, group) if begins else 0
+        there = set(self.space.hash("j"))
+        marks = set(self.space.hash("cx"))
+        waiting = coming.cancel_waiting(self.state, group, there, marks)
+        assert (gone, asked) == (waiting, told)
+        if following:
+            self.cursors[group] = (following, seen)
+        elif known and seen == self.rollbacks and group in self.state.groups:
+            left = [i for i in self.state.at(Place.DELAYED) if group_of(i) == group]
+            assert not [i for i in left if self.state.covered(self.state.jobs[i])]
+
+    @rule(picks=picks, verb=st.sampled_from((operate.replay, operate.discard)))
+    @precondition(lambda self: self.state.jobs)
+    def replay_or_discard(self, picks: list[int], verb: Any) -> None:
+        dead = self.state.at(Place.DEAD) or sorted(self.state.jobs)
+        ids = [dead[n % len(dead)] for n in picks]
+        promised = getattr(coming, verb.__name__)
+        assert self.run(verb([i.decode() for i in ids])) == promised(self.state, ids)
+
+    @rule(
+        epoch=st.integers(1, 4),
+        sequence=st.integers(0, 6),
+        noop=st.booleans(),
+        workers=st.integers(1, 9),
+    )
+    def command(self, epoch: int, sequence: int, noop: bool, workers: int) -> None:
+        verb = lead.command(
+            epoch,
+            sequence,
+            type="NOOP" if noop else "SCALE_UP",
+            partition=0,
+            target_workers=workers,
+            reason="model",
+            expires_ms=9,
+        )
+        reply = self.run(verb)
+        assert reply == owning.command(self.state, epoch, sequence, target=workers, noop=noop)
+
+    @rule(epoch=st.integers(1, 5), workers=st.integers(1, 9))
+    def checkpoint(self, epoch: int, workers: int) -> None:
+        assert self.run(lead.checkpoint(epoch, workers)) == owning.checkpoint(
+            self.state, epoch, workers
+        )
+
+    @rule(repair=st.booleans())
+    def audit(self, repair: bool) -> None:
+        report = self.partition.audit(repair=repair)
+        self.space = read(self.client, self.partition.key)
+        assert report.clean, report
+
+    @rule(pick=st.integers(0, 40), group=st.sampled_from(GROUPS))
+    def look(self, pick: int, group: bytes) -> None:
+        seen, s = self.partition.observe(), self.state
+        booked = len(s.at(Place.BOOKED))
+        assert seen.ready == tuple(s.ready(t) for t in range(4))
+        assert (seen.jobs, seen.delayed, seen.in_flight, seen.dead) == (
+            len(s.jobs), len(s.at(Place.DELAYED)), booked, len(s.at(Place.DEAD)),
+        )  # fmt: skip
+        if s.jobs:
+            job_id = sorted(s.jobs)[pick % len(s.jobs)]
+            status, job = self.partition.status(job_id.decode()), s.jobs[job_id]
+            assert status.state is PLACES[job.place]
+            assert (status.attempts, status.crashes) == (job.attempts, job.crashes)
+        status_of, known = self.partition.group(group), s.groups.get(group)
+        if known:
+            done = known.total - known.left - known.dead - known.cancelled
+            assert (status_of.total, status_of.done, status_of.dead) == (
+                known.total, done, known.dead,
+            )  # fmt: skip

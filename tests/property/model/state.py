@@ -1,0 +1,192 @@
+"""What a partition should hold, in plain dicts: jobs, where each is, groups, counters, owners."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+DAY_S = 86_400
+
+
+class Place(StrEnum):
+    """Where a live job is; it is in one place."""
+
+    READY = "ready"
+    DELAYED = "delayed"
+    BOOKED = "booked"
+    DEAD = "dead"
+
+
+@dataclass(slots=True)
+class Job:
+    """One life of an id. order: the call that enqueued it; due_s and ranks order what waits."""
+
+    birth: int
+    order: int
+    tier: int
+    group: bytes
+    size: int
+    place: Place = Place.READY
+    epoch: int = 0  # of the book that it is in
+    due: tuple[float, int] = (0.0, 0)  # second it is due, call that delayed it
+    died: tuple[float, int] = (0.0, 0)
+    attempts: int = 0
+    crashes: int = 0
+    error: bytes = b""
+    asked: bool = False
+
+
+@dataclass(slots=True)
+class Book:
+    """What one owner life has claimed: jobs that started, and jobs that wait in its memory."""
+
+    started: list[bytes] = field(default_factory=list)
+    waiting: list[bytes] = field(default_factory=list)
+
+    def order(self) -> list[bytes]:
+        """Return the ids as the server sorts them: what waits first."""
+        return [*self.waiting, *self.started]
+
+    def remove(self, job_id: bytes) -> None:
+        """Remove an id, wherever it stands."""
+        for ids in (self.started, self.waiting):
+            if job_id in ids:
+                ids.remove(job_id)
+
+
+@dataclass(slots=True)
+class Totals:
+    """A task group. cut: the last call whose jobs were cancelled with it."""
+
+    total: int = 0
+    left: int = 0
+    dead: int = 0
+    cancelled: int = 0
+    delayed: int = 0
+    cut: int = -1
+    forget_s: float | None = None
+
+
+@dataclass(slots=True)
+class Owner:
+    """Who owns the partition; nobody when the nonce is empty."""
+
+    nonce: str
+    epoch: int
+    until_s: float
+    beat: int = 0
+    applied: str = "0-0"
+
+
+@dataclass
+class State:
+    """Everything a partition holds, and what has ended in this line of events.
+
+    A failover puts an older copy of this back, ends included: hence a job ends once in one line
+    of events, and may end again in the line that a failover began.
+    """
+
+    now_s: float = 0.0
+    call: int = 0
+    births: int = 0
+    jobs: dict[bytes, Job] = field(default_factory=dict)
+    lanes: dict[tuple[int, bytes], list[bytes]] = field(default_factory=dict)
+    books: dict[int, Book] = field(default_factory=dict)
+    marks: set[bytes] = field(default_factory=set)
+    groups: dict[bytes, Totals] = field(default_factory=dict)
+    counters: Counter[str] = field(default_factory=Counter)
+    recent: set[bytes] = field(default_factory=set)
+    ended: dict[int, str] = field(default_factory=dict)
+    owner: Owner | None = None
+    draining: dict[int, tuple[str, float]] = field(default_factory=dict)
+    to_recover: list[int] = field(default_factory=list)
+    commands: list[tuple[int, int]] = field(default_factory=list)
+    checkpoint: tuple[int, int] | None = None  # target, leader
+
+    def at(self, place: Place) -> list[bytes]:
+        """Return the ids at a place."""
+        return [i for i, job in self.jobs.items() if job.place is place]
+
+    def ready(self, tier: int | None = None) -> int:
+        """Return how many jobs are ready."""
+        return sum(len(ids) for (t, _), ids in self.lanes.items() if tier in {None, t})
+
+    def owns(self, nonce: str, epoch: int) -> bool:
+        """Return whether this life owns the partition."""
+        return self.owner is not None and (self.owner.nonce, self.owner.epoch) == (nonce, epoch)
+
+    def may_end_jobs(self, nonce: str, epoch: int) -> bool:
+        """Return whether this life owns the partition or is draining."""
+        draining = self.draining.get(epoch)
+        return self.owns(nonce, epoch) or (draining is not None and draining[0] == nonce)
+
+    def covered(self, job: Job) -> bool:
+        """Return whether the job's group was cancelled after it was enqueued."""
+        return job.order <= self.groups[job.group].cut
+
+    def unwanted(self, job: Job) -> bool:
+        """Return whether the job ends as cancelled when it leaves a book."""
+        return job.asked or self.covered(job)
+
+    def leave(self, job_id: bytes) -> None:
+        """Take a job out of the place that it is in; ready jobs leave their lane."""
+        job = self.jobs[job_id]
+        if job.place is Place.READY:
+            lane = self.lanes[job.tier, job.group]
+            lane.remove(job_id)
+            if not lane:
+                del self.lanes[job.tier, job.group]
+        elif job.place is Place.BOOKED:
+            book = self.books[job.epoch]
+            book.remove(job_id)
+            if not book.order():
+                del self.books[job.epoch]
+        elif job.place is Place.DELAYED:
+            self.groups[job.group].delayed -= 1
+
+    def put_ready(self, job_id: bytes, *, front: bool) -> None:
+        """Put a job into its lane."""
+        job = self.jobs[job_id]
+        lane = self.lanes.setdefault((job.tier, job.group), [])
+        lane.insert(0 if front else len(lane), job_id)
+        job.place, job.asked = Place.READY, False
+
+    def put_dead(self, job_id: bytes, error: bytes) -> None:
+        """Bury a job that was in a book."""
+        job = self.jobs[job_id]
+        job.place, job.died, job.error, job.asked = (
+            Place.DEAD,
+            (self.now_s, self.call),
+            error,
+            False,
+        )
+        self.counters["died"] += 1
+        group = self.groups[job.group]
+        group.dead += 1
+        group.left -= 1
+
+    def end(self, job_id: bytes, how: str, keep_s: float = DAY_S) -> None:
+        """Forget a job that is nowhere any more; every life of an id ends once."""
+        job = self.jobs.pop(job_id)
+        assert job.birth not in self.ended, f"{job_id!r} ended as {self.ended[job.birth]} before"
+        self.ended[job.birth] = how
+        self.counters[how] += 1
+        group = self.groups[job.group]
+        if job.place is Place.DEAD:
+            group.dead -= 1
+        else:
+            group.left -= 1
+            self.recent.add(job_id)
+        if how == "cancelled":
+            group.cancelled += 1
+        if group.left == 0 and group.dead == 0:
+            group.forget_s = self.now_s + keep_s
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass, more than the minutes for which ended ids are remembered."""
+        self.now_s += seconds
+        self.recent.clear()
+        for name, group in list(self.groups.items()):
+            if group.forget_s is not None and group.forget_s <= self.now_s:
+                del self.groups[name]

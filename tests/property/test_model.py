@@ -1,0 +1,81 @@
+"""A random walk over the real scripts on a real server, beside a model in plain dicts.
+
+`make test` runs a short walk that is the same every time; `make model` a long one that never is.
+A failure prints the rules that led to it, and a line that repeats it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from hashlib import sha1
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from queuepool import scripts
+from queuepool.embedded import EmbeddedServer
+from queuepool.servers import wire
+from tests.property.model.rules import PartitionMachine
+
+EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "0"))
+STEPS = int(os.environ.get("MODEL_STEPS", "50"))
+
+settings.register_profile(
+    "model-ci",
+    max_examples=40,
+    stateful_step_count=STEPS,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    print_blob=True,
+    suppress_health_check=list(HealthCheck),
+)
+settings.register_profile(
+    "model-long",
+    settings.get_profile("model-ci"),
+    max_examples=max(1, EXAMPLES),
+    derandomize=False,
+)
+PROFILE = settings.get_profile("model-long" if EXAMPLES else "model-ci")
+
+# script, a line of it, what breaks it, what the model test says of it
+BROKEN = (
+    ("claim", "redis.call('HDEL', base .. ':cx', id)", "local _", "marks"),
+    ("finish", "redis.call('HINCRBY', c, 'done', finished)", "local _", "I1"),
+    ("acquire", "local new = math.max(", "local new = 1 + 0 * math.max(", "I6"),
+)
+
+
+@pytest.fixture(scope="module")
+def model_url() -> Iterator[str]:
+    """The URL of a server that holds nothing but the keys of one walk at a time."""
+    with EmbeddedServer(appendonly=False) as server:
+        yield server.url
+
+
+@pytest.mark.timeout(0 if EXAMPLES else 120)
+def test_scripts_do_what_the_model_says(model_url: str) -> None:
+    machine = type("Machine", (PartitionMachine,), {"url": model_url})
+
+    run_state_machine_as_test(machine, settings=PROFILE)
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "instead", "says"), BROKEN, ids=[name for name, *_ in BROKEN]
+)
+def test_a_broken_script_is_noticed(
+    model_url: str, name: str, line: str, instead: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = scripts.script(name).source
+    assert source.count(line.encode()) == 1, "name a line that is still in the script"
+    mutant = source.replace(line.encode(), instead.encode())
+    broken = scripts.Script(name, mutant, sha1(mutant, usedforsecurity=False).hexdigest().encode())
+    whole = scripts.script
+    monkeypatch.setattr(wire, "script", lambda n: broken if n == name else whole(n))
+    machine = type("Machine", (PartitionMachine,), {"url": model_url})
+    quick = settings(PROFILE, max_examples=400, phases=[Phase.generate], report_multiple_bugs=False)
+
+    with pytest.raises(AssertionError, match=says):
+        run_state_machine_as_test(machine, settings=quick)

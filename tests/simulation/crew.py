@@ -1,0 +1,127 @@
+"""Workers that need no thread: a job takes virtual time, and its end is drawn."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from consumer.jobs import Claimed, End, Outcome
+from tests.simulation.journal import Execution
+from tests.simulation.ledger import Ledger
+from tests.simulation.scenario import Scenario
+from tests.simulation.scheduler import Process
+
+_LONGEST_DELAY_S = 2.0
+
+
+class Crew:
+    """What consumer.workers.WorkerPool and consumer.execution.Runner are to a real consumer."""
+
+    def __init__(
+        self,
+        process: Process,
+        ledger: Ledger,
+        scenario: Scenario,
+        rng: random.Random,
+        *,
+        epoch: int,
+        poisonous: Callable[[bytes], bool],
+        die: Callable[[], None],
+        ring: Callable[[], None],
+    ) -> None:
+        self._process, self._ledger, self._journal = process, ledger, ledger.journal
+        self._scenario, self._random, self._epoch = scenario, rng, epoch
+        self._poisonous, self._die, self._ring = poisonous, die, ring
+        self._waiting: deque[Claimed] = deque()
+        self._running: dict[int, Execution] = {}
+        self._ended: list[Outcome] = []
+        self.target = 0
+        self.progress: dict[bytes, bytes] = {}
+        self.start_until_s = float("inf")
+
+    @property
+    def alive(self) -> int:
+        """Return how many workers there are."""
+        return max(self.target, len(self._running))
+
+    @property
+    def queued(self) -> int:
+        """Return how many jobs wait for a worker."""
+        return len(self._waiting)
+
+    def resize(self, target: int) -> None:
+        """Have so many workers; surplus ones leave after the job they run."""
+        self.target = target
+        self._begin()
+
+    def submit(self, jobs: Sequence[Claimed]) -> None:
+        """Hand jobs to the workers, in order."""
+        self._waiting.extend(jobs)
+        self._begin()
+
+    def withdraw(self) -> list[Claimed]:
+        """Take back the jobs that no worker has begun."""
+        jobs = list(self._waiting)
+        self._waiting.clear()
+        self._journal.unheard.update(job.id for job in jobs)
+        return jobs
+
+    def take_ended(self) -> list[Outcome]:
+        """Return the executions that ended since the last call."""
+        ended, self._ended = self._ended, []
+        return ended
+
+    def killed(self) -> None:
+        """Note that whatever runs ends here, unrecorded."""
+        for execution in self._running.values():
+            execution.killed_s = self._process.now_s
+        self._running.clear()
+        self.withdraw()
+
+    def _begin(self) -> None:
+        while self._waiting and len(self._running) < self.target and not self._process.dead:
+            self._run(self._waiting.popleft())
+
+    def _run(self, job: Claimed) -> None:
+        now = self._process.now_s
+        if job.cancelled or now > self.start_until_s:
+            end = End.ABANDON if job.cancelled else End.HAND_BACK
+            self._ended.append(Outcome(job, end, now, now))
+            self._journal.unheard[job.id] += 1
+            self._process.after(0.0, self._ring)
+            return
+        job.started_s = now
+        left_s = self._ledger.lease_left_s(self._epoch)
+        execution = Execution(job.id, self._epoch, now, left_s, job.crashes > 0)
+        self._journal.executions.append(execution)
+        self._journal.note(now, self._process.name, f"starts {job.id!r}, attempt {job.attempt}")
+        self._running[id(execution)] = execution
+        if self._random.random() < 0.2:
+            self.progress[job.id] = b"half way"
+        length_s = self._random.uniform(*self._scenario.job_s)
+        if self._poisonous(job.id):
+            self._process.after(length_s / 2, self._die)
+        self._process.after(length_s, lambda: self._end(job, execution))
+
+    def _end(self, job: Claimed, execution: Execution) -> None:
+        now, draw = self._process.now_s, self._random.random()
+        outcome = Outcome(job, End.DONE, execution.start_s, now)
+        if job.cancelled and draw < 0.5:
+            outcome.end = End.ABANDON
+        elif draw < self._scenario.buries:
+            outcome.end, outcome.error = End.BURY, b'{"reason":"permanent"}'
+        elif draw < self._scenario.buries + self._scenario.fails:
+            outcome.end, outcome.error = End.RETRY, b'{"reason":"failed"}'
+            outcome.delay_ms = self._random.randrange(int(_LONGEST_DELAY_S * 1000))
+            if job.attempt >= 5:
+                outcome.end = End.BURY
+        elif self._random.random() < self._scenario.asks_later:
+            outcome.end, outcome.charged = End.RETRY, False
+            outcome.delay_ms = self._random.choice((0, 50, 1500))
+        execution.end_s, execution.end = now, outcome.end
+        self._journal.note(now, self._process.name, f"ends {job.id!r}: {outcome.end.name}")
+        del self._running[id(execution)]
+        self._ended.append(outcome)
+        self._begin()
+        self._ring()

@@ -1,0 +1,171 @@
+"""A producer without network and clock: Producer lays jobs out, Settling says what becomes of them.
+
+It also cancels: single jobs, and one group in bounded steps.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+
+from queuepool.config import PoolConfig
+from queuepool.errors import QueuePoolError, UnavailableError
+from queuepool.models import EnqueueStatus, Job, Tier
+from queuepool.producer import Chunk, Producer
+from queuepool.results import EnqueueResults
+from queuepool.settling import Answer as Settled
+from queuepool.settling import Settling
+from queuepool.tasks import Registry
+from queuepool.verbs import produce
+from tests.simulation.ledger import Ledger
+from tests.simulation.network import Answer, Network
+from tests.simulation.scenario import Scenario
+from tests.simulation.scheduler import Process
+
+
+class Applications(Process):
+    """Everybody who enqueues and cancels."""
+
+    def __init__(
+        self,
+        network: Network,
+        ledger: Ledger,
+        scenario: Scenario,
+        rng: random.Random,
+        config: PoolConfig,
+    ) -> None:
+        super().__init__(network.scheduler, "producer")
+        self._network, self._ledger, self._scenario = network, ledger, scenario
+        self._random, self._config = rng, config
+        self._producer = Producer(config, Registry())
+        self.poison: set[bytes] = set()
+        self.busy = 0
+        self._numbers = iter(range(10**9))
+        self._mine: list[bytes] = []
+        sizes = _split(scenario.jobs, scenario.calls, rng)
+        for size in sizes:
+            self.busy += 1
+            self.after(rng.random() * scenario.spread_s, self._bulk(size))
+        for _ in range(scenario.cancels):
+            self.after(0.05 + rng.random() * 15.0, self._cancel)
+        if scenario.cancel_group:
+            self.after(0.05 + rng.random() * 10.0, lambda: self._cancel_group(b"start"))
+
+    def poisonous(self, job_id: bytes) -> bool:
+        """Return whether every execution of this job kills its consumer."""
+        return job_id in self.poison
+
+    def _bulk(self, size: int) -> Callable[[], None]:
+        def begin() -> None:
+            delay_s = (
+                self._random.random() * 5 if self._random.random() < self._scenario.delayed else 0
+            )
+            tier = self._random.choice(list(Tier))
+            defaults = self._producer.defaults(
+                "task", tier=tier, delay_s=delay_s, max_attempts=None, timeout_s=None
+            )
+            group = f"group-{self._random.randrange(self._scenario.groups)}"
+            items = []
+            for _ in range(size):
+                number = next(self._numbers)
+                items.append(Job({"n": number}, job_id=f"job-{number:03d}"))
+            chunks = self._producer.chunks(defaults, items, group)
+            self._next(chunks, EnqueueResults(), (tier, group, delay_s))
+
+        return begin
+
+    def _next(
+        self, chunks: Iterator[Chunk], results: EnqueueResults, lane: tuple[object, ...]
+    ) -> None:
+        chunk = next(chunks, None)
+        if chunk is None:
+            self.busy -= 1
+            return
+        if self._random.random() < self._scenario.repeats:
+            # The same ids once more: a producer that was killed, and did not know what was in.
+            self.after(self._random.random() * 10, lambda: self._repeat(chunk))
+        if lane[1] == "group-0" and self._scenario.cancel_group:
+            self._ledger.journal.cancel_asked.update(chunk.ids)
+        for job_id in chunk.ids:
+            if not lane[2]:
+                self._ledger.journal.lane_of[job_id] = lane
+            if len(self.poison) < self._scenario.poison:
+                self.poison.add(job_id)
+        self._mine += chunk.ids
+        settling = Settling(chunk, results, self._config, now_s=self.now_s, wait_when_full_s=0.0)
+        self._attempt(chunk, settling, lambda: self._settled(chunks, results, chunk, lane))
+
+    def _attempt(self, chunk: Chunk, settling: Settling, settled: Callable[[], None]) -> None:
+        verb, begun_s = chunk.verb(self._config), self.now_s
+
+        def heed(answer: Answer) -> None:
+            reply: Settled
+            if isinstance(answer, QueuePoolError):
+                chunk.doubt(begun_s)
+                reply = answer
+            else:
+                reply = verb.read(answer[0])
+            try:
+                pause = settling.pause_after(reply, self.now_s, self._random.random())
+            except UnavailableError:
+                pause = None
+            if pause is None:
+                settled()
+            else:
+                self.after(pause, lambda: self._attempt(chunk, settling, settled))
+
+        self._network.call(self, [(chunk.key, verb)], heed)
+
+    def _settled(
+        self,
+        chunks: Iterator[Chunk],
+        results: EnqueueResults,
+        chunk: Chunk,
+        lane: tuple[object, ...],
+    ) -> None:
+        journal, mine = self._ledger.journal, set(chunk.ids)
+        for result in results:
+            job_id = result.job_id.encode()
+            if job_id not in mine:
+                continue
+            if result.status in (EnqueueStatus.ACCEPTED, EnqueueStatus.DUPLICATE):
+                journal.accepted.add(job_id)
+            elif result.status is EnqueueStatus.REJECTED:
+                journal.rejected.add(job_id)
+            else:
+                journal.unknown.add(job_id)
+        journal.note(self.now_s, self.name, f"settled {len(chunk.ids)} jobs of {lane}")
+        self._next(chunks, results, lane)
+
+    def _repeat(self, chunk: Chunk) -> None:
+        calls = [(chunk.key, chunk.verb(self._config))]
+        self._network.call(self, calls, lambda _answer: None)
+
+    def _cancel(self) -> None:
+        if not self._mine:
+            return
+        job_id = self._random.choice(self._mine)
+        self._ledger.journal.cancel_asked.add(job_id)
+        verb = produce.cancel(job_id.decode())
+        self._ledger.journal.note(self.now_s, self.name, f"cancels {job_id!r}")
+        self._network.call(self, [(self._ledger.key, verb)], lambda _answer: None)
+
+    def _cancel_group(self, cursor: bytes) -> None:
+        self._ledger.journal.note(self.now_s, self.name, f"cancels group-0 from {cursor!r}")
+        verb = produce.cancel_group(b"group-0", cursor)
+
+        def heed(answer: Answer) -> None:
+            if isinstance(answer, QueuePoolError):
+                return
+            following = verb.read(answer[0])[0]
+            if following:
+                self._cancel_group(following)
+
+        self._network.call(self, [(self._ledger.key, verb)], heed)
+
+
+def _split(total: int, parts: int, rng: random.Random) -> list[int]:
+    sizes = [1] * min(parts, total)
+    for _ in range(total - len(sizes)):
+        sizes[rng.randrange(len(sizes))] += 1
+    return sizes

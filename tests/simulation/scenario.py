@@ -1,0 +1,125 @@
+"""What a seed stands for: how much work, how long it takes, and what goes wrong. Pure.
+
+A fifth of the seeds is lossless, so that what must hold without faults is checked without excuses.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faults:
+    """Shares of calls, and times at which a consumer or a coordinator suffers. Seconds."""
+
+    drop: float = 0.0  # never executed
+    lose: float = 0.0  # executed, the reply never comes
+    double: float = 0.0  # executed twice
+    late: float = 0.0  # executed after its caller gave up, and after newer calls
+    kills: tuple[float, ...] = ()
+    stalls: tuple[tuple[float, float], ...] = ()  # when, how long
+    drains: tuple[float, ...] = ()
+    outages: tuple[tuple[float, float], ...] = ()  # of the server, for everybody
+    coordinator_kills: tuple[float, ...] = ()
+    coordinator_stalls: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def unruly(self) -> bool:
+        """Return whether calls may happen out of order or twice."""
+        return self.double > 0 or self.late > 0
+
+    @property
+    def none(self) -> bool:
+        """Return whether nothing goes wrong."""
+        return self == Faults()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """Everything that a seed decides beforehand; the rest is drawn as it happens."""
+
+    seed: int
+    faults: Faults
+    jobs: int
+    groups: int
+    calls: int  # in how many enqueue calls the jobs come
+    spread_s: float  # within which time
+    job_s: tuple[float, float]
+    fails: float  # share of executions that fail
+    buries: float
+    asks_later: float
+    poison: int  # jobs whose every execution kills its consumer
+    cancels: int
+    cancel_group: bool
+    delayed: float  # share of enqueue calls with a delay
+    consumers: int
+    coordinators: int
+    workers: int
+    lookahead: int
+    lease_s: float
+    drain_s: float
+    max_crashes: int
+    repeats: float  # share of enqueue calls that somebody makes again, with the same ids
+    call_timeout_s: float = 1.0
+    latency_s: tuple[float, float] = field(default=(0.0002, 0.004))
+    quiet_s: float = 25.0  # from then on nothing goes wrong any more
+    patience_s: float = 300.0  # within which everything must have ended
+
+
+def draw(seed: int) -> Scenario:
+    """Return the scenario of a seed."""
+    r = random.Random(seed)
+    lossless = r.random() < 0.2
+    job_s = r.choice(((0.001, 0.01), (0.005, 0.05), (0.05, 0.6), (0.5, 3.0), (0.001, 2.0)))
+    lease_s = r.choice((1.5, 2.0, 4.0))
+    faults = Faults() if lossless else _faults(r, lease_s)
+    poison = 0 if lossless else r.choice((0, 0, 0, 1, 2))
+    return Scenario(
+        seed=seed,
+        faults=faults,
+        jobs=r.randint(5, 60),
+        groups=r.randint(1, 4),
+        calls=r.randint(1, 8),
+        spread_s=r.choice((0.0, 2.0, 20.0)),
+        job_s=job_s,
+        fails=r.choice((0.0, 0.0, 0.1, 0.3)),
+        buries=r.choice((0.0, 0.0, 0.1)),
+        asks_later=r.choice((0.0, 0.0, 0.1)),
+        poison=poison,
+        cancels=r.choice((0, 0, 2, 6)),
+        cancel_group=r.random() < 0.15,
+        delayed=r.choice((0.0, 0.0, 0.3)),
+        consumers=r.randint(1, 3),
+        coordinators=r.randint(0, 2),
+        workers=r.randint(1, 4),
+        lookahead=r.choice((0, 5, 192)),
+        lease_s=lease_s,
+        drain_s=r.choice((0.0, 1.0, 5.0)),
+        max_crashes=r.choice((2, 3, 3, 3 if poison else 100)),
+        repeats=r.choice((0.0, 0.0, 0.5)),
+    )
+
+
+def _faults(r: random.Random, lease_s: float) -> Faults:
+    def share() -> float:
+        return r.choice((0.0, 0.0, 0.02, 0.1, 0.25))
+
+    def times(most: int) -> tuple[float, ...]:
+        return tuple(round(r.uniform(0.1, 24.0), 3) for _ in range(r.randint(0, most)))
+
+    def spells(most: int, longest_s: float) -> tuple[tuple[float, float], ...]:
+        return tuple((at, round(r.uniform(0.05, longest_s), 3)) for at in times(most))
+
+    return Faults(
+        drop=share(),
+        lose=share(),
+        double=share() / 2,
+        late=share() / 2,
+        kills=times(5),
+        stalls=spells(3, 3 * lease_s),
+        drains=times(3),
+        outages=spells(2, 2 * lease_s) if r.random() < 0.3 else (),
+        coordinator_kills=times(2),
+        coordinator_stalls=spells(2, 8.0),
+    )

@@ -1,0 +1,237 @@
+"""One seed: its actors, its faults, its end, and whether the promises were kept."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import redis
+
+from consumer.core import Core
+from queuepool.config import PoolConfig
+from queuepool.keys import Keyspace
+from queuepool.partition import Partition
+from queuepool.topology import single
+from tests.contract.conftest import check_invariants
+from tests.contract.world import World
+from tests.simulation.checker import violations
+from tests.simulation.consuming import Consumer, NewCore
+from tests.simulation.coordinating import Coordinator
+from tests.simulation.journal import Journal
+from tests.simulation.ledger import Ledger
+from tests.simulation.network import Network
+from tests.simulation.producing import Applications
+from tests.simulation.real import RealLedger
+from tests.simulation.scenario import Scenario, draw
+from tests.simulation.scheduler import Process, Scheduler
+
+_MAX_EVENTS = 400_000
+Trace = Callable[[float, str, str], None]
+P = TypeVar("P", bound=Process)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of a seed."""
+
+    scenario: Scenario
+    journal: Journal
+    violations: list[str]
+    events: int
+    virtual_s: float
+
+
+class Simulation:
+    """Builds everything from a scenario and runs it to its end."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        trace: Trace | None = None,
+        new_core: NewCore = Core,
+        url: str | None = None,
+        stage: str = "dev",
+        new_network: Callable[[Scheduler, Ledger, Scenario, random.Random], Network] = Network,
+    ) -> None:
+        self.scenario, self._new_core = scenario, new_core
+        self._random = random.Random(scenario.seed ^ 0x5EED)
+        keyspace = Keyspace(stage=stage)
+        config = PoolConfig(topology=single("redis://simulated", 1), keyspace=keyspace)
+        self._config, self.journal = config, Journal(trace)
+        self._scheduler = Scheduler()
+        key = config.keyspace.partition(0)
+        self._url = url
+        self.ledger = (
+            Ledger(self._scheduler, key, self.journal)
+            if url is None
+            else RealLedger(self._scheduler, key, self.journal, url=url, system=keyspace.system())
+        )
+        self._network = new_network(self._scheduler, self.ledger, scenario, self._random)
+        self._network.crash = self._crash
+        self._made = 0
+        self._applications = Applications(
+            self._network, self.ledger, scenario, self._random, config
+        )
+        self._consumers: list[Consumer] = []
+        self._coordinators: list[Coordinator] = []
+        self.ledger.after_call = self._answer_bells
+        for _ in range(scenario.consumers):
+            self._new_consumer()
+        for _ in range(scenario.coordinators):
+            self._new_coordinator()
+        self._arrange_faults()
+
+    def run(self) -> Result:
+        """Run until everything has ended, or time is up."""
+        events, scheduler, s = 0, self._scheduler, self.scenario
+        deadline_s = s.quiet_s + s.patience_s
+        while events < _MAX_EVENTS and scheduler.now_s < deadline_s and scheduler.step():
+            events += 1
+            if self._over():
+                break
+        if not self._over():
+            left = len(self.ledger.data.jobs) - len(self.ledger.data.dead)
+            self.journal.problems.append(
+                f"stuck: {left} jobs left after {scheduler.now_s:.0f} s and {events} events"
+            )
+        self._network.settle()
+        self._audit()
+        found = violations(
+            self.journal, lossless=s.faults.none and not s.poison, max_crashes=s.max_crashes
+        )
+        return Result(s, self.journal, found, events, scheduler.now_s)
+
+    def close(self) -> None:
+        """Give back what a real server needs."""
+        self.ledger.close()
+
+    def _over(self) -> bool:
+        past = self.scenario.faults.none or self._scheduler.now_s > self.scenario.quiet_s
+        return past and not self._applications.busy and not self.ledger.busy
+
+    def _audit(self) -> None:
+        data, j = self.ledger.data, self.journal
+        client = redis.Redis.from_url(self._url) if self._url else None
+        world = World(Partition(0, self.ledger.key, self.ledger.server), None, client)
+        try:
+            check_invariants(world)
+        except AssertionError as error:
+            j.problems.append(f"not in order: {error}"[:500])
+        counted = {n: data.counters.get(n, 0) for n in ("enqueued", "done", "died", "cancelled")}
+        ended = counted["done"] + counted["died"] + counted["cancelled"]
+        if counted["enqueued"] != ended + len(data.jobs) - len(data.dead):
+            j.problems.append(f"counters do not balance: {counted}")
+        for name, group in data.groups.items():
+            if not self.ledger.busy and group.left != 0:
+                j.problems.append(f"group {name!r} never ends: {group}")
+
+    # -- actors ------------------------------------------------------------------------------------
+
+    def _new_consumer(self) -> None:
+        self._made += 1
+        self._consumers = [c for c in self._consumers if not c.dead]
+        self._consumers.append(
+            Consumer(
+                f"consumer-{self._made}",
+                self._network,
+                self.ledger,
+                self.scenario,
+                self._random,
+                poisonous=self._applications.poisonous,
+                gone=lambda: self._replace(self._new_consumer),
+                new_core=self._new_core,
+            )
+        )
+
+    def _new_coordinator(self) -> None:
+        self._made += 1
+        self._coordinators = [c for c in self._coordinators if not c.dead]
+        self._coordinators.append(
+            Coordinator(
+                f"coordinator-{self._made}",
+                self._network,
+                self.ledger,
+                self.scenario,
+                self._random,
+                self._config,
+            )
+        )
+
+    def _replace(self, make: Callable[[], None]) -> None:
+        self._scheduler.after(self._random.uniform(0.05, 1.5), make)
+
+    def _answer_bells(self) -> None:
+        listening = [c for c in self._consumers if not c.dead and c.listens]
+        if listening and (token := self.ledger.pop_token()) is not None:
+            if not self._network.quiet and self._random.random() < self.scenario.faults.lose:
+                return  # it was popped for somebody whose connection had just gone
+            consumer = self._random.choice(listening)
+            consumer.after(0.0002, lambda: consumer.ring(token))
+
+    # -- faults ------------------------------------------------------------------------------------
+
+    def _arrange_faults(self) -> None:
+        faults, after = self.scenario.faults, self._scheduler.after
+        for at_s in faults.kills:
+            after(at_s, lambda: self._any(self._consumers, Consumer.kill))
+        for at_s in faults.drains:
+            after(at_s, lambda: self._any(self._consumers, Consumer.stop))
+        for at_s, length_s in faults.stalls:
+            after(at_s, partial(self._stall_one, length_s))
+        for at_s, length_s in faults.coordinator_stalls:
+            after(at_s, partial(self._stall_leader, length_s))
+        for at_s in faults.coordinator_kills:
+            after(at_s, lambda: self._any(self._coordinators, self._replace_coordinator))
+        after(self.scenario.quiet_s, self._calm)
+
+    def _calm(self) -> None:
+        self._network.quiet = True
+        self.journal.note(self._scheduler.now_s, "network", "nothing goes wrong from here on")
+
+    def _stall_one(self, length_s: float) -> None:
+        self._any(self._consumers, self._stall(length_s))
+
+    def _stall_leader(self, length_s: float) -> None:
+        self._any(self._coordinators, self._stall(length_s))
+
+    def _stall(self, length_s: float) -> Callable[[Process], None]:
+        def stall(process: Process) -> None:
+            self.journal.note(self._scheduler.now_s, process.name, f"stalls for {length_s:.2f} s")
+            process.stall(length_s)
+
+        return stall
+
+    def _crash(self, process: Process) -> None:
+        if isinstance(process, Coordinator):
+            self._replace_coordinator(process)
+        else:
+            process.kill()
+
+    def _replace_coordinator(self, coordinator: Coordinator) -> None:
+        coordinator.kill()
+        self._replace(self._new_coordinator)
+
+    def _any(self, crowd: Sequence[P], do: Callable[[P], None]) -> None:
+        alive = [process for process in crowd if not process.dead]
+        if alive:
+            do(self._random.choice(alive))
+
+
+def simulate(
+    seed: int,
+    *,
+    trace: Trace | None = None,
+    new_core: NewCore = Core,
+    url: str | None = None,
+    stage: str = "dev",
+) -> Result:
+    """Run one seed; with the URL of a server over the real scripts, below an unused stage."""
+    simulation = Simulation(draw(seed), trace=trace, new_core=new_core, url=url, stage=stage)
+    try:
+        return simulation.run()
+    finally:
+        simulation.close()

@@ -1,0 +1,17 @@
+"""A few seeds over the real scripts on a real server, where the simulation meets Redis."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.simulation import simulate
+
+SEEDS = (2, 3, 5)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_seed_keeps_its_promises_on_a_real_server(seed: int, redis_url: str, stage: str) -> None:
+    result = simulate(seed, url=redis_url, stage=stage)
+
+    assert not result.violations, result.violations[:5]
+    assert result.journal.terminals

@@ -1,0 +1,114 @@
+"""A few hundred seeds of the simulation, and proof that a broken core does not get through.
+
+`make simulate` runs ten thousand; a failure names the command that replays it step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from consumer.core import Core
+from consumer.jobs import Claimed
+from queuepool.verbs import own
+from tests.simulation.__main__ import replay
+from tests.simulation.consuming import NewCore
+from tests.simulation.simulation import simulate
+
+BLOCKS, SEEDS_A_BLOCK = 8, 40
+MOST_SEEDS = 400  # until a broken core must have shown itself
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_no_seed_breaks_a_promise(block: int) -> None:
+    first = block * SEEDS_A_BLOCK
+
+    for seed in range(first, first + SEEDS_A_BLOCK):
+        result = simulate(seed)
+
+        assert not result.violations, f"{result.violations[:5]}\nreplay: {replay(seed)}"
+
+
+def test_a_seed_tells_the_same_story_every_time() -> None:
+    told: list[list[tuple[float, str, str]]] = [[], []]
+
+    for lines in told:
+        simulate(7, trace=lambda *line, lines=lines: lines.append(line))
+
+    assert told[0] == told[1]
+    assert len(told[0]) > 50
+
+
+def test_the_seeds_meet_every_fault() -> None:
+    met: set[str] = set()
+
+    for seed in range(30):
+        met |= simulate(seed).journal.seen.keys()
+
+    assert met >= {
+        "drop", "lose", "double", "late", "fenced", "Reconciled", "RecoveredJobs", "Resized",
+        "repeated after a loss",
+    }  # fmt: skip
+
+
+class NeverReconciles(Core):
+    """Forgets that a claim whose answer was lost has filled its book."""
+
+    def _reconciled(self, now_s: float):  # type: ignore[no-untyped-def]
+        def heed(_: Sequence[bytes]) -> None:
+            self._reconcile_at = now_s + 15.0
+
+        return heed
+
+
+class TrustsItsLease(Core):
+    """Counts its lease from when it heard, and never doubts it."""
+
+    def lease_left_s(self, now_s: float) -> float:
+        return 1e9
+
+    @property
+    def lease_s(self) -> float:
+        return 1e9
+
+
+class ForgetsOutcomes(Core):
+    """Takes outcomes for recorded when the answer was lost."""
+
+    def lost(self, plan, now_s: float) -> None:  # type: ignore[no-untyped-def]
+        super().lost(plan, now_s)
+        self._forget(plan)
+
+
+class RunsSuspectsTogether(Core):
+    """Starts every suspect as soon as it is claimed."""
+
+    def _took(self, limit: int, now_s: float):  # type: ignore[no-untyped-def]
+        heed = super()._took(limit, now_s)
+
+        def all_at_once(claims: own.Claims) -> None:
+            heed(claims)
+            suspects: list[Claimed] = list(self.holdings._suspects)
+            self.holdings._suspects.clear()
+            self._ready += suspects
+
+        return all_at_once
+
+
+class NeverRecovers(Core):
+    """Leaves the book of its predecessor alone."""
+
+    def _plan_claims(self, plan, now_s: float) -> None:  # type: ignore[no-untyped-def]
+        self._books = 0
+        super()._plan_claims(plan, now_s)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [NeverReconciles, TrustsItsLease, ForgetsOutcomes, RunsSuspectsTogether, NeverRecovers],
+)
+def test_a_broken_core_is_found(broken: NewCore) -> None:
+    found = any(simulate(seed, new_core=broken).violations for seed in range(MOST_SEEDS))
+
+    assert found
