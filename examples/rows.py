@@ -1,0 +1,17 @@
+# rows.py
+import sqlite3
+import threading
+
+from queuepool import JobContext, task
+
+db = sqlite3.connect("rows.sqlite", timeout=60, check_same_thread=False, isolation_level=None)
+db.execute("PRAGMA journal_mode = WAL")
+db.execute("PRAGMA synchronous = NORMAL")
+db.execute("CREATE TABLE IF NOT EXISTS rows (job PRIMARY KEY, id, name, city)")
+writing = threading.Lock()
+
+
+@task
+def write_row(id: str, name: str, city: str, ctx: JobContext) -> None:
+    with writing:
+        db.execute("INSERT OR IGNORE INTO rows VALUES (?, ?, ?, ?)", (ctx.job_id, id, name, city))
