@@ -6,7 +6,9 @@
 Invariants
   C1 open = claimed jobs that have not ended; a claim asks for at most target + lookahead - open.
   C2 an outcome leaves the outbox only when its verb was answered; a repeat is harmless by id.
-  C3 a claim whose answer was lost is found in the book and handed back (reconcile).
+  C3 a claim whose answer was lost is found in the book and handed back (reconcile). The book is
+     read in a turn that claims nothing: a server that forgot a script executes that verb after the
+     others of its turn, and what the same turn claims would look like a stray.
   C4 of the jobs that were running in a crash at most one runs at a time (see holdings).
   C5 after a turn without an answer the next one first changes the nonce: whatever of the lost turn
      is still on its way is refused, and cannot undo what was decided since.
@@ -153,11 +155,11 @@ class Core:
             texts = {id: text for id, text in texts.items() if id in self.claimed}
             if texts:
                 add((own.progress(self.life, texts), lambda _: None))
-        if now_s >= self._reconcile_at:
-            add((own.book(self.life), self._reconciled(now_s)))
         if now_s >= self._renew_at:
             add((self._renewal(), self._renewed(now_s)))
-        if not self.draining:
+        if now_s >= self._reconcile_at:
+            add((own.book(self.life), self._reconciled(now_s)))
+        elif not self.draining:
             self._plan_claims(plan, now_s)
         return plan
 
@@ -336,7 +338,7 @@ class Core:
         self._events.append(events.RecoveredJobs(result))
 
     def _reconciled(self, now_s: float) -> Absorb:
-        known = set(self.claimed)  # before this turn's claim: that is answered after the book
+        known = set(self.claimed)
 
         def heed(book: Sequence[bytes]) -> None:
             unknown = [id for id in book if id not in known]

@@ -6,7 +6,8 @@
       |--> dropped                   never executed
       `--> late                      executed after the caller gave up, and maybe after newer calls
 
-Calls that arrive are executed one after the other, as a server does.
+Calls that arrive are executed one after the other, as a server does; but one that forgot some
+scripts executes the verbs that need them after the others, when they are sent again.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Network:
             if self.down():  # it went down while the call was on its way
                 process.after(self._random.choice((back_s, timeout_s)), lambda: heed(failure))
                 return
-            replies = self._ledger.run(calls)
+            replies = self._execute(calls)
             if fate == "lose" or (fate == "double" and self._random.random() < 0.5):
                 wait_s = self._random.choice((back_s, timeout_s))
                 self._unheard(calls, replies)
@@ -112,7 +113,7 @@ class Network:
             self.scheduler.after(delay_s, lambda: self._stray(calls, twice=fate == "double"))
         if fate in ("drop", "late"):
             raise UnavailableError(f"simulated: {fate}")
-        replies = self._ledger.run(calls)
+        replies = self._execute(calls)
         if fate == "lose":
             raise UnavailableError("simulated: lose")
         return replies
@@ -122,6 +123,16 @@ class Network:
         now = self.scheduler.now_s
         spells = () if self.quiet else self._scenario.faults.outages
         return any(begin <= now < begin + length for begin, length in spells)
+
+    def _execute(self, calls: Calls) -> list[Reply]:
+        forgotten: set[str] = set()
+        if not self.quiet and self._random.random() < self._scenario.faults.forget:
+            forgotten = {v.script for _, v in calls if self._random.random() < 0.5}
+            self._ledger.journal.seen["forget"] += 1
+        places = range(len(calls))
+        order = sorted(places, key=lambda i: calls[i][1].script in forgotten)  # stable
+        answers = dict(zip(order, self._ledger.run([calls[i] for i in order]), strict=True))
+        return [answers[i] for i in places]
 
     def _fate(self) -> str:
         if self.quiet:

@@ -17,6 +17,7 @@ class Faults:
     lose: float = 0.0  # executed, the reply never comes
     double: float = 0.0  # executed twice
     late: float = 0.0  # executed after its caller gave up, and after newer calls
+    forget: float = 0.0  # the server lacks some of its scripts: those verbs come after the others
     kills: tuple[float, ...] = ()
     stalls: tuple[tuple[float, float], ...] = ()  # when, how long
     drains: tuple[float, ...] = ()
@@ -122,4 +123,5 @@ def _faults(r: random.Random, lease_s: float) -> Faults:
         outages=spells(2, 2 * lease_s) if r.random() < 0.3 else (),
         coordinator_kills=times(2),
         coordinator_stalls=spells(2, 8.0),
+        forget=share(),
     )

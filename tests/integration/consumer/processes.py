@@ -111,18 +111,16 @@ class Records:
         runs: list[Run] = []
         for path in self._directory.glob("records-*"):
             pid = int(path.name.partition("-")[2])
-            open_runs: dict[str, tuple[int, int]] = {}
+            open_runs: dict[tuple[str, int], list[int]] = {}  # those of one job that overlap too
             for line in path.read_text().splitlines():
                 what, job_id, attempt, ns = line.split()
+                begun = open_runs.setdefault((job_id, int(attempt)), [])
                 if what == "begin":
-                    if job_id in open_runs:  # it raised before its end
-                        n, began = open_runs.pop(job_id)
-                        runs.append(Run(job_id, pid, n, began, None))
-                    open_runs[job_id] = (int(attempt), int(ns))
+                    begun.append(int(ns))
                 else:
-                    n, began = open_runs.pop(job_id)
-                    runs.append(Run(job_id, pid, n, began, int(ns)))
-            runs += [Run(job_id, pid, n, began, None) for job_id, (n, began) in open_runs.items()]
+                    runs.append(Run(job_id, pid, int(attempt), begun.pop(0), int(ns)))
+            for (job_id, n), begun in open_runs.items():  # those that raised, or still run
+                runs += [Run(job_id, pid, n, ns, None) for ns in begun]
         return sorted(runs, key=lambda run: run.began_ns)
 
     def begun(self) -> Counter[str]:

@@ -80,7 +80,6 @@ def test_killed_connections_and_flushed_scripts_are_not_even_noticed_by_jobs(
     assert set(records.begun().values()) == {1}
 
 
-@pytest.mark.xfail(strict=False, reason="open: about one run in ten starts a job twice")
 def test_a_stalled_server_doubles_nothing(
     server: EmbeddedServer, own_pool: QueuePool, consume: StartConsumer, records: Records
 ) -> None:

@@ -69,6 +69,23 @@ def test_a_job_that_runs_again_is_not_handed_back_by_a_late_turn() -> None:
     world.check()
 
 
+@pytest.mark.parametrize("script", ["book", "claim", "renew", "finish", "hand_back"])
+def test_a_verb_whose_script_the_server_forgot_may_follow_the_others(script: str) -> None:
+    world = World(workers=2)
+    world.enqueue(20)
+    world.turn(Fate.ANSWER_LOST)
+    for _ in range(12):
+        world.turn(forgotten=script)
+        world.check(lossy=True)
+        world.end(list(world.running))
+        world.core.woken(b"w", world.now)
+    world.settle()
+
+    assert len(world.runs) == len(set(world.runs)) == 20
+    assert world.counter("done") == 20
+    world.check()
+
+
 @pytest.mark.parametrize("fate", [Fate.NEVER_SENT, Fate.ANSWER_LOST])
 def test_a_record_whose_answer_was_lost_is_repeated_and_counts_once(fate: Fate) -> None:
     world = World(workers=4)

@@ -36,6 +36,7 @@ class World:
             **{"workers": workers, "lease_s": LEASE_S, "max_workers": 4096, **settings}  # type: ignore[arg-type]
         )
         self.leader = 1
+        self.runs: list[bytes] = []  # every job that was started, in order
         self.take_over(workers)
 
     def take_over(self, workers: int | None = None) -> None:
@@ -84,11 +85,20 @@ class World:
         )
         return [r.job_id.encode() for r in results]
 
-    def turn(self, fate: Fate = Fate.ANSWERED, *, took_s: float = 0.0005) -> list[Claimed]:
-        """Run one turn; returns the jobs that it started."""
+    def turn(
+        self, fate: Fate = Fate.ANSWERED, *, took_s: float = 0.0005, forgotten: str = ""
+    ) -> list[Claimed]:
+        """Run one turn; returns the jobs that it started.
+
+        forgotten: a script that the server has to be told again; its verbs follow the others.
+        """
         plan = self.core.plan(self.now)
         if fate is not Fate.NEVER_SENT:
-            replies = self.owned.turn(plan.verbs)
+            places = sorted(
+                range(len(plan.verbs)), key=lambda i: plan.verbs[i].script == forgotten
+            )
+            answers = self.owned.turn([plan.verbs[i] for i in places])
+            replies = [answers[places.index(i)] for i in range(len(places))]
         self.clock.advance(took_s)
         if fate is not Fate.ANSWERED:
             self.core.lost(plan, self.now)
@@ -115,6 +125,7 @@ class World:
         for job in jobs[: max(0, self.core.target - len(self.running))]:
             job.started_s = self.now
         self.running += jobs
+        self.runs += [job.id for job in jobs]
 
     def settle(self, turns: int = 50) -> list[Claimed]:
         """Run turns until nothing is due; returns the jobs that they started."""
