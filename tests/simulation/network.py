@@ -126,7 +126,8 @@ class Network:
 
     def _execute(self, calls: Calls) -> list[Reply]:
         forgotten: set[str] = set()
-        if not self.quiet and self._random.random() < self._scenario.faults.forget:
+        share = 0.0 if self.quiet else self._scenario.faults.forget
+        if share and self._random.random() < share:
             forgotten = {v.script for _, v in calls if self._random.random() < 0.5}
             self._ledger.journal.seen["forget"] += 1
         places = range(len(calls))

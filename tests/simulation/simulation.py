@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import redis
 
@@ -228,9 +228,14 @@ def simulate(
     new_core: NewCore = Core,
     url: str | None = None,
     stage: str = "dev",
+    **changes: Any,
 ) -> Result:
-    """Run one seed; with the URL of a server over the real scripts, below an unused stage."""
-    simulation = Simulation(draw(seed), trace=trace, new_core=new_core, url=url, stage=stage)
+    """Run one seed; with the URL of a server over the real scripts, below an unused stage.
+
+    changes: what its scenario shall have instead of what the seed drew.
+    """
+    scenario = replace(draw(seed), **changes)
+    simulation = Simulation(scenario, trace=trace, new_core=new_core, url=url, stage=stage)
     try:
         return simulation.run()
     finally:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -14,10 +15,11 @@ from consumer.jobs import Claimed
 from queuepool.verbs import own
 from tests.simulation.__main__ import replay
 from tests.simulation.consuming import NewCore
+from tests.simulation.scenario import Faults
 from tests.simulation.simulation import simulate
 
 BLOCKS, SEEDS_A_BLOCK = 8, 40
-MOST_SEEDS = 400  # until a broken core must have shown itself
+MOST_SEEDS = 200  # until a broken core must have shown itself
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))
@@ -105,10 +107,24 @@ class NeverRecovers(Core):
 
 
 @pytest.mark.parametrize(
-    "broken",
-    [NeverReconciles, TrustsItsLease, ForgetsOutcomes, RunsSuspectsTogether, NeverRecovers],
+    "broken", [NeverReconciles, ForgetsOutcomes, RunsSuspectsTogether, NeverRecovers]
 )
 def test_a_broken_core_is_found(broken: NewCore) -> None:
     found = any(simulate(seed, new_core=broken).violations for seed in range(MOST_SEEDS))
+
+    assert found
+
+
+def test_a_core_that_trusts_its_lease_is_found_by_stalls_with_jobs_in_memory() -> None:
+    stalls: dict[str, Any] = {
+        "faults": Faults(stalls=((3.0, 6.0), (12.0, 6.0), (20.0, 3.0))),
+        "jobs": 60,
+        "workers": 1,
+        "lookahead": 192,
+        "job_s": (0.05, 0.6),
+    }
+    found = any(
+        simulate(seed, new_core=TrustsItsLease, **stalls).violations for seed in range(MOST_SEEDS)
+    )
 
     assert found

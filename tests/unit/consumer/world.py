@@ -94,9 +94,7 @@ class World:
         """
         plan = self.core.plan(self.now)
         if fate is not Fate.NEVER_SENT:
-            places = sorted(
-                range(len(plan.verbs)), key=lambda i: plan.verbs[i].script == forgotten
-            )
+            places = sorted(range(len(plan.verbs)), key=lambda i: plan.verbs[i].script == forgotten)
             answers = self.owned.turn([plan.verbs[i] for i in places])
             replies = [answers[places.index(i)] for i in range(len(places))]
         self.clock.advance(took_s)
