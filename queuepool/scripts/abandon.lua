@@ -20,7 +20,7 @@ local dn = base .. ':dn:' .. window % 2
 redis.call('EXISTS', dn, c, base .. ':at', base .. ':cr', base .. ':er', base .. ':pr', base .. ':cn')
 for i = 3, #ARGV do
   bodies[i] = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
-  if bodies[i] then redis.call('EXISTS', base .. ':g:' .. string.sub(bodies[i], 19, 18 + tonumber(string.sub(bodies[i], 17, 18), 16))) end
+  if bodies[i] then redis.call('EXISTS', base .. ':g:' .. string.sub(bodies[i], 19, 18 + (tonumber(string.sub(bodies[i], 17, 18), 16) or 0))) end
 end
 local n = 0
 for i = 3, #ARGV do
@@ -31,7 +31,7 @@ for i = 3, #ARGV do
     redis.call('SADD', dn, '!' .. id)
     redis.call('HINCRBY', c, 'cancelled', 1)
     redis.call('HINCRBY', c, 'bytes', -#body)
-    local g = base .. ':g:' .. string.sub(body, 19, 18 + tonumber(string.sub(body, 17, 18), 16))
+    local g = base .. ':g:' .. string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0))
     redis.call('HINCRBY', g, 'cancelled', 1)
     if redis.call('HINCRBY', g, 'left', -1) <= 0 then
       redis.call('HSET', g, 'finished', now)

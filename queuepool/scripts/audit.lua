@@ -30,7 +30,7 @@ for i = 1, #page[2], 2 do
   local placed = redis.call('ZSCORE', dl, id) or redis.call('ZSCORE', dead, id)
   for _, e in ipairs(books) do placed = placed or redis.call('ZSCORE', base .. ':fl:' .. e, id) end
   if not placed then
-    local tier, group = string.sub(body, 2, 2), string.sub(body, 19, 18 + tonumber(string.sub(body, 17, 18), 16))
+    local tier, group = string.match(body, '^.([0-3])') or '2', string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0))
     local lane, name = base .. ':q:' .. tier .. ':' .. group, tier .. ':' .. group
     local size = rebuilt[name] and 0 or redis.call('LLEN', lane)
     if size == 0 then

@@ -18,7 +18,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('EXISTS', dead, c, base .. ':at', base .. ':cr', base .. ':er', base .. ':pr', base .. ':cn')
 
-local function group_of(body) return base .. ':g:' .. string.sub(body, 19, 18 + tonumber(string.sub(body, 17, 18), 16)) end
+local function group_of(body) return base .. ':g:' .. string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0)) end
 
 local bodies, status = {}, {}
 for i = 6, #ARGV, 2 do

@@ -13,7 +13,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local window = math.floor(now / 60000)
 local dn = base .. ':dn:' .. window % 2
-g = base .. ':g:' .. string.sub(body, 19, 18 + tonumber(string.sub(body, 17, 18), 16))
+g = base .. ':g:' .. string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0))
 redis.call('EXISTS', g, dn, c, base .. ':dl', base .. ':cx', base .. ':cn', base .. ':wk', base .. ':at', base .. ':cr', base .. ':er')
 local books = redis.call('LRANGE', base .. ':rec', 0, 99)
 for _, epoch in ipairs(redis.call('HKEYS', base .. ':dr')) do books[#books + 1] = epoch end
@@ -31,7 +31,7 @@ if redis.call('ZREM', base .. ':dl', id) == 1 then
   redis.call('HINCRBY', g, 'delayed', -1)
 else
   redis.call('HSET', base .. ':cx', id, 1)
-  redis.call('HINCRBY', c, 'r' .. string.sub(body, 2, 2), -1)
+  redis.call('HINCRBY', c, 'r' .. (string.match(body, '^.([0-3])') or '2'), -1)
 end
 for _, k in ipairs({'j', 'at', 'cr', 'er', 'cn'}) do redis.call('HDEL', base .. ':' .. k, id) end
 redis.call('SADD', dn, '!' .. id)

@@ -25,8 +25,8 @@ if cursor == 'start' then
 end
 
 local function ours(body)
-  return body and tonumber(string.sub(body, 3, 13), 16) <= cut
-    and string.sub(body, 19, 18 + tonumber(string.sub(body, 17, 18), 16)) == group
+  return body and (tonumber(string.sub(body, 3, 13), 16) or 0) <= cut
+    and string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0)) == group
 end
 
 if cursor == 'start' then

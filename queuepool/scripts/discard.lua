@@ -9,7 +9,7 @@ redis.call('EXISTS', c, base .. ':at', base .. ':cr', base .. ':er')
 for i, id in ipairs(ARGV) do
   local body = redis.call('HGET', base .. ':j', id)
   if body then
-    groups[i], sizes[i] = base .. ':g:' .. string.sub(body, 19, 18 + tonumber(string.sub(body, 17, 18), 16)), #body
+    groups[i], sizes[i] = base .. ':g:' .. string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0)), #body
     redis.call('EXISTS', groups[i])
   end
 end

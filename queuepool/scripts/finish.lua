@@ -38,10 +38,10 @@ local function stray(id) -- not in this book, but its body exists
   for _, e in ipairs(books) do booked = booked + redis.call('ZREM', base .. ':fl:' .. e, id) end
   if booked > 0 then return 1 end
   if redis.call('ZREM', dl, id) == 1 then
-    redis.call('HINCRBY', base .. ':g:' .. string.sub(body, 19, 18 + tonumber(string.sub(body, 17, 18), 16)), 'delayed', -1)
+    redis.call('HINCRBY', base .. ':g:' .. string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0)), 'delayed', -1)
   else
     redis.call('HSET', base .. ':cx', id, 1)
-    redis.call('HINCRBY', c, 'r' .. string.sub(body, 2, 2), -1)
+    redis.call('HINCRBY', c, 'r' .. (string.match(body, '^.([0-3])') or '2'), -1)
   end
   return 1
 end

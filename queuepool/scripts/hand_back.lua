@@ -22,10 +22,10 @@ redis.call('EXISTS', c, dn, base .. ':wk', base .. ':pr', base .. ':cn', base ..
 for i = 3, #ARGV do
   local body = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
   if body then
-    local tier, group = string.sub(body, 2, 2), string.sub(body, 19, 18 + tonumber(string.sub(body, 17, 18), 16))
+    local tier, group = string.match(body, '^.([0-3])') or '2', string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0))
     bodies[i] = {tier = tier, group = group, size = #body, lane = base .. ':q:' .. tier .. ':' .. group, g = base .. ':g:' .. group}
     local cut = tonumber(redis.call('HGET', bodies[i].g, 'cancelled_at') or -1)
-    bodies[i].cancelled = redis.call('HEXISTS', base .. ':cn', ARGV[i]) == 1 or tonumber(string.sub(body, 3, 13), 16) <= cut
+    bodies[i].cancelled = redis.call('HEXISTS', base .. ':cn', ARGV[i]) == 1 or (tonumber(string.sub(body, 3, 13), 16) or 0) <= cut
     redis.call('EXISTS', bodies[i].lane, base .. ':ring:' .. tier)
   end
 end

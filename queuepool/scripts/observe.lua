@@ -23,7 +23,7 @@ for t = 0, 3 do
     for _, seat in ipairs(redis.call('LRANGE', ring, 0, 3)) do
       local id = redis.call('LINDEX', base .. ':q:' .. string.sub(seat, 1, 1) .. ':' .. string.sub(seat, 13), 0)
       local body = id and redis.call('HGET', j, id)
-      if body then oldest = math.min(oldest, tonumber(string.sub(body, 3, 13), 16)) end
+      if body then oldest = math.min(oldest, tonumber(string.sub(body, 3, 13), 16) or oldest) end
     end
   end
 end

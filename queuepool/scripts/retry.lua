@@ -21,9 +21,9 @@ redis.call('EXISTS', dl, cn, dn, c, base .. ':at', base .. ':cr', base .. ':er',
 for i = 3, #ARGV, 4 do
   local body = redis.call('HGET', j, ARGV[i])
   if body and redis.call('ZSCORE', book, ARGV[i]) then
-    local g = base .. ':g:' .. string.sub(body, 19, 18 + tonumber(string.sub(body, 17, 18), 16))
+    local g = base .. ':g:' .. string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0))
     local cut = tonumber(redis.call('HGET', g, 'cancelled_at') or -1)
-    local cancelled = redis.call('HEXISTS', cn, ARGV[i]) == 1 or tonumber(string.sub(body, 3, 13), 16) <= cut
+    local cancelled = redis.call('HEXISTS', cn, ARGV[i]) == 1 or (tonumber(string.sub(body, 3, 13), 16) or 0) <= cut
     bodies[i] = {g = g, size = #body, cancelled = cancelled}
   end
 end

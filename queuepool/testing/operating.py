@@ -17,7 +17,7 @@ def observe(p: PartitionData, _args: Args) -> Any:
             lane = p.lanes.get(seat.lane)
             body = p.jobs.get(lane[0]) if lane else None
             if body is not None:
-                oldest = min(oldest, codec.read_enqueued_ms(body))
+                oldest = min(oldest, codec.read_enqueued_ms(body) or oldest)
     return [
         p.now,
         flat(p.counters),

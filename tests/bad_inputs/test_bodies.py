@@ -1,0 +1,119 @@
+"""Stored bodies that are damaged: no verb fails over one, and its owner buries it as it is."""
+
+import pytest
+import redis
+
+from queuepool import codec
+from queuepool.models import ErrorRecord, JobState
+from queuepool.partition import Partition
+from queuepool.pool import QueuePool
+from queuepool.verbs import own
+from tests.bad_inputs.bodies import DAMAGED, replace, stored
+from tests.bad_inputs.conftest import StartConsumer
+from tests.contract import world as w
+from tests.contract.world import World
+from tests.integration.consumer.processes import drained
+from tests.waiting import wait_until
+
+UNDECODABLE = codec.encode_error(ErrorRecord(reason="undecodable"))
+damages = pytest.mark.parametrize("body", DAMAGED.values(), ids=DAMAGED.keys())
+
+
+def test_every_damaged_job_dies_as_it_is_and_the_others_run(
+    pool: QueuePool, partition: Partition, redis_url: str, consume: StartConsumer
+) -> None:
+    bad = {pool.enqueue("work", {}, partition_key="group").job_id: b for b in DAMAGED.values()}
+    good = pool.enqueue_many("work", [{}] * 20, partition_key="group")
+    with redis.Redis.from_url(redis_url) as client:
+        client.hset(partition.key + b":j", mapping=bad)
+    process = consume()
+
+    drained(partition, len(good))
+    wait_until(lambda: partition.observe().dead == len(bad))
+    dead = {job.job_id: job for job in partition.dead(0, 200)}
+
+    assert {job_id: job.body for job_id, job in dead.items()} == bad
+    assert {job.error.reason for job in dead.values()} == {"undecodable"}
+    assert {job.attempts for job in dead.values()} == {1}
+    assert process.is_running()
+    assert "Traceback" not in process.log
+    assert "refused" not in process.log
+    assert process.stop() == 0
+
+
+def test_a_damaged_job_that_is_replayed_dies_again_and_can_be_discarded(
+    pool: QueuePool, partition: Partition, redis_url: str, consume: StartConsumer
+) -> None:
+    job = pool.enqueue("work", {}, partition_key="group")
+    with redis.Redis.from_url(redis_url) as client:
+        client.hset(partition.key + b":j", job.job_id, DAMAGED["empty"])
+    consume()
+    wait_until(lambda: partition.observe().dead == 1, 15.0)
+
+    assert partition.replay([job.job_id]) == 1
+
+    wait_until(lambda: partition.observe().counters.get("died") == 2)
+    assert partition.discard([job.job_id]) == 1
+    assert partition.observe().jobs == 0
+
+
+@damages
+def test_it_can_be_looked_at_buried_replayed_and_discarded(world: World, body: bytes) -> None:
+    w.enqueue(world, ["bad"])
+    replace(world, "bad", body)
+    owned = world.own()
+
+    assert world.partition.status("bad").state is JobState.READY
+    assert world.partition.observe().oldest_ms < 60_000_000_000_000
+    claims = w.claim(owned)
+    assert claims.ids == [b"bad"]
+    verb = own.bury(owned.life, [(b"bad", UNDECODABLE)], **w.KEEP)
+    assert owned.run(verb) == b"b"
+    assert world.partition.status("bad").state is JobState.DEAD
+    assert [(d.body, d.payload) for d in world.partition.dead(0, 9)] == [(body, None)]
+    assert world.partition.replay(["bad"]) == 1
+    assert w.claim(owned).ids == [b"bad"]
+    assert w.bury(owned, [b"bad"]) == b"b"
+    assert stored(world, "bad") == body
+    assert world.partition.discard(["bad"]) == 1
+    assert world.partition.observe().jobs == 0
+
+
+@damages
+def test_it_goes_back_is_retried_and_recovered_like_any_other(world: World, body: bytes) -> None:
+    w.enqueue(world, ["bad"])
+    replace(world, "bad", body)
+    first = world.own(lease_s=5)
+
+    w.claim(first)
+    assert first.run(own.hand_back(first.life, [b"bad"])) == 1
+    w.claim(first)
+    assert w.retry(first, [b"bad"]) == b"r"
+    assert w.promote(first).promoted == 1
+    w.claim(first)
+    world.partition.audit()
+    first.run(own.release(first.life, drain_lease_ms=0))
+    second = world.own()
+    assert w.recover(second)[0].recovered == 1
+    assert w.claim(second).ids == [b"bad"]
+    assert w.bury(second, [b"bad"]) == b"b"
+    assert stored(world, "bad") == body
+
+
+@damages
+def test_it_can_be_cancelled_and_abandoned(world: World, body: bytes) -> None:
+    w.enqueue(world, ["waiting"])
+    w.enqueue(world, ["delayed"], delay_ms=60_000)
+    w.enqueue(world, ["running"])
+    for job_id in ("waiting", "delayed", "running"):
+        replace(world, job_id, body)
+
+    assert world.partition.cancel("waiting") is JobState.READY
+    assert world.partition.cancel("delayed") is JobState.DELAYED
+    owned = world.own()
+    assert w.claim(owned).ids == [b"running"]
+    assert world.partition.cancel("running") is JobState.IN_FLIGHT
+    assert owned.run(own.abandon(owned.life, [b"running"])) == 1
+    state = world.partition.observe()
+    assert (state.jobs, state.counters["cancelled"]) == (0, 3)
+    assert state.backlog == 0
