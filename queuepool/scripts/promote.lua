@@ -20,11 +20,11 @@ local bodies = #ids > 0 and redis.call('HMGET', j, unpack(ids)) or {}
 for k = 1, #ids do
   local body = bodies[k]
   if body then
-    local tier, group = string.sub(body, 2, 2), string.sub(body, 19, 18 + tonumber(string.sub(body, 17, 18), 16))
+    local tier, group = string.match(body, '^.([0-3])') or '2', string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0))
     local g = base .. ':g:' .. group
     redis.call('EXISTS', base .. ':q:' .. tier .. ':' .. group, base .. ':ring:' .. tier)
     local cut = tonumber(redis.call('HGET', g, 'cancelled_at') or -1)
-    jobs[k] = {tier = tier, group = group, g = g, size = #body, cancelled = tonumber(string.sub(body, 3, 13), 16) <= cut}
+    jobs[k] = {tier = tier, group = group, g = g, size = #body, cancelled = (tonumber(string.sub(body, 3, 13), 16) or 0) <= cut}
   end
 end
 local promoted, cancelled = 0, 0

@@ -25,12 +25,12 @@ local jobs = {}
 for i = 1, #entries, 2 do
   local body = redis.call('HGET', j, entries[i])
   if body then
-    local tier, group = string.sub(body, 2, 2), string.sub(body, 19, 18 + tonumber(string.sub(body, 17, 18), 16))
+    local tier, group = string.match(body, '^.([0-3])') or '2', string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0))
     local g = base .. ':g:' .. group
     redis.call('EXISTS', base .. ':q:' .. tier .. ':' .. group, base .. ':ring:' .. tier)
     local cut = tonumber(redis.call('HGET', g, 'cancelled_at') or -1)
     jobs[i] = {tier = tier, group = group, g = g, size = #body, started = tonumber(entries[i + 1]) >= 1e12,
-      cancelled = redis.call('HEXISTS', base .. ':cn', entries[i]) == 1 or tonumber(string.sub(body, 3, 13), 16) <= cut}
+      cancelled = redis.call('HEXISTS', base .. ':cn', entries[i]) == 1 or (tonumber(string.sub(body, 3, 13), 16) or 0) <= cut}
   end
 end
 local recovered, crashed, buried, cancelled = 0, 0, 0, 0
