@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow simulate model check format bench bench-scaling stubs constraints clean
+.PHONY: help demo test test-slow simulate model chaos check format bench bench-scaling stubs constraints clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
@@ -33,6 +33,9 @@ test-slow: $(VENV)/.installed-dev ## run the tests that take minutes
 
 model: $(VENV)/.installed-dev ## walk every script beside a model, MODEL_EXAMPLES=2000 times 80 steps
 	MODEL_EXAMPLES=$(MODEL_EXAMPLES) MODEL_STEPS=80 $(PYTEST) tests/property/test_model.py -k says
+
+chaos: $(VENV)/.installed-dev ## kill, stop and cut off real processes, many times; writes docs/reliability.md
+	$(BIN)/python -m tests.chaos --write
 
 check: $(VENV)/.installed-dev ## lint, format, types, import rules, generated code, file sizes
 	$(BIN)/python -m tools.check

@@ -19,12 +19,18 @@ _files: list[int] = []
 _opening = threading.Lock()
 
 
-def _note(what: str, ctx: JobContext) -> None:
+def note(what: str, job_id: str, attempt: int, ns: int | None = None) -> None:
+    """Append one line to this process's own file; ns: now by default."""
     with _opening:
         if not _files:
             path = _DIRECTORY / f"records-{os.getpid()}"
             _files.append(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
-    os.write(_files[0], f"{what} {ctx.job_id} {ctx.attempt} {monotonic_ns()}\n".encode())
+    at_ns = monotonic_ns() if ns is None else ns
+    os.write(_files[0], f"{what} {job_id} {attempt} {at_ns}\n".encode())
+
+
+def _note(what: str, ctx: JobContext) -> None:
+    note(what, ctx.job_id, ctx.attempt)
 
 
 def _pause(seconds: float) -> None:

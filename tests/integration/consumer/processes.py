@@ -8,13 +8,14 @@ import sys
 import urllib.error
 import urllib.request
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 from queuepool.errors import UnavailableError
 from queuepool.models import PartitionState
 from queuepool.partition import Partition
 from queuepool.verbs import lead
+from tests.chaos.checker import Run
+from tests.chaos.events import read_events
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -89,17 +90,6 @@ class ConsumerProcess:
                 return error.code, error.read().decode()
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One execution. ended_ns: None when it never ended."""
-
-    job_id: str
-    pid: int
-    attempt: int
-    began_ns: int
-    ended_ns: int | None
-
-
 class Records:
     """What the jobs of all processes noted so far."""
 
@@ -108,20 +98,7 @@ class Records:
 
     def runs(self) -> list[Run]:
         """Return all executions in the order in which they began."""
-        runs: list[Run] = []
-        for path in self._directory.glob("records-*"):
-            pid = int(path.name.partition("-")[2])
-            open_runs: dict[tuple[str, int], list[int]] = {}  # those of one job that overlap too
-            for line in path.read_text().splitlines():
-                what, job_id, attempt, ns = line.split()
-                begun = open_runs.setdefault((job_id, int(attempt)), [])
-                if what == "begin":
-                    begun.append(int(ns))
-                else:
-                    runs.append(Run(job_id, pid, int(attempt), begun.pop(0), int(ns)))
-            for (job_id, n), begun in open_runs.items():  # those that raised, or still run
-                runs += [Run(job_id, pid, n, ns, None) for ns in begun]
-        return sorted(runs, key=lambda run: run.began_ns)
+        return list(read_events(self._directory).runs)
 
     def begun(self) -> Counter[str]:
         """Count how often each job began."""

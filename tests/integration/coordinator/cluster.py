@@ -65,13 +65,14 @@ class Process:
     """A coordinator process."""
 
     def __init__(self, url: str, stage: str, **settings: object) -> None:
+        partitions = settings.pop("partitions", 2)
         merged = {**FAST, "grpc_port": 0, "metrics_port": 0, **settings}
         env = {k: v for k, v in os.environ.items() if not k.startswith(("QUEUEPOOL_", "COORDI"))}
         env |= {f"COORDINATOR_{name.upper()}": str(value) for name, value in merged.items()}
         env |= {
             "QUEUEPOOL_URL": url,
             "QUEUEPOOL_STAGE": stage,
-            "QUEUEPOOL_PARTITIONS": "2",
+            "QUEUEPOOL_PARTITIONS": str(partitions),
             "PYTHONPATH": str(ROOT),
         }
         self.popen = subprocess.Popen(

@@ -1,0 +1,274 @@
+"""A small world of real processes that a fault can strike: one server, and what talks to it.
+
+    Rig --starts--> server, consumers, coordinators, producers, proxies; all end with it
+        --strike--> a signal to a consumer, noted for the checker
+        --verdict-> events of all processes joined with the final books
+
+Every process appends its events to a file of its own in `directory`. A rig belongs to one thread,
+the main one: so its server ends with this process, whatever happens.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from time import monotonic_ns
+from typing import Self
+
+from queuepool.config import PoolConfig
+from queuepool.embedded import EmbeddedServer, find_server_binary
+from queuepool.keys import Keyspace
+from queuepool.models import JobState, PartitionState
+from queuepool.partition import Partition
+from queuepool.pool import QueuePool
+from queuepool.topology import build
+from queuepool.verbs import own, produce
+from tests.chaos.checker import Books, Events, Strike, Verdict, check
+from tests.chaos.events import read_events
+from tests.chaos.proxy import Proxy
+from tests.integration.consumer.processes import ROOT, ConsumerProcess, observe
+from tests.integration.coordinator.cluster import Process as CoordinatorProcess
+from tests.waiting import wait_until
+
+STAGE = "chaos"
+LEASE_S = 1.5
+_BATCH = 200
+
+
+def engine(number: int) -> Path:
+    """Return a server program: the bundled one and Debian's in turn, where both are there."""
+    debian = shutil.which("redis-server")
+    return Path(debian) if debian and number % 2 else find_server_binary()
+
+
+class Producer:
+    """`python -m tests.chaos.producer`; see there for the options."""
+
+    def __init__(self, env: dict[str, str], log: Path, options: dict[str, object]) -> None:
+        self._log = log
+        with log.open("w") as out:
+            self.popen = subprocess.Popen(
+                [sys.executable, "-m", "tests.chaos.producer", json.dumps(options)],
+                env=env, cwd=ROOT, stdout=out, stderr=out,
+            )  # fmt: skip
+
+    def ends(self, timeout_s: float = 60.0) -> None:
+        """Wait until every job was acknowledged."""
+        code = self.popen.wait(timeout_s)
+        assert code == 0, f"the producer ended with {code}:\n{self._log.read_text()}"
+
+    def kill(self) -> None:
+        """End it at once. Idempotent."""
+        self.popen.kill()
+        self.popen.wait(10)
+
+
+class Rig:
+    """One server and its processes; use it as a context manager.
+
+    directory: where everything is kept, made when it is missing. extra_args: further options of
+    the server, such as ("--appendfsync", "always"). The server keeps its data over a kill.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        partitions: int = 1,
+        binary: Path | None = None,
+        extra_args: Sequence[str] = (),
+    ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory, self.partitions = directory, partitions
+        self.server = EmbeddedServer(directory / "data", extra_args=extra_args, binary=binary)
+        self.consumers: list[ConsumerProcess] = []
+        self.producers: list[Producer] = []
+        self.strikes: list[Strike] = []
+        self._ending = ExitStack()
+
+    def __enter__(self) -> Self:
+        try:
+            self._ending.enter_context(self.server)
+            config = PoolConfig(
+                topology=build({"main": self.server.url}, self.partitions, ""),
+                keyspace=Keyspace(STAGE),
+                timeout_s=2.0,
+                retry_for_s=20.0,
+            )
+            self.pool = self._ending.enter_context(QueuePool(config=config))
+        except BaseException:
+            self._ending.close()
+            raise
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._ending.close()
+
+    # -- processes -------------------------------------------------------------------------------
+
+    def consumer(self, *, url: str | None = None, **settings: object) -> ConsumerProcess:
+        """Start a consumer; settings are those of CONSUMER_*, by their names."""
+        values = {"app": "tests.chaos.app", "partition": "auto", "lease_s": LEASE_S, **settings}
+        values["partitions"] = self.partitions
+        process = ConsumerProcess(url or self.server.url, STAGE, self.directory, **values)
+        self._ending.callback(process.kill)
+        self.consumers.append(process)
+        return process
+
+    def coordinator(self, *, url: str | None = None, **settings: object) -> CoordinatorProcess:
+        """Start a coordinator; settings are those of COORDINATOR_*. Returns when it is ready."""
+        settings["partitions"] = self.partitions
+        process = CoordinatorProcess(url or self.server.url, STAGE, **settings)
+        self._ending.callback(process.kill)
+        return process
+
+    def producer(self, *, url: str | None = None, **options: object) -> Producer:
+        """Start a producer; see tests/chaos/producer.py for the options."""
+        env = {k: v for k, v in os.environ.items() if not k.startswith("QUEUEPOOL_")}
+        env |= {
+            "QUEUEPOOL_URL": url or self.server.url,
+            "QUEUEPOOL_STAGE": STAGE,
+            "QUEUEPOOL_PARTITIONS": str(self.partitions),
+            "QUEUEPOOL_TIMEOUT_S": "1",
+            "TEST_RECORDS": str(self.directory),
+        }
+        log = self.directory / f"producer-{len(self.producers)}"
+        process = Producer(env, log, {"prefix": "job", **options})
+        self._ending.callback(process.kill)
+        self.producers.append(process)
+        return process
+
+    def proxy(self) -> Proxy:
+        """Start a proxy in front of the server; give `proxy.url` to a process."""
+        return self._ending.enter_context(Proxy(self.server.port))
+
+    # -- watching --------------------------------------------------------------------------------
+
+    def events(self) -> Events:
+        """Return what all processes noted so far."""
+        return read_events(self.directory)
+
+    def observe(self) -> list[PartitionState]:
+        """Return the state of every partition."""
+        return [observe(partition) for partition in self.pool.partitions()]
+
+    def count(self, counter: str) -> int:
+        """Return a counter, summed over the partitions."""
+        return sum(state.counters.get(counter, 0) for state in self.observe())
+
+    def owners(self) -> dict[int, int]:
+        """Return partition -> pid of its owner, those without one left out."""
+        states = self.observe()
+        return {s.partition: int(s.owner.host.rpartition(":")[2]) for s in states if s.owner}
+
+    def owner(self, partition: int = 0) -> ConsumerProcess:
+        """Wait until one of our consumers owns a partition; return that."""
+        known = {process.pid: process for process in self.consumers}
+        self.until(lambda: self.owners().get(partition) in known, f"an owner of {partition}")
+        return known[self.owners()[partition]]
+
+    def until(self, is_so: Callable[[], object], what: str, timeout_s: float = 30.0) -> None:
+        """Wait for something; when it does not come, say what the consumers logged."""
+        try:
+            wait_until(is_so, timeout_s, what, interval_s=0.02)
+        except AssertionError as error:
+            tails = "\n".join(f"-- {p.pid}: {p.log[-1500:]}" for p in self.consumers)
+            raise AssertionError(f"{error}\n{tails}") from None
+
+    def drained(self, jobs: int, timeout_s: float = 60.0) -> None:
+        """Wait until so many jobs are done or dead and nothing else is left."""
+
+        def is_so() -> bool:
+            states = self.observe()
+            ended = sum(s.counters.get("done", 0) + s.dead for s in states)
+            return ended >= jobs and all(s.jobs == s.dead for s in states)
+
+        self.until(is_so, f"{jobs} jobs drained", timeout_s)
+
+    # -- striking --------------------------------------------------------------------------------
+
+    def strike(
+        self,
+        process: ConsumerProcess,
+        number: int | None = None,
+        *,
+        takeover_s: float | None = LEASE_S + 2,
+        lease_s: float | None = None,
+    ) -> Strike:
+        """Send a signal, if there is one, and note the strike. Returns what was noted."""
+        at_ns = monotonic_ns()
+        if number is not None:
+            process.signal(number)
+        if number == signal.SIGKILL:
+            process.ends()
+        strike = Strike(
+            pid=process.pid,
+            at_ns=at_ns,
+            book=None if number is None else self._book(process),
+            takeover_s=takeover_s,
+            lease_s=lease_s,
+        )
+        self.strikes.append(strike)
+        return strike
+
+    def _book(self, process: ConsumerProcess) -> frozenset[str]:
+        ids: set[bytes] = set()  # also of jobs that it claimed and did not begin
+        for partition in self.pool.partitions():
+            owner = observe(partition).owner
+            if owner is not None and owner.host.endswith(f":{process.pid}"):
+                life = own.Life(partition.number, "", owner.epoch)
+                ids.update(bytes(job_id) for job_id in partition.run(own.book(life)))
+        return frozenset(job_id.decode() for job_id in ids)
+
+    # -- judging ---------------------------------------------------------------------------------
+
+    def books(self, ids: Iterable[str]) -> Books:
+        """Return the final state, with the state of each of these ids."""
+        counters: Counter[str] = Counter()
+        states: dict[str, JobState] = {}
+        dead = left = 0
+        problems = []
+        wanted = sorted(ids)
+        for partition in self.pool.partitions():
+            state = observe(partition)
+            counters.update(state.counters)
+            dead, left = dead + state.dead, left + state.jobs - state.dead
+            report = partition.audit()
+            if not report.clean:
+                problems.append(f"audit of partition {partition.number}: {report}")
+            states.update(_states(partition, [i for i in wanted if i not in states]))
+        return Books(
+            counters=counters, states=states, dead=dead, left=left, problems=tuple(problems)
+        )
+
+    def verdict(self, *, lost_allowed: int = 0, more_starts: int = 0) -> Verdict:
+        """Judge what happened. Call it when everything should have ended."""
+        events = self.events()
+        assert events.accepted, "no producer noted anything: nothing was tested"
+        return check(
+            events,
+            self.books(events.accepted),
+            self.strikes,
+            lost_allowed=lost_allowed,
+            more_starts=more_starts,
+        )
+
+
+def _states(partition: Partition, ids: Sequence[str]) -> dict[str, JobState]:
+    """Return the states of those ids that a partition knows."""
+    known: dict[str, JobState] = {}
+    for first in range(0, len(ids), _BATCH):
+        verbs = [produce.status(i, partition.number) for i in ids[first : first + _BATCH]]
+        for verb, reply in zip(verbs, partition.server.run(partition.key, verbs), strict=True):
+            status = verb.read(reply)
+            if status.state is not JobState.UNKNOWN:
+                known[status.job_id] = status.state
+    return known
