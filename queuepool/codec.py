@@ -14,6 +14,7 @@ The header is what the scripts read; the envelope is opaque to them. No pickle, 
 
 from __future__ import annotations
 
+import math
 from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
@@ -66,6 +67,10 @@ _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Envelope)
 _error_decoder = msgspec.json.Decoder(_StoredError)
 _MAX_ERROR_TEXT = 4096
+_WITHOUT_FLOATS = frozenset((str, int, bool, type(None), bytes))
+_HOLDERS = frozenset((dict, list, tuple))
+_MAX_STEPS = 16  # of the way to a value, told in an error
+MAX_RESULT_BYTES = 1024**2  # one turn may carry hundreds of results
 
 
 def new_ids(count: int, entropy: bytes) -> list[bytes]:
@@ -96,11 +101,17 @@ def encode_envelope(
     parts = (task, plain) if options is NO_OPTIONS else (task, plain, options)
     try:
         envelope = _encoder.encode(parts)
+        odd = _not_finite(plain) if b"null" in envelope else None
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise InvalidInputError(
             f"the payload of task {task!r} is not JSON: {error}. Send plain values; "
             "convert others in the producer."
         ) from error
+    if odd is not None:
+        raise InvalidInputError(
+            f"the payload of task {task!r} is not JSON: {odd}, and JSON has no such number. "
+            "Send None or leave the field out."
+        )
     if len(envelope) > limit:
         raise PayloadTooLargeError(size=len(envelope), limit=limit)
     return envelope
@@ -149,12 +160,67 @@ def decode_envelope(body: bytes) -> Envelope:
         raise UndecodableError(f"the envelope of the job cannot be read: {error}") from error
 
 
+def _not_finite(value: Any) -> str | None:
+    """Return where a NaN or an infinity is, or None. Asked only where the encoder wrote a null.
+
+    The encoder writes such a number as null, which the reader would take for None.
+    """
+    return None if _is_finite(value) else _first_not_finite(msgspec.to_builtins(value))
+
+
+def _is_finite(value: Any) -> bool:
+    """Return whether plain values hold no such number; False for any that are not plain."""
+    waiting: list[Any] = [(value,)]
+    for holder in waiting:
+        for found in holder.values() if type(holder) is dict else holder:
+            kind = type(found)
+            if kind in _WITHOUT_FLOATS:
+                continue
+            if kind is float:
+                if not math.isfinite(found):
+                    return False
+            elif kind in _HOLDERS:
+                waiting.append(found)
+            else:
+                return False
+    return True
+
+
+def _first_not_finite(value: Any) -> str | None:
+    waiting: list[tuple[Any, Any]] = [(value, None)]  # (value, way to it, the last step first)
+    while waiting:
+        found, way = waiting.pop()
+        if type(found) is dict:
+            waiting += [(inner, (f".{key}", way)) for key, inner in found.items()]
+        elif type(found) in _HOLDERS:
+            waiting += [(inner, (f"[{n}]", way)) for n, inner in enumerate(found)]
+        elif type(found) is float and not math.isfinite(found):
+            steps: list[str] = []
+            while way is not None and len(steps) < _MAX_STEPS:
+                step, way = way
+                steps.append(step[:64])
+            return f"{''.join(reversed(steps)).lstrip('.') or 'it'} is {found}"
+    return None
+
+
 def encode_result(value: Any) -> bytes:
-    """Return a handler's result as JSON. Raises InvalidInputError when it is not serialisable."""
+    """Return a handler's result as JSON, at most MAX_RESULT_BYTES.
+
+    Raises InvalidInputError when it is not serialisable or larger.
+    """
     try:
-        return _encoder.encode(value)
+        result = _encoder.encode(value)
+        odd = _not_finite(value) if b"null" in result else None
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise InvalidInputError(f"the result is not JSON: {error}; return plain values") from error
+    if odd is not None:
+        raise InvalidInputError(f"the result is not JSON: {odd}; return None in its place")
+    if len(result) > MAX_RESULT_BYTES:
+        raise InvalidInputError(
+            f"the result takes {len(result):,} bytes, over the limit of {MAX_RESULT_BYTES:,}; "
+            "store it elsewhere and return a reference to it"
+        )
+    return result
 
 
 def decode_result(raw: bytes) -> Any:
