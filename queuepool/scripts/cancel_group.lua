@@ -11,7 +11,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local window = math.floor(now / 60000)
 local dn = base .. ':dn:' .. window % 2
-redis.call('EXISTS', dn, c, cn, base .. ':dl', base .. ':wk', base .. ':at', base .. ':cr', base .. ':er', base .. ':cx')
+redis.call('EXISTS', j, dn, c, cn, base .. ':dl', base .. ':wk', base .. ':at', base .. ':cr', base .. ':er', base .. ':cx')
 local lanes, asked, gone, size = {}, 0, {}, 0
 for t = 0, 3 do lanes[t] = base .. ':q:' .. t .. ':' .. group; redis.call('EXISTS', lanes[t]) end
 if redis.call('EXISTS', g) == 0 then return {'', 0, 0} end

@@ -65,7 +65,7 @@ local function plan(t, share) -- whose turn, and how many of each: only reads
 end
 for _, t in ipairs(active) do plan(t, math.min(left, quota[t] or left)) end
 for _, t in ipairs(active) do if left > 0 then plan(t, left) end end
-redis.call('EXISTS', book, base .. ':j', base .. ':cx', base .. ':at', base .. ':cr')
+redis.call('EXISTS', c, book, base .. ':j', base .. ':cx', base .. ':at', base .. ':cr')
 
 local ids, tier_of, again, cut, back, stamp = {}, {}, {}, {}, {}, string.format('%011x', now) -- from here on, writes
 for _, t in ipairs(active) do

@@ -20,7 +20,11 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local window = math.floor(now / 60000)
 local dn = base .. ':dn:' .. window % 2
 local rare = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':er', base .. ':pr', base .. ':cn') > 0
-redis.call('EXISTS', dl, dn, j, book, base .. ':cx', base .. ':dead')
+redis.call('EXISTS', c, dl, dn, j, book, base .. ':cx', base .. ':dead')
+local books = redis.call('LRANGE', base .. ':rec', 0, 99) -- where else a job may be booked
+for _, e in ipairs(redis.call('HKEYS', base .. ':dr')) do books[#books + 1] = e end
+books[#books + 1] = owner[2]
+for _, e in ipairs(books) do redis.call('EXISTS', base .. ':fl:' .. e) end
 local i = 3
 while i <= #ARGV do -- probe every key before the first write
   redis.call('EXISTS', base .. ':g:' .. ARGV[i])
@@ -32,9 +36,7 @@ end
 local function stray(id) -- not in this book, but its body exists
   local body = redis.call('HGET', j, id)
   if not body then return 0 end
-  local books, booked = redis.call('LRANGE', base .. ':rec', 0, 99), 0
-  for _, e in ipairs(redis.call('HKEYS', base .. ':dr')) do books[#books + 1] = e end
-  books[#books + 1] = owner[2]
+  local booked = 0
   for _, e in ipairs(books) do booked = booked + redis.call('ZREM', base .. ':fl:' .. e, id) end
   if booked > 0 then return 1 end
   if redis.call('ZREM', dl, id) == 1 then

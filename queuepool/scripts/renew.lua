@@ -12,7 +12,7 @@ local o, dr, rec = base .. ':o', base .. ':dr', base .. ':rec'
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local nonce, epoch, beat = unpack(redis.call('HMGET', o, 'nonce', 'epoch', 'beat'))
-redis.call('EXISTS', dr, rec, base .. ':cmd', base .. ':cn', base .. ':dl')
+redis.call('EXISTS', rec, base .. ':cmd', base .. ':cn', base .. ':dl')
 local cancels = redis.call('HKEYS', base .. ':cn')
 if nonce ~= ARGV[1] or epoch ~= ARGV[2] then
   local leaving = redis.call('HGET', dr, ARGV[2])
@@ -23,15 +23,14 @@ if nonce ~= ARGV[1] or epoch ~= ARGV[2] then
   redis.call('HSET', dr, ARGV[2], ARGV[1] .. ':' .. string.format('%.0f', now + ARGV[3]))
   return {2, now, 0, 0, -1, {}, cancels}
 end
+local drains, booked = redis.call('HGETALL', dr), {} -- one entry a draining process
+for i = 1, #drains, 2 do booked[i] = redis.call('EXISTS', base .. ':fl:' .. drains[i]) end
 redis.call('HSET', o, 'expires', now + ARGV[3], 'heartbeat', now, 'beat', ARGV[4], 'workers', ARGV[5],
   'busy', ARGV[6], 'target', ARGV[7], 'applied', ARGV[8])
-if redis.call('EXISTS', dr) == 1 then
-  local leaving = redis.call('HGETALL', dr) -- one entry a draining process
-  for i = 1, #leaving, 2 do
-    if tonumber(string.match(leaving[i + 1], ':(%d+)$')) < now then
-      redis.call('HDEL', dr, leaving[i])
-      if redis.call('EXISTS', base .. ':fl:' .. leaving[i]) == 1 then redis.call('RPUSH', rec, leaving[i]) end
-    end
+for i = 1, #drains, 2 do
+  if tonumber(string.match(drains[i + 1], ':(%d+)$')) < now then
+    redis.call('HDEL', dr, drains[i])
+    if booked[i] == 1 then redis.call('RPUSH', rec, drains[i]) end
   end
 end
 local following = redis.call('ZRANGE', base .. ':dl', 0, 0, 'WITHSCORES')

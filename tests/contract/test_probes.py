@@ -1,0 +1,115 @@
+"""Every script reads each key that it derives before it writes the first. Real servers only.
+
+A key that is out of reach, as while its slot moves to another node, then raises with nothing
+written. MONITOR shows what a script calls; what it touches after its first write, it must have
+touched before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from queuepool.scripts import names, script
+from queuepool.verbs import lead
+from tests.contract.test_conservation import Walk, Walker
+from tests.contract.world import World
+
+_LINE = re.compile(rb"^[0-9.]+ \[(\d+) ([^\]]*)\] (.*)$", re.DOTALL)
+_WORD = re.compile(rb'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+Call = tuple[str, list[list[bytes]]]  # script, what it called
+
+
+class Monitor:
+    """What a server is told to do, by script."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._shas = {script(n).sha: n for n in names()}
+        info = client.execute_command("COMMAND")
+        self.writes = {n.upper().encode() for n, about in info.items() if "write" in about["flags"]}
+
+    def calls(self, action: Callable[[], Any]) -> list[Call]:
+        """Return the scripts that an action calls."""
+        with self._client.monitor() as monitor:
+            action()
+            self._client.echo("over")
+            return list(self._read(monitor))
+
+    def _read(self, monitor: Any) -> Iterator[Call]:
+        calls: list[Call] = []
+        while True:
+            match = _LINE.match(monitor.connection.read_response())
+            assert match
+            words = _WORD.findall(match[3])
+            if words == [b"ECHO", b"over"]:
+                return iter(calls)
+            if match[2] == b"lua":
+                calls[-1][1].append(words)
+            elif words[0].upper() == b"EVALSHA" and words[1] in self._shas:
+                calls.append((self._shas[words[1]], []))
+
+    def late(self, call: Call) -> list[str]:
+        """Return the keys that a script touched first after it had written."""
+        name, commands = call
+        known: set[bytes] = set()
+        found, wrote = [], False
+        for word, *words in commands:
+            keys = words if word.upper() == b"EXISTS" else words[:1]
+            if wrote:
+                found += [f"{name}: {word.decode()} {_suffix(k)}" for k in keys if k not in known]
+            else:  # the first write may be the first touch of its key: it raises alone
+                known |= set(keys)
+            wrote = wrote or word.upper() in self.writes
+        return found
+
+
+def _suffix(key: bytes) -> str:
+    return key.rpartition(b"main:")[2].decode("latin-1")
+
+
+@pytest.fixture
+def monitor(server_world: World) -> Monitor:
+    return Monitor(server_world.client)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_script_touches_a_key_first_after_it_wrote(
+    server_world: World, monitor: Monitor, seed: int
+) -> None:
+    walker, walk = Walker(server_world), Walk(seed)
+    late: set[str] = set()
+    seen: set[str] = set()
+
+    for _ in range(350):
+        step = walk.step()
+        for call in monitor.calls(lambda step=step: step(walker)):
+            seen.add(call[0])
+            late |= set(monitor.late(call))
+
+    assert not late, "\n".join(sorted(late))
+    assert len(seen) > 20, f"the walk calls too few scripts: {seen}"
+
+
+def test_so_do_the_scripts_of_coordinators(server_world: World, monitor: Monitor) -> None:
+    world = server_world
+
+    def run(verb: Any) -> Callable[[], Any]:
+        return lambda: verb.read(world.partition.server.run(world.system, [verb])[0])
+
+    epoch = run(lead.lead("n", lease_ms=60_000, address="a"))().epoch
+    verbs = [
+        lead.lead("n", lease_ms=60_000, address="a"),
+        lead.set_manual(1, 3, ttl_ms=1_000),
+        lead.clear_manual(1),
+        lead.record(epoch, [b"{}", b"{}"], keep=10),
+        lead.resign("n"),
+    ]
+
+    calls = [call for verb in verbs for call in monitor.calls(run(verb))]
+
+    assert {name for name, _ in calls} == {"lead", "manual", "record", "resign"}
+    assert not [late for call in calls for late in monitor.late(call)]
