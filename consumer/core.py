@@ -1,7 +1,7 @@
 """The owner of a partition without its network, clock and threads: what each turn says and learns.
 
     plan(now) -> verbs of one round trip        absorb(plan, replies, now) -> jobs to start, events
-                                                lost(plan, now): the reply never came
+    arm(now)  -> a claim for the next token     lost(plan, now): the reply never came
 
 Invariants
   C1 open = claimed jobs that have not ended; a claim asks for at most target + lookahead - open.
@@ -12,7 +12,9 @@ Invariants
   C4 of the jobs that were running in a crash at most one runs at a time (see holdings).
   C5 after a turn without an answer the next one first changes the nonce: whatever of the lost turn
      is still on its way is refused, and cannot undo what was decided since.
-  C6 after drain() nothing is claimed, promoted or recovered.
+  C6 while a claim is armed, no other claim and no reading of the book is planned, so C1 and C3
+     hold for it too. Whoever makes a job ready leaves a token, so it is not needed either.
+  C7 after drain() nothing is claimed, promoted or recovered.
 """
 
 from __future__ import annotations
@@ -55,6 +57,7 @@ class Core:
         self.progress: dict[bytes, bytes] = {}
         self._books, self._applied, self._beat = acquired.books, acquired.applied, 0
         self._rekeying = False
+        self._armed: Plan | None = None
         self._hungry = True
         self._renew_at = now_s
         self._promote_at: float | None = now_s
@@ -115,9 +118,9 @@ class Core:
             return 0.0
         if not self.draining and self.holdings.suspect_to_book(self._seats()):
             return 0.0
-        if not self.draining and self._hungry and self._room() > 0:
+        if not self.draining and self._hungry and self._armed is None and self._room() > 0:
             return 0.0
-        at = min(self._renew_at, self._reconcile_at)
+        at = self._renew_at if self._armed else min(self._renew_at, self._reconcile_at)
         if not self.draining:
             at = min(at, self._poll_at, self._promote_at if self._promote_at is not None else at)
         if self.progress:
@@ -157,7 +160,7 @@ class Core:
                 add((own.progress(self.life, texts), lambda _: None))
         if now_s >= self._renew_at:
             add((self._renewal(), self._renewed(now_s)))
-        if now_s >= self._reconcile_at:
+        if now_s >= self._reconcile_at and self._armed is None:
             add((own.book(self.life), self._reconciled(now_s)))
         elif not self.draining:
             self._plan_claims(plan, now_s)
@@ -171,20 +174,49 @@ class Core:
         if self._promote_at is not None and now_s >= self._promote_at:
             plan.steps.append((own.promote(self.life), self._promoted(now_s)))
             self._hungry = True
-        room = self._room()
-        if room > 0 and (self._hungry or now_s >= self._poll_at):
-            limit = min(room, own.MAX_BATCH)
-            verb = own.claim(
-                self.life,
-                limit,
-                starting=max(0, self.target - self.open),
-                promote_after_ms=int(self._settings.promote_after_s * 1000),
-                weights=self._settings.tier_weights,
-            )
-            plan.steps.append((verb, self._took(limit, now_s)))
-            plan.claiming = True
+        hungry = self._hungry or now_s >= self._poll_at
+        if hungry and self._armed is None and self._room() > 0:
+            self._plan_claim(plan)
         if now_s >= self._poll_at:
             self._poll_at = now_s + self._settings.poll_s
+
+    def _plan_claim(self, plan: Plan) -> None:
+        limit = min(self._room(), own.MAX_BATCH)
+        verb = own.claim(
+            self.life,
+            limit,
+            starting=max(0, self.target - self.open),
+            promote_after_ms=int(self._settings.promote_after_s * 1000),
+            weights=self._settings.tier_weights,
+        )
+        plan.steps.append((verb, self._took(limit, plan)))
+        plan.claiming = True
+
+    def arm(self, now_s: float) -> Plan | None:
+        """Return a claim that the server may carry out when the next token comes, if one is wanted.
+
+        It is armed from here on, until its answer is absorbed or lost.
+        """
+        busy = self.draining or self._rekeying or self._books or self._hungry
+        if busy or self._armed or self._room() <= 0 or now_s >= self._reconcile_at:
+            return None
+        self._armed = Plan(now_s)
+        self._plan_claim(self._armed)
+        return self._armed
+
+    def unarm(self) -> None:
+        """Take back an armed claim that was never sent."""
+        self._armed = None
+
+    @property
+    def armed(self) -> Plan | None:
+        """Return the plan whose claim waits for a token."""
+        return self._armed
+
+    def settled(self, now_s: float) -> bool:
+        """Return whether nothing is ours, as far as it can be known."""
+        open_questions = self._rekeying or now_s >= self._reconcile_at
+        return not (self.claimed or self.holdings.owes or open_questions)
 
     # -- what came back ----------------------------------------------------------------------------
 
@@ -197,6 +229,8 @@ class Core:
         all replies were heeded; what it concerned is repeated by a later turn.
         """
         self._ready, self._events, self._duplicates = [], [], 0
+        if plan is self._armed:
+            self._armed, plan.now_s = None, now_s  # it waited for a token, not for the server
         failed: Exception | None = None
         replied = iter(zip(plan.steps, replies, strict=True))
         for _ in range(plan.recording):
@@ -221,7 +255,8 @@ class Core:
             if o.end is not End.HAND_BACK:
                 ran += 1
                 busy_s += o.ended_s - o.started_s
-        self.lookahead.turned(turn_s, ran, busy_s)
+        if turn_s > 0:
+            self.lookahead.turned(turn_s, ran, busy_s)
         claimed = len(self._ready)
         self._events.append(events.Turned(plan.outcomes, claimed, self._duplicates, turn_s))
         return self._ready, self._events
@@ -235,6 +270,8 @@ class Core:
     def lost(self, plan: Plan, now_s: float) -> None:
         """Note that a turn got no answer: it may or may not have happened."""
         self._keep(plan, now_s)
+        if plan is self._armed:
+            self._armed = None
         self.life, self._rekeying = self.life.rekeyed(), True
         if plan.claiming:
             self._reconcile_at = now_s
@@ -271,12 +308,12 @@ class Core:
 
         return heed
 
-    def _took(self, limit: int, now_s: float) -> Absorb:
+    def _took(self, limit: int, plan: Plan) -> Absorb:
         free = max(0, self.target - self.open)
 
         def heed(claims: own.Claims) -> None:
             self._hungry = claims.taken >= limit
-            self._ready += self.holdings.take(claims, free, now_s)
+            self._ready += self.holdings.take(claims, free, plan.now_s)
 
         return heed
 

@@ -101,15 +101,14 @@ class Consumer:
         workers = self.workers = WorkerPool(runner.run, bell.ring)
         workers.resize(core.target)
         self.listen(events.Owns(owned.acquired, core.target))
-        turner = Turner(core, owned, workers, runner, self.listen, self.pulse)
+        turner = Turner(core, owned, workers, runner, self.listen, self.pulse, bell)
         heard_s = monotonic()
         while not self._stop.is_set():
             wait_s = turner.turn()
             if wait_s > 0 or monotonic() - heard_s > _HEAR_S:
                 heard_s = monotonic()
-                token = bell.wait(wait_s)
-                if token is not None:
-                    core.woken(token, monotonic())
+                turner.sleep(wait_s)
+        turner.disarm()
         self._drain(core, owned, bell, turner)
 
     def _restored(self, acquired: own.Acquired) -> int:
@@ -130,7 +129,7 @@ class Consumer:
         released = False
         while monotonic() < deadline:
             wait_s = turner.turn()
-            if not core.claimed:
+            if core.settled(monotonic()):
                 break
             if not released and not turner.failing:
                 # A successor may claim from now on, while we finish what runs.

@@ -2,23 +2,27 @@
 
 A turn takes what ended, plans, makes one round trip and starts what was claimed. One that gets no
 answer is repeated after a pause that grows to a second; nothing starts once the lease may be over.
+Between turns the owner sleeps, with a claim armed behind the token that will wake it.
 """
 
 from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Sequence
 from time import monotonic
 
 from consumer import events
 from consumer.core import Core
 from consumer.execution import Runner
 from consumer.jobs import Claimed
+from consumer.plan import Plan
 from consumer.pulse import Pulse
 from consumer.workers import WorkerPool
 from queuepool.errors import FencedError, QueuePoolError
 from queuepool.events import Listener
 from queuepool.partition import OwnedPartition
+from queuepool.servers import Bell, Reply
 
 _MARGIN_S = 0.5  # nothing starts in the last part of a lease
 
@@ -34,7 +38,9 @@ class Turner:
         runner: Runner,
         emit: Listener,
         pulse: Pulse,
+        bell: Bell,
     ) -> None:
+        self._bell = bell
         self._core, self._owned, self._workers = core, owned, workers
         self._runner, self._emit, self._pulse = runner, emit, pulse
         self._pause_s = 0.05
@@ -67,7 +73,38 @@ class Turner:
             replies = self._owned.turn(plan.verbs)
         except QueuePoolError as error:
             core.lost(plan, monotonic())
+            self.disarm()  # it bears the nonce that is given up
             return self._failed(error)
+        return self._absorb(plan, replies)
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep until a token, a ring, or the timeout; heed what an armed claim brought."""
+        core, bell, now = self._core, self._bell, monotonic()
+        plan = core.arm(now) if seconds > 0 else None
+        if plan is not None and not bell.arm(plan.verbs[0]):
+            core.unarm()
+        token = bell.wait(seconds)
+        if token is not None:
+            core.woken(token, monotonic())
+        self._heed(bell.answer())
+
+    def disarm(self) -> None:
+        """Give up an armed claim: it may or may not have happened."""
+        if self._core.armed is not None:
+            self._bell.disarm()
+            self._heed(self._bell.answer())
+
+    def _heed(self, reply: Reply) -> None:
+        plan = self._core.armed
+        if reply is None or plan is None:
+            return
+        if isinstance(reply, QueuePoolError):
+            self._core.lost(plan, monotonic())
+        else:
+            self._absorb(plan, [reply])
+
+    def _absorb(self, plan: Plan, replies: Sequence[Reply]) -> float:
+        core = self._core
         try:
             jobs, told = core.absorb(plan, replies, monotonic())
         except FencedError:

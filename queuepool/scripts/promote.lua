@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- promote: move delayed jobs that are due, at most 100, to the back of their lanes.
--- KEYS[1] base; derived: o c j dl at cr er dn:<0|1> g:<group> q:<tier>:<group> ring:<tier>
+-- KEYS[1] base; derived: o c j dl wk at cr er dn:<0|1> g:<group> q:<tier>:<group> ring:<tier>
 -- ARGV    nonce, epoch
 -- Returns {promoted, cancelled, ms until the next is due (0: more are due now, -1: none waits)};
 --         or {FENCED, current epoch}. Jobs of a group cancelled since are dropped here. O(100 log delayed).
@@ -14,7 +14,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local stamp, window = string.format('%011x', now), math.floor(now / 60000)
 local dn = base .. ':dn:' .. window % 2
-redis.call('EXISTS', c, dn, base .. ':at', base .. ':cr', base .. ':er')
+redis.call('EXISTS', c, dn, base .. ':wk', base .. ':at', base .. ':cr', base .. ':er')
 local ids, jobs = redis.call('ZRANGEBYSCORE', dl, '-inf', now, 'LIMIT', 0, 100), {}
 local bodies = #ids > 0 and redis.call('HMGET', j, unpack(ids)) or {}
 for k = 1, #ids do
@@ -54,5 +54,6 @@ for k, id in ipairs(ids) do
     end
   end
 end
+if promoted > 0 and not redis.call('LPOS', base .. ':wk', 'w') then redis.call('RPUSH', base .. ':wk', 'w') end
 local following = redis.call('ZRANGE', dl, 0, 0, 'WITHSCORES')
 return {promoted, cancelled, following[2] and math.max(0, following[2] - now) or -1}

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- recover: return up to 200 in-flight jobs of a dead owner to the front of their lanes.
--- KEYS[1] base; derived: o c j rec at cr cn er pr dead fl:<old epoch> q:<tier>:<group> ring:<tier> g:<group> dn:<0|1>
+-- KEYS[1] base; derived: o c j rec wk at cr cn er pr dead fl:<old epoch> q:<tier>:<group> ring:<tier> g:<group> dn:<0|1>
 -- ARGV    nonce, epoch, crashes that bury a job, the error to store with it
 -- Returns {books left, recovered, crashed, buried, cancelled}; or {FENCED, current epoch}.
 -- Only started jobs are charged a crash. Started ones come first, in the order they began; then the
@@ -20,7 +20,7 @@ local dn = base .. ':dn:' .. window % 2
 -- From the end of the order on, each to the front: what is left stands before it in the next call.
 local entries = redis.call('ZREVRANGEBYSCORE', book, '(1e12', '-inf', 'WITHSCORES', 'LIMIT', 0, 200)
 if #entries == 0 then entries = redis.call('ZREVRANGE', book, 0, 199, 'WITHSCORES') end
-redis.call('EXISTS', c, dn, base .. ':cr', base .. ':cn', base .. ':er', base .. ':pr', base .. ':dead', base .. ':at')
+redis.call('EXISTS', c, dn, base .. ':wk', base .. ':cr', base .. ':cn', base .. ':er', base .. ':pr', base .. ':dead', base .. ':at')
 local jobs = {}
 for i = 1, #entries, 2 do
   local body = redis.call('HGET', j, entries[i])
@@ -70,5 +70,6 @@ for i = 1, #entries, 2 do
   end
 end
 redis.call('HINCRBY', c, 'recovered', recovered)
+if recovered > 0 and not redis.call('LPOS', base .. ':wk', 'w') then redis.call('RPUSH', base .. ':wk', 'w') end
 if redis.call('EXISTS', book) == 0 then redis.call('LPOP', rec) end
 return {redis.call('LLEN', rec), recovered, crashed, buried, cancelled}

@@ -60,6 +60,21 @@ class Bell(Protocol):
     def wait(self, timeout_s: float) -> bytes | None:
         """Sleep until a wake token, a ring, or the timeout; return the token if there is one."""
 
+    def arm(self, verb: Verb[Any]) -> bool:
+        """Have the server run a verb right behind the next token, or within a second without one.
+
+        At most one at a time. Returns False, and the verb is not sent, when that cannot be now.
+        """
+
+    def answer(self) -> Reply:
+        """Return the armed verb's reply, once; None while it is under way.
+
+        An UnavailableError: it may or may not have happened.
+        """
+
+    def disarm(self) -> None:
+        """Do not wait for the armed verb any more: its answer is an UnavailableError."""
+
     def close(self) -> None:
         """Give everything back. Idempotent; ring stays legal."""
 

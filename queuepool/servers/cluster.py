@@ -130,6 +130,7 @@ class ClusterBell:
         self._cluster, self._key = cluster, key
         self._node = cluster.node(key)
         self._bell: Bell = self._node.doorbell(key)
+        self._left: Reply = None  # the answer of a bell that was left behind
 
     def ring(self) -> None:
         """Make the current or the next wait return."""
@@ -146,10 +147,25 @@ class ClusterBell:
             node = self._node
         if node is not self._node:
             old, self._node = self._bell, node
+            old.disarm()
+            self._left = old.answer()
             self._bell = node.doorbell(self._key)
             old.close()
             return None  # whoever rang the old one is heard by looking
         return self._bell.wait(timeout_s)
+
+    def arm(self, verb: Verb[Any]) -> bool:
+        """Have the node run a verb right behind the next token, or within a second without one."""
+        return self._left is None and self._bell.arm(verb)
+
+    def answer(self) -> Reply:
+        """Return the armed verb's reply, once; None while it is under way."""
+        left, self._left = self._left, None
+        return self._bell.answer() if left is None else left
+
+    def disarm(self) -> None:
+        """Do not wait for the armed verb any more."""
+        self._bell.disarm()
 
     def close(self) -> None:
         """Give everything back. Idempotent; ring stays legal."""

@@ -109,6 +109,8 @@ def promote(p: PartitionData, args: Args) -> Any:
         else:
             promoted += 1
             p.place(job_id, lane_of(body))
+    if promoted:
+        p.wake(b"w")
     return [promoted, cancelled, _until_due(p)]
 
 
@@ -149,6 +151,8 @@ def recover(p: PartitionData, args: Args) -> Any:
             recovered += 1
             p.place(job_id, lane_of(body), front=True, next_turn=True)
     p.count("recovered", recovered)
+    if recovered:
+        p.wake(b"w")
     if not p.book(epoch):
         p.to_recover.popleft()
     return [len(p.to_recover), recovered, crashed, buried, cancelled]

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from queuepool.errors import ScriptError
+from queuepool.errors import ScriptError, UnavailableError
 from queuepool.servers import Reply
 from queuepool.testing import claiming, ending, leading, operating, owning, producing
 from queuepool.testing.data import Args, PartitionData, SystemData
@@ -30,6 +30,7 @@ _SYSTEM_VERBS: Mapping[str, Callable[[SystemData, Args], Any]] = {
     f.__name__: f
     for f in (leading.lead, leading.resign, leading.manual, leading.record, leading.decisions)
 }
+_ARMED_S = 1.0
 
 
 class MemoryServer:
@@ -66,7 +67,7 @@ class MemoryServer:
 
     def doorbell(self, key: bytes) -> MemoryBell:
         """Return what an idle owner of this partition sleeps on."""
-        return MemoryBell(self._changed, self.data(key).tokens)
+        return MemoryBell(self, key, self._changed)
 
     def info(self) -> dict[str, Any]:
         """Return what a server tells of itself, as far as it means anything here."""
@@ -108,9 +109,13 @@ class MemoryServer:
 class MemoryBell:
     """Where the owner of a partition sleeps; its timeouts are real seconds, whatever the clock."""
 
-    def __init__(self, changed: threading.Condition, tokens: deque[bytes]) -> None:
-        self._changed, self._tokens = changed, tokens
+    def __init__(self, server: MemoryServer, key: bytes, changed: threading.Condition) -> None:
+        self._server, self._key, self._changed = server, key, changed
+        self._tokens = server.data(key).tokens
         self._rung = False
+        self._armed: Verb[Any] | None = None
+        self._armed_s = 0.0
+        self._reply: Reply = None
 
     def ring(self) -> None:
         """Make the current or the next wait return."""
@@ -123,7 +128,28 @@ class MemoryBell:
         with self._changed:
             self._changed.wait_for(lambda: self._rung or self._tokens, timeout_s)
             self._rung = False
-            return self._tokens.popleft() if self._tokens else None
+            token = self._tokens.popleft() if self._tokens else None
+        late = time.monotonic() - self._armed_s > _ARMED_S
+        if self._armed is not None and (token is not None or late):
+            self._reply, self._armed = self._server.run(self._key, [self._armed])[0], None
+        return token
+
+    def arm(self, verb: Verb[Any]) -> bool:
+        """Have the verb run right behind the next token, or within a second without one."""
+        if self._armed is not None or self._reply is not None:
+            return False
+        self._armed, self._armed_s = verb, time.monotonic()
+        return True
+
+    def answer(self) -> Reply:
+        """Return the armed verb's reply, once; None while it is under way."""
+        reply, self._reply = self._reply, None
+        return reply
+
+    def disarm(self) -> None:
+        """Take the armed verb back."""
+        if self._armed is not None:
+            self._armed, self._reply = None, UnavailableError("disarmed: it did not happen")
 
     def close(self) -> None:
         """Do nothing: there is nothing to give back."""

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from consumer.core import Core
+from consumer.plan import Plan
 from consumer.settings import ConsumerSettings
 from queuepool.errors import FencedError, QueuePoolError, UnavailableError
 from queuepool.restore import restored_workers
@@ -24,7 +25,7 @@ from tests.simulation.network import Answer, Network
 from tests.simulation.scenario import Scenario
 from tests.simulation.scheduler import Event, Process
 
-_MARGIN_S, _LOOK_S = 0.5, 0.02
+_MARGIN_S, _LOOK_S, _BLOCK_S = 0.5, 0.02, 1.0
 _LAST_TURNS = 32
 NewCore = Callable[..., Core]
 
@@ -65,6 +66,7 @@ class Consumer(Process):
         self._deadline_s = 0.0
         self._quiet_until_s = 0.0
         self._sleep: Event | None = None
+        self._held: Plan | None = None  # its claim waits at the server for a token
         self.after(rng.random() * 0.1, self._look)
 
     # -- life --------------------------------------------------------------------------------------
@@ -81,6 +83,7 @@ class Consumer(Process):
         super().kill()
         if self.crew is not None:
             self.crew.killed()
+        self._held = None
         self._say("is gone")
         self._gone()
 
@@ -88,7 +91,14 @@ class Consumer(Process):
     def listens(self) -> bool:
         """Return whether it sleeps on the partition's bell."""
         awake = self._sleep is None or self._sleep.action is None
-        return self.core is not None and not (awake or self._bell_closed or self.stalled)
+        if self.core is None or self._bell_closed:
+            return False
+        return self.armed or not (awake or self.stalled)
+
+    @property
+    def armed(self) -> bool:
+        """Return whether a claim of its own waits at the server for a token."""
+        return self._held is not None
 
     def ring(self, token: bytes | None = None) -> None:
         """Wake it, or keep it from going to sleep."""
@@ -99,6 +109,48 @@ class Consumer(Process):
             self.after(0.0, self._turn)
         else:
             self._rung = True
+
+    def fire(self, token: bytes | None) -> None:
+        """Carry out the claim that waits at the server, which stalled consumers have too."""
+        plan, self._held = self._held, None
+        assert plan is not None
+        self._ledger.journal.seen["armed claims"] += 1
+        calls = [(self._ledger.key, plan.verbs[0])]
+
+        def heed(answer: Answer) -> None:
+            core = self.core
+            if core is None or core.armed is not plan:  # it was given up meanwhile
+                if not isinstance(answer, QueuePoolError):
+                    self._network.unheard(calls, answer)
+                return
+            if isinstance(answer, QueuePoolError):
+                core.lost(plan, self.now_s)
+            else:
+                if token is not None:
+                    core.woken(token, self.now_s)
+                self._learn(core, plan, answer)
+            if not self.dead:
+                self.ring()
+
+        self._network.answer(self, calls, heed)
+
+    def _arm(self) -> None:
+        core = self.core
+        plan = core.arm(self.now_s) if core is not None and not self._bell_closed else None
+        if plan is None:
+            return
+        self._held = plan
+
+        def late() -> None:
+            if self._held is plan:
+                self.fire(None)
+
+        self._network.scheduler.after(_BLOCK_S, late)
+
+    def _disarm(self) -> None:
+        self._held = None
+        if self.core is not None and self.core.armed is not None:
+            self.core.lost(self.core.armed, self.now_s)
 
     # -- standing by -------------------------------------------------------------------------------
 
@@ -188,21 +240,27 @@ class Consumer(Process):
     def _heard(self, core: Core, plan: Any, answer: Answer) -> None:
         if isinstance(answer, QueuePoolError):
             core.lost(plan, self.now_s)
+            self._disarm()
             self._turned(self._failed())
             return
+        if self._learn(core, plan, answer):
+            self._last_turn_s = self.now_s
+            self._pause_s, self._failing = 0.05, False
+            self._turned(0.0)
+
+    def _learn(self, core: Core, plan: Plan, answer: Answer) -> bool:
+        assert not isinstance(answer, QueuePoolError)
         try:
             jobs, told = core.absorb(plan, answer, self.now_s)
         except FencedError:
             self._say("is fenced")
             self._ledger.journal.seen["fenced"] += 1
             self.kill()
-            return
+            return False
         self._start(core, jobs)
         for event in told:
             self._ledger.journal.seen[type(event).__name__] += 1
-        self._last_turn_s = self.now_s
-        self._pause_s, self._failing = 0.05, False
-        self._turned(0.0)
+        return True
 
     def _start(self, core: Core, jobs: Any) -> None:
         crew = self.crew
@@ -232,14 +290,18 @@ class Consumer(Process):
             self._rest(wait_s)
 
     def _rest(self, seconds: float) -> None:
+        self._arm()
         self._sleep = self.after(seconds, self._turn)
         token = None if self._bell_closed else self._ledger.pop_token()
-        if token is not None:
+        if token is not None and self.armed:
+            self.fire(token)
+        elif token is not None:
             self.ring(token)
 
     # -- leaving -----------------------------------------------------------------------------------
 
     def _begin_to_drain(self, core: Core, crew: Crew) -> None:
+        self._disarm()
         self._deadline_s = self.now_s + self._settings.drain_s
         core.drain(self.now_s)
         core.hand_back(crew.withdraw(), self.now_s)
@@ -254,7 +316,7 @@ class Consumer(Process):
                 self._leave()
             else:
                 self.after(0.0, self._turn)
-        elif not core.claimed or self.now_s >= self._deadline_s:
+        elif core.settled(self.now_s) or self.now_s >= self._deadline_s:
             self._give_up(core)
         elif not self._released and not self._failing:
             self._release(drain=True)

@@ -124,7 +124,7 @@ class CrashingNetwork(Network):
         self._ledger.journal.seen[f"crash at {point.number}"] += 1
         self.quiet = True  # one crash at a time; kills and stalls of the scenario go on
         if done:
-            self._unheard(done, self._ledger.run(done))
+            self.unheard(done, self._ledger.run(done))
 
 
 def points() -> list[Point]:

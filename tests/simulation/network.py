@@ -66,7 +66,7 @@ class Network:
             replies = self._execute(calls)
             if fate == "lose" or (fate == "double" and self._random.random() < 0.5):
                 wait_s = self._random.choice((back_s, timeout_s))
-                self._unheard(calls, replies)
+                self.unheard(calls, replies)
                 process.after(wait_s, lambda: heed(failure))
             else:
                 self._deliver(process, back_s, calls, replies, heed)
@@ -81,7 +81,7 @@ class Network:
     def settle(self) -> None:
         """Note the answers that nobody lived to hear."""
         for calls, replies in self._on_the_way.values():
-            self._unheard(calls, replies)
+            self.unheard(calls, replies)
 
     def _deliver(
         self,
@@ -118,6 +118,21 @@ class Network:
             raise UnavailableError("simulated: lose")
         return replies
 
+    def answer(self, process: Process, calls: Calls, heed: Callable[[Answer], None]) -> None:
+        """Execute calls that waited at the server, whether or not their sender still lives well."""
+        failure = UnavailableError("simulated: the connection is gone")
+        share = 0.0 if self.quiet else self._scenario.faults.lose
+        lost = self.down() or (share > 0 and self._random.random() < share)
+        if lost and (self.down() or self._random.random() < 0.5):
+            process.after(self._latency_s(), lambda: heed(failure))
+            return
+        replies = self._execute(calls)
+        if lost:
+            self.unheard(calls, replies)
+            process.after(self._latency_s(), lambda: heed(failure))
+        else:
+            self._deliver(process, self._latency_s(), calls, replies, heed)
+
     def down(self) -> bool:
         """Return whether nobody reaches the server now."""
         now = self.scheduler.now_s
@@ -149,9 +164,10 @@ class Network:
 
     def _stray(self, calls: Calls, *, twice: bool) -> None:
         if not self.down():
-            self._unheard(calls, self._ledger.run(calls, twice=twice))
+            self.unheard(calls, self._ledger.run(calls, twice=twice))
 
-    def _unheard(self, calls: Calls, replies: Sequence[Reply]) -> None:
+    def unheard(self, calls: Calls, replies: Sequence[Reply]) -> None:
+        """Note what was claimed or started by calls whose answer nobody heeds."""
         for (_, verb), reply in zip(calls, replies, strict=True):
             if is_fenced(reply):
                 continue

@@ -167,9 +167,12 @@ class Simulation:
     def _answer_bells(self) -> None:
         listening = [c for c in self._consumers if not c.dead and c.listens]
         if listening and (token := self.ledger.pop_token()) is not None:
+            consumer = self._random.choice(listening)
+            if consumer.armed:
+                consumer.fire(token)
+                return
             if not self._network.quiet and self._random.random() < self.scenario.faults.lose:
                 return  # it was popped for somebody whose connection had just gone
-            consumer = self._random.choice(listening)
             consumer.after(0.0002, lambda: consumer.ring(token))
 
     # -- faults ------------------------------------------------------------------------------------

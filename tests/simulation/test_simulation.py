@@ -86,8 +86,8 @@ class ForgetsOutcomes(Core):
 class RunsSuspectsTogether(Core):
     """Starts every suspect as soon as it is claimed."""
 
-    def _took(self, limit: int, now_s: float):  # type: ignore[no-untyped-def]
-        heed = super()._took(limit, now_s)
+    def _took(self, limit, plan):  # type: ignore[no-untyped-def]
+        heed = super()._took(limit, plan)
 
         def all_at_once(claims: own.Claims) -> None:
             heed(claims)

@@ -6,12 +6,16 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import redis
 
+from queuepool.errors import UnavailableError
+from queuepool.scripts import script
 from queuepool.servers.doorbell import Doorbell
 from queuepool.servers.sync import Server
+from queuepool.verbs import Verb
 from tests.conftest import ServerFactory
 from tests.waiting import wait_until
 
@@ -34,6 +38,14 @@ def bell(redis_url: str, key: bytes) -> Iterator[Doorbell]:
     yield made
     made.close()
     server.close()
+
+
+BOOK: Verb[Any] = Verb("book", (7,), lambda reply: reply)
+
+
+def load(client: redis.Redis, key: bytes) -> None:
+    """Make the server know the script of BOOK, as an owner's first turn would."""
+    client.eval(script("book").source.decode(), 1, key, 7)
 
 
 def later(seconds: float, action: object) -> threading.Timer:
@@ -240,3 +252,86 @@ def test_a_connection_that_only_seems_open_is_dropped_in_time(
         assert dropped
         bell.close()
         server.close()
+
+
+def claimed(bell: Doorbell) -> object:
+    """Wait until the armed verb was answered."""
+    for _ in range(100):
+        bell.wait(0.1)
+        reply = bell.answer()
+        if reply is not None:
+            return reply
+    raise AssertionError("never answered")
+
+
+def test_an_armed_verb_runs_with_the_token_and_not_before(
+    bell: Doorbell, client: redis.Redis, key: bytes
+) -> None:
+    load(client, key)
+    assert bell.arm(BOOK)
+    assert not bell.arm(BOOK)  # one at a time
+    bell.wait(0.05)
+    assert bell.answer() is None
+    client.zadd(key + b":fl:7", {b"job": 1})
+    client.rpush(key + b":wk", b"w")
+
+    assert bell.wait(10) == b"w"
+    assert bell.answer() == [b"job"]
+    assert bell.answer() is None
+
+
+def test_an_armed_verb_runs_without_a_token_after_a_second(
+    bell: Doorbell, client: redis.Redis, key: bytes
+) -> None:
+    load(client, key)
+    began = time.monotonic()
+    assert bell.arm(BOOK)
+    assert claimed(bell) == []
+    assert 0.9 < time.monotonic() - began < 4
+
+
+def test_an_armed_verb_behind_a_wait_under_way_comes_with_its_token(
+    bell: Doorbell, client: redis.Redis, key: bytes
+) -> None:
+    load(client, key)
+    bell.wait(0.05)
+    client.rpush(key + b":wk", b"c")
+    assert bell.arm(BOOK)
+    assert bell.wait(10) == b"c"
+    assert bell.answer() == []
+
+
+def test_an_armed_verb_whose_connection_dies_is_answered_with_an_error(
+    bell: Doorbell, client: redis.Redis, key: bytes
+) -> None:
+    load(client, key)
+    assert bell.arm(BOOK)
+    client.client_kill_filter(_type="normal", skipme=True)
+    assert isinstance(claimed(bell), UnavailableError)
+
+    wait_until(lambda: bell.arm(BOOK) or bell.wait(0.01) is not None)
+    client.rpush(key + b":wk", b"w")
+    assert claimed(bell) == []
+
+
+def test_a_verb_that_is_given_up_is_answered_at_once(
+    bell: Doorbell, client: redis.Redis, key: bytes
+) -> None:
+    load(client, key)
+    assert bell.arm(BOOK)
+    bell.disarm()
+    assert isinstance(bell.answer(), UnavailableError)
+    assert bell.answer() is None
+
+
+def test_an_armed_verb_that_the_server_does_not_know_is_answered_with_an_error(
+    bell: Doorbell, client: redis.Redis, key: bytes
+) -> None:
+    client.script_flush()
+    assert bell.arm(BOOK)
+    client.rpush(key + b":wk", b"w")
+
+    assert isinstance(claimed(bell), UnavailableError)
+    assert bell.wait(0.05) is None  # the connection is in order
+    client.rpush(key + b":wk", b"w")
+    assert bell.wait(10) == b"w"
