@@ -12,17 +12,20 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from queuepool.cli import output
+from queuepool.cli.acl import ADMIN, variable
 from queuepool.cli.exits import Exit
 from queuepool.cli.probes import Trouble, functions, probe
 from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError
+from queuepool.rights import ROLES
 
 _PINGS = 20
 _SLOW_S = 0.01
 _SKEW_S = 5.0
-_OTHER_VARIABLES = frozenset(
-    ("QUEUEPOOL_GRPC", "QUEUEPOOL_GRPC_TOKEN", "QUEUEPOOL_GRPC_CA", "QUEUEPOOL_REDIS_SERVER")
-)
+OTHER_VARIABLES = frozenset((
+    "QUEUEPOOL_GRPC", "QUEUEPOOL_GRPC_TOKEN", "QUEUEPOOL_GRPC_CA", "QUEUEPOOL_GRPC_CERT",
+    "QUEUEPOOL_GRPC_KEY", "QUEUEPOOL_REDIS_SERVER", *map(variable, (*ROLES, ADMIN)),
+))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ def unknown_variables(environment: Mapping[str, str]) -> Iterator[Finding]:
 
     known = {f"QUEUEPOOL_{name.upper()}" for name in QueuePoolSettings.model_fields}
     for name in sorted(environment):
-        if name.upper().startswith("QUEUEPOOL_") and name.upper() not in known | _OTHER_VARIABLES:
+        if name.upper().startswith("QUEUEPOOL_") and name.upper() not in known | OTHER_VARIABLES:
             yield Finding("warning", "settings", f"{name} is set, but no setting has this name")
 
 
@@ -146,8 +149,8 @@ def _look(client: Any, base: bytes, *, cluster: bool = False) -> Iterator[tuple[
         yield (
             "error",
             (
-                f"{user} may not call {', '.join(forbidden)} on {base.decode()}:*. Grant it; "
-                "docs/security.md has the whole rule"
+                f"{user} may not call {', '.join(forbidden)} on {base.decode()}:*. The check needs "
+                "the rights of `ops`: `queuepool acl` prints them, docs/security.md explains them"
             ),
         )
     for failure in failures:

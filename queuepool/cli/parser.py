@@ -218,6 +218,28 @@ def _care(commands: Any) -> None:
     audit.add_argument("--partition", type=_count, metavar="N", help="default: all")
     audit.add_argument("--repair", action="store_true", help="and mend it")
     _json(audit)
+    acl = _command(
+        commands,
+        "acl",
+        "acl:run",
+        "print a server's users, one a role, with just the rights that each needs",
+        description="Print users for producers, consumers, coordinators and operators, with just "
+        "the rights\nthat each needs. Passwords, or # and their SHA-256, are read from "
+        "QUEUEPOOL_ACL_PRODUCER,\n_CONSUMER, _COORDINATOR, _OPS_READ, _OPS and _ADMIN; those "
+        "that are missing are made\nand printed on standard error.",
+    )
+    acl.add_argument("--stage", metavar="NAME", help="default: QUEUEPOOL_STAGE, or dev")
+    acl.add_argument("--queue", metavar="NAME", help="default: QUEUEPOOL_QUEUE, or main")
+    acl.add_argument(
+        "--format",
+        choices=("aclfile", "setuser", "template"),
+        default="aclfile",
+        help="a server's ACL file (the default), commands for redis-cli, or a file without "
+        "passwords",
+    )
+    acl.add_argument(
+        "--newer", action="store_true", help="also what Valkey and Redis 7.2 know, but not 7.0"
+    )
 
 
 def _positive(text: str) -> int:

@@ -39,10 +39,13 @@ _TRANSIENT = (*_MISPLACED, TryAgainError, NoScriptError)
 _TRANSIENT_WORDS = frozenset(("BUSY", "MISCONF", "NOMASTERLINK", "NOREPLICAS"))
 # What a script hears of a slot that moves; the server gives it no word of its own.
 _MOVING = ("non local key", "the cluster is down")
+# What a script hears of a missing right, from Valkey and from Redis.
+_FORBIDDEN = ("ACL failure in script", "The user executing the script can't")
 # Its stub knows tuples of one element only.
 _pack: Callable[[tuple[Any, ...]], bytes] = pack_command
 _REMEDIES = {
-    "no permissions": "grant the ACL user the commands and keys listed in docs/security.md",
+    "no permissions": "grant the ACL user what its role needs: `queuepool acl` prints the rules, "
+    "docs/security.md explains them",
     "cluster support disabled": "it is no cluster: its URL begins with redis://",
     "WRONGTYPE": "another program writes to queuepool's keys: use a stage or queue of its own",
 }
@@ -89,7 +92,8 @@ def translate(name: str, error: Exception) -> QueuePoolError:
         )
     transient = isinstance(error, _TRANSIENT) or word in _TRANSIENT_WORDS or is_misplaced(error)
     if isinstance(error, ResponseError) and not transient:
-        refused = "no permissions " if isinstance(error, NoPermissionError) else ""
+        forbidden = isinstance(error, NoPermissionError) or any(w in text for w in _FORBIDDEN)
+        refused = "no permissions " if forbidden else ""
         remedy = next(
             (r for w, r in _REMEDIES.items() if w in refused + text), "see the server's log"
         )

@@ -13,6 +13,7 @@ from consumer.settings import ConsumerSettings
 from coordinator.board import Board
 from coordinator.metrics import Metrics
 from queuepool import QueuePool
+from queuepool.cli.check import OTHER_VARIABLES
 from queuepool.cli.exits import Exit
 from tools.settings_docs import MODELS, PAGE, ROOT, filled
 
@@ -72,12 +73,7 @@ def test_the_exit_codes_of_processes_are_documented() -> None:
 
 
 def test_every_variable_that_a_page_names_exists() -> None:
-    known = {
-        "QUEUEPOOL_GRPC",
-        "QUEUEPOOL_GRPC_TOKEN",
-        "QUEUEPOOL_GRPC_CA",
-        "QUEUEPOOL_REDIS_SERVER",
-    }
+    known = set(OTHER_VARIABLES)
     for model in MODELS:
         prefix = model.model_config.get("env_prefix", "")
         known |= {f"{prefix}{name.upper()}" for name in model.model_fields}

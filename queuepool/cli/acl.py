@@ -1,0 +1,82 @@
+"""queuepool acl: the users of a server, one a role, with exactly the rights that each needs.
+
+The rules go to standard output. Passwords come from the environment; those that are made here go
+to standard error, as lines that a shell can read back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import Mapping
+
+from queuepool.cli import output
+from queuepool.cli.exits import Exit
+from queuepool.keys import Keyspace
+from queuepool.rights import ROLES, user_name
+
+ADMIN = "admin"
+_HASH = re.compile(r"#[0-9a-f]{64}")
+
+
+def run(arguments: argparse.Namespace) -> Exit:
+    """Print the rules of every role."""
+    space = Keyspace(
+        stage=arguments.stage or os.environ.get("QUEUEPOOL_STAGE") or "dev",
+        queue=arguments.queue or os.environ.get("QUEUEPOOL_QUEUE") or "main",
+    )
+    if arguments.format == "template":
+        print("\n".join(template(space, newer=arguments.newer)))
+        return Exit.OK
+    passwords = {role: os.environ.get(variable(role)) for role in (*ROLES, ADMIN)}
+    if arguments.format == "setuser":
+        del passwords[ADMIN]  # the server has its users already
+    made = {role: secrets.token_urlsafe(32) for role, given in passwords.items() if not given}
+    chosen = {role: given or made[role] for role, given in passwords.items()}
+    lines = aclfile(space, chosen, newer=arguments.newer)
+    if arguments.format == "setuser":
+        lines = [line.replace("user ", "ACL SETUSER ", 1) for line in lines[1:]]
+    print("\n".join(lines))
+    for role, password in made.items():
+        output.remark(f"{variable(role)}={password}")
+    return Exit.OK
+
+
+def variable(role: str) -> str:
+    """Return the environment variable that holds the password of a role's user."""
+    return f"QUEUEPOOL_ACL_{role.upper().replace('-', '_')}"
+
+
+def template(space: Keyspace, *, newer: bool = False) -> list[str]:
+    """Return the roles as lines of a server's ACL file. Nobody can log in: they have no password.
+
+    newer: also what servers know from Redis 7.2 on. Pure.
+    """
+    return [_line(name, space, "", newer=newer) for name in ROLES]
+
+
+def aclfile(space: Keyspace, passwords: Mapping[str, str], *, newer: bool = False) -> list[str]:
+    """Return a server's whole ACL file: no default user, the roles, and an administrator if given.
+
+    passwords: role -> password, or # and its SHA-256 in hexadecimal. Pure.
+    """
+    roles = [_line(name, space, f"{hashed(passwords[name])} ", newer=newer) for name in ROLES]
+    lines = ["user default reset off", *roles]
+    if ADMIN in passwords:
+        lines.append(f"user {ADMIN} reset on {hashed(passwords[ADMIN])} ~* &* +@all")
+    return lines
+
+
+def _line(role: str, space: Keyspace, secret: str, *, newer: bool) -> str:
+    rules = " ".join(ROLES[role].rules(space, newer=newer))
+    return f"user {user_name(role, space)} reset on {secret}{rules}"
+
+
+def hashed(password: str) -> str:
+    """Return a password as rules hold it."""
+    if _HASH.fullmatch(password):
+        return password
+    return "#" + hashlib.sha256(password.encode()).hexdigest()

@@ -1,0 +1,146 @@
+"""A whole job's life over real processes, each under the user of its role."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from queuepool import QueuePool, cli
+from queuepool.cli.acl import ADMIN, hashed, variable
+from queuepool.config import PoolConfig
+from queuepool.models import Enqueued
+from queuepool.rights import ROLES
+from queuepool.topology import build
+from tests.integration.consumer.processes import ConsumerProcess, Records
+from tests.integration.coordinator.cluster import Process
+from tests.security.roles import GuardedServer
+from tests.waiting import wait_until
+
+PARTITIONS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """Runs commands in this process, with no settings but those given."""
+
+    monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str]
+
+    def run(self, *words: str, **variables: str) -> tuple[int, str, str]:
+        """Return (exit code, standard output, standard error)."""
+        with self.monkeypatch.context() as environment:
+            for name in [name for name in os.environ if name.startswith("QUEUEPOOL_")]:
+                environment.delenv(name)
+            for name, value in variables.items():
+                environment.setenv(name, value)
+            self.capsys.readouterr()
+            code = cli.main(words)
+        said = self.capsys.readouterr()
+        return code, said.out, said.err
+
+
+@pytest.fixture
+def shell(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Shell:
+    monkeypatch.chdir(tmp_path)
+    return Shell(monkeypatch, capsys)
+
+
+def test_every_process_has_all_the_rights_it_needs(
+    guarded: GuardedServer, shell: Shell, tmp_path: Path
+) -> None:
+    stage = guarded.space.stage
+    settings = {"QUEUEPOOL_STAGE": stage, "QUEUEPOOL_PARTITIONS": str(PARTITIONS)}
+    consumers = [
+        ConsumerProcess(
+            guarded.url("consumer"), stage, tmp_path, partition=n, partitions=PARTITIONS
+        )
+        for n in range(PARTITIONS)
+    ]
+    coordinator = Process(guarded.url("coordinator"), stage)
+    topology = build({"main": guarded.url("producer")}, PARTITIONS, "")
+    try:
+        with QueuePool(config=PoolConfig(topology=topology, keyspace=guarded.space)) as pool:
+
+            def state(key: str, job: Enqueued) -> str:
+                return str(pool.status(job.job_id, partition_key=key).state)
+
+            keys = [f"k{n}" for n in range(20)]
+            jobs = [(key, pool.enqueue("work", {}, partition_key=key)) for key in keys]
+            jobs.append(("k0", pool.enqueue("work", {}, partition_key="k0", delay_s=0.2)))
+            failing = pool.enqueue("fail", {}, partition_key="k1", max_attempts=2)
+            gone = pool.enqueue("work", {}, partition_key="k2", delay_s=600)
+
+            assert pool.cancel(gone.job_id, partition_key="k2") == "delayed"
+            wait_until(lambda: all(state(*job) == "done" for job in jobs), 20.0, "all are done")
+            wait_until(lambda: state("k1", failing) == "dead", 20.0, "the failing one is dead")
+            assert pool.group("k0").status().done >= 2
+
+        def run(role: str, *words: str) -> tuple[int, str, str]:
+            return shell.run(*words, QUEUEPOOL_URL=guarded.url(role), **settings)
+
+        def rows() -> list[dict[str, object]]:
+            code, out, err = run("ops-read", "status", "--json")
+            assert code == 0, err
+            return list(json.loads(out)["partitions"])
+
+        assert all(row["owner"] for row in rows())
+        assert failing.job_id in run("ops-read", "dead", "list")[1]
+        code, _, err = run("ops-read", "dead", "replay", "--all")
+        assert (code, "queuepool acl" in err) == (1, True), err
+        for words in (
+            ("dead", "replay", "--all"),
+            ("scale", "0", "9", "--grpc", coordinator.grpc),
+            ("check",),
+        ):
+            code, out, err = run("ops", *words)
+            assert code == 0, out + err
+        wait_until(lambda: rows()[0]["workers"] == 9, 20.0, "9 workers")
+        assert Records(tmp_path).ended() >= 21
+    finally:
+        for consumer in consumers:
+            consumer.kill()
+        coordinator.kill()
+
+    (refused,) = guarded.denied()  # what ops-read tried, and nothing else
+    assert refused.startswith(f"{stage}-main-ops-read command "), refused
+
+
+def test_a_process_without_the_rights_says_what_to_do(
+    guarded: GuardedServer, tmp_path: Path
+) -> None:
+    process = ConsumerProcess(guarded.url("producer"), guarded.space.stage, tmp_path)
+    try:
+        process.says("queuepool acl")
+    finally:
+        process.kill()
+    assert "password-of" not in process.log
+
+
+@pytest.mark.parametrize("form", ["aclfile", "setuser"])
+def test_passwords_come_from_the_environment_and_missing_ones_are_made(
+    shell: Shell, form: str
+) -> None:
+    given = {variable("producer"): "open-sesame", variable("ops"): hashed("other")}
+    words = ("acl", "--stage", "prod", "--format", form)
+
+    _, rules, said = shell.run(*words, **given)
+    made = dict(line.split("=", 1) for line in said.splitlines())
+    again = shell.run(*words, **given, **made)
+
+    admin = {ADMIN} if form == "aclfile" else set()
+    assert set(made) == {variable(r) for r in (*ROLES, *admin)} - set(given)
+    assert all(len(password) > 40 for password in made.values())
+    assert again == (0, rules, "")
+    assert hashed("open-sesame") in rules
+    assert hashed("other") in rules
+    assert "open-sesame" not in rules + said
+    assert not any(password in rules for password in made.values())
+    start = "ACL SETUSER " if form == "setuser" else "user "
+    assert all(line.startswith(start) for line in rules.splitlines())
+    assert "~/prod/queue/{partition_*}/main:j " in rules

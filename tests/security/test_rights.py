@@ -1,0 +1,144 @@
+"""Each role's rights are what its scripts call, no more; the shipped file says the same."""
+
+import re
+from pathlib import Path
+
+import pytest
+import redis
+
+from queuepool.cli.acl import aclfile, hashed, template
+from queuepool.keys import PARTITION_KEYS, SYSTEM_KEYS, Keyspace
+from queuepool.rights import ROLES, WRITING, Role, keys_of
+from queuepool.scripts import names, script
+
+ROOT = Path(__file__).resolve().parents[2]
+VERBS = ROOT / "queuepool" / "verbs"
+DIRECT = {
+    "producer": {"wait"},
+    "consumer": {"blpop", "info"},
+    "coordinator": set[str](),
+    "ops-read": set[str](),
+    "ops": {"acl|whoami", "blpop", "command", "config|get", "info", "ping", "wait"},
+}
+EVERYBODY = {"cluster|slots", "evalsha", "script|load", "select"}
+FORBIDDEN = re.compile(
+    r"keys|flush.*|config.*|debug.*|eval|eval_ro|function.*|fcall.*|shutdown|save|bgsave|acl.*|monitor"
+    r"|replicaof|slaveof|migrate|restore|module.*|scan|randomkey|rename.*|client\|kill|swapdb|sort"
+)
+# What a script writes to under a name that does not tell the key.
+ALIASES = {
+    "job.g": "g", "g": "g", "group_of(": "g", "groups[": "g", "lanes[": "q", "lane.key": "q",
+    "job.lane": "q", "lane": "q", "rings[": "ring", "book": "fl", "key": "dl dead",
+}  # fmt: skip
+
+
+def called(name: str) -> set[str]:
+    source = script(name).source.decode()
+    return {word.lower() for word in re.findall(r"redis\.call\('([A-Z]+)'", source)}
+
+
+def scripts_in(module: str) -> set[str]:
+    """Return the scripts that a module of verbs calls."""
+    return set(re.findall(r"(?:Verb|_owned)\(\s*\"(\w+)\"", (VERBS / f"{module}.py").read_text()))
+
+
+def written(name: str) -> set[str]:
+    """Return the stems of the keys that a script writes, as its source says."""
+    source = script(name).source.decode()
+    found: set[str] = set()
+    for match in re.finditer(r"redis\.call\('([A-Z]+)', ((?:[^,()]|\([^()]*\))+)", source):
+        if match[1].lower() in WRITING:
+            found |= stems_of(match[2].strip(), source[: match.start()])
+    return found
+
+
+def stems_of(expression: str, before: str) -> set[str]:
+    """Return what keys an expression of a script stands for, by the assignments before it."""
+    if re.match(r"(base|KEYS\[1\]) \.\. ':' \.\. \w+$", expression):  # one after the other
+        listed = re.findall(r"ipairs\((?:\w+ and )?\{([^}]*)\}", before)[-1]
+        return set(re.findall(r"'(\w+)'", listed))
+    if match := re.match(r"(?:base|KEYS\[1\]) \.\. ':(\w+)", expression):
+        return {match[1]}
+    for alias, stems in ALIASES.items():
+        if expression == alias or (alias[-1] in "([" and expression.startswith(alias)):
+            return set(stems.split())
+    assigned = {
+        name: key
+        for names_, values in re.findall(r"local ([\w, ]+) = (.+)", before)
+        for name, value in zip(names_.split(", "), re.split(r", (?![^(]*\))", values), strict=False)
+        for key in re.findall(r"(?:base|KEYS\[1\]) \.\. ':(\w+)", value)
+    }
+    return {assigned[expression]}
+
+
+def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> None:
+    scripts = {name: set(role.scripts) for name, role in ROLES.items()}
+
+    assert scripts["producer"] == scripts_in("produce")
+    assert scripts["consumer"] == scripts_in("own")
+    assert scripts["coordinator"] == scripts_in("lead") | {"observe", "group"}
+    assert scripts["ops"] == set(names())
+
+
+@pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
+def test_a_role_has_the_commands_of_its_scripts_and_no_more(role: Role) -> None:
+    wanted = set().union(*map(called, role.scripts)) - (set() if role.writes else WRITING)
+
+    assert set(role.commands) == wanted | DIRECT[role.name] | EVERYBODY
+    forbidden = {c for c in role.commands if FORBIDDEN.fullmatch(c)}
+    assert forbidden == ({"acl|whoami", "config|get"} if role.name == "ops" else set())
+
+
+@pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
+def test_a_role_has_the_keys_of_its_scripts_and_writes_what_they_write(role: Role) -> None:
+    rules = role.rules(Keyspace())
+    bases = "/dev/queue/{partition_*}/main", "/dev/sys/{sys}/main"
+    granted = {"~": set[str](), "%R~": set[str]()}
+    for word in rules:
+        if found := re.fullmatch(r"(~|%R~)(.+?)(?::(\w+)(?::\*)?)?", word):
+            assert found[2] in bases
+            granted[found[1]] |= {found[3]} if found[3] else set()
+
+    probes = {"probe"} if role.name == "ops" else set()
+    writes = set().union(*map(written, role.scripts)) if role.writes else set()
+    assert granted["~"] == writes | probes
+    assert granted["%R~"] == set().union(*map(keys_of, role.scripts)) - granted["~"]
+
+
+def test_every_key_of_a_script_is_one_that_exists() -> None:
+    known = {key.partition(":")[0] for key in (*PARTITION_KEYS, *SYSTEM_KEYS)}
+
+    assert set().union(*map(keys_of, names())) == known
+    assert set().union(*map(written, names())) == known
+
+
+def test_a_server_agrees_on_which_commands_write(engine_url: str) -> None:
+    everything = sorted(set().union(*map(called, names())) | {"blpop"})
+    with redis.Redis.from_url(engine_url) as client:
+        flags = {
+            name: client.execute_command("COMMAND", "INFO", name)[name]["flags"]
+            for name in everything
+        }
+
+    assert {name for name, said in flags.items() if "write" in said} == WRITING | {"blpop"}
+
+
+def test_the_shipped_file_is_what_the_command_prints() -> None:
+    shipped = (ROOT / "deploy" / "acl" / "users.acl").read_text()
+
+    assert shipped.splitlines() == template(Keyspace()), (
+        "write it anew: queuepool acl --format template > deploy/acl/users.acl"
+    )
+
+
+def test_a_file_of_ones_own_shuts_the_default_user_and_holds_no_password() -> None:
+    passwords = dict.fromkeys(ROLES, "open-sesame") | {"admin": hashed("other")}
+
+    lines = aclfile(Keyspace("prod", "bulk"), passwords)
+
+    assert lines[0] == "user default reset off"
+    assert lines[-1] == f"user admin reset on {hashed('other')} ~* &* +@all"
+    assert [line.split()[1] for line in lines[1:-1]] == [f"prod-bulk-{role}" for role in ROLES]
+    assert all(f" {hashed('open-sesame')} " in line for line in lines[1:-1])
+    assert "open-sesame" not in "".join(lines)
+    assert "/dev/" not in "".join(lines)
