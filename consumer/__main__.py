@@ -28,7 +28,7 @@ from consumer.report import Reporter
 from consumer.settings import ConsumerSettings
 from consumer.watchdog import Watchdog
 from queuepool.config import PoolConfig
-from queuepool.errors import ConfigurationError, FencedError, QueuePoolError
+from queuepool.errors import ConfigurationError, FencedError
 from queuepool.events import fan_out
 from queuepool.exposition import Exposition
 from queuepool.logs import configure
@@ -85,14 +85,24 @@ def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
             _flush_and_exit(FENCED)
         except ConfigurationError:
             raise
-        except QueuePoolError:
+        except Exception:  # a handler may have broken anything: what it did counts as a crash
             _log.exception("the consumer failed")
-            return FAILED
+            return _leave(FAILED)
         finally:
             watchdog.stop()
-    if any(t.name.startswith("queuepool-worker") for t in threading.enumerate()):
-        _flush_and_exit(OK)  # handlers that outlived the drain; their jobs were handed back
-    return OK
+    return _leave(OK)
+
+
+def _leave(code: int) -> int:
+    """Return the exit code, or end at once when threads of handlers would keep this process.
+
+    They outlived the drain, and their jobs were handed back; or a handler left them behind.
+    """
+    for thread in threading.enumerate():
+        keeps = not thread.daemon and thread is not threading.main_thread()
+        if keeps or thread.name.startswith("queuepool-worker"):
+            _flush_and_exit(code)
+    return code
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -161,8 +171,9 @@ def _end(_why: str) -> None:
 
 def _flush_and_exit(code: int) -> None:
     logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(ValueError, OSError):  # a handler closed it
+            stream.flush()
     os._exit(code)
 
 

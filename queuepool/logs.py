@@ -38,7 +38,11 @@ class TextFormatter(logging.Formatter):
 
 
 def configure(style: str = "text", level: str = "INFO") -> None:
-    """Send all logs of this process to standard error in the given style, json or text."""
+    """Send all logs of this process to standard error in the given style, json or text.
+
+    A record that cannot be written is dropped, even when somebody closed standard error.
+    """
+    logging.raiseExceptions = False
     handler = logging.StreamHandler(sys.stderr)
     text = TextFormatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     handler.setFormatter(JsonFormatter() if style == "json" else text)

@@ -219,6 +219,7 @@ async def forever() -> None:
 @task(max_attempts=1)
 async def block_loop(gate: str) -> None:
     """Block the event loop until a file of this name exists."""
+    (_GATES / f"{gate}-begun").touch()
     while not (_GATES / gate).exists():
         _pause(0.01)
 
