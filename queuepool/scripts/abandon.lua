@@ -35,7 +35,8 @@ for i = 3, #ARGV do
     redis.call('HINCRBY', g, 'cancelled', 1)
     if redis.call('HINCRBY', g, 'left', -1) <= 0 then
       redis.call('HSET', g, 'finished', now)
-      if tonumber(redis.call('HGET', g, 'dead') or 0) <= 0 then redis.call('PEXPIRE', g, 86400000) end
+      local total, dead = unpack(redis.call('HMGET', g, 'total', 'dead')) -- kept for a minute a job, at most a day
+      if tonumber(dead or 0) <= 0 then redis.call('PEXPIRE', g, math.min(86400000, 60000 * (total or 1))) end
     end
   end
 end

@@ -53,7 +53,9 @@ for i = 6, #ARGV, 2 do
       redis.call('HINCRBY', c, 'dead_bytes', 0 - #old) -- not -#old: Redis 7.0 reads no -0
       redis.call('HINCRBY', c, 'bytes', 0 - #old)
       if #old > 0 and redis.call('HINCRBY', group_of(old), 'dead', -1) <= 0
-        and tonumber(redis.call('HGET', group_of(old), 'left') or 0) <= 0 then redis.call('PEXPIRE', group_of(old), 86400000) end
+        and tonumber(redis.call('HGET', group_of(old), 'left') or 0) <= 0 then
+        redis.call('PEXPIRE', group_of(old), math.min(86400000, 60000 * (redis.call('HGET', group_of(old), 'total') or 1)))
+      end
       if redis.call('ZCARD', dead) == 0 then break end
     end
   end

@@ -22,7 +22,7 @@ for i, id in ipairs(ARGV) do
       redis.call('HINCRBY', c, 'dead_bytes', -sizes[i])
       redis.call('HINCRBY', c, 'bytes', -sizes[i])
       if redis.call('HINCRBY', groups[i], 'dead', -1) <= 0 and tonumber(redis.call('HGET', groups[i], 'left') or 0) <= 0 then
-        redis.call('PEXPIRE', groups[i], 86400000)
+        redis.call('PEXPIRE', groups[i], math.min(86400000, 60000 * (redis.call('HGET', groups[i], 'total') or 1)))
       end
     end
   end

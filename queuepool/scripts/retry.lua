@@ -44,7 +44,8 @@ for i = 3, #ARGV, 4 do
       redis.call('HINCRBY', job.g, 'cancelled', 1)
       if redis.call('HINCRBY', job.g, 'left', -1) <= 0 then
         redis.call('HSET', job.g, 'finished', now)
-        if tonumber(redis.call('HGET', job.g, 'dead') or 0) <= 0 then redis.call('PEXPIRE', job.g, 86400000) end
+        local total, dead = unpack(redis.call('HMGET', job.g, 'total', 'dead')) -- kept for a minute a job, at most a day
+        if tonumber(dead or 0) <= 0 then redis.call('PEXPIRE', job.g, math.min(86400000, 60000 * (total or 1))) end
       end
     else
       redis.call('ZADD', dl, now + ARGV[i + 1], id)

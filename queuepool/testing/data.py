@@ -172,17 +172,17 @@ class PartitionData:
         name = codec.read_group(body)
         return self.find_group(name) or self.groups.setdefault(name, Group())
 
-    def leave_group(self, group: Group, by: int = 1, keep_ms: int = DAY_MS) -> None:
-        """Count jobs of a group as ended; one without any left is forgotten after keep_ms."""
+    def leave_group(self, group: Group, by: int = 1) -> None:
+        """Count jobs of a group as ended; one without any left has finished."""
         group.left -= by
         if group.left <= 0:
             group.finished = self.now
-            self.expire_group(group, keep_ms)
+            self.expire_group(group)
 
-    def expire_group(self, group: Group, keep_ms: int = DAY_MS) -> None:
-        """Forget a group later, when it has neither work left nor dead jobs."""
+    def expire_group(self, group: Group) -> None:
+        """Forget a group with neither work nor dead jobs: in a minute a job, at most in a day."""
         if group.left <= 0 and group.dead <= 0:
-            group.expires = self.now + keep_ms
+            group.expires = self.now + min(DAY_MS, MINUTE_MS * max(group.total, 1))
 
     def window(self, parity: int) -> Window:
         """Return one minute's memory of ended jobs, emptied when its time is over."""

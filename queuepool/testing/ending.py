@@ -5,15 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from queuepool.testing.data import (
-    DAY_MS,
-    MINUTE_MS,
-    STARTED,
-    Args,
-    Group,
-    PartitionData,
-    lane_of,
-)
+from queuepool.testing.data import STARTED, Args, Group, PartitionData, lane_of
 
 
 def finish(p: PartitionData, args: Args) -> Any:
@@ -42,8 +34,7 @@ def finish(p: PartitionData, args: Args) -> Any:
         sent, finished, freed = sent + n, finished + len(done), freed + sum(done.values())
         if done:
             group = p.find_group(name) or p.groups.setdefault(name, Group())
-            keep_ms = min(DAY_MS, MINUTE_MS * max(group.total, 1))
-            p.leave_group(group, len(done), keep_ms)
+            p.leave_group(group, len(done))
     p.count("done", finished)
     p.counters["bytes"] = p.counters.get("bytes", 0) - freed if p.jobs else 0
     if finished < sent:

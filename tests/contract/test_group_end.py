@@ -75,9 +75,30 @@ def test_a_group_has_finished_when_its_last_job_ends(
     group = world.partition.group(b"g")
     assert (group.total, group.left) == (1, 0)
     assert group.finished_ms is not None
-    world.advance(DAY_S - 60)
+    world.advance(50)
     assert world.partition.group(b"g").total == 1
-    world.advance(120)
+    world.advance(20)
+    assert world.partition.group(b"g").total == 0
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize(("jobs", "kept_s"), [(3, 180), (2_000, DAY_S)])
+def test_a_group_is_kept_a_minute_a_job_and_at_most_a_day(
+    world: World, end: Callable[[World, OwnedPartition], None], jobs: int, kept_s: int
+) -> None:
+    owned = world.own(lease_s=10 * DAY_S)
+    w.enqueue(world, ["a"])
+    claims = w.claim(owned)
+    for start in range(1, jobs, 200):
+        w.enqueue(world, [f"j{n}" for n in range(start, min(jobs, start + 200))])
+    w.drain(owned)
+    assert claims.ids == [b"a"]
+
+    end(world, owned)
+
+    world.advance(kept_s - 10)
+    assert world.partition.group(b"g").total == jobs
+    world.advance(20)
     assert world.partition.group(b"g").total == 0
 
 

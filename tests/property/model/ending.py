@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.property.model.state import DAY_S, Book, Place, State
-
-MINUTE_S = 60
+from tests.property.model.state import Book, Place, State
 
 
 def finish(s: State, epoch: int, runs: dict[bytes, list[bytes]]) -> tuple[int, int, int]:
     """End jobs wherever they are, unless they are dead; returns (finished, duplicates, strays)."""
     finished = strays = 0
-    for group, ids in runs.items():
-        keep_s = DAY_S
-        if group in s.groups:  # forgotten a minute a job after its end, at most a day
-            keep_s = min(DAY_S, MINUTE_S * s.groups[group].total)
+    for ids in runs.values():
         for job_id in ids:
             job = s.jobs.get(job_id)
             if job is None or job.place is Place.DEAD:
@@ -27,7 +22,7 @@ def finish(s: State, epoch: int, runs: dict[bytes, list[bytes]]) -> tuple[int, i
             if job.place is Place.READY:
                 s.marks.add(job_id)
             s.leave(job_id)
-            s.end(job_id, "done", keep_s)
+            s.end(job_id, "done")
             finished += 1
     duplicates = sum(map(len, runs.values())) - finished
     s.counters["duplicate_finish"] += duplicates

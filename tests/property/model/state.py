@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-DAY_S = 86_400
+DAY_S, MINUTE_S = 86_400, 60
 
 
 class Place(StrEnum):
@@ -166,8 +166,11 @@ class State:
         group.dead += 1
         group.left -= 1
 
-    def end(self, job_id: bytes, how: str, keep_s: float = DAY_S) -> None:
-        """Forget a job that is nowhere any more; every life of an id ends once."""
+    def end(self, job_id: bytes, how: str) -> None:
+        """Forget a job that is nowhere any more; every life of an id ends once.
+
+        A group without any is forgotten a minute a job after its end, at most a day.
+        """
         job = self.jobs.pop(job_id)
         assert job.birth not in self.ended, f"{job_id!r} ended as {self.ended[job.birth]} before"
         self.ended[job.birth] = how
@@ -181,7 +184,7 @@ class State:
         if how == "cancelled":
             group.cancelled += 1
         if group.left == 0 and group.dead == 0:
-            group.forget_s = self.now_s + keep_s
+            group.forget_s = self.now_s + min(DAY_S, MINUTE_S * group.total)
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass, more than the minutes for which ended ids are remembered."""
