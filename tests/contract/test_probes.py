@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -86,7 +87,7 @@ def test_no_script_touches_a_key_first_after_it_wrote(
 
     for _ in range(350):
         step = walk.step()
-        for call in monitor.calls(lambda step=step: step(walker)):
+        for call in monitor.calls(partial(step, walker)):
             seen.add(call[0])
             late |= set(monitor.late(call))
 
