@@ -1,0 +1,165 @@
+"""Measure other queues beside ours: `python -m benchmarks.peers`.
+
+    --peers queuepool,celery-threads   which (default: all that take part in the chosen trials)
+    --only drain,latency               which trials (default: all but crash)
+    --runs 3 --scale 1.0               how often, and which share of the usual job counts
+    --write                            put the tables into docs/
+
+Writes every run as JSON after each trial, so an interrupted run loses one trial. A run in parts
+adds to a file with --add; --show prints the tables of a file and measures nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.machine import describe_machine
+from benchmarks.peers import summary
+from benchmarks.peers.catalog import CATALOG, SPEED, Entry
+from benchmarks.peers.envs import PeerError, default_folder, modules_of, prepare, program
+from benchmarks.peers.stage import Launcher, Stage
+from benchmarks.peers.trials import TRIALS, Bench
+from tools import tables
+
+_PACKAGE = "benchmarks.peers.adapters"
+_NODE_ADAPTER = Path(__file__).parent / "adapters" / "bullmq.cjs"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure, keep, print, and write the docs when asked; 1 when anything failed."""
+    flags = _parse(argv)
+    document: dict[str, Any] = {"peers": {}}
+    if (flags.show or flags.add) and flags.out.exists():
+        document = json.loads(flags.out.read_text())
+    failed: list[str] = []
+    if not flags.show:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leave through the clean-up
+        try:
+            failed = _measure(flags, document)
+        except PeerError as error:
+            sys.stderr.write(f"peers: {error}\n")
+            return 1
+    _publish(document, write=flags.write and not failed)
+    for line in failed:
+        sys.stderr.write(f"failed: {line}\n")
+    if failed and flags.write:
+        sys.stderr.write("docs are unchanged: not every trial succeeded\n")
+    return 1 if failed else 0
+
+
+def _parse(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers")
+    parser.add_argument("--peers", default="", help=f"of {', '.join(CATALOG)}")
+    parser.add_argument("--only", default=",".join(SPEED), help=f"of {', '.join(TRIALS)}")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the usual job counts")
+    parser.add_argument("--window", type=float, default=90.0, help="s to wait for missing jobs")
+    parser.add_argument("--envs", type=Path, default=default_folder(), help="environments")
+    parser.add_argument("--server", type=Path, help="server program (default: redis-server)")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/peers.json"))
+    parser.add_argument("--add", action="store_true", help="keep what --out holds already")
+    parser.add_argument("--show", action="store_true", help="measure nothing, show --out")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/")
+    flags = parser.parse_args(argv)
+    flags.only = flags.only.split(",")
+    takes_part = [n for n, entry in CATALOG.items() if set(entry.trials) & set(flags.only)]
+    flags.peers = flags.peers.split(",") if flags.peers else takes_part
+    for chosen, known in ((flags.only, TRIALS), (flags.peers, CATALOG)):
+        unknown = set(chosen) - set(known)
+        if unknown:
+            parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    flags.command = " ".join(["python -m benchmarks.peers", *(argv or sys.argv[1:])]).strip()
+    return flags
+
+
+def _measure(flags: argparse.Namespace, document: dict[str, Any]) -> list[str]:
+    server = flags.server or Path(program("redis-server", "redis-server"))
+    logs = Path(tempfile.mkdtemp(prefix="peers-logs-"))
+    benches = {  # all of them first: what is missing shows before anything is measured
+        name: Bench(
+            CATALOG[name],
+            _launcher(CATALOG[name], flags.envs, logs / f"{name}.log"),
+            server,
+            flags.scale,
+            flags.window,
+        )
+        for name in flags.peers
+    }
+    document |= {
+        "machine": describe_machine(),
+        "date": datetime.now(UTC).date().isoformat(),
+        "command": flags.command,
+        "runs": flags.runs,
+        "scale": flags.scale,
+    }
+    failed: list[str] = []
+    for name, bench in benches.items():
+        try:
+            record = document["peers"].setdefault(name, {"figures": {}, "foreign_cores": []})
+            record |= {"title": bench.entry.title, **_about(bench, document)}
+            for trial in bench.entry.trials:
+                if trial in flags.only:
+                    _repeat(bench, TRIALS[trial], flags.runs, record["figures"])
+                    record["foreign_cores"] += bench.foreign_cores
+                    bench.foreign_cores = []
+                    _keep(document, flags.out)
+                    print(f"{name}: {trial} done", file=sys.stderr, flush=True)
+        except PeerError as error:
+            failed.append(f"{name}: {error}")
+            print(failed[-1], file=sys.stderr, flush=True)
+    return failed
+
+
+def _launcher(entry: Entry, envs: Path, log: Path) -> Launcher:
+    interpreter = prepare(*entry.env, envs) if entry.env else [sys.executable]
+    if entry.env and entry.env[0] == "node":
+        modules = {"NODE_PATH": str(modules_of(*entry.env, envs))}
+        return Launcher([*interpreter, str(_NODE_ADAPTER)], entry.variant, modules, log)
+    return Launcher([*interpreter, "-m", _PACKAGE, entry.adapter], entry.variant, {}, log)
+
+
+def _about(bench: Bench, document: dict[str, Any]) -> dict[str, Any]:
+    with Stage(bench.launcher, bench.server) as stage:
+        document["machine"]["server"] = stage.server_version()
+        return stage.about()
+
+
+def _repeat(
+    bench: Bench,
+    trial: Callable[[Bench], dict[str, float | None]],
+    runs: int,
+    figures: dict[str, list[float | None]],
+) -> None:
+    gathered: dict[str, list[float | None]] = {}
+    for _ in range(runs):
+        for figure, value in trial(bench).items():
+            gathered.setdefault(figure, []).append(value)
+    figures |= gathered
+
+
+def _keep(document: dict[str, Any], out: Path) -> None:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(document, indent=1) + "\n")
+
+
+def _publish(document: dict[str, Any], *, write: bool) -> None:
+    if summary.has(document, summary.SPEED_COLUMNS):
+        print(summary.speed_text(document))
+        if write:
+            tables.write("peers", summary.speed_text(document), "performance.md")
+    if summary.has(document, summary.CRASH_COLUMNS):
+        print(summary.crash_text(document))
+        if write:
+            tables.write("peers", summary.crash_text(document), "reliability.md")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
