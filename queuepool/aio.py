@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from time import monotonic
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from queuepool.config import PoolConfig
-from queuepool.errors import (
-    InvalidInputError,
-    QueuePoolError,
-    UnavailableError,
-    WaitTimeoutError,
-)
+from queuepool.durability import Confirmation, asked_for, batched
+from queuepool.errors import InvalidInputError, UnavailableError, WaitTimeoutError
 from queuepool.group import OnProgress, raise_for_state
-from queuepool.models import Enqueued, GroupStatus, Job, JobState, JobStatus, Tier
+from queuepool.models import Durability, Enqueued, GroupStatus, Job, JobState, JobStatus, Tier
 from queuepool.producer import Chunk, PartitionKey, Producer, Route, check_job_id
 from queuepool.results import EnqueueResults
 from queuepool.retrying import Attempts, check_wait
 from queuepool.servers import AsyncPort
 from queuepool.servers.connect import connect_async
-from queuepool.settling import SERVER_ERRORS, Answer, Settling, note_unsettled
+from queuepool.settling import (
+    SERVER_ERRORS,
+    Answer,
+    Settling,
+    answers,
+    call,
+    note_settled,
+    note_unsettled,
+    unanswered,
+)
 from queuepool.tasks import Registry, default_registry
 from queuepool.timing import delay_until
 from queuepool.topology import single
@@ -45,6 +51,7 @@ class AsyncQueuePool:
         url: str | None = None,
         *,
         partitions: int = 4,
+        durability: Durability | str | None = None,
         config: PoolConfig | None = None,
         registry: Registry = default_registry,
         servers: Mapping[str, AsyncPort] | None = None,
@@ -53,8 +60,11 @@ class AsyncQueuePool:
             if url is None:
                 raise InvalidInputError("AsyncQueuePool needs a URL or a config; see from_env")
             config = PoolConfig(topology=single(url, partitions))
+        if durability is not None:
+            config = replace(config, durability=durability)
         self.config = config
         self.producer = Producer(config, registry)
+        self._usual = asked_for(config, None)
         self._servers = (
             dict(servers)
             if servers is not None
@@ -83,8 +93,9 @@ class AsyncQueuePool:
         max_attempts: int | None = None,
         timeout_s: float | None = None,
         job_id: str | None = None,
+        durability: Durability | str | None = None,
     ) -> Enqueued:
-        """Enqueue one job; it is stored when this returns."""
+        """Enqueue one job; it is stored when this returns, as durably as was asked for."""
         defaults = self.producer.defaults(
             task,
             tier=tier,
@@ -95,7 +106,7 @@ class AsyncQueuePool:
         payload = {} if payload is None else payload
         chunk = self.producer.single(defaults, payload, partition_key, job_id)
         results = EnqueueResults()
-        await self._settle(chunk, results, 0.0)
+        await self._settle([chunk], results, self._asked(durability), 0.0)
         return results[0]
 
     async def enqueue_many(
@@ -110,6 +121,7 @@ class AsyncQueuePool:
         max_attempts: int | None = None,
         timeout_s: float | None = None,
         wait_when_full_s: float = 0.0,
+        durability: Durability | str | None = None,
     ) -> EnqueueResults:
         """Enqueue any number of jobs, streamed; returns one result per job, in order."""
         defaults = self.producer.defaults(
@@ -120,12 +132,14 @@ class AsyncQueuePool:
             timeout_s=timeout_s,
         )
         wait_s = check_wait("wait_when_full_s", wait_when_full_s)
-        results, held = EnqueueResults(), dict[int, Chunk]()
+        asked = self._asked(durability)
+        results, held, gathered = EnqueueResults(), dict[int, Chunk](), dict[int, list[Chunk]]()
+        chunks = self.producer.chunks(defaults, items, partition_key, held)
         try:
-            for chunk in self.producer.chunks(defaults, items, partition_key, held):
-                await self._settle(chunk, results, wait_s)
+            for batch in batched(chunks, gathered, together=bool(asked)):
+                await self._settle(batch, results, asked, wait_s)
         except SERVER_ERRORS:
-            for chunk in held.values():
+            for chunk in (*(c for batch in gathered.values() for c in batch), *held.values()):
                 note_unsettled(results, chunk)
             raise
         except Exception as error:
@@ -133,27 +147,43 @@ class AsyncQueuePool:
             raise
         return results
 
-    async def _settle(self, chunk: Chunk, results: EnqueueResults, wait_when_full_s: float) -> None:
-        settling = Settling(
-            chunk, results, self.config, now_s=monotonic(), wait_when_full_s=wait_when_full_s
-        )
-        while True:
-            answer = await self._attempt(chunk)
-            pause = settling.pause_after(answer, monotonic(), random.random())
-            if pause is None:
-                return
-            await asyncio.sleep(pause)
+    def _asked(self, durability: Durability | str | None) -> Confirmation:
+        return self._usual if durability is None else asked_for(self.config, durability)
 
-    async def _attempt(self, chunk: Chunk) -> Answer:
-        verb = chunk.verb(self.config)
-        server = self._servers[self.config.topology.server_of(chunk.partition)]
-        begun_s = monotonic()
+    async def _settle(
+        self,
+        chunks: Sequence[Chunk],
+        results: EnqueueResults,
+        asked: Confirmation,
+        wait_when_full_s: float,
+    ) -> None:
+        """Send chunks of one partition in one call; see Sender.settle."""
+        since_s = monotonic()
+        left = note_settled(results, chunks, await self._attempt(chunks, asked))
+        while left:
+            chunk, answer = left.popleft()
+            settling = Settling(
+                chunk, results, self.config, now_s=since_s, wait_when_full_s=wait_when_full_s
+            )
+            try:
+                while pause := settling.pause_after(answer, monotonic(), random.random()):
+                    await asyncio.sleep(pause)
+                    (answer,) = await self._attempt([chunk], asked)
+            except SERVER_ERRORS:
+                for other, _answer in left:
+                    note_unsettled(results, other)
+                raise
+            since_s = monotonic()
+
+    async def _attempt(self, chunks: Sequence[Chunk], asked: Confirmation) -> list[Answer]:
+        first, begun_s = chunks[0], monotonic()
+        server = self._servers[self.config.topology.server_of(first.partition)]
+        verbs = call(chunks, self.config, asked)
         try:
-            reply = (await server.run(chunk.key, [verb]))[0]
+            replies = await server.run(first.key, verbs)
         except UnavailableError as error:
-            chunk.doubt(begun_s)
-            return error
-        return reply if isinstance(reply, QueuePoolError) else verb.parse(reply)
+            return unanswered(chunks, error, begun_s)
+        return answers(chunks, replies, asked, begun_s)
 
     async def status(self, job_id: str, *, partition_key: str | bytes) -> JobStatus:
         """Tell where a job is."""

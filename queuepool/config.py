@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from queuepool.errors import ConfigurationError
 from queuepool.keys import Keyspace
+from queuepool.models import Durability
 from queuepool.topology import Topology
 
 
@@ -14,7 +15,7 @@ class PoolConfig:
     """Everything a Queue Pool needs. Limits hold for each partition.
 
     retry_for_s must stay below 60: for so long ids of finished jobs are remembered, which makes a
-    repeated enqueue harmless.
+    repeated enqueue harmless. confirm_replicas: None asks for 1 when replicated, else for none.
     """
 
     topology: Topology
@@ -24,9 +25,16 @@ class PoolConfig:
     max_payload_bytes: int = 256 * 1024
     timeout_s: float = 5.0
     retry_for_s: float = 10.0
+    durability: Durability | str = Durability.FAST
+    confirm_replicas: int | None = None
 
     def __post_init__(self) -> None:
         problems = []
+        if self.durability not in tuple(Durability):
+            allowed = ", ".join(Durability)
+            problems.append(f"QUEUEPOOL_DURABILITY={self.durability!r}: use one of {allowed}")
+        if self.confirm_replicas is not None and self.confirm_replicas < 1:
+            problems.append(f"QUEUEPOOL_CONFIRM_REPLICAS={self.confirm_replicas}: use 1 or more")
         if self.max_depth < 1 or self.max_bytes < 1 or self.max_payload_bytes < 1:
             problems.append("QUEUEPOOL_MAX_DEPTH, _MAX_BYTES and _MAX_PAYLOAD_BYTES are at least 1")
         if not 0 < self.timeout_s <= 60:

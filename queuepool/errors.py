@@ -2,9 +2,11 @@
 
 QueuePoolError
 ├── ConfigurationError      fix it and restart
+│   └── UnconfirmableError      the same; the jobs are stored, without the durability asked for
 ├── InvalidInputError       fix the call: nothing was written
 ├── UnavailableError        retry with backoff, with the same job ids
-│   └── QueueFullError      the same, once workers have made room
+│   ├── QueueFullError      the same, once workers have made room
+│   └── NotConfirmedError   the same: stored, but too few replicas or no fsync in time
 ├── FencedError             stop: someone newer owns this
 └── JobError                raised by, or on behalf of, a running handler
 """
@@ -21,6 +23,7 @@ __all__ = [
     "JobCancelled",
     "JobError",
     "JobTimeoutError",
+    "NotConfirmedError",
     "PayloadTooLargeError",
     "PermanentError",
     "QueueFullError",
@@ -28,6 +31,7 @@ __all__ = [
     "RetryLater",
     "ScriptError",
     "UnavailableError",
+    "UnconfirmableError",
     "UndecodableError",
     "UnknownTaskError",
     "WaitTimeoutError",
@@ -40,6 +44,16 @@ class QueuePoolError(Exception):
 
 class ConfigurationError(QueuePoolError):
     """A setting or a server cannot work; the message names the variable and the remedy."""
+
+
+class UnconfirmableError(ConfigurationError):
+    """A server cannot confirm what `durability` asks for; the message names the remedy.
+
+    The jobs are stored on the primary all the same. results: as of UnavailableError; enqueue those
+    that are `unknown` again with the same ids once it is mended.
+    """
+
+    results: Any = None
 
 
 class InvalidInputError(QueuePoolError, ValueError):
@@ -94,6 +108,35 @@ class QueueFullError(UnavailableError):
             f"{rejected:,} jobs were not enqueued. Retry later with the same ids "
             "(enqueue_many waits when given wait_when_full_s), add workers, or raise "
             "QUEUEPOOL_MAX_DEPTH or QUEUEPOOL_MAX_BYTES."
+        )
+
+
+class NotConfirmedError(UnavailableError):
+    """Jobs are stored on the primary, but too few others confirmed them in time.
+
+    replicas: how many did, of `wanted`. fsynced: whether the primary did (durability `fsynced`).
+    They run as usual, unless the primary is lost first. Enqueue the jobs that `results` calls
+    `unknown` again with the same ids: nothing is added twice, and what is there is confirmed.
+    """
+
+    def __init__(
+        self,
+        *,
+        partition: int,
+        durability: str,
+        fsynced: bool,
+        replicas: int,
+        wanted: int,
+        waited_s: float,
+    ) -> None:
+        self.partition, self.durability, self.fsynced = partition, durability, fsynced
+        self.replicas, self.wanted = replicas, wanted
+        short = "it was not fsynced" if not fsynced else f"{replicas} of {wanted} replicas have it"
+        super().__init__(
+            f"partition {partition}: stored on the primary, but not {durability} after "
+            f"{waited_s:g} s: {short}. Enqueue again with the same ids, which adds nothing twice; "
+            "if it persists, look at the replicas and their lag (QUEUEPOOL_CONFIRM_REPLICAS, "
+            "QUEUEPOOL_TIMEOUT_S)."
         )
 
 

@@ -23,6 +23,14 @@ class Tier(IntEnum):
     LOW = 3
 
 
+class Durability(StrEnum):
+    """What must have happened before an enqueue is acknowledged; see docs/lifecycle.md."""
+
+    FAST = "fast"  # the primary carried it out
+    REPLICATED = "replicated"  # enough replicas have it too
+    FSYNCED = "fsynced"  # the primary has written it to its disk
+
+
 class JobState(StrEnum):
     """Where a job is. UNKNOWN: finished longer ago than is remembered, or never accepted."""
 
@@ -41,7 +49,7 @@ class EnqueueStatus(StrEnum):
     ACCEPTED = "accepted"
     DUPLICATE = "duplicate"  # the id was accepted before; nothing changed
     REJECTED = "rejected"  # not enqueued: a partition was full, or the call ended before its turn
-    UNKNOWN = "unknown"  # sent and not answered: enqueue it again with the same id to be sure
+    UNKNOWN = "unknown"  # sent, not answered or not confirmed: enqueue it again with the same id
 
 
 @dataclass(frozen=True, slots=True)

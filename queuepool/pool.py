@@ -14,14 +14,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
 from queuepool.config import PoolConfig
+from queuepool.durability import asked_for
 from queuepool.errors import InvalidInputError, WaitTimeoutError
 from queuepool.group import TaskGroup, raise_for_state
-from queuepool.models import Enqueued, Job, JobState, JobStatus, Tier
+from queuepool.models import Durability, Enqueued, Job, JobState, JobStatus, Tier
 from queuepool.partition import Partition
 from queuepool.patience import PatientPartition
 from queuepool.producer import Chunk, PartitionKey, Producer, check_job_id
@@ -45,22 +47,26 @@ class QueuePool:
         url: str | None = None,
         *,
         partitions: int = 4,
+        durability: Durability | str | None = None,
         config: PoolConfig | None = None,
         registry: Registry = default_registry,
         servers: Mapping[str, Port] | None = None,
     ) -> None:
         """Make a pool from a URL, or from a whole config (see also from_env).
 
-        servers: ready-made servers by name, as queuepool.testing uses them.
+        durability: instead of the config's. servers: ready-made servers by name, as
+        queuepool.testing uses them.
         """
         if config is None:
             if url is None:
                 raise InvalidInputError("QueuePool needs a URL or a config; see QueuePool.from_env")
             config = PoolConfig(topology=single(url, partitions))
+        if durability is not None:
+            config = replace(config, durability=durability)
         self.config = config
         self.producer = Producer(config, registry)
         self._partitions: dict[int, Partition] = {}
-        self._sender = Sender(config, lambda number: self.partition(number).server)
+        self._usual = self._new_sender(None)
         self._servers = (
             dict(servers)
             if servers is not None
@@ -91,13 +97,15 @@ class QueuePool:
         max_attempts: int | None = None,
         timeout_s: float | None = None,
         job_id: str | None = None,
+        durability: Durability | str | None = None,
     ) -> Enqueued:
-        """Enqueue one job; it is stored when this returns.
+        """Enqueue one job; it is stored when this returns, as durably as was asked for.
 
         payload: the handler's keyword arguments. partition_key: names the task group. run_at: an
-        aware datetime, instead of delay_s. job_id: your own id, accepted once. Raises
-        InvalidInputError, QueueFullError, or UnavailableError when the server did not answer within
-        retry_for_s: the job may be in; enqueue it again with its id, `error.results[0].job_id`.
+        aware datetime, instead of delay_s. job_id: your own id, accepted once. durability: instead
+        of the pool's. Raises InvalidInputError, QueueFullError, NotConfirmedError (stored, but not
+        as durable), or UnavailableError when the server did not answer within retry_for_s: the job
+        may be in; enqueue it again with its id, `error.results[0].job_id`.
         """
         defaults = self.producer.defaults(
             task,
@@ -109,7 +117,7 @@ class QueuePool:
         payload = {} if payload is None else payload
         chunk = self.producer.single(defaults, payload, partition_key, job_id)
         results = EnqueueResults()
-        self._sender.settle(chunk, results)
+        self._sender(durability).settle([chunk], results)
         return results[0]
 
     def enqueue_many(
@@ -124,12 +132,14 @@ class QueuePool:
         max_attempts: int | None = None,
         timeout_s: float | None = None,
         wait_when_full_s: float = 0.0,
+        durability: Durability | str | None = None,
     ) -> EnqueueResults:
         """Enqueue any number of jobs, streamed; returns one result per job, in order.
 
         items: payloads, or Job objects that say more. partition_key: one for all, or a function of
         the payload. wait_when_full_s: how long to wait for room in a full partition before raising
         QueueFullError; `results` of it and of UnavailableError tells of every job that was taken.
+        durability: instead of the pool's; thousands of jobs are confirmed together.
         After an error of an item, all jobs before it are in. The order of a task group is kept,
         except that a partition that is full may let a chunk in before an earlier one.
         """
@@ -140,9 +150,19 @@ class QueuePool:
             max_attempts=max_attempts,
             timeout_s=timeout_s,
         )
-        bulk = Bulk(self._sender, check_wait("wait_when_full_s", wait_when_full_s))
-        held: dict[int, Chunk] = {}
-        return bulk.send_all(self.producer.chunks(defaults, items, partition_key, held), held)
+        wait_s = check_wait("wait_when_full_s", wait_when_full_s)
+        sender, held = self._sender(durability), dict[int, Chunk]()
+        chunks = self.producer.chunks(defaults, items, partition_key, held)
+        if sender.asked:
+            return sender.send_all(chunks, held, wait_when_full_s=wait_s)
+        return Bulk(sender, wait_s).send_all(chunks, held)
+
+    def _sender(self, durability: Durability | str | None) -> Sender:
+        return self._usual if durability is None else self._new_sender(durability)
+
+    def _new_sender(self, durability: Durability | str | None) -> Sender:
+        asked = asked_for(self.config, durability)
+        return Sender(self.config, lambda number: self.partition(number).server, asked)
 
     # -- follow and cancel -------------------------------------------------------------------------
 

@@ -8,6 +8,9 @@
 
 A chunk that is sent again is in once, and the order of its group holds. Only a
 full partition can let a later chunk in before an earlier one: room may come between two of them.
+
+Chunks that are to be confirmed (queuepool.durability) are not streamed: a batch of them goes in one
+call, with the confirmation behind them on the same connection.
 """
 
 from __future__ import annotations
@@ -15,54 +18,89 @@ from __future__ import annotations
 import random
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import monotonic
 
 from queuepool.config import PoolConfig
+from queuepool.durability import Confirmation, batched
 from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.producer import Chunk
 from queuepool.results import EnqueueResults
 from queuepool.servers import Port, Stream
-from queuepool.settling import SERVER_ERRORS, Answer, Settling, note, note_unsettled
+from queuepool.settling import (
+    SERVER_ERRORS,
+    Answer,
+    Settling,
+    answers,
+    call,
+    note,
+    note_settled,
+    note_unsettled,
+    unanswered,
+)
 
 WINDOW = 6  # chunks on the way to one partition: enough to overlap encoding with the server
 _MAX_PIPES = 4  # connections of one bulk call
 
 
 class Sender:
-    """Sends single chunks. port_of: the server of a partition. Safe to share between threads."""
+    """Sends chunks for one call. port_of: the server of a partition. asked: what confirms them."""
 
-    def __init__(self, config: PoolConfig, port_of: Callable[[int], Port]) -> None:
-        self.config, self.port_of = config, port_of
+    def __init__(
+        self, config: PoolConfig, port_of: Callable[[int], Port], asked: Confirmation
+    ) -> None:
+        self.config, self.port_of, self.asked = config, port_of, asked
 
     def settle(
-        self, chunk: Chunk, results: EnqueueResults, *, wait_when_full_s: float = 0.0
+        self, chunks: Sequence[Chunk], results: EnqueueResults, *, wait_when_full_s: float = 0.0
     ) -> None:
-        """Send a chunk until it is settled or time is up; notes its results in either case.
+        """Send chunks of one partition in one call, and what is not in then again, one by one.
 
-        Raises QueueFullError, or the last refusal.
+        Each until it is settled or time is up; notes the results of all in either case. Raises
+        QueueFullError, or the last refusal.
         """
-        port = self.port_of(chunk.partition)
-        now = monotonic()
-        settling = Settling(
-            chunk, results, self.config, now_s=now, wait_when_full_s=wait_when_full_s
-        )
-        while True:
-            answer = self._attempt(port, chunk)
-            pause = settling.pause_after(answer, monotonic(), random.random())
-            if pause is None:
-                return
-            threading.Event().wait(pause)
+        since_s = monotonic()
+        left = note_settled(results, chunks, self._attempt(chunks))
+        while left:
+            chunk, answer = left.popleft()
+            settling = Settling(
+                chunk, results, self.config, now_s=since_s, wait_when_full_s=wait_when_full_s
+            )
+            try:
+                while pause := settling.pause_after(answer, monotonic(), random.random()):
+                    threading.Event().wait(pause)
+                    (answer,) = self._attempt([chunk])
+            except SERVER_ERRORS:
+                for other, _answer in left:
+                    note_unsettled(results, other)
+                raise
+            since_s = monotonic()
 
-    def _attempt(self, port: Port, chunk: Chunk) -> Answer:
-        verb = chunk.verb(self.config)
-        begun_s = monotonic()
+    def send_all(
+        self, chunks: Iterable[Chunk], held: Mapping[int, Chunk], *, wait_when_full_s: float
+    ) -> EnqueueResults:
+        """Send all chunks in batches; results and errors are those of Bulk.send_all."""
+        results, gathered = EnqueueResults(), dict[int, list[Chunk]]()
         try:
-            reply = port.run(chunk.key, [verb])[0]
+            for batch in batched(chunks, gathered, together=True):
+                self.settle(batch, results, wait_when_full_s=wait_when_full_s)
+        except SERVER_ERRORS:
+            for chunk in (*(c for batch in gathered.values() for c in batch), *held.values()):
+                note_unsettled(results, chunk)
+            raise
+        except Exception as error:
+            error.add_note(f"{results.accepted:,} jobs before it were enqueued")
+            raise
+        return results
+
+    def _attempt(self, chunks: Sequence[Chunk]) -> list[Answer]:
+        first, begun_s = chunks[0], monotonic()
+        verbs = call(chunks, self.config, self.asked)
+        try:
+            replies = self.port_of(first.partition).run(first.key, verbs)
         except UnavailableError as error:
-            chunk.doubt(begun_s)
-            return error
-        return reply if isinstance(reply, QueuePoolError) else verb.parse(reply)
+            return unanswered(chunks, error, begun_s)
+        return answers(chunks, replies, self.asked, begun_s)
 
 
 class Pipe:
@@ -154,7 +192,7 @@ class Pipe:
         self.close()
         while self._sent:
             wait_s = self._wait_when_full_s
-            self._sender.settle(self._sent.popleft(), self._results, wait_when_full_s=wait_s)
+            self._sender.settle([self._sent.popleft()], self._results, wait_when_full_s=wait_s)
 
 
 class Bulk:

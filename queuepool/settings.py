@@ -8,15 +8,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from queuepool import local
 from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError
 from queuepool.keys import Keyspace
+from queuepool.servers.tls import Tls, tls_problems
 from queuepool.servers.wire import check_url
 from queuepool.topology import build
 
@@ -68,6 +77,26 @@ class QueuePoolSettings(BaseSettings):
         lt=60,
         description="How long a producer tries again when a server is away.",
     )
+    durability: Literal["fast", "replicated", "fsynced"] = Field(
+        default="fast", description="What an acknowledged enqueue has survived."
+    )
+    confirm_replicas: int | None = Field(
+        default=None,
+        ge=1,
+        le=100,
+        description="Replicas that confirm an enqueue; empty: 1 if replicated, none if fsynced.",
+    )
+
+    tls_ca: Path | None = Field(
+        default=None, description="PEM of the authority of servers, for rediss:// URLs."
+    )
+    tls_cert: Path | None = Field(
+        default=None, description="PEM certificate shown to servers that ask for one."
+    )
+    tls_key: Path | None = Field(default=None, description="PEM key of that certificate.")
+    tls_key_password: SecretStr | None = Field(
+        default=None, description="Password of that key, if it has one."
+    )
 
     @field_validator("url")
     @classmethod
@@ -104,6 +133,24 @@ class QueuePoolSettings(BaseSettings):
                 _told(build, servers, value, known["placement"])
         return value
 
+    @model_validator(mode="after")
+    def _tls_that_works(self) -> Self:
+        found = tls_problems(self.tls, self._servers)
+        if found:
+            raise ValueError("\n".join(found))
+        return self
+
+    @property
+    def _servers(self) -> dict[str, str]:
+        return {"main": self.url} if self.url else self.servers
+
+    @property
+    def tls(self) -> Tls:
+        """Return the files for connections to servers."""
+        secret = self.tls_key_password
+        password = secret.get_secret_value() if secret is not None else None
+        return Tls(self.tls_ca, self.tls_cert, self.tls_key, password)
+
     @field_validator("stage")
     @classmethod
     def _a_stage_for_keys(cls, value: str) -> str:
@@ -118,7 +165,7 @@ class QueuePoolSettings(BaseSettings):
 
     def pool_config(self) -> PoolConfig:
         """Return the settings as a config. Raises ConfigurationError."""
-        servers = {"main": self.url} if self.url else self.servers
+        servers = {name: self.tls.added_to(url) for name, url in self._servers.items()}
         if not servers:
             raise ConfigurationError(_NO_SERVER)
         return PoolConfig(
@@ -129,6 +176,8 @@ class QueuePoolSettings(BaseSettings):
             max_payload_bytes=self.max_payload_bytes,
             timeout_s=self.timeout_s,
             retry_for_s=self.retry_for_s,
+            durability=self.durability,
+            confirm_replicas=self.confirm_replicas,
         )
 
 

@@ -3,6 +3,7 @@
     sent --accepted or duplicate--> noted, over
       |----full: wait for room, for as long as the caller said-------> REJECTED, QueueFullError
       |----no answer, or "not now": try again for retry_for_s--------> UNKNOWN or REJECTED, raised
+      |----in, but not as durable as asked for (queuepool.durability)-> UNKNOWN, raised
       +----refused for good------------------------------------------> raised
 
 The sync and the asyncio pool share it; both bring the clock, the jitter and the network.
@@ -12,23 +13,82 @@ as long as the server remembers ids that ended, and without a definite answer it
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
 from queuepool.config import PoolConfig
-from queuepool.errors import QueueFullError, QueuePoolError, ScriptError, UnavailableError
+from queuepool.durability import Confirmation
+from queuepool.errors import (
+    NotConfirmedError,
+    QueueFullError,
+    QueuePoolError,
+    ScriptError,
+    UnavailableError,
+    UnconfirmableError,
+)
 from queuepool.producer import Chunk
 from queuepool.results import ACCEPTED, DUPLICATE, REJECTED, UNKNOWN, EnqueueResults
 from queuepool.retrying import Attempts
-from queuepool.verbs.produce import Full
+from queuepool.verbs import Verb, confirm
+from queuepool.verbs.produce import Full, read_enqueue
 
 Answer = bytes | Full | QueuePoolError
-SERVER_ERRORS = (UnavailableError, ScriptError)
+SERVER_ERRORS = (UnavailableError, ScriptError, UnconfirmableError)
 
 _REMEMBERED_S = 55.0  # ids that ended are remembered for a minute at least
+
+
+def call(chunks: Sequence[Chunk], config: PoolConfig, asked: Confirmation) -> list[Verb[Any]]:
+    """Return what enqueues chunks of one partition and confirms them, in one round trip."""
+    load = [confirm.load("enqueue")] if len(chunks) > 1 else []  # or they could change places
+    return [*load, *(chunk.verb(config) for chunk in chunks), *asked.verbs]
+
+
+def answers(
+    chunks: Sequence[Chunk], replies: Sequence[Any], asked: Confirmation, begun_s: float
+) -> list[Answer]:
+    """Return what the replies to `call` mean for each chunk. begun_s: when it was sent."""
+    first = 1 if len(chunks) > 1 else 0
+    told = [_answer(reply) for reply in replies[first : first + len(chunks)]]
+    problem = asked.problem(replies[first + len(chunks) :], chunks[0].partition)
+    if problem is None:
+        return told
+    for place, chunk in enumerate(chunks):
+        if isinstance(told[place], bytes):
+            chunk.doubt(begun_s)
+            told[place] = problem
+    return told
+
+
+def _answer(reply: Any) -> Answer:
+    return reply if isinstance(reply, QueuePoolError) else read_enqueue(reply)
+
+
+def unanswered(chunks: Sequence[Chunk], error: UnavailableError, begun_s: float) -> list[Answer]:
+    """Return what it means for each chunk that a call was not answered."""
+    for chunk in chunks:
+        chunk.doubt(begun_s)
+    return [error] * len(chunks)
 
 
 def note(results: EnqueueResults, chunk: Chunk, answer: bytes) -> None:
     """Note what the server said of each job of a chunk."""
     codes = [ACCEPTED if code == 0x31 else DUPLICATE for code in answer]
     results.put(chunk.positions, chunk.ids, chunk.partition, codes)
+
+
+def note_settled(
+    results: EnqueueResults, chunks: Sequence[Chunk], told: Sequence[Answer]
+) -> deque[tuple[Chunk, Answer]]:
+    """Note the chunks that are in; return the others, in order, with what was said of each."""
+    left: deque[tuple[Chunk, Answer]] = deque()
+    for chunk, answer in zip(chunks, told, strict=True):
+        if isinstance(answer, bytes):
+            note(results, chunk, answer)
+        else:
+            left.append((chunk, answer))
+    return left
 
 
 def note_unsettled(results: EnqueueResults, chunk: Chunk) -> None:
@@ -67,7 +127,7 @@ class Settling:
             return pause
         note_unsettled(self._results, self._chunk)
         error = self._full(answer) if isinstance(answer, Full) else answer
-        if isinstance(error, UnavailableError):
+        if isinstance(error, (UnavailableError, UnconfirmableError)):
             error.results = self._results
         raise error
 
@@ -83,6 +143,6 @@ class Settling:
         if isinstance(answer, Full):
             self._retries = Attempts(now_s + self._config.retry_for_s)  # it is there: begin anew
             return self._waits.next_pause(now_s, jitter)
-        if isinstance(answer, UnavailableError):
+        if isinstance(answer, UnavailableError) and not isinstance(answer, NotConfirmedError):
             return self._retries.next_pause(now_s, jitter)
         return None

@@ -15,7 +15,7 @@ from queuepool import codec
 from queuepool.cli import output
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.rows import Payload, Row, RowError, guess_format, open_rows, read_rows
-from queuepool.errors import InvalidInputError, UnavailableError
+from queuepool.errors import InvalidInputError, UnavailableError, UnconfirmableError
 from queuepool.group import TaskGroup
 from queuepool.models import GroupStatus
 from queuepool.pool import QueuePool
@@ -116,8 +116,9 @@ def _enqueue(
                 delay_s=arguments.delay,
                 max_attempts=arguments.max_attempts,
                 wait_when_full_s=arguments.wait_when_full,
+                durability=arguments.durability,
             )
-        except (InvalidInputError, UnavailableError) as error:
+        except (InvalidInputError, UnavailableError, UnconfirmableError) as error:
             error.add_note(_where_it_stopped(tally.rows + arguments.skip, error))
             raise
         tally.rows += len(batch)
@@ -136,6 +137,11 @@ def _where_it_stopped(done: int, error: Exception) -> str:
     results = getattr(error, "results", None)
     if results is not None:
         done += results.accepted + results.duplicates
+        if results.unknown:
+            return (
+                f"the first {done:,} rows are enqueued, and perhaps the next {results.unknown:,}; "
+                f"go on with --skip {done} if running some of them twice does no harm"
+            )
         return f"exactly the first {done:,} rows are enqueued; go on later with --skip {done}"
     if isinstance(error, RowError):
         return f"the first {done:,} rows are enqueued; mend the row and go on with --skip {done}"

@@ -129,6 +129,11 @@ def _work(commands: Any) -> None:
         metavar="TIME",
         help="for room in a full partition (default 5m)",
     )
+    bulk.add_argument(
+        "--durability",
+        choices=("fast", "replicated", "fsynced"),
+        help="what an acknowledged job has survived (default: QUEUEPOOL_DURABILITY)",
+    )
     _json(bulk)
 
     job = _command(commands, "job", "", "look at or cancel one job")

@@ -31,14 +31,12 @@ class AsyncServer:
             return []
 
         async def talk(connection: Any) -> list[Any]:
-            replies = await _exchange(connection, [wire.pack(key, verb) for verb in verbs])
-            missing = wire.missing_scripts(replies)
-            if missing:
-                again = [
-                    x for i in missing for x in (wire.pack_load(verbs[i]), wire.pack(key, verbs[i]))
-                ]
-                loaded = (await _exchange(connection, again))[1::2]
-                for i, reply in zip(missing, loaded, strict=True):
+            calls = [(key, verb) for verb in verbs]
+            replies = await _exchange(connection, [wire.pack(*call) for call in calls])
+            places, loads, again = wire.repetition(calls, replies)
+            if places:
+                repeated = (await _exchange(connection, loads + again))[len(loads) :]
+                for i, reply in zip(places, repeated, strict=True):
                     replies[i] = reply
             return replies
 

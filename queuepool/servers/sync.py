@@ -42,12 +42,10 @@ class Server:
         connection = self.borrow()
         try:
             replies = _exchange(connection, [wire.pack(key, verb) for key, verb in calls])
-            missing = wire.missing_scripts(replies)
-            if missing:
-                again = [
-                    x for i in missing for x in (wire.pack_load(calls[i][1]), wire.pack(*calls[i]))
-                ]
-                for i, reply in zip(missing, _exchange(connection, again)[1::2], strict=True):
+            places, loads, again = wire.repetition(calls, replies)
+            if places:
+                repeated = _exchange(connection, loads + again)[len(loads) :]
+                for i, reply in zip(places, repeated, strict=True):
                     replies[i] = reply
             if any(wire.is_misplaced(reply) for reply in replies):
                 connection.disconnect()  # a demoted primary: find the new one by connecting anew
@@ -165,7 +163,7 @@ class SyncStream:
         packed = wire.pack(self._key, verb)
         # The first one loads the script: a verb that the server does not know would be overtaken
         # by those behind it, once somebody else has loaded the script.
-        loads = verb.script not in self._server.loaded
+        loads = verb.script != "" and verb.script not in self._server.loaded
         if loads:
             self._server.loaded.add(verb.script)
             packed = wire.pack_load(verb) + packed
@@ -203,13 +201,11 @@ class SyncStream:
 
     def _load_and_repeat(self) -> None:
         # Read everything on the way first: what would be sent now must not overtake it.
-        verbs = [verb for verb, _loads in self._pending]
-        self._answers.extend(self._next(place) for place in range(1, len(verbs)))
-        again = wire.missing_scripts(self._answers)
-        loads = [wire.pack_load(v) for v in {verbs[i].script: verbs[i] for i in again}.values()]
-        calls = [wire.pack(self._key, verbs[i]) for i in again]
-        replies = _exchange(self._connection, loads + calls)[len(loads) :]
-        for i, reply in zip(again, replies, strict=True):
+        calls = [(self._key, verb) for verb, _loads in self._pending]
+        self._answers.extend(self._next(place) for place in range(1, len(calls)))
+        places, loads, again = wire.repetition(calls, self._answers)
+        replies = _exchange(self._connection, loads + again)[len(loads) :]
+        for i, reply in zip(places, replies, strict=True):
             self._answers[i] = reply
 
     def close(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,7 +27,8 @@ from redis.retry import Retry
 
 from queuepool.errors import ConfigurationError, QueuePoolError, ScriptError, UnavailableError
 from queuepool.scripts import script
-from queuepool.verbs import Verb
+from queuepool.servers import tls
+from queuepool.verbs import Argument, Verb
 
 # What the client raises when a call fails; the cluster's own exception is none of its RedisErrors.
 FAILURES = (RedisError, RedisClusterException, OSError)
@@ -37,8 +38,9 @@ FAILURES = (RedisError, RedisClusterException, OSError)
 _MISPLACED = (AskError, ClusterDownError, ReadOnlyError)
 _TRANSIENT = (*_MISPLACED, TryAgainError, NoScriptError)
 _TRANSIENT_WORDS = frozenset(("BUSY", "MISCONF", "NOMASTERLINK", "NOREPLICAS"))
-# What a script hears of a slot that moves; the server gives it no word of its own.
-_MOVING = ("non local key", "the cluster is down")
+# What a script hears of a slot that moves, and a confirmation of a primary that was demoted; the
+# server gives them no words of their own.
+_MOVING = ("non local key", "the cluster is down", "cannot be used with replica", "UNBLOCKED")
 # What a script hears of a missing right, from Valkey and from Redis.
 _FORBIDDEN = ("ACL failure in script", "The user executing the script can't")
 # Its stub knows tuples of one element only.
@@ -53,6 +55,8 @@ _REMEDIES = {
 
 def pack(key: bytes, verb: Verb[Any]) -> bytes:
     """Return one call as it travels."""
+    if not verb.script:
+        return pack_words(verb.args)
     packed: bytes = _pack((b"EVALSHA", script(verb.script).sha, b"1", key, *verb.args))
     return packed
 
@@ -63,7 +67,7 @@ def pack_load(verb: Verb[Any]) -> bytes:
     return packed
 
 
-def pack_words(words: Sequence[bytes | str]) -> bytes:
+def pack_words(words: Sequence[Argument]) -> bytes:
     """Return any command as it travels."""
     packed: bytes = _pack(tuple(words))
     return packed
@@ -103,8 +107,10 @@ def translate(name: str, error: Exception) -> QueuePoolError:
             f"{name}: {text[:500]} Nothing was written. Put user and password into QUEUEPOOL_URL."
         )
     if isinstance(error, FAILURES):
+        hint = tls.remedy(error)
         return UnavailableError(
-            f"{name}: {type(error).__name__}: {text[:500] or 'no answer'}. The call may or may not "
+            f"{name}: {type(error).__name__}: {text[:500].rstrip('.') or 'no answer'}. "
+            f"{hint and f'{hint[0].upper()}{hint[1:]}. '}The call may or may not "
             "have happened; calling again with the same ids is safe."
         )
     raise error
@@ -178,12 +184,24 @@ def client_options(timeout_s: float) -> dict[str, Any]:
     }
 
 
-def missing_scripts(replies: Iterable[Any]) -> list[int]:
-    """Return the places of the replies that say the script is unknown."""
-    return [i for i, reply in enumerate(replies) if is_unknown_script(reply)]
+def repetition(
+    calls: Sequence[tuple[bytes, Verb[Any]]], replies: Sequence[Any]
+) -> tuple[list[int], list[bytes], list[bytes]]:
+    """Return what the server could not carry out for want of its scripts, to be sent again.
+
+    (places of the calls, commands that load the scripts, the calls). A command of the server itself
+    goes along when it stood behind such a call, for it may speak of what that wrote.
+    """
+    missing = [i for i, reply in enumerate(replies) if is_unknown_script(reply)]
+    if not missing:
+        return [], [], []
+    behind = [i for i in range(missing[0], len(calls)) if not calls[i][1].script]
+    scripts = {calls[i][1].script: calls[i][1] for i in missing}
+    places = sorted({*missing, *behind})
+    return places, [pack_load(v) for v in scripts.values()], [pack(*calls[i]) for i in places]
 
 
 __all__ = [
     "FAILURES", "check_url", "client_options", "display_name", "is_misplaced", "is_unknown_script",
-    "make_pool", "missing_scripts", "pack", "pack_load", "pack_words", "redis", "translate",
+    "make_pool", "pack", "pack_load", "pack_words", "redis", "repetition", "translate",
 ]  # fmt: skip

@@ -4,6 +4,7 @@ A verb is bound to nothing: `server.run(base_key, [verb, ...])` sends any number
 round trip, on a sync, an asyncio or an in-memory server alike.
 
     produce  enqueue, status, cancel, group       what applications need
+    confirm  WAIT, WAITAOF and what they need     whether an enqueue is more than in memory
     own      acquire ... claim ... finish         what the owner of a partition needs
     operate  observe, dead, replay, audit         what operators and the coordinator need
     lead     lead, command, checkpoint, record    what the leading coordinator needs
@@ -25,7 +26,10 @@ __all__ = ["Argument", "Verb", "fenced", "fields", "is_fenced"]
 
 @dataclass(frozen=True, slots=True)
 class Verb(Generic[T]):
-    """A script's name, its arguments after the base key, and the reading of its reply."""
+    """A script's name, its arguments after the base key, and the reading of its reply.
+
+    script "": a command of the server itself; its words are the arguments.
+    """
 
     script: str
     args: Sequence[Argument]

@@ -34,10 +34,11 @@ def enqueue(
     An id that is there, or that ended in the last minutes, is a duplicate. Returns one byte a job,
     b"1" accepted or b"0" duplicate, or Full.
     """
-    return Verb("enqueue", [max_depth, max_bytes, jobs, size_bytes, *runs], _read_enqueue)
+    return Verb("enqueue", [max_depth, max_bytes, jobs, size_bytes, *runs], read_enqueue)
 
 
-def _read_enqueue(reply: Any) -> bytes | Full:
+def read_enqueue(reply: Any) -> bytes | Full:
+    """Return the reply of `enqueue` as a typed value."""
     if isinstance(reply, list):
         return Full(int(reply[1]), int(reply[2]))
     return bytes(reply)

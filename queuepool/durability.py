@@ -1,0 +1,166 @@
+"""When an enqueue counts as acknowledged: what is asked behind it, what the answers mean. Pure.
+
+    fast         the primary carried it out                     nothing is asked
+    replicated   ... and `replicas` replicas have it            WAIT
+    fsynced      ... and the primary wrote it to its disk       WAITAOF, or `appendfsync always`
+
+WAIT and WAITAOF speak of what their own connection wrote before, so they travel behind the enqueue
+in the same call. An enqueue of nothing but duplicates counts them, which is a write too: its
+confirmation covers what an earlier call, perhaps on another connection, had stored.
+
+A confirmation takes a round trip to a replica, or until the next fsync, however many jobs it is
+for. So a bulk call gathers chunks of a partition and has them confirmed together (`batched`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from queuepool.config import PoolConfig
+from queuepool.errors import (
+    InvalidInputError,
+    NotConfirmedError,
+    QueuePoolError,
+    UnavailableError,
+    UnconfirmableError,
+)
+from queuepool.models import Durability
+from queuepool.producer import Chunk
+from queuepool.verbs import Verb, confirm
+
+_BATCH, _BATCH_BYTES = 32, 4 * 1024**2  # chunks and bytes that are confirmed together
+_BATCHES = 16  # partitions whose chunks are gathered at a time
+_ALWAYS = {"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no"}
+
+
+def check_durability(value: object) -> Durability:
+    """Return a valid durability. Raises InvalidInputError."""
+    try:
+        return Durability(value)  # type: ignore[arg-type]
+    except ValueError:
+        allowed = ", ".join(Durability)
+        raise InvalidInputError(f"durability={value!r}: use one of {allowed}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """What an enqueue needs beside the primary's word. replicas: that must have it, or fsynced it.
+
+    wait_ms: how long the server waits for it, within the time that we wait for the server.
+    """
+
+    durability: Durability
+    replicas: int
+    wait_ms: int
+
+    def __bool__(self) -> bool:
+        """Return whether there is anything to confirm."""
+        return self.durability is not Durability.FAST
+
+    @property
+    def verbs(self) -> list[Verb[Any]]:
+        """Return what is asked behind the enqueue, on its connection."""
+        if self.durability is Durability.REPLICATED:
+            return [confirm.wait(self.replicas, self.wait_ms)]
+        if self.durability is Durability.FSYNCED:
+            # Which servers know WAITAOF may change with a failover; asking for both each time
+            # costs less than a millisecond and no memory that could be wrong.
+            return [confirm.wait_aof(self.replicas, self.wait_ms), confirm.persistence()]
+        return []
+
+    def problem(self, replies: Sequence[Any], partition: int) -> QueuePoolError | None:
+        """Return why the jobs are not confirmed; None: they are. replies: to `verbs`."""
+        if self.durability is Durability.REPLICATED:
+            return self._replicated(replies[0], partition)
+        if self.durability is Durability.FSYNCED:
+            return self._fsynced(replies[0], replies[1], partition)
+        return None
+
+    def _replicated(self, reply: Any, partition: int) -> QueuePoolError | None:
+        if isinstance(reply, QueuePoolError):
+            return _refused(reply)
+        return None if reply >= self.replicas else self._too_few(partition, 1, reply)
+
+    def _fsynced(self, reply: Any, persistence: Any, partition: int) -> QueuePoolError | None:
+        if not isinstance(reply, QueuePoolError):
+            local, replicas = reply
+            if local >= 1 and replicas >= self.replicas:
+                return None
+            return self._too_few(partition, local, replicas)
+        if "unknown command" in str(reply):
+            return self._by_settings(persistence)
+        if "appendonly is disabled" in str(reply):
+            return UnconfirmableError(
+                "durability=fsynced: the server keeps no append-only file. Set `appendonly yes` "
+                "there, or use another QUEUEPOOL_DURABILITY"
+            )
+        return _refused(reply)
+
+    def _by_settings(self, persistence: Any) -> QueuePoolError | None:
+        if isinstance(persistence, UnavailableError):
+            return persistence
+        found = {} if isinstance(persistence, QueuePoolError) else confirm.settings_in(persistence)
+        # A server that fsyncs after every write has done so before it replies.
+        if found == _ALWAYS and self.replicas == 0:
+            return None
+        told = ", ".join(f"{name} {value}" for name, value in found.items()) or "CONFIG is refused"
+        return UnconfirmableError(
+            "durability=fsynced: this server does not know WAITAOF (Redis 7.2, Valkey 8), and does "
+            f"not show that it fsyncs every write: {told}. Upgrade it, or set `appendonly yes`, "
+            "`appendfsync always`, `no-appendfsync-on-rewrite no` and let the user read them "
+            "(+config|get). QUEUEPOOL_CONFIRM_REPLICAS with fsynced needs WAITAOF"
+        )
+
+    def _too_few(self, partition: int, local: int, replicas: int) -> NotConfirmedError:
+        return NotConfirmedError(
+            partition=partition,
+            durability=self.durability,
+            fsynced=local >= 1,
+            replicas=replicas,
+            wanted=self.replicas,
+            waited_s=self.wait_ms / 1000,
+        )
+
+
+def _refused(reply: QueuePoolError) -> QueuePoolError:
+    if isinstance(reply, UnavailableError):
+        return reply
+    return UnconfirmableError(f"the server does not confirm: {reply}")
+
+
+def asked_for(config: PoolConfig, durability: Durability | str | None) -> Confirmation:
+    """Return what a call asks for; None: what the pool does. Raises InvalidInputError."""
+    chosen = check_durability(config.durability if durability is None else durability)
+    replicas = config.confirm_replicas
+    if replicas is None:
+        replicas = 1 if chosen is Durability.REPLICATED else 0
+    # Less than the timeout of the whole answer: the server shall tell who is missing.
+    return Confirmation(chosen, replicas, max(1, round(config.timeout_s * 600)))
+
+
+def batched(
+    chunks: Iterable[Chunk], held: dict[int, list[Chunk]], *, together: bool
+) -> Iterator[list[Chunk]]:
+    """Yield chunks in batches of one partition, in order; alone unless `together`.
+
+    held: filled with the chunks that were not yielded yet. An error of the iterable comes out after
+    all that was taken before it.
+    """
+    failure = None
+    try:
+        for chunk in chunks:
+            batch = held.setdefault(chunk.partition, [])
+            batch.append(chunk)
+            size = sum(c.size_bytes for c in batch)
+            if not together or len(batch) == _BATCH or size > _BATCH_BYTES:
+                yield held.pop(chunk.partition)
+            elif len(held) > _BATCHES:
+                yield held.pop(next(iter(held)))
+    except Exception as error:
+        failure = error
+    while held:
+        yield held.pop(next(iter(held)))
+    if failure is not None:
+        raise failure

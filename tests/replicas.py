@@ -1,0 +1,45 @@
+"""A primary and its replica, real servers, for tests of what survives the primary."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import redis
+
+from queuepool.embedded import EmbeddedServer
+from tests.waiting import wait_until
+
+
+def replica_arguments(port: int) -> tuple[str, ...]:
+    """Return what makes a server follow the one on a port; it copies at once and over sockets."""
+    return ("--replicaof", "127.0.0.1", str(port), "--repl-diskless-sync-delay", "0")
+
+
+def wait_until_replicating(primary: EmbeddedServer) -> None:
+    """Return when a replica has what its primary was told just now.
+
+    Looking at the link is not enough: Redis 7.0 sends nothing on it before the first ACK.
+    """
+    with redis.Redis.from_url(primary.url) as client:
+
+        def followed() -> bool:
+            client.delete("replicating")
+            client.set("replicating", "1", px=10_000)
+            return bool(client.execute_command("WAIT", 1, 500))
+
+        wait_until(followed, 20.0, "a replica that follows its primary")
+        client.delete("replicating")
+
+
+@contextmanager
+def frozen(server: EmbeddedServer) -> Iterator[None]:
+    """Stop a server's process for the length of the block."""
+    pid = server.pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
