@@ -1,0 +1,99 @@
+"""Whatever makes a job ready leaves one token that wakes the owner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from queuepool.partition import OwnedPartition
+from queuepool.testing import MemoryServer
+from queuepool.verbs import own
+from tests.contract import world as w
+from tests.contract.snapshot import snapshot
+from tests.contract.world import World
+
+
+def hand_back(_world: World, owned: OwnedPartition) -> None:
+    owned.run(own.hand_back(owned.life, [b"a"]))
+
+
+def promote(world: World, owned: OwnedPartition) -> None:
+    w.retry(owned, [b"a"], delay_ms=1_000)
+    world.advance(2)
+    w.promote(owned)
+
+
+def replay(world: World, owned: OwnedPartition) -> None:
+    w.bury(owned, [b"a"])
+    world.partition.replay(["a"])
+
+
+def recover(world: World, owned: OwnedPartition) -> None:
+    owned.run(own.release(owned.life, drain_lease_ms=0))
+    w.recover(world.own())
+
+
+def enqueue(world: World, _owned: OwnedPartition) -> None:
+    w.enqueue(world, ["b"])
+
+
+READY: list[Callable[[World, OwnedPartition], None]] = [
+    hand_back, promote, replay, recover, enqueue,
+]  # fmt: skip
+
+
+def forget_tokens(world: World) -> None:
+    """Take the tokens, as an owner that wakes up."""
+    if isinstance(world.partition.server, MemoryServer):
+        world.partition.server.data(world.partition.key).tokens.clear()
+    else:
+        world.client.delete(world.partition.key + b":wk")
+
+
+@pytest.mark.parametrize("make_ready", READY)
+def test_a_job_that_becomes_ready_wakes_the_owner(
+    world: World, make_ready: Callable[[World, OwnedPartition], None]
+) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a"])
+    w.claim(owned)
+    forget_tokens(world)
+
+    make_ready(world, owned)
+
+    assert snapshot(world)["tokens"] == [b"w"]
+
+
+def test_nothing_that_becomes_ready_wakes_nobody(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a", "b"])
+    w.claim(owned)
+    w.retry(owned, [b"b"], delay_ms=60_000)
+    forget_tokens(world)
+
+    owned.run(own.hand_back(owned.life, [b"other"]))
+    w.promote(owned)
+    world.partition.replay(["other"])
+    owned.run(own.abandon(owned.life, [b"a"]))
+    w.recover(owned)
+
+    assert snapshot(world)["tokens"] == []
+
+
+@pytest.mark.parametrize("whole_group", [False, True])
+def test_a_running_job_that_is_cancelled_wakes_its_owner_once(
+    world: World, whole_group: bool
+) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a", "b"])
+    w.claim(owned)
+    forget_tokens(world)
+
+    for job_id in ("a", "b"):
+        if whole_group:
+            world.partition.cancel_group(b"g")
+        else:
+            world.partition.cancel(job_id)
+
+    assert snapshot(world)["tokens"] == [b"c"]
