@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     Field,
@@ -17,7 +17,6 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
-    model_validator,
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -95,7 +94,7 @@ class QueuePoolSettings(BaseSettings):
     )
     tls_key: Path | None = Field(default=None, description="PEM key of that certificate.")
     tls_key_password: SecretStr | None = Field(
-        default=None, description="Password of that key, if it has one."
+        default=None, validate_default=True, description="Password of that key, if it has one."
     )
 
     @field_validator("url")
@@ -133,24 +132,6 @@ class QueuePoolSettings(BaseSettings):
                 _told(build, servers, value, known["placement"])
         return value
 
-    @model_validator(mode="after")
-    def _tls_that_works(self) -> Self:
-        found = tls_problems(self.tls, self._servers)
-        if found:
-            raise ValueError("\n".join(found))
-        return self
-
-    @property
-    def _servers(self) -> dict[str, str]:
-        return {"main": self.url} if self.url else self.servers
-
-    @property
-    def tls(self) -> Tls:
-        """Return the files for connections to servers."""
-        secret = self.tls_key_password
-        password = secret.get_secret_value() if secret is not None else None
-        return Tls(self.tls_ca, self.tls_cert, self.tls_key, password)
-
     @field_validator("stage")
     @classmethod
     def _a_stage_for_keys(cls, value: str) -> str:
@@ -163,9 +144,31 @@ class QueuePoolSettings(BaseSettings):
         _told(Keyspace, queue=value)
         return value
 
+    @field_validator("tls_key_password")
+    @classmethod
+    def _tls_that_works(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        known = info.data
+        if {"url", "servers", "tls_ca", "tls_cert", "tls_key"} <= known.keys():
+            servers = {"main": known["url"]} if known["url"] else known["servers"]
+            tls = _tls(known["tls_ca"], known["tls_cert"], known["tls_key"], value)
+            if found := tls_problems(tls, servers):
+                raise ValueError("\n".join(found))
+        return value
+
+    @property
+    def tls(self) -> Tls:
+        """Return the files for connections to servers."""
+        return _tls(self.tls_ca, self.tls_cert, self.tls_key, self.tls_key_password)
+
+    @property
+    def server_urls(self) -> dict[str, str]:
+        """Return the URL of each server, with the files for TLS in it."""
+        servers = {"main": self.url} if self.url else self.servers
+        return {name: self.tls.added_to(url) for name, url in servers.items()}
+
     def pool_config(self) -> PoolConfig:
         """Return the settings as a config. Raises ConfigurationError."""
-        servers = {name: self.tls.added_to(url) for name, url in self._servers.items()}
+        servers = self.server_urls
         if not servers:
             raise ConfigurationError(_NO_SERVER)
         return PoolConfig(
@@ -179,6 +182,10 @@ class QueuePoolSettings(BaseSettings):
             durability=self.durability,
             confirm_replicas=self.confirm_replicas,
         )
+
+
+def _tls(ca: Path | None, cert: Path | None, key: Path | None, secret: SecretStr | None) -> Tls:
+    return Tls(ca, cert, key, None if secret is None else secret.get_secret_value())
 
 
 def _told(check: Callable[..., object], *args: Any, **named: Any) -> None:

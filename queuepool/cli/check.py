@@ -93,7 +93,7 @@ def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:
     """Return everything that is to be said of one server."""
     import redis
 
-    from queuepool.servers import wire
+    from queuepool.servers import tls, wire
 
     plain_url, cluster = wire.check_url(url)
     where = f"{name} ({wire.display_name(plain_url)})"
@@ -109,9 +109,9 @@ def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:
         return [Finding("error", where, f"refuses the password: {error}. Mend QUEUEPOOL_URL")]
     except (redis.RedisError, OSError) as error:
         problem = output.clean(f"{type(error).__name__}: {error}")
-        return [
-            Finding("error", where, f"does not answer ({problem}). Start it, or mend QUEUEPOOL_URL")
-        ]
+        remedy = tls.remedy(error) or "start it, or mend QUEUEPOOL_URL"
+        remedy = remedy[0].upper() + remedy[1:]
+        return [Finding("error", where, f"does not answer ({problem}). {remedy}")]
 
 
 def _cluster(name: str, url: str, base: bytes, timeout_s: float) -> Iterator[Finding]:

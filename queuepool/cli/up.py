@@ -81,10 +81,9 @@ def _plan(arguments: argparse.Namespace) -> Plan:
     if arguments.partitions:  # before the settings are checked against each other
         os.environ["QUEUEPOOL_PARTITIONS"] = str(arguments.partitions)
     settings = load(QueuePoolSettings)
-    servers = {"main": settings.url} if settings.url else settings.servers
-    placement = settings.placement
+    servers, placement = settings.server_urls, settings.placement
     if arguments.url:
-        servers, placement = {"main": arguments.url}, ""
+        servers, placement = {"main": settings.tls.added_to(arguments.url)}, ""
     return Plan(
         app=arguments.app,
         partitions=settings.partitions,

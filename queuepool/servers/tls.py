@@ -1,0 +1,119 @@
+"""TLS on the way to a server: files from settings into URLs, and failures into remedies.
+
+A URL is what travels to every kind of connection (threads, asyncio, doorbells, nodes of a cluster,
+`queuepool check`), so the files travel in it, as the client's own options. A certificate must be
+signed by a known authority and name the host of the URL; only a URL can ask for less, with
+`ssl_cert_reqs=none` or `ssl_check_hostname=false`.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+_OTHER_PORT = "it does not speak TLS on this port: use its TLS port, or redis:// if it has none"
+_OTHER_NAME = "its certificate is for another name: use that name in the URL"
+_WANTS_OURS = (
+    "it ended the TLS connection, as servers do that want a certificate of ours, from an authority "
+    "they know: set QUEUEPOOL_TLS_CERT and QUEUEPOOL_TLS_KEY"
+)
+# What OpenSSL says, in capitals -> what to do. The first that matches counts.
+_REMEDIES = {
+    "HOSTNAME MISMATCH": _OTHER_NAME,
+    "IP ADDRESS MISMATCH": _OTHER_NAME,
+    "CERTIFICATE HAS EXPIRED": "its certificate has expired: renew it",
+    "CERTIFICATE_VERIFY_FAILED": "its certificate is not signed by an authority that is known "
+    "here: set QUEUEPOOL_TLS_CA",
+    "WRONG_VERSION_NUMBER": _OTHER_PORT,
+    "RECORD_LAYER_FAILURE": _OTHER_PORT,
+    "HANDSHAKE OPERATION TIMED OUT": "it does not answer the TLS handshake: is this its TLS port?",
+    "CERTIFICATE_REQUIRED": _WANTS_OURS,
+    "UNKNOWN_CA": _WANTS_OURS,
+    "EOF OCCURRED IN VIOLATION": _WANTS_OURS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """PEM files: the authority of servers, and what we show to servers that ask who we are."""
+
+    ca: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+    key_password: str | None = field(default=None, repr=False)
+
+    def __bool__(self) -> bool:
+        """Return whether any file is named."""
+        return any((self.ca, self.cert, self.key))
+
+    def problems(self) -> list[str]:
+        """Return what keeps the files from being used, with their variables; reads them."""
+        found = []
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if self.ca is not None:
+            try:
+                context.load_verify_locations(self.ca)
+            except OSError as error:  # ssl.SSLError is one
+                found.append(f"QUEUEPOOL_TLS_CA={self.ca}: {_reason(error)}")
+        if self.cert is None:
+            if self.key is not None:
+                found.append("QUEUEPOOL_TLS_KEY needs QUEUEPOOL_TLS_CERT, its certificate")
+            return found
+        try:
+            # An empty password and not None: OpenSSL would ask for one on the terminal.
+            context.load_cert_chain(self.cert, self.key, self.key_password or "")
+        except (OSError, ValueError) as error:
+            remedy = "; is QUEUEPOOL_TLS_KEY its key, and QUEUEPOOL_TLS_KEY_PASSWORD right?"
+            found.append(f"QUEUEPOOL_TLS_CERT={self.cert}: {_reason(error)}{remedy}")
+        return found
+
+    def added_to(self, url: str) -> str:
+        """Return a URL that names the files, unless it names its own or is not for TLS."""
+        parts = urlsplit(url)
+        if parts.scheme.removesuffix("+cluster") not in ("rediss", "valkeys"):
+            return url
+        options = {
+            "ssl_ca_certs": self.ca,
+            "ssl_certfile": self.cert,
+            "ssl_keyfile": self.key,
+            "ssl_password": self.key_password,
+        }
+        given = parse_qs(parts.query)
+        if "ssl_certfile" in given:  # a pair is not to be mixed from two places
+            del options["ssl_certfile"], options["ssl_keyfile"], options["ssl_password"]
+        added = urlencode({k: str(v) for k, v in options.items() if v and k not in given})
+        query = "&".join(filter(None, (parts.query, added)))
+        return parts._replace(query=query).geturl()
+
+
+def tls_problems(tls: Tls, servers: Mapping[str, str]) -> list[str]:
+    """Return why these settings and URLs do not go together; reads the files."""
+    found = tls.problems()
+    if tls and servers and all(tls.added_to(url) == url for url in servers.values()):
+        found.append(
+            "QUEUEPOOL_TLS_* is set, but the way to the server is plain: its URL must begin with "
+            "rediss:// or rediss+cluster://"
+        )
+    return found
+
+
+def remedy(error: BaseException) -> str:
+    """Return what to do about a failure of TLS, by its words and those of its causes; "" else."""
+    words, cause = "", error.__context__
+    for _ in range(4):
+        words += f" {error} {getattr(error, 'reason', '')}".upper()
+        if cause is None:
+            break
+        error, cause = cause, cause.__context__
+    return next((r for known, r in _REMEDIES.items() if known in words), "")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file"
+    if isinstance(error, ssl.SSLError):
+        return f"{(error.reason or 'no PEM file').lower().replace('_', ' ')}"
+    return getattr(error, "strerror", None) or str(error)
