@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from queuepool.errors import InvalidInputError
+from queuepool.errors import InvalidInputError, shown
 
 _MAX_S = 366 * 86400  # what a job can be delayed by
 
@@ -23,10 +23,13 @@ class Backoff:
     floor_s: float = 0.1
 
     def __post_init__(self) -> None:
-        bounded = 0 <= self.floor_s <= self.cap_s <= _MAX_S
-        if not (bounded and self.base_s > 0 and 1 <= self.factor <= 100):
+        values: tuple[object, ...] = (self.base_s, self.factor, self.cap_s, self.floor_s)
+        numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
+        bounded = numbers and 0 <= self.floor_s <= self.cap_s <= _MAX_S
+        if not (bounded and 0 < self.base_s <= _MAX_S and 1 <= self.factor <= 100):
             raise InvalidInputError(
-                f"{self}: needs 0 <= floor_s <= cap_s <= 366 days, base_s > 0 and factor 1 to 100"
+                f"{shown(self)}: needs 0 <= floor_s <= cap_s <= 366 days, base_s above 0 s up to "
+                "366 days and factor 1 to 100"
             )
 
     def delay_s(self, attempt: int, jitter: float) -> float:

@@ -38,6 +38,19 @@ __all__ = [
 ]
 
 
+_LONGEST_SHOWN = 100
+
+
+def shown(value: object) -> str:
+    """Return a value for the text of an error: at most 100 characters, and never an exception."""
+    try:
+        # A part first: the whole may be a text of megabytes.
+        text = repr(value[:_LONGEST_SHOWN] if isinstance(value, (str, bytes)) else value)
+    except Exception:  # an object without a repr, a number of more than 4,300 digits
+        return f"<{type(value).__name__}>"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+
+
 class QueuePoolError(Exception):
     """Base of all errors of queuepool."""
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from queuepool import codec
 from queuepool.config import PoolConfig
-from queuepool.errors import InvalidInputError
+from queuepool.errors import InvalidInputError, shown
 from queuepool.models import Job, Tier
 from queuepool.routing import MAX_GROUP_BYTES, group_of, key_bytes, partition_of, slot_of
 from queuepool.tasks import Registry, Task, check_attempts, check_name, check_tier, check_timeout
@@ -300,7 +300,7 @@ def check_job_id(job_id: object) -> str:
     """Return a valid id chosen by the user. Raises InvalidInputError."""
     if isinstance(job_id, str) and _OWN_ID.fullmatch(job_id):
         return job_id
-    raise InvalidInputError(f"job_id={job_id!r}: use 1 to 64 of A-Z a-z 0-9 _ . : -")
+    raise InvalidInputError(f"job_id={shown(job_id)}: use 1 to 64 of A-Z a-z 0-9 _ . : -")
 
 
 def _ms(seconds: float) -> int:
@@ -313,4 +313,4 @@ def check_delay(delay_s: object) -> float:
         seconds = float(delay_s) if abs(delay_s) < 1e300 else math.inf
         if 0 <= seconds <= _MAX_DELAY_S:
             return seconds
-    raise InvalidInputError(f"delay_s={delay_s!r}: use 0 s to 366 days")
+    raise InvalidInputError(f"delay_s={shown(delay_s)}: use 0 s to 366 days")

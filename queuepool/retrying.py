@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from queuepool.errors import InvalidInputError
+from queuepool.errors import InvalidInputError, shown
 
 _FIRST_S, _CAP_S = 0.05, 2.0
 
@@ -27,4 +27,4 @@ def check_wait(name: str, seconds: object) -> float:
     """Return a valid time to wait; infinity is one. Raises InvalidInputError."""
     if isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and seconds >= 0:
         return seconds
-    raise InvalidInputError(f"{name}={seconds!r}: use 0 s or more")
+    raise InvalidInputError(f"{name}={shown(seconds)}: use 0 s or more")

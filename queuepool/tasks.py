@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, overload
 
 from queuepool.backoff import Backoff
-from queuepool.errors import InvalidInputError, UnknownTaskError
+from queuepool.errors import InvalidInputError, UnknownTaskError, shown
 from queuepool.models import Tier
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -84,10 +84,10 @@ class Task:
             check_timeout(self.timeout_s)
         if not _is_number(self.result_ttl_s) or not 0 <= self.result_ttl_s <= 30 * 86400:
             raise InvalidInputError(
-                f"result_ttl_s={self.result_ttl_s!r}: use 0 (keep none) to 30 days"
+                f"result_ttl_s={shown(self.result_ttl_s)}: use 0 (keep none) to 30 days"
             )
         if not isinstance(self.backoff, Backoff):
-            raise InvalidInputError(f"backoff={self.backoff!r}: use Backoff(base_s=..., cap_s=...)")
+            raise InvalidInputError(f"backoff={shown(self.backoff)}: use Backoff(base_s=...)")
 
 
 class Registry:
@@ -134,7 +134,7 @@ class Registry:
         def register(f: F) -> F:
             own_name = getattr(f, "__name__", "")  # a partial or an object has none
             if not (name or own_name):
-                raise InvalidInputError(f"{f!r} is no function with a name: @task(name=...)")
+                raise InvalidInputError(f"{shown(f)} is no function with a name: @task(name=...)")
             self.add(
                 Task(
                     name=name or own_name,
@@ -206,7 +206,7 @@ def check_tier(tier: object) -> Tier:
             return Tier(tier)
     except (KeyError, ValueError):
         pass
-    raise InvalidInputError(f"tier={tier!r}: use critical, high, default or low (0 to 3)")
+    raise InvalidInputError(f"tier={shown(tier)}: use critical, high, default or low (0 to 3)")
 
 
 def check_name(name: object) -> str:
@@ -217,7 +217,7 @@ def check_name(name: object) -> str:
                 return name
         except UnicodeEncodeError:  # half of a surrogate pair
             pass
-    raise InvalidInputError(f"task name {str(name)[:40]!r}: use 1 to 128 bytes of UTF-8")
+    raise InvalidInputError(f"task name {shown(name)}: use 1 to 128 bytes of UTF-8")
 
 
 def check_attempts(max_attempts: object) -> int:
@@ -225,14 +225,14 @@ def check_attempts(max_attempts: object) -> int:
     is_int = isinstance(max_attempts, int) and not isinstance(max_attempts, bool)
     if isinstance(max_attempts, int) and is_int and 1 <= max_attempts <= MAX_ATTEMPTS:
         return max_attempts
-    raise InvalidInputError(f"max_attempts={max_attempts!r}: use 1 to {MAX_ATTEMPTS:,}")
+    raise InvalidInputError(f"max_attempts={shown(max_attempts)}: use 1 to {MAX_ATTEMPTS:,}")
 
 
 def check_timeout(timeout_s: object) -> float:
     """Return a valid timeout. Raises InvalidInputError."""
     if isinstance(timeout_s, (int, float)) and _is_number(timeout_s) and 0 < timeout_s <= 604_800:
         return float(timeout_s)
-    raise InvalidInputError(f"timeout_s={timeout_s!r}: use more than 0 s, at most 7 days")
+    raise InvalidInputError(f"timeout_s={shown(timeout_s)}: use more than 0 s, at most 7 days")
 
 
 def _is_number(value: object) -> bool:
@@ -265,4 +265,5 @@ def _same(a: Callable[..., Any], b: Callable[..., Any]) -> bool:
 
 
 def _where(function: Any) -> str:
-    return f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', function)}"
+    name = getattr(function, "__qualname__", None)
+    return f"{getattr(function, '__module__', '?')}.{name}" if name else shown(function)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from queuepool.errors import InvalidInputError
+from queuepool.errors import InvalidInputError, shown
 
 
 def delay_until(run_at: datetime | None, delay_s: float | None) -> float | None:
@@ -14,7 +14,7 @@ def delay_until(run_at: datetime | None, delay_s: float | None) -> float | None:
     if delay_s is not None:
         raise InvalidInputError("give delay_s or run_at, not both")
     if not isinstance(run_at, datetime):
-        raise InvalidInputError(f"run_at={run_at!r} must be a datetime, or use delay_s")
+        raise InvalidInputError(f"run_at={shown(run_at)} must be a datetime, or use delay_s")
     if run_at.utcoffset() is None:
         raise InvalidInputError(
             f"run_at={run_at} has no time zone; use datetime.now(UTC) + timedelta(...)"
