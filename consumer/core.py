@@ -29,8 +29,8 @@ from consumer.lookahead import Lookahead
 from consumer.outbox import record_verbs
 from consumer.plan import Absorb, Plan
 from consumer.settings import ConsumerSettings
+from consumer.tenure import Tenure
 from queuepool.codec import encode_error
-from queuepool.commands import resolve
 from queuepool.models import ErrorRecord
 from queuepool.servers import Reply
 from queuepool.verbs import Verb, own
@@ -48,18 +48,15 @@ class Core:
         self, acquired: own.Acquired, settings: ConsumerSettings, *, workers: int, now_s: float
     ) -> None:
         self.life, self._settings = acquired.life, settings
-        self.target = workers
+        self.tenure = Tenure(acquired, settings, workers=workers, now_s=now_s)
         self.lookahead = Lookahead(settings.lookahead)
         self.holdings = Holdings()
         self.alive = 0  # worker threads, as the loop sees them
         self.draining = False
-        self.renewed_s = now_s  # when the last confirmed renewal was sent
         self.progress: dict[bytes, bytes] = {}
-        self._books, self._applied, self._beat = acquired.books, acquired.applied, 0
         self._rekeying = False
         self._armed: Plan | None = None
         self._hungry = True
-        self._renew_at = now_s
         self._promote_at: float | None = now_s
         self._poll_at = now_s
         self._reconcile_at = now_s + _RECONCILE_S
@@ -85,7 +82,7 @@ class Core:
     def woken(self, token: bytes, now_s: float) -> None:
         """Heed a wake token: b"w" work, b"d" something due sooner, b"c" a command or a cancel."""
         if token == b"c":
-            self._renew_at = now_s
+            self.tenure.due_s = now_s
         elif token == b"d":
             self._promote_at = now_s
         else:
@@ -101,6 +98,11 @@ class Core:
         return self.holdings.hand_back_all(now_s)
 
     @property
+    def target(self) -> int:
+        """Return how many workers there should be."""
+        return self.tenure.target
+
+    @property
     def claimed(self) -> Mapping[bytes, Claimed]:
         """Return the jobs that are ours, by id."""
         return self.holdings.claimed
@@ -114,27 +116,18 @@ class Core:
 
     def due_s(self, now_s: float) -> float:
         """Return in how many seconds the next turn is due; 0 for at once."""
-        if self._rekeying or self.holdings.owes or (self._books and not self.draining):
+        if self._rekeying or self.holdings.owes or (self.tenure.books and not self.draining):
             return 0.0
         if not self.draining and self.holdings.suspect_to_book(self._seats()):
             return 0.0
         if not self.draining and self._hungry and self._armed is None and self._room() > 0:
             return 0.0
-        at = self._renew_at if self._armed else min(self._renew_at, self._reconcile_at)
+        at = self.tenure.due_s if self._armed else min(self.tenure.due_s, self._reconcile_at)
         if not self.draining:
             at = min(at, self._poll_at, self._promote_at if self._promote_at is not None else at)
         if self.progress:
             at = min(at, self._poll_at - 0.8 * self._settings.poll_s)
         return max(0.0, at - now_s)
-
-    @property
-    def lease_s(self) -> float:
-        """Return the length of a lease."""
-        return self._settings.lease_s
-
-    def lease_left_s(self, now_s: float) -> float:
-        """Return how long we surely own the partition: counted from sending the last renewal."""
-        return self.renewed_s + self._settings.lease_s - now_s
 
     @property
     def unconfirmed(self) -> Verb[int] | None:
@@ -158,8 +151,10 @@ class Core:
             texts = {id: text for id, text in texts.items() if id in self.claimed}
             if texts:
                 add((own.progress(self.life, texts), lambda _: None))
-        if now_s >= self._renew_at:
-            add((self._renewal(), self._renewed(now_s)))
+        if now_s >= self.tenure.due_s:
+            busy = min(self.open, self.alive)
+            renewal = self.tenure.renewal(self.life, alive=self.alive, busy=busy)
+            add((renewal, self._renewed(now_s)))
         if now_s >= self._reconcile_at and self._armed is None:
             add((own.book(self.life), self._reconciled(now_s)))
         elif not self.draining:
@@ -167,7 +162,7 @@ class Core:
         return plan
 
     def _plan_claims(self, plan: Plan, now_s: float) -> None:
-        if self._books:
+        if self.tenure.books:
             recover = own.recover(self.life, max_crashes=self._settings.max_crashes, error=_CRASHED)
             plan.steps.append((recover, self._recovered))
             return  # their jobs come first
@@ -197,7 +192,7 @@ class Core:
 
         It is armed from here on, until its answer is absorbed or lost.
         """
-        busy = self.draining or self._rekeying or self._books or self._hungry
+        busy = self.draining or self._rekeying or self.tenure.books or self._hungry
         if busy or self._armed or self._room() <= 0 or now_s >= self._reconcile_at:
             return None
         self._armed = Plan(now_s)
@@ -279,7 +274,7 @@ class Core:
     def _keep(self, plan: Plan, now_s: float) -> None:
         self._hungry = True
         if any(verb.script == "renew" for verb, _ in plan.steps):
-            self._renew_at = now_s
+            self.tenure.due_s = now_s
         if self._promote_at is None:
             self._promote_at = now_s
 
@@ -317,51 +312,17 @@ class Core:
 
         return heed
 
-    def _renewal(self) -> Verb[own.Renewal]:
-        return own.renew(
-            self.life,
-            lease_ms=int(self._settings.lease_s * 1000),
-            beat=self._beat + 1,  # of those that were answered: an outage is no failover
-            workers=self.alive,
-            busy=min(self.open, self.alive),
-            target=self.target,
-            applied=self._applied,
-        )
-
     def _renewed(self, sent_s: float) -> Absorb:
         def heed(renewal: own.Renewal) -> None:
-            self.renewed_s, self._beat = sent_s, self._beat + 1
-            self._renew_at = sent_s + min(1.0, self._settings.lease_s / 4)
+            self._events += self.tenure.renewed(renewal, sent_s, draining=self.draining)
             if renewal.rolled_back:
-                self._events.append(events.RolledBack(renewal))
                 self._reconcile_at = sent_s
             self.holdings.cancel(renewal.cancels)
-            if self.draining:
-                return
-            self._books = renewal.books
-            if renewal.next_due_ms is not None:
+            if not self.draining and renewal.next_due_ms is not None:
                 due = sent_s + renewal.next_due_ms / 1000
                 self._promote_at = due if self._promote_at is None else min(due, self._promote_at)
-            if renewal.commands:
-                self._obey(renewal)
 
         return heed
-
-    def _obey(self, renewal: own.Renewal) -> None:
-        resolution = resolve(
-            renewal.commands,
-            partition=self.life.partition,
-            now_ms=renewal.now_ms,
-            min_workers=1,
-            max_workers=self._settings.most_workers,
-            applied=self._applied,
-        )
-        self._applied = resolution.applied
-        self._events += [events.CommandRefused(refused) for refused in resolution.refused]
-        if resolution.target is not None and resolution.obeyed is not None:
-            before, self.target = self.target, resolution.target
-            self._events.append(events.Resized(self.target, before, resolution.obeyed))
-        self._renew_at = 0.0  # say at once what was applied
 
     def _promoted(self, now_s: float) -> Absorb:
         def heed(promoted: own.Promoted) -> None:
@@ -371,7 +332,7 @@ class Core:
         return heed
 
     def _recovered(self, result: own.Recovered) -> None:
-        self._books, self._hungry = result.books, True
+        self.tenure.books, self._hungry = result.books, True
         self._events.append(events.RecoveredJobs(result))
 
     def _reconciled(self, now_s: float) -> Absorb:

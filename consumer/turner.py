@@ -123,7 +123,7 @@ class Turner:
         self._lingering.wait(seconds)
 
     def _start(self, jobs: list[Claimed], told: list[object]) -> None:
-        self._runner.start_until_s = self._core.renewed_s + self._core.lease_s - _MARGIN_S
+        self._runner.start_until_s = self._core.tenure.ends_s - _MARGIN_S
         if self._workers.target != self._core.target:
             self._workers.resize(self._core.target)
         self._workers.submit(jobs)
@@ -131,7 +131,7 @@ class Turner:
             self._emit(event)
 
     def _failed(self, error: Exception) -> float:
-        left = self._core.lease_left_s(monotonic())
+        left = self._core.tenure.ends_s - monotonic()
         if left < _MARGIN_S and not self._at_risk:
             self._at_risk = True
             self._emit(events.LeaseAtRisk(left))

@@ -265,7 +265,7 @@ class Consumer(Process):
     def _start(self, core: Core, jobs: Any) -> None:
         crew = self.crew
         assert crew is not None
-        crew.start_until_s = core.renewed_s + core.lease_s - _MARGIN_S
+        crew.start_until_s = core.tenure.ends_s - _MARGIN_S
         if crew.target != core.target:
             crew.resize(core.target)
         most = self._settings.most_workers

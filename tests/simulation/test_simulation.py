@@ -65,14 +65,11 @@ class NeverReconciles(Core):
 
 
 class TrustsItsLease(Core):
-    """Counts its lease from when it heard, and never doubts it."""
+    """Never doubts that the partition is its own."""
 
-    def lease_left_s(self, now_s: float) -> float:
-        return 1e9
-
-    @property
-    def lease_s(self) -> float:
-        return 1e9
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.tenure.lease_s = 1e9
 
 
 class ForgetsOutcomes(Core):
@@ -102,7 +99,7 @@ class NeverRecovers(Core):
     """Leaves the book of its predecessor alone."""
 
     def _plan_claims(self, plan, now_s: float) -> None:  # type: ignore[no-untyped-def]
-        self._books = 0
+        self.tenure.books = 0
         super()._plan_claims(plan, now_s)
 
 

@@ -173,7 +173,7 @@ def test_an_owner_never_sleeps_past_its_renewal() -> None:
     for _ in range(200):
         world.clock.advance(world.core.due_s(world.now) + 0.0001)
         world.turn()
-        assert world.core.lease_left_s(world.now) > LEASE_S - 1.5
+        assert world.core.tenure.ends_s - world.now > LEASE_S - 1.5
 
 
 def test_an_idle_owner_makes_few_turns() -> None:

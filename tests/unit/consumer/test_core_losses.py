@@ -376,7 +376,7 @@ def test_a_suspect_is_not_booked_while_every_worker_is_busy() -> None:
     suspect, other = sorted(world.running, key=lambda job: -job.crashes)
     assert (suspect.crashes, other.crashes) == (1, 0)
 
-    world.core.target = 1
+    world.core.tenure.target = 1
     world.end([suspect], took_s=5.0)
     world.settle()
     assert world.running == [other]

@@ -1,0 +1,73 @@
+"""How long the partition is ours, and how many workers its coordinator wants. Pure.
+
+    own --renewal answered--> ours for a lease, counted from when that renewal was sent
+                     `--> commands: the newest one that is valid sets the target
+
+Invariants: a command is obeyed once, and the newest wins; what was applied is said at once. Only
+answered renewals count as beats, so an outage is never taken for a failover.
+"""
+
+from __future__ import annotations
+
+from consumer import events
+from consumer.settings import ConsumerSettings
+from queuepool.commands import resolve
+from queuepool.verbs import Verb, own
+
+
+class Tenure:
+    """Renewals of one owner life and what they brought. books: lives to be recovered."""
+
+    def __init__(
+        self, acquired: own.Acquired, settings: ConsumerSettings, *, workers: int, now_s: float
+    ) -> None:
+        self._settings, self._partition = settings, acquired.life.partition
+        self.lease_s = settings.lease_s
+        self.target = workers
+        self.books = acquired.books
+        self.due_s = self.renewed_s = now_s  # the next one, and when the last answered one was sent
+        self._applied, self._beat = acquired.applied, 0
+
+    @property
+    def ends_s(self) -> float:
+        """Return the moment until which the partition surely is ours."""
+        return self.renewed_s + self.lease_s
+
+    def renewal(self, life: own.Life, *, alive: int, busy: int) -> Verb[own.Renewal]:
+        """Return the verb that renews the lease and reports `alive` workers, `busy` of them."""
+        return own.renew(
+            life,
+            lease_ms=int(self._settings.lease_s * 1000),
+            beat=self._beat + 1,
+            workers=alive,
+            busy=busy,
+            target=self.target,
+            applied=self._applied,
+        )
+
+    def renewed(self, renewal: own.Renewal, sent_s: float, *, draining: bool) -> list[object]:
+        """Heed an answer; returns events. An owner that drains obeys no more commands."""
+        self.renewed_s, self._beat = sent_s, self._beat + 1
+        self.due_s = sent_s + min(1.0, self._settings.lease_s / 4)
+        told: list[object] = [events.RolledBack(renewal)] if renewal.rolled_back else []
+        if draining:
+            return told
+        self.books = renewal.books
+        return told + self._obey(renewal) if renewal.commands else told
+
+    def _obey(self, renewal: own.Renewal) -> list[object]:
+        resolution = resolve(
+            renewal.commands,
+            partition=self._partition,
+            now_ms=renewal.now_ms,
+            min_workers=1,
+            max_workers=self._settings.most_workers,
+            applied=self._applied,
+        )
+        self._applied = resolution.applied
+        self.due_s = 0.0  # say at once what was applied
+        told: list[object] = [events.CommandRefused(refused) for refused in resolution.refused]
+        if resolution.target is not None and resolution.obeyed is not None:
+            before, self.target = self.target, resolution.target
+            told.append(events.Resized(self.target, before, resolution.obeyed))
+        return told
