@@ -66,6 +66,7 @@ class Proxy:
         self._server_port, self._random = server_port, random.Random(seed)
         self._weather = Weather()
         self._links: set[_Link] = set()
+        self._accepting: set[asyncio.Task[Any]] = set()
         self._clear = asyncio.Event()  # set whenever the weather changed, then made anew
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -149,12 +150,16 @@ class Proxy:
             self._listener.close()
         for link in tuple(self._links):
             _abort(link)
-        tasks = [t for t in asyncio.all_tasks() if t is not asyncio.current_task()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+            for task in link.tasks:
+                task.cancel()
+        if self._accepting:  # each ends by itself when its connection has ended
+            await asyncio.wait(self._accepting, timeout=5)
 
     async def _accept(self, reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
+        accepting = asyncio.current_task()
+        assert accepting is not None
+        self._accepting.add(accepting)
+        accepting.add_done_callback(self._accepting.discard)
         self.connects_s.append(monotonic())
         if self._weather.refuses:
             client.transport.abort()

@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -47,6 +48,11 @@ def engine(number: int) -> Path:
     """Return a server program: the bundled one and Debian's in turn, where both are there."""
     debian = shutil.which("redis-server")
     return Path(debian) if debian and number % 2 else find_server_binary()
+
+
+def pause(seconds: float) -> None:
+    """Let time pass, where time is the fault itself."""
+    threading.Event().wait(seconds)
 
 
 class Producer:
@@ -156,6 +162,16 @@ class Rig:
         """Return what all processes noted so far."""
         return read_events(self.directory)
 
+    def first_begin(self, since_ns: int, pid: int | None = None, timeout_s: float = 30.0) -> float:
+        """Wait for the first execution that begins after a moment; return how many s after it."""
+
+        def found() -> list[int]:
+            runs = self.events().runs
+            return [r.began_ns for r in runs if r.began_ns > since_ns and pid in (None, r.pid)]
+
+        self.until(found, "an execution", timeout_s)
+        return (min(found()) - since_ns) / 1e9
+
     def observe(self) -> list[PartitionState]:
         """Return the state of every partition."""
         return [observe(partition) for partition in self.pool.partitions()]
@@ -212,7 +228,7 @@ class Rig:
         strike = Strike(
             pid=process.pid,
             at_ns=at_ns,
-            book=None if number is None else self._book(process),
+            book=self._book(process),
             takeover_s=takeover_s,
             lease_s=lease_s,
         )

@@ -1,0 +1,58 @@
+"""F4: producers are killed amid a batch, and then many enqueue the same ids at once.
+
+Some of those ids wait, some run and some are done by then. Each job must be there once.
+"""
+
+from tests.chaos.registry import Fault, Result, Trial
+from tests.chaos.rig import Rig, engine
+
+_PARTITIONS = 2
+_BATCH = 2000  # ten calls of the script
+
+
+def _run(trial: Trial) -> Result:
+    kills, storm = (1, 3) if trial.quick else (4, 6)
+    jobs = 2 * _BATCH
+    random = trial.random
+    untold = 0
+    with Rig(trial.directory, partitions=_PARTITIONS, binary=engine(trial.number)) as rig:
+        for _ in range(_PARTITIONS):
+            rig.consumer()
+        for n in range(kills):
+            before, known = rig.count("enqueued"), len(rig.events().accepted)
+            least = before + random.randrange(1, _BATCH)
+            victim = rig.producer(prefix=f"p{n}", jobs=jobs, batch=_BATCH)
+            rig.until(lambda least=least: rig.count("enqueued") >= least, f"{least} enqueued")  # type: ignore[misc]
+            victim.kill()
+            stored, told = rig.count("enqueued") - before, len(rig.events().accepted) - known
+            untold += stored - told  # it was killed between the two
+            together = [rig.producer(prefix=f"p{n}", jobs=jobs, batch=_BATCH) for _ in range(storm)]
+            if n % 2:
+                together.pop(0).kill()
+            for producer in together:
+                producer.ends()
+        rig.drained(kills * jobs)
+        enqueued, duplicates = rig.count("enqueued"), rig.count("duplicate")
+        verdict = rig.verdict()
+        said = []
+        if enqueued != kills * jobs or verdict.jobs != kills * jobs:
+            said.append(f"{enqueued} stored and {verdict.jobs} accepted of {kills * jobs} ids")
+        if duplicates < (storm - 2) * kills * jobs:
+            said.append(f"only {duplicates} were refused as duplicates: there was no storm")
+        if not untold:
+            said.append("every kill came when all was answered for: none struck")
+        return Result(
+            verdict=verdict.also(said),
+            sums={"kills": kills, "stored and untold": untold, "repeats refused": duplicates},
+        )
+
+
+FAULTS = [
+    Fault(
+        number="F4",
+        name="producer SIGKILL amid a batch, then a storm of the same ids",
+        expected="what was accepted is there, once; repeats add 0",
+        procedure=_run,
+        runs=5,
+    )
+]
