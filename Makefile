@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow simulate model chaos check format bench bench-scaling stubs constraints clean
+.PHONY: help demo test test-slow simulate model chaos mutate check format bench bench-scaling stubs constraints clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
@@ -36,6 +36,9 @@ model: $(VENV)/.installed-dev ## walk every script beside a model, MODEL_EXAMPLE
 
 chaos: $(VENV)/.installed-dev ## kill, stop and cut off real processes, many times; writes docs/reliability.md
 	$(BIN)/python -m tests.chaos --write
+
+mutate: $(VENV)/.installed-dev ## drop each line of each script: a test must notice; writes docs/reliability.md
+	$(BIN)/python -m tests.mutation --jobs 2 --write
 
 check: $(VENV)/.installed-dev ## lint, format, types, import rules, generated code, file sizes
 	$(BIN)/python -m tools.check

@@ -29,7 +29,6 @@ for i, id in ipairs(ARGV) do
     redis.call('HINCRBY', c, 'dead_bytes', -job.size)
     redis.call('HINCRBY', base .. ':g:' .. job.group, 'dead', -1)
     redis.call('HINCRBY', base .. ':g:' .. job.group, 'left', 1)
-    redis.call('PERSIST', base .. ':g:' .. job.group)
   end
 end
 if n > 0 and not redis.call('LPOS', base .. ':wk', 'w') then redis.call('RPUSH', base .. ':wk', 'w') end

@@ -87,7 +87,6 @@ def replay(p: PartitionData, args: Args) -> Any:
         group = p.group_of(body)
         group.dead -= 1
         group.left += 1
-        group.expires = None
     if n:
         p.wake(b"w")
     return n

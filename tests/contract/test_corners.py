@@ -80,3 +80,28 @@ def test_counts_set_by_hand_are_dropped_when_their_time_is_over(world: World) ->
     [reply] = world.partition.server.run(world.system, [lead.lead("", lease_ms=1_000, address="")])
     assert not isinstance(reply, FencedError | Exception)
     assert [bytes(p) for p in reply[5][::2]] == [b"9"]
+
+
+def test_a_renewal_lets_a_predecessor_drain_for_longer(world: World) -> None:
+    old = world.own()
+    w.enqueue(world, ["a"])
+    claims = w.claim(old)
+    old.run(own.release(old.life, drain_lease_ms=60_000))
+    new = world.own()
+    world.advance(50)
+
+    w.renew(old, lease_s=60)
+
+    world.advance(50)
+    assert w.renew(new).books == 0
+    assert w.finish(old, claims).finished == 1
+
+
+def test_release_tells_whether_anything_is_left_to_drain(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a"])
+    w.claim(owned)
+    drain = own.release(owned.life, drain_lease_ms=60_000)
+    leave = own.release(owned.life, drain_lease_ms=0)
+
+    assert world.partition.server.run(world.partition.key, [drain, leave]) == [2, 1]
