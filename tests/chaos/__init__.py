@@ -10,7 +10,7 @@
     rig.py               a server and the processes around it
     registry.py          Fault, Trial, Result, Row, and the table
 
-To add a fault, add one file `f<number>_<name>.py` (or `extra_<name>.py`) with a list FAULTS:
+To add a fault, add one file `f<number>_<name>.py` (or `x_<name>.py`) with a list FAULTS:
 
     """F1: a consumer is killed at random."""
 

@@ -125,7 +125,7 @@ def faults() -> list[Fault]:
     """Return all faults of the modules of this package, in the order of their numbers."""
     found: list[Fault] = []
     for module in pkgutil.iter_modules(package.__path__):
-        if module.name.startswith(("f0", "f1", "extra")):
+        if module.name.startswith(("f0", "f1", "x_")):
             loaded = importlib.import_module(f"{package.__name__}.{module.name}")
             found += loaded.FAULTS
     numbers = [fault.number for fault in found]
