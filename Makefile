@@ -4,13 +4,15 @@ PYTHON ?= python3
 WORKERS ?= 3
 SEEDS ?= 10000
 MODEL_EXAMPLES ?= 2000
+PEERS_FLAGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow simulate model chaos mutate check format bench bench-scaling stubs constraints clean
+.PHONY: help demo test test-slow simulate model chaos mutate check format bench bench-scaling bench-peers crash-peers \
+	stubs constraints clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
@@ -52,6 +54,13 @@ bench: $(VENV)/.installed-bench ## measure throughput and latency against the ba
 
 bench-scaling: $(VENV)/.installed-bench ## measure 8 -> 64 -> 8 workers over 100,000 jobs, with a chart
 	$(BIN)/python -m benchmarks.scaling
+
+bench-peers: $(VENV)/.installed-bench ## measure other job queues beside ours; PEERS_FLAGS=--write keeps the tables
+	$(BIN)/python -m benchmarks.peers $(PEERS_FLAGS)
+
+crash-peers: $(VENV)/.installed-bench ## kill the workers of other queues and ours; writes docs/reliability.md
+	$(BIN)/python -m benchmarks.peers --only crash --out benchmarks/results/crash-peers.json \
+		--write $(PEERS_FLAGS)
 
 stubs: $(VENV)/.installed-dev ## generate queuepool/rpc/v1 from proto/ again
 	$(BIN)/python -m tools.stubs --write

@@ -76,6 +76,8 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
         unknown = set(chosen) - set(known)
         if unknown:
             parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    if flags.show and not flags.out.exists():
+        parser.error(f"--show: there is no {flags.out}")
     flags.command = " ".join(["python -m benchmarks.peers", *(argv or sys.argv[1:])]).strip()
     return flags
 
