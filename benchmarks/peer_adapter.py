@@ -1,14 +1,25 @@
 """Queuepool for a peer benchmark runner that starts `ADAPTER info | enqueue | worker`.
 
 The runner puts its helpers (`_common`: payloads, the job body, the record file, the command line)
-on PYTHONPATH and the server's port into BENCH_REDIS_PORT. A job is recorded outside Redis.
+on PYTHONPATH, the server's port into BENCH_REDIS_PORT, and a folder for each run into BENCH_DIR.
+A job is recorded outside Redis.
+
+A partition has one owner, so two worker processes need two partitions. The producer is not told
+how many processes will come, hence there are always two, and each kind of job has a group in
+both. Worker commands that start together find each other in BENCH_DIR:
+
+    two commands   each owns a partition, with all of its concurrency
+    one command    one process with two consumers, each with half of the concurrency
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +29,10 @@ import _common as c  # type: ignore[import-not-found]
 
 from queuepool import QueuePool, task
 
-pool = QueuePool(c.URL, partitions=1)
+PARTITIONS = 2
+_GATHER_S = 0.5  # within which worker commands count as started together
+
+pool = QueuePool(c.URL, partitions=PARTITIONS)
 
 
 @task
@@ -30,7 +44,11 @@ def job(**payload: Any) -> None:
 def INFO() -> dict[str, Any]:  # noqa: N802 - the runner's name
     """Tell versions and settings."""
     versions = c.versions("queuepool", "redis", "hiredis", "msgspec")
-    return {"versions": versions, "settings": "defaults; one partition a worker process"}
+    return {
+        "versions": versions,
+        "settings": f"defaults; {PARTITIONS} partitions, a group of each kind in both; one worker "
+        "process runs two consumers of N/2 workers, of two processes each runs one of N",
+    }
 
 
 def open_producer() -> None:
@@ -38,8 +56,15 @@ def open_producer() -> None:
     pool.partition(0).observe()
 
 
+@cache
+def _group(kind: int, partition: int) -> str:
+    """Return a name of a group of this kind that belongs to this partition."""
+    names = (f"kind-{kind}-{n}" for n in range(1000))
+    return next(name for name in names if pool.group(name).partition.number == partition)
+
+
 def _key(payload: Mapping[str, Any]) -> str:
-    return f"kind-{payload['k']}"
+    return _group(payload["k"], payload["i"] % PARTITIONS)
 
 
 def enqueue_one(payload: Mapping[str, Any]) -> None:
@@ -54,10 +79,38 @@ def enqueue_bulk(payloads: Sequence[Mapping[str, Any]]) -> None:
 
 def worker(concurrency: int) -> None:
     """Become a consumer process."""
-    os.environ.update(QUEUEPOOL_URL=c.URL, QUEUEPOOL_PARTITIONS="1")
     from consumer.__main__ import main
 
-    sys.exit(main(["--app", "peer_adapter", "--partition", "auto", "--workers", str(concurrency)]))
+    consumers = max(1, PARTITIONS // _commands_started_together())
+    os.environ.update(
+        QUEUEPOOL_URL=c.URL,
+        QUEUEPOOL_PARTITIONS=str(PARTITIONS),
+        CONSUMER_WORKERS=str(max(1, concurrency // consumers)),
+    )
+    for _ in range(consumers - 1):
+        threading.Thread(target=_consume, daemon=True).start()
+    sys.exit(main(["--app", "peer_adapter"]))
+
+
+def _consume() -> None:
+    from consumer.loop import Consumer
+    from consumer.metrics import ConsumerMetrics
+    from consumer.settings import ConsumerSettings
+
+    consumer = Consumer(pool, ConsumerSettings())
+    consumer.listen = ConsumerMetrics(consumer).listen
+    consumer.run()
+
+
+def _commands_started_together() -> int:
+    folder = Path(os.environ["BENCH_DIR"])
+    (folder / f"{os.getpid()}.worker").touch()
+    time.sleep(_GATHER_S)
+    return sum(_lives(int(path.stem)) for path in folder.glob("*.worker"))
+
+
+def _lives(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
 
 
 if __name__ == "__main__":
