@@ -8,6 +8,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from queuepool.errors import UnavailableError
@@ -24,7 +25,15 @@ ROOT = Path(__file__).resolve().parents[3]
 class ConsumerProcess:
     """`python -m consumer` over one keyspace; its output goes to a file."""
 
-    def __init__(self, url: str, stage: str, directory: Path, **settings: object) -> None:
+    def __init__(
+        self,
+        url: str,
+        stage: str,
+        directory: Path,
+        *,
+        environment: Mapping[str, str] | None = None,
+        **settings: object,
+    ) -> None:
         partitions = settings.pop("partitions", 1)
         values = {"app": "tests.apps.recorded", "partition": "0", "lease_s": 2, **settings}
         env = {k: v for k, v in os.environ.items() if not k.startswith(("QUEUEPOOL_", "CONSUMER_"))}
@@ -36,6 +45,7 @@ class ConsumerProcess:
             "PYTHONPATH": str(ROOT),
             "TEST_RECORDS": str(directory),
         }
+        env |= environment or {}
         self._log = directory / f"log-{len(list(directory.glob('log-*')))}"
         with self._log.open("w") as log:
             self.popen = subprocess.Popen(

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,14 @@ class FakeOwner:
 class Process:
     """A coordinator process."""
 
-    def __init__(self, url: str, stage: str, **settings: object) -> None:
+    def __init__(
+        self,
+        url: str,
+        stage: str,
+        *,
+        environment: Mapping[str, str] | None = None,
+        **settings: object,
+    ) -> None:
         partitions = settings.pop("partitions", 2)
         merged = {**FAST, "grpc_port": 0, "metrics_port": 0, **settings}
         env = {k: v for k, v in os.environ.items() if not k.startswith(("QUEUEPOOL_", "COORDI"))}
@@ -75,6 +82,7 @@ class Process:
             "QUEUEPOOL_PARTITIONS": str(partitions),
             "PYTHONPATH": str(ROOT),
         }
+        env |= environment or {}
         self.popen = subprocess.Popen(
             [sys.executable, "-m", "coordinator"],
             env=env,
