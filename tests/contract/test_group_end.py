@@ -82,7 +82,7 @@ def test_a_group_has_finished_when_its_last_job_ends(
 
 
 @pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize(("jobs", "kept_s"), [(3, 180), (2_000, DAY_S)])
+@pytest.mark.parametrize(("jobs", "kept_s"), [(3, 180), (1_500, DAY_S)])
 def test_a_group_is_kept_a_minute_a_job_and_at_most_a_day(
     world: World, end: Callable[[World, OwnedPartition], None], jobs: int, kept_s: int
 ) -> None:
