@@ -55,5 +55,5 @@ def fenced(reply: Any, what: str, epoch: int) -> Any:
 
 
 def fields(flat: Sequence[bytes]) -> dict[str, bytes]:
-    """Return a flat [field, value, ...] reply as a dict with text keys."""
-    return {flat[i].decode(): flat[i + 1] for i in range(0, len(flat), 2)}
+    """Return a flat [field, value, ...] reply as a dict with text keys, whatever their bytes."""
+    return {flat[i].decode("utf-8", "replace"): flat[i + 1] for i in range(0, len(flat), 2)}

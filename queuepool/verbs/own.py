@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from queuepool.models import Command
 from queuepool.verbs import Argument, Verb, fenced, fields
 
 MAX_BATCH = 200
+_COMMAND_ID = re.compile(rb"[0-9]{1,20}-[0-9]{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ def acquire(partition: int, nonce: str, *, lease_ms: int, host: str) -> Verb[Acq
             return Held(int(r[1]), int(r[2]))
         life = Life(partition, nonce, int(r[1]))
         target = _int_or_none(r[4])
-        return Acquired(life, r[2], r[3], target, _int_or_none(r[5]), r[6].decode())
+        return Acquired(life, r[2], r[3], target, _int_or_none(r[5]), _command_id(r[6]))
 
     return Verb("acquire", [nonce, lease_ms, host], read)
 
@@ -134,6 +136,16 @@ def _int_or_none(raw: bytes) -> int | None:
         return int(raw)
     except ValueError:
         return None
+
+
+def _command_id(raw: bytes) -> str:
+    """Return the id of a command; that of the first one when it is none that a stream could hold.
+
+    Commands are heard again then, which does no harm: targets are absolute, and old ones expired.
+    """
+    if _COMMAND_ID.fullmatch(raw) and max(map(int, raw.split(b"-"))) < 2**64:
+        return raw.decode()
+    return "0-0"
 
 
 def renew(

@@ -72,7 +72,7 @@ def consume(redis_url: str, stage: str, tmp_path: Path) -> Iterator[StartConsume
     running: list[ConsumerProcess] = []
 
     def start(**settings: object) -> ConsumerProcess:
-        values = {"app": APP, "workers": 4, **settings}
+        values: dict[str, Any] = {"app": APP, "workers": 4, **settings}
         running.append(ConsumerProcess(redis_url, stage, tmp_path, **values))
         return running[-1]
 
