@@ -15,7 +15,6 @@ import argparse
 import json
 import signal
 import sys
-import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,7 +60,8 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", default=",".join(SPEED), help=f"of {', '.join(TRIALS)}")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the usual job counts")
-    parser.add_argument("--window", type=float, default=90.0, help="s to wait for missing jobs")
+    # Some queues look for what a dead worker held only every 100 s.
+    parser.add_argument("--window", type=float, default=150.0, help="s to wait for missing jobs")
     parser.add_argument("--envs", type=Path, default=default_folder(), help="environments")
     parser.add_argument("--server", type=Path, help="server program (default: redis-server)")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/peers.json"))
@@ -84,7 +84,8 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
 
 def _measure(flags: argparse.Namespace, document: dict[str, Any]) -> list[str]:
     server = flags.server or Path(program("redis-server", "redis-server"))
-    logs = Path(tempfile.mkdtemp(prefix="peers-logs-"))
+    logs = flags.out.parent / "peers-logs"
+    logs.mkdir(parents=True, exist_ok=True)
     benches = {  # all of them first: what is missing shows before anything is measured
         name: Bench(
             CATALOG[name],
@@ -101,6 +102,7 @@ def _measure(flags: argparse.Namespace, document: dict[str, Any]) -> list[str]:
         "command": flags.command,
         "runs": flags.runs,
         "scale": flags.scale,
+        "window_s": flags.window,
     }
     failed: list[str] = []
     for name, bench in benches.items():

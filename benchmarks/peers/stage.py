@@ -29,6 +29,7 @@ from benchmarks.peers.records import Records
 from queuepool.embedded import EmbeddedServer
 
 ROOT = Path(__file__).resolve().parents[2]
+MEMORY = Path("/dev/shm")  # records are written here: a job does not wait for a disk
 _PRODUCE_S = 900
 
 
@@ -37,6 +38,7 @@ class Launcher:
 
     def __init__(self, command: list[str], variant: str, extra: dict[str, str], log: Path) -> None:
         self._command, self._variant, self._extra, self._log = command, variant, extra, log
+        log.unlink(missing_ok=True)  # of an earlier sitting
 
     def environment(self, url: str, records: Path, worker_processes: int) -> dict[str, str]:
         """Return the environment of every command of a run."""
@@ -96,9 +98,8 @@ class Stage:
         self._busy_s, self._began_s = processes.machine_busy_s(), time.monotonic()
         self._own_s = _used_s(resource.RUSAGE_SELF)
         self._spent_s = 0.0  # CPU of what we started and that has ended
-        memory = Path("/dev/shm")
         self._folder = Path(
-            tempfile.mkdtemp(prefix="peers-", dir=memory if memory.is_dir() else None)
+            tempfile.mkdtemp(prefix="peers-", dir=MEMORY if MEMORY.is_dir() else None)
         )
         self.records = Records(self._folder)
         self._workers: list[subprocess.Popen[bytes]] = []

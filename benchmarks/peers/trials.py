@@ -33,7 +33,7 @@ class Bench:
     launcher: Launcher
     server: Path
     scale: float = 1.0
-    window_s: float = 90.0  # of a crash: how long a missing job is waited for
+    window_s: float = 150.0  # of a crash: how long a missing job is waited for
     foreign_cores: list[float] = field(default_factory=list)
 
     def count(self, jobs: int) -> int:

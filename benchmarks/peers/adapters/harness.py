@@ -18,6 +18,7 @@ import mmap
 import os
 import struct
 import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -106,18 +107,21 @@ class Appended:
 
 
 _book: Mapped | Appended | None = None
+_opening = threading.Lock()
 
 
 def open_book(kind: type[Mapped] | type[Appended] = Mapped) -> Mapped | Appended:
     """Return this process's records, opened at the first call."""
     global _book  # noqa: PLW0603 - a process has one
-    if _book is None:
-        _book = kind(Path(os.environ["PEERS_RECORDS"]))
-    return _book
+    with _opening:
+        if _book is None:
+            _book = kind(Path(os.environ["PEERS_RECORDS"]))
+        return _book
 
 
 def _forget_mapped() -> None:
-    global _book  # noqa: PLW0603
+    global _book, _opening  # noqa: PLW0603
+    _opening = threading.Lock()
     if isinstance(_book, Mapped):  # the slots are the parent's
         _book = None
 

@@ -10,11 +10,12 @@ from benchmarks.peers.adapters import harness
 from benchmarks.peers.adapters.harness import Payload, Peer
 
 _IDLE_MS = 10_000
+_LOCK_S = 10.0
 
 broker = (
     ListQueueBroker(harness.URL)
     if harness.VARIANT == "list"
-    else RedisStreamBroker(harness.URL, idle_timeout=_IDLE_MS)
+    else RedisStreamBroker(harness.URL, idle_timeout=_IDLE_MS, unacknowledged_lock_timeout=_LOCK_S)
     if harness.VARIANT == "watchful"
     else RedisStreamBroker(harness.URL)
 )
@@ -42,7 +43,11 @@ def _work(concurrency: int) -> None:
 PEER = Peer(
     packages=("taskiq", "taskiq-redis", "redis", "hiredis"),
     settings=f"{type(broker).__name__}, --workers 1 --max-async-tasks N, no result backend"
-    + (f", idle_timeout {_IDLE_MS / 1000:g} s" if harness.VARIANT == "watchful" else "")
+    + (
+        f", idle_timeout {_IDLE_MS / 1000:g} s, unacknowledged_lock_timeout {_LOCK_S:g} s"
+        if harness.VARIANT == "watchful"
+        else ""
+    )
     + f"; bulk: none, {harness.IN_FLIGHT} calls at a time",
     connect=broker.startup,
     enqueue=_one,
