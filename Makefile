@@ -49,8 +49,8 @@ format: $(VENV)/.installed-dev ## mend what ruff can mend
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.installed-bench ## measure throughput and latency against the bare server
-	$(BIN)/python -m benchmarks
+bench: $(VENV)/.installed-bench ## measure rates, waits and costs; write the table of docs/performance.md
+	$(BIN)/python -m benchmarks --write
 
 bench-scaling: $(VENV)/.installed-bench ## measure 8 -> 64 -> 8 workers over 100,000 jobs, with a chart
 	$(BIN)/python -m benchmarks.scaling

@@ -1,7 +1,8 @@
 """Our own benchmark suite: `python -m benchmarks [--only drain,latency] [--runs 3] [--scale 1.0]`.
 
-Prints a table of medians (min to max) and writes every run as JSON. Figures of one sitting on one
-machine compare with each other; others do not.
+Prints a table of medians (min to max), writes every run as JSON, and draws charts of what depends
+on a size. `--write` puts the table into docs/performance.md. Figures of one sitting on one machine
+compare with each other; others do not.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import sys
 from pathlib import Path
 from statistics import median
 
+from benchmarks.charts import draw
 from benchmarks.machine import describe_machine
 from benchmarks.measures import MEASURES
+from tools.tables import markdown, write
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -23,6 +26,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the usual job counts")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    parser.add_argument("--write", action="store_true", help="put the table into the docs")
     flags = parser.parse_args(argv)
     unknown = set(flags.only.split(",")) - set(MEASURES)
     if unknown:
@@ -35,13 +39,21 @@ def main(argv: list[str] | None = None) -> int:
                 raw.setdefault(figure, []).append(value)
             print(f"{name} done", file=sys.stderr)
     flags.out.mkdir(parents=True, exist_ok=True)
-    document = {"machine": describe_machine(), "runs": flags.runs, "figures": raw}
+    machine = describe_machine()
+    document = {"machine": machine, "runs": flags.runs, "scale": flags.scale, "figures": raw}
     (flags.out / "bench.json").write_text(json.dumps(document, indent=1) + "\n")
-    print("| figure | median | min | max |\n|---|---|---|---|")
-    for figure, values in raw.items():
-        low, mid, high = min(values), median(values), max(values)
-        print(f"| {figure} | {mid:,.4g} | {low:,.4g} | {high:,.4g} |")
+    for path in draw(raw, flags.out):
+        print(f"chart: {path.name}", file=sys.stderr)
+    table = markdown(["figure", "median", "min", "max"], [_row(*item) for item in raw.items()])
+    print(table)
+    if flags.write:
+        said = f"Runs: {flags.runs}. Machine: {json.dumps(machine)}."
+        write("bench", f"{table}\n\n{said}", "performance.md")
     return 0
+
+
+def _row(figure: str, values: list[float]) -> list[str]:
+    return [figure, *(f"{v:,.4g}" for v in (median(values), min(values), max(values)))]
 
 
 if __name__ == "__main__":

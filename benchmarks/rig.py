@@ -1,4 +1,4 @@
-"""What the measures share: a fresh server, a pool, a consumer in a process of its own."""
+"""What the measures share: a fresh server, a pool, consumers in processes of their own."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from time import monotonic, sleep
 from typing import Any
+
+import redis
 
 from queuepool import QueuePool
 from queuepool.embedded import EmbeddedServer
@@ -18,61 +20,100 @@ from queuepool.embedded import EmbeddedServer
 PAD = "x" * 82  # makes a payload of 100 bytes of JSON
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Rig:
-    """A server without persistence and a pool of one partition on it."""
+    """A server without persistence and a pool on it. worker_cpu_s: of consumers that ended."""
 
     server: EmbeddedServer
     pool: QueuePool
+    worker_cpu_s: float = 0.0
+    _client: redis.Redis | None = field(default=None, repr=False)
+
+    def info(self, section: str) -> dict[str, Any]:
+        """Return a section of the server's INFO."""
+        self._client = self._client or redis.Redis.from_url(self.server.url)
+        found: Any = self._client.info(section)
+        return dict(found)
 
     def used_memory(self) -> int:
         """Return the server's memory in bytes."""
-        return int(self.pool.servers["main"].info()["used_memory"])
+        return int(self.info("memory")["used_memory"])
 
-    def script_us(self, script: str) -> float:
+    def server_cpu_s(self) -> float:
+        """Return the CPU seconds that the server has used."""
+        cpu = self.info("cpu")
+        return float(cpu["used_cpu_user"]) + float(cpu["used_cpu_sys"])
+
+    def script_us(self) -> float:
         """Return the server's CPU microseconds in scripts since the last reset."""
-        import redis
+        stats = self.info("commandstats").get("cmdstat_evalsha", {})
+        return float(stats.get("usec", 0.0))
 
-        with redis.Redis.from_url(self.server.url) as client:
-            stats: Any = client.info("commandstats")
-            client.config_resetstat()
-        return float(stats.get(f"cmdstat_{script}", {}).get("usec", 0.0))
+    def reset_stats(self) -> None:
+        """Let the server count from here on."""
+        self._client = self._client or redis.Redis.from_url(self.server.url)
+        self._client.config_resetstat()
 
     @contextmanager
-    def consumer(self, workers: int) -> Iterator[None]:
-        """Run one consumer process on the partition; yields once it owns it."""
+    def consumer(
+        self, workers: int, *, app: str = "benchmarks.tasks", **more: str
+    ) -> Iterator[None]:
+        """Run a consumer process of each partition; yields once all are owned."""
+        partitions = self.pool.partitions()
         environment = {
             **os.environ,
+            **more,
             "QUEUEPOOL_URL": self.server.url,
-            "QUEUEPOOL_PARTITIONS": "1",
-            "CONSUMER_APP": "benchmarks.tasks",
+            "QUEUEPOOL_PARTITIONS": str(len(partitions)),
+            "CONSUMER_APP": app,
             "CONSUMER_WORKERS": str(workers),
             "CONSUMER_METRICS_PORT": "-1",
             "CONSUMER_LOG_LEVEL": "WARNING",
         }
-        process = subprocess.Popen([sys.executable, "-m", "consumer"], env=environment)
+        command = [sys.executable, "-m", "consumer", "--partition"]
+        processes = [
+            subprocess.Popen([*command, str(p.number)], env=environment) for p in partitions
+        ]
         try:
-            partition = self.pool.partition(0)
-            while partition.observe().owner is None:
-                sleep(0.005)
+            for partition in partitions:
+                while partition.observe().owner is None:
+                    sleep(0.005)
             yield
         finally:
-            process.terminate()
-            process.wait(timeout=60)
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                _, _, usage = os.wait4(process.pid, 0)
+                process.returncode = 0  # it was waited for here, for its CPU time
+                self.worker_cpu_s += usage.ru_utime + usage.ru_stime
 
-    def drain_s(self, key: str) -> float:
-        """Return the seconds until a group has ended."""
-        began, group = monotonic(), self.pool.group(key)
-        while group.status().left:
-            sleep(0.01)
+    def drain_s(self, *keys: str) -> float:
+        """Return the seconds until groups have ended."""
+        began = monotonic()
+        for key in keys:
+            group = self.pool.group(key)
+            while group.status().left:
+                sleep(0.01)
         return monotonic() - began
+
+    def close(self) -> None:
+        """Give the connection back."""
+        if self._client is not None:
+            self._client.close()
 
 
 @contextmanager
-def rig() -> Iterator[Rig]:
+def rig(partitions: int = 1) -> Iterator[Rig]:
     """Yield a fresh rig."""
-    with EmbeddedServer(appendonly=False) as server, QueuePool(server.url, partitions=1) as pool:
-        yield Rig(server, pool)
+    with (
+        EmbeddedServer(appendonly=False) as server,
+        QueuePool(server.url, partitions=partitions) as pool,
+    ):
+        made = Rig(server, pool)
+        try:
+            yield made
+        finally:
+            made.close()
 
 
 def quantile(values: list[float], q: float) -> float:

@@ -1,0 +1,28 @@
+"""The measures of `make bench`: each returns figures by name; units are in the names.
+
+A figure that depends on a size has it in brackets: `claim_us[depth=1000000]`. Charts are drawn of
+those (see benchmarks.charts).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchmarks.measures import costs, fairness, throughput, waiting
+
+Figures = dict[str, float]
+Measure = Callable[[int], Figures]
+
+# name: (measure, jobs at scale 1)
+MEASURES: dict[str, tuple[Measure, int]] = {
+    "enqueue": (throughput.enqueue, 100_000),
+    "drain": (throughput.drain, 100_000),
+    "processes": (throughput.processes, 100_000),
+    "sleeping": (throughput.sleeping, 20_000),
+    "latency": (waiting.idle, 300),
+    "load": (waiting.loaded, 4_000),
+    "depth": (costs.depth, 1_000_000),
+    "groups": (costs.groups, 1_000_000),
+    "partitions": (costs.partitions, 1_000),
+    "small-groups": (fairness.small_groups, 100_000),
+}

@@ -1,0 +1,114 @@
+"""What the server pays for a job, against the depth of the queue, its groups, its partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import monotonic
+from typing import Any
+
+from benchmarks.rig import PAD, rig
+from coordinator.assembly import assemble
+from coordinator.settings import CoordinatorSettings
+from queuepool.codec import read_group
+from queuepool.partition import OwnedPartition
+from queuepool.verbs import Verb, own
+
+_WEIGHTS = (6, 3, 2, 1)
+_BATCH, _SAMPLE = 100, 20_000  # jobs a claim, and jobs that are claimed for one figure
+
+
+def depth(jobs: int) -> dict[str, float]:
+    """Claim and finish while 1,000 to `jobs` jobs wait in one group."""
+    figures: dict[str, float] = {}
+    for size in _sizes(1000, jobs):
+        figures |= _costs(size, groups=1, label=f"depth={size}")
+    return figures | _growth(figures, "depth")
+
+
+def groups(jobs: int) -> dict[str, float]:
+    """Claim and finish while `jobs` jobs wait in one group, up to a group for every ten."""
+    figures: dict[str, float] = {}
+    for count in _sizes(1, jobs // 10):
+        figures |= _costs(jobs, groups=count, label=f"groups={count}")
+    return figures | _growth(figures, "groups")
+
+
+def partitions(count: int) -> dict[str, float]:
+    """One cycle of a leading coordinator that observes 1 to `count` owned, loaded partitions."""
+    figures: dict[str, float] = {}
+    for n in _sizes(1, count):
+        with rig(n) as r:
+            for partition in r.pool.partitions():
+                partition.acquire(lease_s=600)
+            settings = CoordinatorSettings(grpc_port=0, metrics_port=-1)
+            coordinator = assemble(r.pool, settings)
+            coordinator.loop.turn()  # takes the lead and connects
+            took = []
+            for _ in range(7):
+                began = monotonic()
+                coordinator.loop.turn()
+                took.append((monotonic() - began) * 1000)
+            coordinator.stop()
+            figures[f"cycle_ms[partitions={n}]"] = sorted(took)[3]
+    return figures
+
+
+def _sizes(first: int, last: int) -> list[int]:
+    """Return first, 10 * first, ... up to last."""
+    sizes = [min(first, last)]
+    while sizes[-1] * 10 <= last:
+        sizes.append(sizes[-1] * 10)
+    return sizes
+
+
+def _growth(figures: dict[str, float], by: str) -> dict[str, float]:
+    """Return how much dearer the largest size is than the smallest."""
+    growth = {}
+    for verb in ("claim", "finish"):
+        costs = [v for name, v in figures.items() if name.startswith(f"{verb}_us[")]
+        growth[f"{verb}_us_growth_by_{by}"] = costs[-1] / costs[0]
+    return growth
+
+
+def _costs(jobs: int, *, groups: int, label: str) -> dict[str, float]:
+    """Return server microseconds a job of claim and finish, in batches of 100."""
+    each = jobs // groups
+
+    def key(row: Mapping[str, Any]) -> str:
+        return f"g{int(row['i']) // each}"
+
+    with rig() as r:
+        r.pool.enqueue_many("noop", ({"i": i, "pad": PAD} for i in range(jobs)), partition_key=key)
+        owned = r.pool.partition(0).acquire(lease_s=600)
+        if not isinstance(owned, OwnedPartition):
+            raise RuntimeError("a fresh partition has an owner")
+        r.reset_stats()
+        sample = min(_SAMPLE, jobs)
+        claim_us = finish_us = before = 0.0
+        for _ in range(0, sample, _BATCH):
+            claims = owned.run(_claim(owned))
+            claimed = r.script_us()
+            owned.run(own.finish(owned.life, _acks(claims)))
+            finished = r.script_us()
+            claim_us += claimed - before
+            finish_us += finished - claimed
+            before = finished
+        slow = r.info("latencystats")["latency_percentiles_usec_evalsha"]
+    return {
+        f"claim_us[{label}]": claim_us / sample,
+        f"finish_us[{label}]": finish_us / sample,
+        f"script_p99_9_us[{label}]": float(slow["p99.9"]),
+    }
+
+
+def _claim(owned: OwnedPartition) -> Verb[own.Claims]:
+    return own.claim(owned.life, _BATCH, starting=8, promote_after_ms=0, weights=_WEIGHTS)
+
+
+def _acks(claims: own.Claims) -> dict[bytes, own.Acks]:
+    acks: dict[bytes, own.Acks] = {}
+    for job_id, body in zip(claims.ids, claims.bodies, strict=True):
+        group = acks.setdefault(read_group(body), own.Acks(0, [], []))
+        group.size_bytes += len(body)
+        group.ids.append(job_id)
+    return acks

@@ -1,0 +1,55 @@
+"""When jobs start: a task that notes how long after its enqueue call it began."""
+
+from __future__ import annotations
+
+import os
+import random
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
+
+from queuepool import task
+
+if TYPE_CHECKING:
+    from benchmarks.rig import Rig
+
+_WARM_UP = 20
+
+
+@cache
+def _file() -> int:
+    return os.open(os.environ["BENCH_LATENCIES"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+
+@task
+def begin(t: float, ms: float = 0.0) -> None:
+    """Note the milliseconds since `t`; CLOCK_MONOTONIC is one clock for all processes."""
+    waited = (monotonic() - t) * 1000
+    os.write(_file(), f"{waited}\n".encode())
+    if ms:
+        sleep(ms / 1000)
+
+
+def exponential(per_s: float) -> Callable[[], float]:
+    """Return gaps between arrivals at random, `per_s` of them a second; the same in every run."""
+    chance = random.Random(1)
+    return lambda: chance.expovariate(per_s)
+
+
+def measure(
+    r: Rig, jobs: int, *, gap_s: Callable[[], float], ms: float = 0.0, workers: int = 8
+) -> list[float]:
+    """Return ms from call to start of `jobs` jobs that arrive gap_s() after one another."""
+    with tempfile.TemporaryDirectory(prefix="queuepool-bench-") as directory:
+        path = Path(directory) / "latencies"
+        with r.consumer(workers, app="benchmarks.starts", BENCH_LATENCIES=str(path)):
+            due = monotonic()
+            for _ in range(jobs + _WARM_UP):
+                due += gap_s()
+                sleep(max(0.0, due - monotonic()))
+                r.pool.enqueue("begin", {"t": monotonic(), "ms": ms}, partition_key="one")
+            r.drain_s("one")
+        return [float(line) for line in path.read_text().splitlines()][_WARM_UP:]
