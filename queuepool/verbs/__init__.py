@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from queuepool.errors import FencedError, QueuePoolError
+from queuepool.errors import FencedError, QueuePoolError, UndecodableError
 
 T = TypeVar("T")
 Argument = bytes | str | int | float
@@ -36,10 +36,21 @@ class Verb(Generic[T]):
     parse: Callable[[Any], T]
 
     def read(self, reply: Any) -> T:
-        """Return the reply as a typed value. Raises the reply when it is an error."""
+        """Return the reply as a typed value. Raises the reply when it is an error.
+
+        Raises UndecodableError when a record that it tells of is damaged.
+        """
         if isinstance(reply, QueuePoolError):
             raise reply
-        return self.parse(reply)
+        try:
+            return self.parse(reply)
+        except QueuePoolError:
+            raise
+        except (ValueError, KeyError, IndexError, TypeError) as error:
+            raise UndecodableError(
+                f"{self.script} answered something unreadable ({type(error).__name__}: {error}): "
+                "has another program or version written to these keys? `queuepool check` looks"
+            ) from error
 
 
 def is_fenced(reply: Any) -> bool:

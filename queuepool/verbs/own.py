@@ -133,9 +133,10 @@ def acquire(partition: int, nonce: str, *, lease_ms: int, host: str) -> Verb[Acq
 
 def _int_or_none(raw: bytes) -> int | None:
     try:
-        return int(raw)
+        number = int(raw)
     except ValueError:
         return None
+    return number if abs(number) < 2**63 else None
 
 
 def _command_id(raw: bytes) -> str:
