@@ -75,7 +75,7 @@ def run(settings: CoordinatorSettings, config: PoolConfig) -> int:
 async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
     board, registry = Board(), CollectorRegistry()
     emit = fan_out([Narrator(), Metrics(registry, board)])
-    server = StatusServer(settings)
+    server = StatusServer(settings, emit)
     bound = server.bind()
     coordinator = assemble(
         pool, settings, address=settings.grpc_address or bound, board=board, emit=emit
@@ -175,7 +175,7 @@ def _announce(grpc_address: str, metrics: str) -> None:
 
 def _warn_if_open(settings: CoordinatorSettings) -> None:
     local = settings.grpc_host in ("localhost", "::1") or settings.grpc_host.startswith("127.")
-    if local or settings.grpc_token is not None or settings.grpc_tls_client_ca is not None:
+    if local or not settings.grpc_is_open():
         return
     _log.warning(
         "anyone who reaches %s can set worker counts: set COORDINATOR_GRPC_TOKEN (with TLS), or "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, NoReturn, TypeVar
 
 import grpc
@@ -57,7 +57,14 @@ def clamped(asked: int) -> int:
     return min(asked or PAGE_SIZE, MAX_PAGE_SIZE)
 
 
+def names_of(context: Context) -> tuple[str, ...]:
+    """Return the names in the caller's certificate: the common one, then the alternative ones."""
+    known: Mapping[str, Iterable[bytes]] = context.auth_context() or {}
+    kinds = ("x509_common_name", "x509_subject_alternative_name")
+    return tuple(n.decode("utf-8", "replace") for kind in kinds for n in known.get(kind, ()))
+
+
 def caller(context: Context) -> str:
-    """Return who calls, for the log: the name in its certificate if it has one, and its address."""
-    names = [name.decode("utf-8", "replace") for name in context.peer_identities() or ()]
-    return " ".join([*names, context.peer()])
+    """Return who calls, for the log: the names in its certificate, if any, and its address."""
+    text = " ".join([*names_of(context), context.peer()])
+    return "".join(c if c.isprintable() else " " for c in text)

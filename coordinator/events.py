@@ -85,6 +85,17 @@ class RecordsLost:
 
 
 @dataclass(frozen=True, slots=True)
+class OperatorCalled:
+    """Somebody called what is for operators. partition: None when it was not read."""
+
+    actor: str
+    role: str
+    method: str
+    partition: int | None
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
 class CycleEnded:
     """A turn of the loop came to its end."""
 

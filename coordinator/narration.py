@@ -8,10 +8,11 @@ from coordinator import events as e
 from coordinator.model import Snapshot
 
 _log = logging.getLogger("coordinator")
+_audit = logging.getLogger("coordinator.audit")
 
 
 class Narrator:
-    """Logs events. Called on the loop's thread."""
+    """Logs events. Called on the loop's thread; of OperatorCalled, on the API's."""
 
     def __init__(self) -> None:
         self._away: dict[str, str] = {}  # server -> problem
@@ -38,6 +39,14 @@ class Narrator:
                 )  # fmt: skip
             case e.CommandSent() | e.CommandFailed() | e.CommandRefused():
                 _tell_command(event)
+            case e.OperatorCalled(actor, role, method, partition, result):
+                _audit.info(
+                    "%s by %s: %s", method, role, result,
+                    extra={
+                        "actor": actor, "role": role, "method": method, "partition": partition,
+                        "result": result,
+                    },
+                )  # fmt: skip
             case e.RecordsLost(count):
                 _log.warning("%d decisions were not kept while their server was away", count)
             case e.TurnFailed(error, pause_s):

@@ -1,4 +1,4 @@
-"""The gRPC server around the status service: address, TLS, token, limits, health, reflection."""
+"""The gRPC server around the status service: address, TLS, guard, limits, health, reflection."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from coordinator.guard import Guard
 from coordinator.settings import CoordinatorSettings
 from coordinator.status import StatusService
 from queuepool.errors import ConfigurationError
-from queuepool.rpc.auth import BearerTokenInterceptor
+from queuepool.events import Listener, ignore
 from queuepool.rpc.v1 import queue_pool_pb2
 from queuepool.rpc.v1.queue_pool_pb2_grpc import add_QueuePoolServicer_to_server
 
@@ -25,6 +26,8 @@ _OPTIONS = (
     ("grpc.max_concurrent_streams", 128),  # of one connection, which a process shares
     ("grpc.keepalive_time_ms", 30_000),  # find out about callers that are gone
     ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
+    ("grpc.http2.max_ping_strikes", 2),  # callers that ping more often are sent away
     ("grpc.so_reuseport", 0),  # a port that is taken is an error, not a share of its calls
 )
 
@@ -32,12 +35,11 @@ _OPTIONS = (
 class StatusServer:
     """A gRPC server on the running event loop."""
 
-    def __init__(self, settings: CoordinatorSettings) -> None:
-        tokens = settings.tokens()
+    def __init__(self, settings: CoordinatorSettings, emit: Listener = ignore) -> None:
         self._settings = settings
         self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(
-            interceptors=[BearerTokenInterceptor(*tokens)] if tokens else (),
+            interceptors=[Guard(settings.access(), emit)],
             options=_OPTIONS,
             maximum_concurrent_rpcs=_MAX_CALLS,
         )

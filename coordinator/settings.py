@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -13,6 +13,9 @@ from coordinator.policy import DEFAULT_POLICY, Limits, Policy, make_policy, sett
 from coordinator.policy.help_check import HelpSettings
 from queuepool.errors import ConfigurationError
 from queuepool.settings import describe
+
+if TYPE_CHECKING:
+    from queuepool.rpc.auth import Access
 
 ENV_PREFIX = "COORDINATOR_"
 DEFAULT_GRPC_PORT = 50551
@@ -98,7 +101,15 @@ class CoordinatorSettings(BaseSettings):
         default="", description="HOST:PORT at which others reach the API, if not what is bound."
     )
     grpc_token: SecretStr | None = Field(
-        default=None, description="Bearer token of every call; more after commas."
+        default=None, description="Bearer token of operators; more after commas."
+    )
+    grpc_viewer_token: SecretStr | None = Field(
+        default=None, description="Bearer token of those who may only look; more after commas."
+    )
+    grpc_operators: str | None = Field(
+        default=None,
+        description="Names in certificates of operators, by commas; the others may only look. "
+        "Unset: all are operators.",
     )
     grpc_tls_cert: Path | None = Field(default=None, description="PEM certificate chain.")
     grpc_tls_key: Path | None = Field(default=None, description="PEM key of the certificate.")
@@ -163,19 +174,42 @@ class CoordinatorSettings(BaseSettings):
     def _token_problems(self) -> list[str]:
         from queuepool.rpc.client import bearer
 
-        if self.grpc_token is not None and not self.tokens():
-            return ["COORDINATOR_GRPC_TOKEN is empty: give a token, or leave it out"]
-        try:
-            for token in self.tokens():
-                bearer(token)
-        except ConfigurationError as error:
-            return [f"COORDINATOR_GRPC_TOKEN: {error}"]
-        return []
+        found = []
+        for name in ("grpc_token", "grpc_viewer_token"):
+            tokens, variable = self._tokens(name), f"{ENV_PREFIX}{name.upper()}"
+            if getattr(self, name) is not None and not tokens:
+                found.append(f"{variable} is empty: give a token, or leave it out")
+            try:
+                for token in tokens:
+                    bearer(token)
+            except ConfigurationError as error:
+                found.append(f"{variable}: {error}")
+        if {*self._tokens("grpc_token")} & {*self._tokens("grpc_viewer_token")}:
+            found.append("COORDINATOR_GRPC_TOKEN and COORDINATOR_GRPC_VIEWER_TOKEN share a token")
+        if self.grpc_operators is not None and not self._operators():
+            found.append("COORDINATOR_GRPC_OPERATORS is empty: give names, or leave it out")
+        if self.grpc_operators is not None and self.grpc_tls_client_ca is None:
+            found.append("COORDINATOR_GRPC_OPERATORS needs COORDINATOR_GRPC_TLS_CLIENT_CA")
+        return found
 
-    def tokens(self) -> tuple[str, ...]:
-        """Return the accepted tokens; none when calls need none."""
-        raw = self.grpc_token.get_secret_value() if self.grpc_token is not None else ""
-        return tuple(token for part in raw.split(",") if (token := part.strip()))
+    def _tokens(self, name: str) -> tuple[str, ...]:
+        secret: SecretStr | None = getattr(self, name)
+        return _listed(secret.get_secret_value() if secret is not None else "")
+
+    def _operators(self) -> tuple[str, ...] | None:
+        return None if self.grpc_operators is None else _listed(self.grpc_operators)
+
+    def access(self) -> Access:
+        """Return who may call, and what."""
+        from queuepool.rpc.auth import Access
+
+        tokens, viewers = self._tokens("grpc_token"), self._tokens("grpc_viewer_token")
+        return Access(tokens, viewers, self._operators())
+
+    def grpc_is_open(self) -> bool:
+        """Return whether whoever reaches the API may call it."""
+        guards = (self.grpc_token, self.grpc_viewer_token, self.grpc_tls_client_ca)
+        return all(guard is None for guard in guards)
 
     def _bounds(self) -> tuple[int, int]:
         least = self.base_workers if self.min_workers is None else self.min_workers
@@ -199,6 +233,10 @@ class CoordinatorSettings(BaseSettings):
         if "help_check" in known and not self.help_check:
             given["help_check"] = HelpSettings(enabled=False)
         return make_policy(self.policy, **given)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(word for part in text.split(",") if (word := part.strip()))
 
 
 def load(overrides: Mapping[str, Any]) -> CoordinatorSettings:

@@ -7,6 +7,7 @@ unexpectedly is logged here and reported as INTERNAL without its details.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import platform
@@ -35,6 +36,7 @@ _log = logging.getLogger("coordinator.status")
 
 MAX_WATCHERS = 64
 _MAX_INTERVAL_S = 60.0
+_MAX_STREAM_S = 3600.0  # then callers ask again, and their right to is looked at again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +53,16 @@ class Facts:
 class StatusService(QueuePoolServicer):
     """The service. Runs on one event loop; the board wakes its watchers from the loop's thread."""
 
-    def __init__(self, facts: Facts, board: Board, operators: Operators) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        board: Board,
+        operators: Operators,
+        *,
+        max_stream_s: float = _MAX_STREAM_S,
+    ) -> None:
         self._facts, self._board, self._operators = facts, board, operators
+        self._max_stream_s = max_stream_s
         self._changed = asyncio.Event()
         self._watchers = 0
         self._id = f"{platform.node()}:{os.getpid()}"
@@ -198,7 +208,7 @@ class StatusService(QueuePoolServicer):
     async def WatchPartitions(  # noqa: N802
         self, request: api.WatchPartitionsRequest, context: Context
     ) -> AsyncIterator[api.WatchPartitionsResponse]:
-        """Send the newest snapshot after each cycle.
+        """Send the newest snapshot after each cycle, for an hour at most.
 
         A caller that reads slowly misses cycles and never makes messages pile up here: the next
         one is made when the one before has left.
@@ -226,11 +236,12 @@ class StatusService(QueuePoolServicer):
     ) -> AsyncIterator[api.WatchPartitionsResponse]:
         wanted = frozenset(request.partitions)
         interval_s = min(request.min_interval_ms / 1000, _MAX_INTERVAL_S)
-        sent_cycle = 0
-        while True:
+        sent_cycle, end_s = 0, time.monotonic() + self._max_stream_s
+        while (left_s := end_s - time.monotonic()) > 0:
             changed, snapshot = self._changed, self._board.snapshot
             if snapshot.cycle == sent_cycle:
-                await changed.wait()  # ends with the call: a caller that hangs up cancels us
+                with contextlib.suppress(TimeoutError):  # a caller that hangs up cancels us
+                    await asyncio.wait_for(changed.wait(), left_s)
                 continue
             sent_cycle = snapshot.cycle
             yield api.WatchPartitionsResponse(

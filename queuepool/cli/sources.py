@@ -139,13 +139,15 @@ def grpc_address(given: str | None) -> str | None:
 
 
 def connect(address: str) -> QueuePoolClient:
-    """Return a client; the token is QUEUEPOOL_GRPC_TOKEN, the authority QUEUEPOOL_GRPC_CA."""
+    """Return a client, with its token and files from QUEUEPOOL_GRPC_TOKEN, _CA, _CERT and _KEY."""
     # grpc's own log lines would stand beside our one line that says it better.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from queuepool.rpc import client
 
-    token, authority = os.environ.get("QUEUEPOOL_GRPC_TOKEN"), os.environ.get("QUEUEPOOL_GRPC_CA")
-    return client.connect(address, token or None, authority or None)
+    token, authority, cert, key = (
+        os.environ.get(f"QUEUEPOOL_GRPC_{name}") or None for name in ("TOKEN", "CA", "CERT", "KEY")
+    )
+    return client.connect(address, token, authority, tls_cert=cert, tls_key=key)
 
 
 @contextmanager

@@ -1,61 +1,88 @@
-"""The token check of a gRPC server: every call but the health check carries the secret."""
+"""Who calls the operators' API, and what they may do. Pure.
+
+    token of operators ------> operator       certificate named as an operator --> operator
+    token of viewers --------> viewer         any other certificate -------------> viewer
+    no or another token -----> nobody         (none: TLS itself refuses)
+
+With both, the lesser right counts. Without either, everybody who reaches the API is an operator.
+No call shows payloads, so there is no role for reading them.
+"""
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable
+from collections.abc import Collection, Iterable
+from enum import StrEnum
 from typing import Any, Final
-
-import grpc
-import grpc.aio
 
 from queuepool.rpc.client import AUTHORIZATION, bearer
 
 # Load balancers and kubelets probe health without secrets, and it reveals nothing else.
 OPEN_SERVICES: Final = ("/grpc.health.v1.Health/",)
+_SERVICE: Final = "/queuepool.rpc.v1.QueuePool/"
+_FOR_VIEWERS: Final = frozenset((
+    *(_SERVICE + name for name in (
+        "GetCluster", "ListPartitions", "GetPartition", "GetGroup", "ListDecisions",
+        "WatchPartitions",
+    )),
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+))  # fmt: skip
 
 
-class BearerTokenInterceptor(grpc.aio.ServerInterceptor):
-    """Refuse calls without `authorization: Bearer <token>` as UNAUTHENTICATED.
+class Role(StrEnum):
+    """What a caller may do: look, or also set worker counts."""
 
-    Several tokens are accepted while callers move from an old one to a new one.
+    VIEWER = "viewer"
+    OPERATOR = "operator"
 
-    The comparison takes the same time wherever a wrong token differs. Without TLS the token can
-    be read on the way; it then keeps out mistakes, not attackers.
+
+def role_for(method: str) -> Role | None:
+    """Return the role that a method, /SERVICE/NAME, wants at least; None: it is open to all."""
+    if method.startswith(OPEN_SERVICES):
+        return None
+    return Role.VIEWER if method in _FOR_VIEWERS else Role.OPERATOR
+
+
+class Access:
+    """Tokens and names of operators. Several tokens are accepted while callers change to a new one.
+
+    operators: names that certificates of operators carry; None: certificates say nothing of roles.
+    Raises ConfigurationError for a token that no header can carry.
     """
 
-    def __init__(self, *tokens: str) -> None:
-        self._expected = [bearer(token)[1].encode() for token in tokens]
-
-    async def intercept_service(
+    def __init__(
         self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
-        handler_call_details: grpc.HandlerCallDetails,
-    ) -> Any:
-        """Return the handler of the call, or one that refuses it."""
-        open_to_all = handler_call_details.method.startswith(OPEN_SERVICES)
-        if open_to_all or self._accepts(handler_call_details.invocation_metadata):
-            return await continuation(handler_call_details)
-        # A stream handler need not read the request, so it fits calls of every kind.
-        return grpc.stream_stream_rpc_method_handler(_refuse)
+        operator_tokens: Iterable[str] = (),
+        viewer_tokens: Iterable[str] = (),
+        operators: Collection[str] | None = None,
+    ) -> None:
+        self._known = [(bearer(t)[1].encode(), Role.OPERATOR) for t in operator_tokens]
+        self._known += [(bearer(t)[1].encode(), Role.VIEWER) for t in viewer_tokens]
+        self._operators = None if operators is None else frozenset(operators)
 
-    def _accepts(self, metadata: Any) -> bool:
+    def by_token(self, metadata: Any) -> Role | None:
+        """Return the role of a call's metadata; None: it may not call.
+
+        The comparison takes the same time wherever a wrong token differs. Without TLS the token
+        can be read on the way; it then keeps out mistakes, not attackers.
+        """
+        if not self._known:
+            return Role.OPERATOR
         given = [value for key, value in metadata or () if key == AUTHORIZATION]
         # More than one is refused, since nobody knows which of them a proxy has checked.
         if len(given) != 1:
-            return False
+            return None
         # All are compared: how long it takes must not tell which of them was nearly right.
-        matches = [hmac.compare_digest(_as_bytes(given[0]), known) for known in self._expected]
-        return any(matches)
+        text = _as_bytes(given[0])
+        matches = [role for known, role in self._known if hmac.compare_digest(text, known)]
+        return matches[0] if matches else None
+
+    def by_names(self, names: Iterable[str]) -> Role:
+        """Return the role of the names in a caller's certificate."""
+        if self._operators is None or not self._operators.isdisjoint(names):
+            return Role.OPERATOR
+        return Role.VIEWER
 
 
 def _as_bytes(value: str | bytes) -> bytes:
     return value if isinstance(value, bytes) else value.encode()
-
-
-async def _refuse(_requests: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
-    await context.abort(
-        grpc.StatusCode.UNAUTHENTICATED,
-        "this server wants the metadata 'authorization: Bearer <token>' with its own token; "
-        "give the client the token that the coordinator was started with",
-    )

@@ -42,27 +42,39 @@ def connect(
     token: str | None = None,
     tls_ca: str | Path | None = None,
     *,
+    tls_cert: str | Path | None = None,
+    tls_key: str | Path | None = None,
     deadline_s: float = DEADLINE_S,
 ) -> QueuePoolClient:
     """Return a client of the coordinator at `address`, host:port. Close it, or use `with`.
 
     `tls_ca` is a PEM file with the authority that signed the server's certificate; without it
-    the connection is plain, and a token can be read by anyone on the way. Nothing is sent before
-    the first call, which raises grpc.RpcError (UNAVAILABLE) when nobody answers. Thread-safe.
+    the connection is plain, and a token can be read by anyone on the way. `tls_cert` and `tls_key`
+    are what we show to a server that asks who we are. Nothing is sent before the first call, which
+    raises grpc.RpcError (UNAVAILABLE) when nobody answers. Thread-safe. Raises ConfigurationError.
     """
+    if (tls_cert is None) != (tls_key is None) or (tls_cert is not None and tls_ca is None):
+        raise ConfigurationError(
+            "a certificate of ours needs its key and the authority of the server: set "
+            "QUEUEPOOL_GRPC_CERT, QUEUEPOOL_GRPC_KEY and QUEUEPOOL_GRPC_CA, or no certificate"
+        )
     if tls_ca is None:
         plain = grpc.insecure_channel(address)
     else:
-        try:
-            authority = Path(tls_ca).read_bytes()
-        except OSError as error:
-            raise ConfigurationError(
-                f"cannot read the certificate authority {tls_ca}: {error.strerror}. Name a PEM "
-                "file, or leave it out for a plain connection."
-            ) from error
-        plain = grpc.secure_channel(address, grpc.ssl_channel_credentials(authority))
+        files = [None if path is None else _pem(path) for path in (tls_ca, tls_key, tls_cert)]
+        plain = grpc.secure_channel(address, grpc.ssl_channel_credentials(*files))
     header = bearer(token) if token is not None else None
     return QueuePoolClient(grpc.intercept_channel(plain, _Defaults(header, deadline_s)), plain)
+
+
+def _pem(path: str | Path) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot read the certificate, authority or key {path}: {error.strerror}. Name a PEM "
+            "file, or leave it out for a plain connection."
+        ) from error
 
 
 class QueuePoolClient(QueuePoolStub):

@@ -12,8 +12,9 @@ import grpc.aio
 import pytest
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
+from coordinator.guard import Guard
 from queuepool.errors import ConfigurationError
-from queuepool.rpc.auth import BearerTokenInterceptor
+from queuepool.rpc.auth import Access
 from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.rpc.v1.cluster_pb2 import Cluster
@@ -55,8 +56,7 @@ def serving(token: str | None) -> Iterator[str]:
     stop: list[Callable[[], object]] = []
 
     async def serve() -> None:
-        guards = [BearerTokenInterceptor(token)] if token else []
-        server = grpc.aio.server(interceptors=guards)
+        server = grpc.aio.server(interceptors=[Guard(Access([token] if token else []))])
         add_QueuePoolServicer_to_server(Coordinator(), server)
         health_pb2_grpc.add_HealthServicer_to_server(health.aio.HealthServicer(), server)
         addresses.append(f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}")
@@ -167,7 +167,7 @@ def test_a_token_that_no_header_can_carry_is_refused_at_once(token: str) -> None
     with pytest.raises(ConfigurationError, match="printable ASCII"):
         connect("127.0.0.1:1", token=token)
     with pytest.raises(ConfigurationError, match="printable ASCII"):
-        BearerTokenInterceptor(token)
+        Access([token])
 
 
 def test_a_missing_authority_is_named(tmp_path: Path) -> None:
