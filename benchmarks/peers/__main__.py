@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from benchmarks.machine import describe_machine
@@ -26,6 +27,7 @@ from benchmarks.peers.catalog import CATALOG, SPEED, Entry
 from benchmarks.peers.envs import PeerError, default_folder, modules_of, prepare, program
 from benchmarks.peers.stage import Launcher, Stage
 from benchmarks.peers.trials import TRIALS, Bench
+from queuepool.embedded import EmbeddedServerError
 from tools import tables
 
 _PACKAGE = "benchmarks.peers.adapters"
@@ -83,43 +85,47 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
 
 
 def _measure(flags: argparse.Namespace, document: dict[str, Any]) -> list[str]:
+    """Measure into the document; returns what failed, a line each."""
+    benches = _benches(flags)  # all of them first: what is missing shows before the long part
+    sitting = {"runs": flags.runs, "scale": flags.scale, "window_s": flags.window}
+    if document["peers"] and any(document[name] != sitting[name] for name in sitting):
+        raise PeerError(f"--add: {flags.out} was measured otherwise than with {sitting}")
+    document |= sitting
+    document["machine"] = describe_machine()
+    document["date"] = datetime.now(UTC).date().isoformat()
+    document.setdefault("commands", []).append(flags.command)
+    failed: list[str] = []
+    for name, bench in benches.items():
+        about = _about(bench)
+        document["machine"]["server"] = about.pop("server")
+        record = document["peers"].setdefault(name, {"figures": {}, "foreign_cores": []})
+        record |= {"title": bench.entry.title, **about}
+        for trial in bench.entry.trials:
+            if trial not in flags.only:
+                continue
+            began = monotonic()
+            try:
+                record["figures"] |= _repeated(bench, TRIALS[trial], flags.runs)
+                line = f"{name}: {trial} took {monotonic() - began:.0f} s"
+            except (PeerError, EmbeddedServerError) as error:
+                line = f"{name}: {trial} failed: {error}"
+                failed.append(line)
+            record["foreign_cores"] += bench.foreign_cores
+            bench.foreign_cores = []
+            _keep(document, flags.out)
+            print(line, file=sys.stderr, flush=True)
+    return failed
+
+
+def _benches(flags: argparse.Namespace) -> dict[str, Bench]:
     server = flags.server or Path(program("redis-server", "redis-server"))
     logs = flags.out.parent / "peers-logs"
     logs.mkdir(parents=True, exist_ok=True)
-    benches = {  # all of them first: what is missing shows before anything is measured
-        name: Bench(
-            CATALOG[name],
-            _launcher(CATALOG[name], flags.envs, logs / f"{name}.log"),
-            server,
-            flags.scale,
-            flags.window,
-        )
-        for name in flags.peers
-    }
-    document |= {
-        "machine": describe_machine(),
-        "date": datetime.now(UTC).date().isoformat(),
-        "command": flags.command,
-        "runs": flags.runs,
-        "scale": flags.scale,
-        "window_s": flags.window,
-    }
-    failed: list[str] = []
-    for name, bench in benches.items():
-        try:
-            record = document["peers"].setdefault(name, {"figures": {}, "foreign_cores": []})
-            record |= {"title": bench.entry.title, **_about(bench, document)}
-            for trial in bench.entry.trials:
-                if trial in flags.only:
-                    _repeat(bench, TRIALS[trial], flags.runs, record["figures"])
-                    record["foreign_cores"] += bench.foreign_cores
-                    bench.foreign_cores = []
-                    _keep(document, flags.out)
-                    print(f"{name}: {trial} done", file=sys.stderr, flush=True)
-        except PeerError as error:
-            failed.append(f"{name}: {error}")
-            print(failed[-1], file=sys.stderr, flush=True)
-    return failed
+    benches = {}
+    for name in flags.peers:
+        launcher = _launcher(CATALOG[name], flags.envs, logs / f"{name}.log")
+        benches[name] = Bench(CATALOG[name], launcher, server, flags.scale, flags.window)
+    return benches
 
 
 def _launcher(entry: Entry, envs: Path, log: Path) -> Launcher:
@@ -130,23 +136,19 @@ def _launcher(entry: Entry, envs: Path, log: Path) -> Launcher:
     return Launcher([*interpreter, "-m", _PACKAGE, entry.adapter], entry.variant, {}, log)
 
 
-def _about(bench: Bench, document: dict[str, Any]) -> dict[str, Any]:
+def _about(bench: Bench) -> dict[str, Any]:
     with Stage(bench.launcher, bench.server) as stage:
-        document["machine"]["server"] = stage.server_version()
-        return stage.about()
+        return {**stage.about(), "server": stage.server_version()}
 
 
-def _repeat(
-    bench: Bench,
-    trial: Callable[[Bench], dict[str, float | None]],
-    runs: int,
-    figures: dict[str, list[float | None]],
-) -> None:
+def _repeated(
+    bench: Bench, trial: Callable[[Bench], dict[str, float | None]], runs: int
+) -> dict[str, list[float | None]]:
     gathered: dict[str, list[float | None]] = {}
     for _ in range(runs):
         for figure, value in trial(bench).items():
             gathered.setdefault(figure, []).append(value)
-    figures |= gathered
+    return gathered
 
 
 def _keep(document: dict[str, Any], out: Path) -> None:

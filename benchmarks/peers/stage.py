@@ -30,6 +30,8 @@ from queuepool.embedded import EmbeddedServer
 
 ROOT = Path(__file__).resolve().parents[2]
 MEMORY = Path("/dev/shm")  # records are written here: a job does not wait for a disk
+# A setting of the caller's shell would change a figure without being named beside it.
+_NOT_INHERITED = ("PYTHON", "NODE_", "QUEUEPOOL_", "CONSUMER_", "CELERY_", "RQ_", "dramatiq_")
 _PRODUCE_S = 900
 
 
@@ -42,7 +44,7 @@ class Launcher:
 
     def environment(self, url: str, records: Path, worker_processes: int) -> dict[str, str]:
         """Return the environment of every command of a run."""
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "NODE_"))}
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(_NOT_INHERITED)}
         return {
             **inherited,
             "PYTHONPATH": str(ROOT),
@@ -56,15 +58,18 @@ class Launcher:
 
     def ask(self, arguments: list[str], environment: dict[str, str]) -> Any:
         """Run a command to its end; returns the JSON of its last line."""
-        with self._log.open("ab") as log:
-            done = subprocess.run(
-                [*self._command, *arguments],
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                timeout=_PRODUCE_S,
-                check=False,
-            )
+        try:
+            with self._log.open("ab") as log:
+                done = subprocess.run(
+                    [*self._command, *arguments],
+                    env=environment,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    timeout=_PRODUCE_S,
+                    check=False,
+                )
+        except subprocess.TimeoutExpired:
+            raise PeerError(f"`{arguments[0]}` took more than {_PRODUCE_S} s") from None
         if done.returncode or not done.stdout.strip():
             raise PeerError(f"`{arguments[0]}` ended with {done.returncode}; {self.log_end()}")
         return json.loads(done.stdout.splitlines()[-1])

@@ -1,7 +1,7 @@
 """From runs to tables. Pure: every figure that is shown comes from the document given.
 
-A document: {"machine": {...}, "date", "command", "runs": n, "scale": 1.0, "window_s": s, "peers":
-{name: {"title", "versions": {}, "settings", "figures": {figure: [one value a run]},
+A document: {"machine": {}, "date", "commands": [], "runs": n, "scale": 1.0, "window_s": s,
+"peers": {name: {"title", "versions": {}, "settings", "figures": {figure: [one value a run]},
 "foreign_cores": [one value a stage]}}}.
 """
 
@@ -100,10 +100,11 @@ def frame(document: Document) -> str:
     load = f" Other processes used up to {max(foreign):.2f} cores meanwhile." if foreign else ""
     scale = document["scale"]
     scaled = "" if scale == 1 else f" Only {scale:.3g} of the usual number of jobs."
+    commands = ", ".join(f"`{command}`" for command in document["commands"])
     return (
         f"{machine['cores']} cores, {machine['system']}, Python {machine['python']}, "
         f"{machine['server']} without persistence, {document['date']}; medians of "
-        f"{document['runs']} runs.{load}{scaled} Command: `{document['command']}`."
+        f"{document['runs']} runs.{load}{scaled} Measured by {commands}."
     )
 
 

@@ -11,6 +11,7 @@ from benchmarks.peers.__main__ import main
 from benchmarks.peers.adapters.harness import Order
 from benchmarks.peers.envs import PeerError, program
 from benchmarks.peers.stage import Launcher, Stage
+from benchmarks.peers.trials import TRIALS
 from queuepool.embedded import find_server_binary
 from tools import tables
 
@@ -91,3 +92,20 @@ def test_workers_that_end_are_reported_with_their_last_words(tmp_path: Path) -> 
 def test_a_program_that_is_missing_is_named_with_its_package() -> None:
     with pytest.raises(PeerError, match="apt-get install redis-server"):
         program("no-such-redis-server", "redis-server")
+
+
+def test_docs_stay_as_they_are_when_a_trial_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(_bench: object) -> dict[str, float | None]:
+        raise PeerError("no job ran")
+
+    monkeypatch.setitem(TRIALS, "drain", fails)
+    monkeypatch.setattr(tables, "write", lambda *_: pytest.fail("docs were written"))
+    flags = ["--peers", "floor", "--only", "enqueue,drain", "--runs", "1", "--scale", "0.001"]
+    server = ["--server", str(find_server_binary())]
+
+    code = main([*flags, *server, "--out", str(tmp_path / "out.json"), "--write"])
+
+    assert code == 1
+    assert "floor: drain failed: no job ran" in capsys.readouterr().err

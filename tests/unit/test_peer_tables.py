@@ -18,7 +18,7 @@ def a_document(**peers: dict[str, list[float | None]]) -> dict[str, Any]:
     return {
         "machine": {"cores": 2, "system": "Linux", "python": "3.11", "server": "redis 7.0"},
         "date": "2030-01-02",
-        "command": "python -m benchmarks.peers",
+        "commands": ["python -m benchmarks.peers"],
         "runs": 3,
         "scale": 1.0,
         "window_s": 150.0,
