@@ -12,10 +12,12 @@ import redis
 from queuepool.embedded import EmbeddedServer
 from tests.waiting import wait_until
 
+PROMPT = ("--repl-diskless-sync-delay", "0")  # of a primary: a replica is sent its copy at once
+
 
 def replica_arguments(port: int) -> tuple[str, ...]:
-    """Return what makes a server follow the one on a port; it copies at once and over sockets."""
-    return ("--replicaof", "127.0.0.1", str(port), "--repl-diskless-sync-delay", "0")
+    """Return what makes a server follow the one on a port, and be a prompt primary later."""
+    return ("--replicaof", "127.0.0.1", str(port), *PROMPT)
 
 
 def wait_until_replicating(primary: EmbeddedServer) -> None:

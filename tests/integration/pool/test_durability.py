@@ -16,7 +16,7 @@ from queuepool.partition import Partition
 from tests.conftest import server_engines
 from tests.integration.clusters import ARGUMENTS, LocalCluster, local_cluster
 from tests.integration.pool.conftest import MakePool, run_all
-from tests.replicas import frozen, replica_arguments, wait_until_replicating
+from tests.replicas import PROMPT, frozen, replica_arguments, wait_until_replicating
 from tests.waiting import wait_until
 
 ServerFactory = Callable[..., EmbeddedServer]
@@ -27,9 +27,7 @@ TIMEOUT_S = 1.0  # the server waits for 0.6 of it
 @pytest.fixture(scope="module")
 def pair(engine_binary: Path) -> Iterator[tuple[EmbeddedServer, EmbeddedServer]]:
     """A primary and a replica of each engine; each test has a stage of its own on them."""
-    with EmbeddedServer(
-        binary=engine_binary, extra_args=("--repl-diskless-sync-delay", "0")
-    ) as primary:
+    with EmbeddedServer(binary=engine_binary, extra_args=PROMPT) as primary:
         arguments = replica_arguments(primary.port)
         with EmbeddedServer(binary=engine_binary, extra_args=arguments) as replica:
             wait_until_replicating(primary)
