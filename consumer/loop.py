@@ -146,6 +146,7 @@ class Consumer:
             else:
                 bell.wait(pause_s)
         abandoned = core.give_up(monotonic())
+        turner.hurry()
         for _ in range(_LAST_TURNS):
             turner.turn()
             if turner.failing or not core.claimed:

@@ -43,7 +43,7 @@ class Turner:
         self._bell = bell
         self._core, self._owned, self._workers = core, owned, workers
         self._runner, self._emit, self._pulse = runner, emit, pulse
-        self._pause_s = 0.05
+        self._pause_s, self._retry_s = 0.05, 0.0
         self._last_end_s = self._last_turn_s = monotonic()
         self._lingering = threading.Event()  # never set
         self.failing = self._at_risk = False
@@ -58,6 +58,8 @@ class Turner:
             self._last_end_s = now
         core.alive = workers.alive
         self._mind_memory(now)
+        if now < self._retry_s:  # jobs that end ring, and must not shorten the pause
+            return self._retry_s - now
         wait_s = core.due_s(now)
         if wait_s > 0:
             return self._watched(wait_s)
@@ -115,8 +117,12 @@ class Turner:
             return self._failed(error)
         self._start(jobs, told)
         self._pulse.turned_s = self._last_turn_s = monotonic()
-        self._pause_s, self.failing, self._at_risk = 0.05, False, False
+        self._pause_s, self._retry_s, self.failing, self._at_risk = 0.05, 0.0, False, False
         return 0.0
+
+    def hurry(self) -> None:
+        """Let the next turn try at once, whatever failed before."""
+        self._retry_s = 0.0
 
     def rest(self, seconds: float) -> None:
         """Sleep without the bell."""
@@ -138,6 +144,7 @@ class Turner:
         self.failing = True
         pause = self._pause_s * (0.5 + random.random())
         self._pause_s = min(1.0, self._pause_s * 2)
+        self._retry_s = monotonic() + pause
         self._emit(events.TurnFailed(error, pause))
         return pause
 

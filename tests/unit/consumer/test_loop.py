@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -51,10 +52,11 @@ class Running:
 class Flaky(MemoryServer):
     """A server whose answers are lost while `away` is set."""
 
-    away = False
+    away, tries = False, 0
 
     def run(self, key: bytes, verbs: Any) -> list[Any]:
         if self.away:
+            self.tries += 1
             raise UnavailableError("away")
         return super().run(key, verbs)
 
@@ -201,3 +203,33 @@ def test_a_lost_answer_to_an_acquisition_is_found_out_by_asking_again(pool: Queu
     found = standby._look([partition])
 
     assert not isinstance(found, float)
+
+
+def test_jobs_that_end_while_the_server_is_away_do_not_make_it_try_more_often(
+    pool: QueuePool, registry: Registry, server: Flaky, start: Start
+) -> None:
+    jobs = 60
+    gates = [threading.Event() for _ in range(jobs)]
+    begun: list[int] = []
+    ended: list[int] = []
+
+    @registry.task(name="t")
+    def handler(n: int) -> None:
+        begun.append(n)
+        gates[n].wait(30)
+        ended.append(n)
+
+    start(workers=jobs, lease_s=60)
+    pool.enqueue_many("t", ({"n": n} for n in range(jobs)), partition_key="g")
+    wait_until(lambda: len(begun) == jobs)
+    server.away = True
+    away_s = monotonic()
+    for n, gate in enumerate(gates):
+        gate.set()
+        wait_until(lambda n=n: n in ended)  # type: ignore[misc]
+        threading.Event().wait(0.01)  # each one rings by itself
+
+    # Pauses double from at least 25 ms up to at least half a second.
+    assert server.tries <= 7 + (monotonic() - away_s) / 0.5
+    server.away = False
+    wait_until(lambda: done(pool) == jobs)
