@@ -40,7 +40,7 @@ def _run(trial: Trial) -> Result:
             if not fenced:
                 said.append(f"no write of the zombie {zombie.pid} was refused")
             refused += fenced
-            rig.consumer()
+            rig.consumer().says("standing by")
         producer.ends()
         rig.drained(jobs)
         verdict = rig.verdict().also(said)
