@@ -115,9 +115,9 @@ def fields_of(message: Any, seen: set[str]) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(
-    ("token", "role"), [(OPERATOR, "operator"), (NEXT, "operator"), (VIEWER, "viewer")]
+    ("token", "allowed"), [(OPERATOR, "OK"), (NEXT, "OK"), (VIEWER, "PERMISSION_DENIED")]
 )
-def test_a_token_has_its_role(by_token: Process, token: str, role: str) -> None:
+def test_a_token_has_its_role(by_token: Process, token: str, allowed: str) -> None:
     with connect(by_token.grpc, token) as client:
         looks = {name: outcome(client, call) for name, call in LOOKS.items()}
         acts = {name: outcome(client, call) for name, call in ACTS.items()}
