@@ -5,8 +5,9 @@ A claimed job is in exactly one of these places (`claimed` holds all of them):
     take ----> running or queued in the pool --> outbox --> recorded: forgotten here
       `------> suspects, one at a time --> start confirmed --> running
 
-A suspect was running when its consumer died. At most one runs at a time, and its start is booked
-before it begins: a poison job is charged its crashes, and takes no innocent along.
+A suspect was running when its consumer died, or waited in its memory and may have begun. At most
+one runs at a time, and its start is booked before it begins: a poison job is charged its crashes,
+and takes no innocent along.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ class Holdings:
             if id in self.claimed:  # ours already: its end is on the way
                 continue
             attempts = claims.attempts[i] if claims.attempts else None
-            crashes = int((claims.crashes[i] if claims.crashes else None) or 0)
+            crashes = claims.crashes[i] if claims.crashes else None
             attempt = int(attempts or 0) + 1
-            job = Claimed(id, claims.bodies[i], attempt, crashes, claims.now_ms, now_s)
+            job = Claimed(id, claims.bodies[i], attempt, int(crashes or 0), claims.now_ms, now_s)
             self.claimed[id] = job
             self.open += 1
-            if crashes:
+            if crashes is not None:  # 0: it waited in a memory that died, and may have begun
                 self._suspects.append(job)
                 continue
             if i >= free:

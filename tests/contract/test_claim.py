@@ -165,15 +165,15 @@ def test_what_starts_is_booked_as_started_and_what_waits_is_not(world: World) ->
 
 def test_a_job_that_crashed_never_starts_unasked(world: World) -> None:
     first = world.own(lease_s=5)
-    fill(world, b"g", 2)
-    suspect, _other = w.claim(first, 2, starting=1).ids
+    fill(world, b"g", 3)
+    suspect, _waited = w.claim(first, 2, starting=1).ids
     world.advance(6)
     owned = world.own()
     w.recover(owned)
 
-    claims = w.claim(owned, 2)
+    claims = w.claim(owned, 3)
 
-    assert list(claims.crashes) == [b"1", None]
+    assert list(claims.crashes) == [b"1", b"0", None]
     assert world.partition.status(suspect.decode()).at_ms is None
     assert owned.run(own.start(owned.life, [suspect])) == 1
     assert world.partition.status(suspect.decode()).at_ms is not None

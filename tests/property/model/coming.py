@@ -57,7 +57,7 @@ def claim(
         assert s.lanes[job.tier, job.group][0] == job_id, f"{job_id!r} overtook others of its lane"
         s.leave(job_id)
         job.place, job.epoch = Place.BOOKED, epoch
-        suspect = job.crashes > 0
+        suspect = job.crashes is not None
         (book.started if place < starting and not suspect else book.waiting).append(job_id)
     if not book.order():
         del s.books[epoch]
@@ -146,7 +146,7 @@ def replay(s: State, ids: Sequence[bytes]) -> int:
     dead = [i for i in dict.fromkeys(ids) if i in s.jobs and s.jobs[i].place is Place.DEAD]
     for job_id in dead:
         job = s.jobs[job_id]
-        job.attempts, job.crashes, job.error = 0, 0, b""
+        job.attempts, job.crashes, job.error = 0, None, b""
         s.put_ready(job_id, front=False)
         s.groups[job.group].dead -= 1
         s.groups[job.group].left += 1

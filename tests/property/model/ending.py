@@ -153,7 +153,7 @@ def recover(
             s.end(job_id, "cancelled")
             cancelled += 1
             continue
-        job.crashes += job_id in started
+        job.crashes = (job.crashes or 0) + (job_id in started)
         crashed += job_id in started
         if job_id in started and job.crashes >= max_crashes:
             s.put_dead(job_id, error)

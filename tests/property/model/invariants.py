@@ -142,7 +142,7 @@ def check_same_notes(space: Space, state: State) -> None:
         i: job.attempts for i, job in jobs if job.attempts
     }, "attempts differ"
     assert {i: int(n) for i, n in space.hash("cr").items()} == {
-        i: job.crashes for i, job in jobs if job.crashes
+        i: job.crashes for i, job in jobs if job.crashes is not None
     }, "crashes differ"
     assert space.hash("er") == {i: job.error for i, job in jobs if job.error}, "errors differ"
     assert set(space.hash("cn")) == {i for i, job in jobs if job.asked}, "requests differ"

@@ -101,7 +101,7 @@ class JobsMachine(BaseMachine):
             jobs = [self.state.jobs[i] for i in reply.ids]
             for stored, numbers in (
                 (reply.attempts, [j.attempts for j in jobs]),
-                (reply.crashes, [j.crashes for j in jobs]),
+                (reply.crashes, [j.crashes or 0 for j in jobs]),
             ):
                 assert [int(n or 0) for n in stored] in ([], numbers)
                 assert stored or not any(numbers)

@@ -203,7 +203,7 @@ class PartitionMachine(JobsMachine):
             job_id = sorted(s.jobs)[pick % len(s.jobs)]
             status, job = self.partition.status(job_id.decode()), s.jobs[job_id]
             assert status.state is PLACES[job.place]
-            assert (status.attempts, status.crashes) == (job.attempts, job.crashes)
+            assert (status.attempts, status.crashes) == (job.attempts, job.crashes or 0)
         status_of, known = self.partition.group(group), s.groups.get(group)
         if known:
             done = known.total - known.left - known.dead - known.cancelled

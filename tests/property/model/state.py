@@ -32,7 +32,7 @@ class Job:
     due: tuple[float, int] = (0.0, 0)  # second it is due, call that delayed it
     died: tuple[float, int] = (0.0, 0)
     attempts: int = 0
-    crashes: int = 0
+    crashes: int | None = None  # 0: recovered, and was not seen to start
     error: bytes = b""
     asked: bool = False
 

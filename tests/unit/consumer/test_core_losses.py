@@ -194,7 +194,25 @@ def test_after_a_crash_what_ran_is_charged_and_what_waited_is_not() -> None:
     world.crash()
     world.settle()
 
-    assert set(world.data.crashes) == ran
+    assert {id for id, crashes in world.data.crashes.items() if crashes} == ran
+    assert set(world.data.crashes) == ran | waited
+
+
+def test_what_waited_in_a_memory_that_died_begins_alone_and_booked() -> None:
+    world = World(workers=2)
+    world.enqueue(50)
+    world.end(world.settle(), took_s=0.0001)
+    world.settle()
+    waited = set(world.book) - world.started
+    world.crash()
+
+    seen: set[bytes] = set()
+    while seen < waited:
+        begun = [job for job in world.settle() if job.id in waited]
+        assert len(begun) <= 1
+        assert {job.id for job in begun} <= world.started
+        seen |= {job.id for job in begun}
+        world.end(list(world.running), took_s=0.0001)
 
 
 def test_suspects_run_one_at_a_time_and_are_booked_before_they_begin() -> None:
