@@ -43,6 +43,10 @@ def _run(trial: Trial) -> Result:
             rig.consumer().says("standing by")
         producer.ends()
         rig.drained(jobs)
+        # What a zombie could still finish would be there twice when its successor finishes it.
+        for counter in ("duplicate_finish", "rollback_finish"):
+            if taken := rig.count(counter):
+                said.append(f"{counter}: {taken} ends of jobs came from two owners")
         verdict = rig.verdict().also(said)
         return Result(verdict=verdict, sums={"zombies": zombies, "writes refused": refused})
 
