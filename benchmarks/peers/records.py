@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.peers.adapters.harness import RECORD
+from benchmarks.peers.adapters.harness import RECORD, STARTED
 
 _LONGEST_HOLE = 256
 _READ = 4096 * RECORD.size
@@ -40,9 +40,10 @@ class Records:
         self._folder = folder
         self._places: dict[Path, _Place] = {}
         self.ran: list[Ran] = []
+        self.starts = 0  # where the order asked to note them
 
     def poll(self) -> int:
-        """Read what is new; returns how many records there are."""
+        """Read what is new; returns how many jobs have ended."""
         for path in self._folder.glob("*.records"):
             self._read(path, self._places.setdefault(path, _Place()))
         return len(self.ran)
@@ -61,7 +62,10 @@ class Records:
                     hole = 0 if mark else hole + 1
                     if mark and slot not in place.beyond:
                         place.beyond.add(slot)
-                        self.ran.append(Ran(*fields))
+                        if mark == STARTED:
+                            self.starts += 1
+                        else:
+                            self.ran.append(Ran(*fields))
                     slot += 1
                     if hole >= _LONGEST_HOLE:
                         break

@@ -26,6 +26,7 @@ SPEED_COLUMNS: dict[str, tuple[str, ...]] = {
     "all of A and B, s": ("backlog_s",),
 }
 CRASH_COLUMNS: dict[str, tuple[str, ...]] = {
+    "running at the kill": ("running_at_kill",),
     "jobs missing": ("missing",),
     "jobs run twice": ("ran_twice",),
     "recovered after s": ("recovered_s",),

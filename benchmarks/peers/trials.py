@@ -123,11 +123,12 @@ def crash(bench: Bench) -> Figures:
     """
     jobs = bench.count(2_000)
     with bench.stage() as stage:
-        stage.enqueue(Order(jobs=jobs, sleep_ms=5))
+        stage.enqueue(Order(jobs=jobs, sleep_ms=5, note_starts=True))
         stage.work(8)
         _expect(stage, int(jobs * _CRASH_AT), _DRAIN_S, step_s=0.005)
         stage.kill()
         killed, before = time.monotonic_ns(), stage.records.poll()
+        running = stage.records.starts - before
         stage.work(8)
         complete = stage.wait(lambda: len(stage.records.ids()) >= jobs, bench.window_s, 0.1)
         seen = stage.records.ids()
@@ -140,6 +141,7 @@ def crash(bench: Bench) -> Figures:
         bench.note(stage)
     return {
         "done_at_kill": before,
+        "running_at_kill": running,
         "missing": jobs - len(seen),
         "ran_twice": twice,
         "recovered_s": (max(first_end.values()) - killed) / 1e9 if complete else None,

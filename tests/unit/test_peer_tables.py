@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.peers import summary
-from benchmarks.peers.adapters.harness import RECORD, Order, payload_of
+from benchmarks.peers.adapters.harness import ENDED, RECORD, STARTED, Order, payload_of
 from benchmarks.peers.catalog import CATALOG, SPEED
 from benchmarks.peers.envs import folder_name, read_pins
 from benchmarks.peers.records import Records
@@ -60,12 +60,19 @@ def test_figures_have_three_digits(value: float, text: str) -> None:
 
 def test_a_crash_shows_the_range_and_what_never_recovered() -> None:
     document = a_document(
-        late={"missing": [0.0, 3.0, 1.0], "ran_twice": [2.0] * 3, "recovered_s": [None, None, 9.5]}
+        late={
+            "running_at_kill": [8.0] * 3,
+            "missing": [0.0, 3.0, 1.0],
+            "ran_twice": [2.0] * 3,
+            "recovered_s": [None, None, 9.5],
+        }
     )
 
     row = summary.crash_table(document).splitlines()[2]
 
-    assert row == "| late (late 1.2) | 1 (0 to 3) | 2 | 9.50 in 1 of 3 runs | settings of late |"
+    assert (
+        row == "| late (late 1.2) | 8 | 1 (0 to 3) | 2 | 9.50 in 1 of 3 runs | settings of late |"
+    )
     assert "150 s later" in summary.crash_text(document)
 
 
@@ -95,6 +102,16 @@ def test_records_are_found_behind_holes_and_only_once(tmp_path: Path) -> None:
     assert records.poll() == 4
     assert records.poll() == 4
     assert records.ids() == {0, 1, 2, 200}
+
+
+def test_a_start_is_not_an_end(tmp_path: Path) -> None:
+    started, ended = RECORD.pack(1, 2, 0, 7, 0, STARTED), RECORD.pack(1, 2, 3, 7, 0, ENDED)
+    (tmp_path / "1.records").write_bytes(started + ended + started)
+
+    records = Records(tmp_path)
+
+    assert records.poll() == 1
+    assert records.starts == 2
 
 
 def test_a_record_that_was_cut_off_does_not_count(tmp_path: Path) -> None:

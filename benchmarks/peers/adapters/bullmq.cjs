@@ -10,6 +10,8 @@ const { hostname: host, port } = new URL(PEERS_URL);
 const connection = { host, port: Number(port), maxRetriesPerRequest: null };
 const CHUNK = 1000;
 const JOBS_OF_A_TENANT = 100;
+const ENDED = 1;
+const STARTED = 2;
 const watchful = PEERS_VARIANT === "watchful" ? { lockDuration: 10_000, stalledInterval: 5_000 } : {};
 const clock = () => process.hrtime.bigint();
 
@@ -20,7 +22,8 @@ function payloadOf(order, id) {
     ms: order.sleep_ms ?? 0,
     tenant: order.tenant || `t${Math.floor(id / JOBS_OF_A_TENANT)}`,
     rival: Number(order.is_rival ?? false),
-    filler: ".".repeat(56),
+    note: Number(order.note_starts ?? false),
+    filler: ".".repeat(46),
   };
 }
 
@@ -49,17 +52,21 @@ async function produce(order) {
 
 function work(concurrency) {
   const book = openSync(join(PEERS_RECORDS, `${process.pid}-${clock()}.records`), "a");
+  const record = (data, began, ended, mark) => {
+    const bytes = Buffer.alloc(32);
+    bytes.writeBigUInt64LE(BigInt(data.at), 0);
+    bytes.writeBigUInt64LE(began, 8);
+    bytes.writeBigUInt64LE(ended, 16);
+    bytes.writeUInt32LE(data.id, 24);
+    bytes.writeUInt16LE(data.rival, 28);
+    bytes.writeUInt16LE(mark, 30);
+    appendFileSync(book, bytes);
+  };
   const run = async ({ data }) => {
     const began = clock();
+    if (data.note) record(data, began, 0n, STARTED);
     if (data.ms) await pause(data.ms);
-    const record = Buffer.alloc(32);
-    record.writeBigUInt64LE(BigInt(data.at), 0);
-    record.writeBigUInt64LE(began, 8);
-    record.writeBigUInt64LE(clock(), 16);
-    record.writeUInt32LE(data.id, 24);
-    record.writeUInt16LE(data.rival, 28);
-    record.writeUInt16LE(1, 30);
-    appendFileSync(book, record);
+    record(data, began, clock(), ENDED);
   };
   new Worker("peer", run, { connection, concurrency, ...watchful });
 }

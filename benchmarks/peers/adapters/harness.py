@@ -1,8 +1,9 @@
 """What the Python adapters share: payloads, the job's body, the record of a job, the producer.
 
-A record is written when a job ends, outside Redis, to a file in memory that outlives a SIGKILL:
+A record is written when a job ends, outside Redis, to a file in memory that outlives a SIGKILL;
+when the order asks for it, another one is written when the job starts:
 
-    u64 enqueued | u64 started | u64 ended | u32 id | u16 is_rival | u16 mark = 1
+    u64 enqueued | u64 started | u64 ended | u32 id | u16 is_rival | u16 mark: 1 ended, 2 started
 
 Times are CLOCK_MONOTONIC in ns. The mark is written last: a slot without it is unused, or was cut
 off. Every process has a file of its own. Its threads take slots in turn, so a kill may leave
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 RECORD = struct.Struct("<QQQIHH")
+ENDED, STARTED = 1, 2
 SLOTS = 1 << 18  # of a sparse file: only what is used takes memory
 CHUNK = 1000  # jobs of one bulk call
 JOBS_OF_A_TENANT = 100
@@ -37,7 +39,7 @@ VARIANT = os.environ.get("PEERS_VARIANT", "")
 PROCESSES = int(os.environ.get("PEERS_PROCESSES", "1"))
 
 Payload = dict[str, Any]
-_FILLER = "." * 56
+_FILLER = "." * 46
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Order:
     gap_ms: float = 0.0
     tenant: str = ""
     is_rival: bool = False
+    note_starts: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,7 @@ def payload_of(order: Order, number: int) -> Payload:
         "ms": order.sleep_ms,
         "tenant": order.tenant or f"t{number // JOBS_OF_A_TENANT}",
         "rival": int(order.is_rival),
+        "note": int(order.note_starts),
         "filler": _FILLER,
     }
 
@@ -131,23 +135,30 @@ os.register_at_fork(after_in_child=_forget_mapped)
 
 def run(payload: Mapping[str, Any]) -> None:
     """Do the job: sleep as told and record it."""
-    began = time.monotonic_ns()
+    began = _begin(payload)
     if payload["ms"]:
         time.sleep(payload["ms"] / 1000)
-    _record(payload, began)
+    _record(payload, began, time.monotonic_ns(), ENDED)
 
 
 async def run_async(payload: Mapping[str, Any]) -> None:
     """Do the job in an event loop."""
-    began = time.monotonic_ns()
+    began = _begin(payload)
     if payload["ms"]:
         await asyncio.sleep(payload["ms"] / 1000)
-    _record(payload, began)
+    _record(payload, began, time.monotonic_ns(), ENDED)
 
 
-def _record(payload: Mapping[str, Any], began: int) -> None:
+def _begin(payload: Mapping[str, Any]) -> int:
+    began = time.monotonic_ns()
+    if payload["note"]:
+        _record(payload, began, 0, STARTED)
+    return began
+
+
+def _record(payload: Mapping[str, Any], began: int, ended: int, mark: int) -> None:
     book = _book or open_book()
-    book.write(payload["at"], began, time.monotonic_ns(), payload["id"], payload["rival"], 1)
+    book.write(payload["at"], began, ended, payload["id"], payload["rival"], mark)
 
 
 async def produce(peer: Peer, order: Order) -> float:
