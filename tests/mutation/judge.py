@@ -2,6 +2,9 @@
 
     collect --> survey: every test once, on whole scripts --> judge(mutant) --> judge(mutant) ...
 
+In the survey each script has one comment more. A test that knows scripts by their hash, and would
+thus call every mutant dead, fails there: nothing is judged until it is mended.
+
 It is a plugin of pytest that has the place of its main loop. Session fixtures, thus servers, live
 on from mutant to mutant; when a mutant hung or ended a server, all are torn down and made anew.
 """
@@ -81,6 +84,7 @@ class Judge:
         self._items: list[pytest.Item] = []
         self._records: dict[str, _Record] = {}
         self._mutant: Script | None = None
+        self._disguise = False
         self._called: set[str] = set()
         self._told = ""  # by the last test that failed
         self.error: Exception | None = None
@@ -97,6 +101,8 @@ class Judge:
 
         def script(name: str) -> Script:
             self._called.add(name)
+            if self._disguise:
+                return _named(name, whole(name).source + b"\n-- the same in all but this line")
             if self._mutant is not None and self._mutant.name == name:
                 return self._mutant
             return whole(name)
@@ -116,8 +122,7 @@ class Judge:
 
     def judge(self, mutant: Mutant) -> Verdict:
         """Return whether a test notices a mutant."""
-        digest = sha1(mutant.source, usedforsecurity=False).hexdigest().encode()
-        self._mutant = Script(mutant.script, mutant.source, digest)
+        self._mutant = _named(mutant.script, mutant.source)
         began = monotonic()
         killer, out_of_time = None, False
         for item in self._in_order(mutant.script):
@@ -139,12 +144,14 @@ class Judge:
         return sorted(judges, key=lambda i: -self._records[i.nodeid].worth(script))
 
     def _survey(self) -> None:
+        self._disguise = True
         for item in self._items:
             self._called = set()
             failed, _, seconds = self._run(item)
             self._records[item.nodeid] = _Record(set(self._called), seconds)
             if failed:
                 raise NotGreenError(f"fails on whole scripts: {item.nodeid}\n{self._told}")
+        self._disguise = False
 
     def _run(self, item: pytest.Item) -> tuple[bool, bool, float]:
         """Run a test; return whether it failed, whether by its time, and its seconds."""
@@ -166,6 +173,10 @@ class Judge:
         self._told = str(failures[0].longrepr)[-2000:] if failures else ""
         failed = out_of_time or bool(failures)
         return failed, out_of_time, seconds
+
+
+def _named(name: str, source: bytes) -> Script:
+    return Script(name, source, sha1(source, usedforsecurity=False).hexdigest().encode())
 
 
 def _tear_down(session: pytest.Session) -> None:
