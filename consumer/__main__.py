@@ -45,11 +45,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one consumer until SIGTERM or SIGINT; returns the exit code."""
     faulthandler.enable()  # a segfaulting handler names itself
     try:
-        settings = _settings(_parse(argv))
+        settings, config = _load(_parse(argv))
         configure(settings.log_format, settings.log_level)
         _import_app(settings.app)
         # An answer must come well within a lease, or one slow turn loses it.
-        config = load_pool_config()
         pool = QueuePool(config=_patient(config, settings))
         if settings.partition != "auto":
             pool.partition(int(settings.partition))
@@ -119,6 +118,23 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--metrics-port", type=int, help="port of /metrics and /healthz")
     parser.add_argument("--log-format", choices=("text", "json"))
     return parser.parse_args(argv)
+
+
+def _load(flags: argparse.Namespace) -> tuple[ConsumerSettings, PoolConfig]:
+    """Return both kinds of settings. Raises ConfigurationError with the problems of both."""
+    problems: list[str] = []
+    settings, config = None, None
+    try:
+        settings = _settings(flags)
+    except ConfigurationError as error:
+        problems.append(str(error))
+    try:
+        config = load_pool_config()
+    except ConfigurationError as error:
+        problems.append(str(error))
+    if settings is None or config is None:
+        raise ConfigurationError("\n".join(problems))
+    return settings, config
 
 
 def _settings(flags: argparse.Namespace) -> ConsumerSettings:

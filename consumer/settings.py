@@ -13,7 +13,9 @@ from queuepool.commands import MAX_WORKERS
 class ConsumerSettings(BaseSettings):
     """How one consumer owns its partition and runs jobs. Names end in their unit."""
 
-    model_config = SettingsConfigDict(env_prefix="CONSUMER_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix="CONSUMER_", frozen=True, extra="ignore", allow_inf_nan=False
+    )
 
     app: str = Field(default="", description="Modules that define tasks, separated by commas.")
     partition: str = Field(default="auto", description="A number, or auto: take any free one.")
@@ -46,19 +48,30 @@ class ConsumerSettings(BaseSettings):
     promote_after_s: float = Field(
         default=60.0,
         ge=0,
+        le=30 * 86400,
         description="A lane that waited so long has its turn a tier up; 0: never.",
     )
     max_crashes: int = Field(
         default=3, ge=1, le=100, description="Crashes of its consumer that bury a running job."
     )
-    dead_keep_jobs: int = Field(default=100_000, ge=1, description="Dead jobs kept.")
-    dead_keep_bytes: int = Field(default=64 * 1024**2, ge=1, description="Bytes of dead jobs kept.")
-    dead_keep_s: float = Field(default=14 * 86400, gt=0, description="How long a dead job is kept.")
+    dead_keep_jobs: int = Field(default=100_000, ge=1, le=10**9, description="Dead jobs kept.")
+    dead_keep_bytes: int = Field(
+        default=64 * 1024**2, ge=1, le=2**40, description="Bytes of dead jobs kept."
+    )
+    dead_keep_s: float = Field(
+        default=14 * 86400, gt=0, le=3660 * 86400, description="How long a dead job is kept."
+    )
     checkpoint_tau_s: float = Field(
-        default=600.0, gt=0, description="A worker count found at start fades by 1/e in this time."
+        default=600.0,
+        gt=0,
+        le=30 * 86400,
+        description="A worker count found at start fades by 1/e in this time.",
     )
     stall_s: float = Field(
-        default=30.0, ge=2, description="Without a turn for so long, health fails and then we exit."
+        default=30.0,
+        ge=2,
+        le=86400,
+        description="Without a turn for so long, health fails and then we exit.",
     )
     metrics_host: str = Field(
         default="127.0.0.1", description="Where /metrics and /healthz listen."
@@ -82,7 +95,9 @@ class ConsumerSettings(BaseSettings):
     @classmethod
     def _four_weights(cls, value: str) -> str:
         parts = value.split(",")
-        if len(parts) != 4 or not all(p.strip().isdigit() and 1 <= int(p) <= 100 for p in parts):
+        if len(parts) != 4 or not all(
+            p.strip().isascii() and p.strip().isdecimal() and 1 <= int(p) <= 100 for p in parts
+        ):
             raise ValueError(f"{value!r}: give four whole numbers from 1 to 100, such as 6,3,2,1")
         return value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -29,7 +30,9 @@ _POLICY_FIELDS = (
 class CoordinatorSettings(BaseSettings):
     """Read once at start-up, then immutable. Field names end in their unit."""
 
-    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX, frozen=True, extra="ignore", allow_inf_nan=False
+    )
 
     cycle_s: float = Field(default=1.0, ge=0.05, le=60, description="Time between two decisions.")
     lease_s: float = Field(
@@ -166,7 +169,8 @@ class CoordinatorSettings(BaseSettings):
             found.append("COORDINATOR_GRPC_TLS_CLIENT_CA needs a certificate of the server as well")
         for name in ("grpc_tls_cert", "grpc_tls_key", "grpc_tls_client_ca"):
             path = getattr(self, name)
-            if path is not None and not path.is_file():
+            # Not path.is_file(): it raises for a name that no file can have.
+            if path is not None and not os.path.isfile(path):  # noqa: PTH113
                 found.append(f"{ENV_PREFIX}{name.upper()}: there is no file {path}")
         found += self._token_problems()
         return found

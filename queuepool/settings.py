@@ -41,7 +41,11 @@ class QueuePoolSettings(BaseSettings):
 
     # The text of pydantic's own errors would quote URLs.
     model_config = SettingsConfigDict(
-        env_prefix="QUEUEPOOL_", frozen=True, extra="ignore", hide_input_in_errors=True
+        env_prefix="QUEUEPOOL_",
+        frozen=True,
+        extra="ignore",
+        hide_input_in_errors=True,
+        allow_inf_nan=False,
     )
 
     url: str | None = Field(
@@ -201,9 +205,22 @@ def load(settings: type[S]) -> S:
     try:
         return settings()
     except ValidationError as error:
-        raise ConfigurationError(describe(error, prefix)) from error
+        raise ConfigurationError(describe(error, prefix) + _further(settings, error)) from error
     except Exception as error:  # pydantic-settings: a variable that is not JSON where it must be
         raise ConfigurationError(f"{error}; dictionaries are written as JSON") from error
+
+
+def _further(settings: type[BaseSettings], error: ValidationError) -> str:
+    # Rules over several fields run only once each field is good by itself: assume the defaults
+    # for the bad ones, so that one attempt shows every problem.
+    bad = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
+    fields = settings.model_fields
+    try:
+        settings(**{n: fields[n].get_default(call_default_factory=True) for n in bad})
+    except ValidationError as second:
+        told = [e for e in second.errors(include_input=False) if not e["loc"]]
+        return "".join(f"\n{e['msg'].removeprefix('Value error, ')}" for e in told if bad)
+    return ""
 
 
 def describe(error: ValidationError, prefix: str) -> str:

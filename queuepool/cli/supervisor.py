@@ -28,6 +28,7 @@ Say = Callable[[str], None]
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 30.0
 _STEADY_S = 30.0  # a child that ran for so long failed for a new reason
+_ALL_SAID_S = 4.0  # a child that has not complained by then can start
 _POLL_S = 0.02
 CONFIGURATION = 2  # the exit code that no restart can mend
 
@@ -108,9 +109,23 @@ class Supervisor:
             child.process = None
             self._show(child)
             if code == CONFIGURATION:
-                last = "\n".join(child.log.last_lines(10))
-                raise HopelessChildError(f"{child.spec.name} cannot start:\n{last}")
+                raise HopelessChildError(self._why_hopeless(child))
             self._schedule(child, code, now_s)
+
+    def _why_hopeless(self, first: _Child) -> str:
+        """Return what all children say that cannot start: they may have problems of their own."""
+        until_s = first.started_s + _ALL_SAID_S
+        others = [c for c in self._children.values() if c.process is not None]
+        pause = threading.Event()
+        while any(c.process and c.process.poll() is None for c in others):
+            if time.monotonic() >= until_s:
+                break
+            pause.wait(_POLL_S)
+        told: dict[str, str] = {}  # what is said -> who says it first
+        for child in (first, *others):
+            if child is first or (child.process and child.process.poll() == CONFIGURATION):
+                told.setdefault("\n".join(child.log.last_lines(20)), child.spec.name)
+        return "\n".join(f"{name} cannot start:\n{text}" for text, name in told.items())
 
     def _schedule(self, child: _Child, code: int, now_s: float) -> None:
         steady = now_s - child.started_s >= _STEADY_S
