@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from queuepool.commands import MAX_WORKERS
+from queuepool.errors import shown
 
 
 class ConsumerSettings(BaseSettings):
@@ -87,8 +89,8 @@ class ConsumerSettings(BaseSettings):
     @field_validator("partition")
     @classmethod
     def _a_number_or_auto(cls, value: str) -> str:
-        if value != "auto" and not (value.isascii() and value.isdigit()):
-            raise ValueError(f"{value!r} is neither a partition number nor 'auto'")
+        if value != "auto" and not re.fullmatch("[0-9]{1,4}", value):
+            raise ValueError(f"{shown(value)} is neither a partition number nor 'auto'")
         return value
 
     @field_validator("weights")
@@ -98,7 +100,7 @@ class ConsumerSettings(BaseSettings):
         if len(parts) != 4 or not all(
             p.strip().isascii() and p.strip().isdecimal() and 1 <= int(p) <= 100 for p in parts
         ):
-            raise ValueError(f"{value!r}: give four whole numbers from 1 to 100, such as 6,3,2,1")
+            raise ValueError(f"{shown(value)}: give four whole numbers from 1 to 100, such as 6,3,2,1")
         return value
 
     @model_validator(mode="after")
