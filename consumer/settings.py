@@ -100,7 +100,9 @@ class ConsumerSettings(BaseSettings):
         if len(parts) != 4 or not all(
             p.strip().isascii() and p.strip().isdecimal() and 1 <= int(p) <= 100 for p in parts
         ):
-            raise ValueError(f"{shown(value)}: give four whole numbers from 1 to 100, such as 6,3,2,1")
+            raise ValueError(
+                f"{shown(value)}: give four whole numbers from 1 to 100, such as 6,3,2,1"
+            )
         return value
 
     @model_validator(mode="after")

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from base64 import b64encode
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -41,8 +41,8 @@ class Options(
     trace: a W3C traceparent. key: the partition key when it was too long to be the group.
     """
 
-    max_attempts: int | None = None
-    timeout_s: float | None = None
+    max_attempts: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None
+    timeout_s: Annotated[float, msgspec.Meta(gt=0, le=7 * 86400)] | None = None
     trace: str | None = None
     key: str | None = None
 
@@ -251,6 +251,6 @@ def decode_error(raw: bytes) -> ErrorRecord:
     """Return a stored error record; unreadable ones become their own message."""
     try:
         e = _error_decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ErrorRecord(reason="unknown", message=raw[:1024].decode("utf-8", "replace"))
     return ErrorRecord(reason=e.reason, type=e.type, message=e.message, traceback=e.traceback)
