@@ -15,8 +15,8 @@ _TIMEOUT_S = 300.0
 
 
 @task(timeout_s=_TIMEOUT_S, backoff=Backoff(base_s=0.01, cap_s=0.05, floor_s=0.0))
-def chaos_work(ctx: JobContext, ms: float = 0.0) -> None:
-    """Take some time."""
+def chaos_work(ctx: JobContext, ms: float = 0.0, filling: str = "") -> None:
+    """Take some time; filling: only there to be big."""
     assert ctx.deadline is not None
     note("begin", ctx.job_id, ctx.attempt, int((ctx.deadline - _TIMEOUT_S) * 1e9))
     if ms:

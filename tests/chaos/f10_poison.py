@@ -11,6 +11,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from http.client import HTTPException
 from typing import Any
 
 from queuepool import Job
@@ -68,7 +69,7 @@ class _Supervisor:
 def _lives(process: ConsumerProcess) -> bool:
     try:
         process.get("/healthz")
-    except OSError:
+    except (OSError, HTTPException):
         return False
     return True
 

@@ -24,7 +24,11 @@ _ACKNOWLEDGED = (EnqueueStatus.ACCEPTED, EnqueueStatus.DUPLICATE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What to enqueue. pause_s: between two batches. groups: spread over so many partition keys."""
+    """What to enqueue.
+
+    bytes: of filling in each payload. pause_s: between two batches. groups: spread over so many
+    partition keys.
+    """
 
     prefix: str
     jobs: int
@@ -33,6 +37,7 @@ class Options:
     pause_s: float = 0.0
     groups: int = 4
     task: str = "chaos_work"
+    bytes: int = 0
 
 
 def main() -> int:
@@ -53,7 +58,7 @@ def main() -> int:
 
 def _job(options: Options, n: int) -> Job:
     return Job(
-        {"ms": options.ms},
+        {"ms": options.ms, **({"filling": "x" * options.bytes} if options.bytes else {})},
         partition_key=f"group-{n % options.groups}",
         job_id=f"{options.prefix}-{n}",
     )
