@@ -1,8 +1,10 @@
 """Becoming an owner: take the partition we were told, or any free one; else wait for one.
 
+    looking --no answer--> outage: only asks --answers--> quiet for a lease --> looking
+
 A lease that ended is taken within a second. After an outage of the server every lease may have
-ended at once although its owner lives; so whoever saw the outage waits for one lease before it
-takes anything, and living owners renew in that time.
+ended at once although its owner lives; so whoever saw the outage takes nothing until the server
+has answered again for one lease, and living owners renew in that time.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import random
 import secrets
 import threading
+from collections.abc import Sequence
 from time import monotonic
 
 from consumer import events
@@ -22,6 +25,7 @@ from queuepool.pool import QueuePool
 from queuepool.verbs.own import Held
 
 _LOOK_S, _STEP_S = 0.7, 0.1
+_RENEW_S = 2.0  # an owner tries again after 1.5 s at most
 
 
 class Standby:
@@ -38,12 +42,17 @@ class Standby:
     def acquire(self, stop: threading.Event, pulse: Pulse) -> OwnedPartition | None:
         """Return an owned partition, or None when stopped. Raises ConfigurationError."""
         candidates = self._candidates()
-        quiet_until = 0.0
+        quiet_until, outage = 0.0, False
         while not stop.is_set():
             pulse.passed_s = monotonic()
             wait_s = _LOOK_S
             if monotonic() >= quiet_until:
                 try:
+                    if outage:
+                        _ask(candidates)
+                        pulse.turned_s, outage = monotonic(), False
+                        quiet_until = monotonic() + max(self._settings.lease_s, _RENEW_S)
+                        continue
                     found = self._look(candidates)
                     pulse.turned_s = monotonic()
                     if isinstance(found, OwnedPartition):
@@ -51,7 +60,7 @@ class Standby:
                     wait_s = min(_LOOK_S, max(0.01, found))
                     self._emit(events.StandingBy(wait_s))
                 except UnavailableError as error:
-                    quiet_until = monotonic() + self._settings.lease_s
+                    outage = True
                     self._emit(events.TurnFailed(error, wait_s))
                 except QueuePoolError as error:
                     self._emit(events.TurnFailed(error, wait_s))
@@ -83,3 +92,9 @@ class Standby:
                 return answer
             soonest = min(soonest, answer.lease_ms / 1000 + 0.005)
         return soonest
+
+
+def _ask(candidates: Sequence[Partition]) -> None:
+    """Return when every server answers; take nothing. Raises UnavailableError."""
+    for partition in candidates:
+        partition.observe()

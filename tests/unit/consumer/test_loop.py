@@ -195,6 +195,23 @@ def test_whoever_saw_an_outage_waits_for_one_lease_before_it_takes_anything(
     wait_until(lambda: consumer.has(events.Owns), 5.0)
 
 
+def test_the_wait_after_an_outage_begins_when_it_is_over(
+    pool: QueuePool, server: Flaky, start: Start
+) -> None:
+    pool.partition(0).acquire(lease_s=1, host="an owner that lives")
+    consumer = start(lease_s=2)
+    wait_until(lambda: consumer.has(events.StandingBy))
+    server.away = True
+    wait_until(lambda: consumer.has(events.TurnFailed))
+    threading.Event().wait(1.9)  # the outage itself: nearly as long as the wait that follows
+    back_s = monotonic()
+    server.away = False
+
+    wait_until(lambda: consumer.has(events.Owns))
+
+    assert monotonic() - back_s >= 2
+
+
 def test_a_lost_answer_to_an_acquisition_is_found_out_by_asking_again(pool: QueuePool) -> None:
     standby = Standby(pool, ConsumerSettings(lease_s=30), "host:1", lambda _: None)
     partition = pool.partition(0)
