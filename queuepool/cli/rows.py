@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-from queuepool.errors import InvalidInputError
+from queuepool.errors import InvalidInputError, shown
 
 Payload = dict[str, Any]
 Row = tuple[int, Payload]
@@ -45,8 +45,9 @@ def open_rows(name: str) -> TextIO:
         return sys.stdin
     try:
         return Path(name).open(encoding="utf-8-sig", newline="")
-    except OSError as error:
-        raise InvalidInputError(f"{name} cannot be read: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
+        why = getattr(error, "strerror", None) or error
+        raise InvalidInputError(f"{shown(name)} cannot be read: {why}") from error
 
 
 def read_rows(lines: Iterable[str], form: str) -> Iterator[Row]:
@@ -97,7 +98,7 @@ def _check_header(fields: list[str]) -> list[str]:
         raise RowError(1, "the header has a field without a name; every column needs one")
     twice = {name for name in header if header.count(name) > 1}
     if twice:
-        raise RowError(1, f"the header names {', '.join(sorted(twice))} more than once")
+        raise RowError(1, f"the header names {', '.join(sorted(twice))[:200]} more than once")
     return header
 
 
@@ -107,7 +108,7 @@ def _json_rows(lines: Iterable[str]) -> Iterator[Row]:
             continue
         try:
             row = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RowError(line, f"not valid JSON: {error}") from error
         if not isinstance(row, dict):
             raise RowError(line, f'a {type(row).__name__}, not an object such as {{"id": 7}}')

@@ -1,0 +1,106 @@
+"""Files of `queuepool bulk`: every row is a payload, or an error that names its line."""
+
+import io
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from queuepool import InvalidInputError, cli
+from queuepool.cli.exits import Exit
+from queuepool.cli.rows import Row, RowError, open_rows, read_rows
+from queuepool.pool import QueuePool
+from queuepool.testing import MemoryPool
+
+CELLS = st.text(st.characters(codec="utf-8"), max_size=6) | st.sampled_from(
+    ["a", "b", ",", '"', '""', "\r\n", "\n", "\r", "\x00", "{", '{"a":', "NaN", "1e999", "[]"]
+)
+FILES = st.lists(CELLS, max_size=30).map("".join)
+FORMATS = st.sampled_from(["csv", "jsonl"])
+
+
+def read(lines: Iterable[str], form: str) -> tuple[list[Row], RowError | None]:
+    """Return the rows up to a bad one, and what is wrong with that."""
+    rows: list[Row] = []
+    try:
+        rows.extend(read_rows(lines, form))  # keeps what came before an error
+    except RowError as error:
+        return rows, error
+    return rows, None
+
+
+@given(FILES, FORMATS)
+@example('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "jsonl")
+@example('{"a": ' + "9" * 5_000 + "}", "jsonl")
+@example('{"a": NaN}\n{"b": -Infinity}', "jsonl")
+@example('{"a": "\\ud800"}', "jsonl")
+@example("a\n" + "x" * 20_000_000, "csv")
+@example('a\n"', "csv")
+def test_any_text_is_rows_or_an_error_with_a_line(text: str, form: str) -> None:
+    pool = MemoryPool()
+    rows, problem = read(io.StringIO(text, newline=""), form)
+    taken = sum(_enqueued(pool, payload) for _, payload in rows)
+
+    assert pool.partition(0).observe().jobs == taken
+    lines = [line for line, _ in rows]
+    assert lines == sorted(set(lines))
+    if problem is not None:
+        assert all(line < problem.line for line in lines)
+        assert str(problem).startswith(f"line {problem.line}: ")
+        assert len(str(problem)) < 1_000
+
+
+def _enqueued(pool: QueuePool, payload: dict[str, object]) -> bool:
+    try:
+        pool.enqueue("work", payload, partition_key="g")
+    except InvalidInputError:
+        return False
+    return True
+
+
+@given(st.binary(max_size=60), FORMATS)
+def test_any_bytes_are_rows_or_an_error(raw: bytes, form: str) -> None:
+    rows, problem = read(io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", newline=""), form)
+
+    assert all(isinstance(payload, dict) for _, payload in rows)
+    assert problem is None or str(problem).startswith(f"line {problem.line}: ")
+
+
+@pytest.mark.parametrize("name", ["nowhere.csv", ".", "a\x00b.csv", "x" * 5_000])
+def test_a_file_that_cannot_be_opened_is_named(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInputError, match="cannot be read"):
+        open_rows(name)
+
+
+@pytest.mark.parametrize(
+    "row",
+    ['{"price": NaN}', '{"price": 1e999}', '{"price": ' + "[" * 5_000 + "]" * 5_000 + "}",
+     '{"price": "\\ud800"}', '{"price": ' + "9" * 5_000 + "}"],
+    ids=["NaN", "infinity", "deep", "surrogate", "long number"],
+)  # fmt: skip
+def test_bulk_names_the_line_of_a_row_that_is_no_json_and_enqueues_nothing(
+    row: str,
+    redis_url: str,
+    stage: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("QUEUEPOOL_URL", redis_url)
+    monkeypatch.setenv("QUEUEPOOL_STAGE", stage)
+    monkeypatch.chdir(tmp_path)
+    Path("rows.jsonl").write_text(json.dumps({"price": 1}) + "\n" + row + "\n")
+
+    code = cli.main(["bulk", "rows.jsonl", "--task", "work", "--key", "g"])
+
+    printed = capsys.readouterr().err
+    assert code == Exit.USAGE
+    assert "line 2" in printed
+    with QueuePool.from_env() as pool:
+        assert pool.group("g").status().total == 0
