@@ -129,8 +129,8 @@ class Consumer:
         released = False
         while monotonic() < deadline:
             wait_s = turner.turn()
-            if core.settled(monotonic()):
-                break
+            if core.settled(monotonic()) or (turner.failing and not core.claimed):
+                break  # an unheard claim may be booked, but nobody can be asked: it is recovered
             if not released and not turner.failing:
                 # A successor may claim from now on, while we finish what runs.
                 drains = self._release(owned, drain=True)
