@@ -2,14 +2,19 @@
 
     fast         the primary carried it out                     nothing is asked
     replicated   ... and `replicas` replicas have it            WAIT
-    fsynced      ... and the primary wrote it to its disk       WAITAOF, or `appendfsync always`
+    fsynced      ... and the primary wrote it to its disk       `appendfsync always`, and WAITAOF
 
 WAIT and WAITAOF speak of what their own connection wrote before, so they travel behind the enqueue
 in the same call. An enqueue of nothing but duplicates counts them, which is a write too: its
 confirmation covers what an earlier call, perhaps on another connection, had stored.
 
-A confirmation takes a round trip to a replica, or until the next fsync, however many jobs it is
-for. So a bulk call gathers chunks of a partition and has them confirmed together (`batched`).
+WAITAOF alone does not prove an fsync: with `appendfsync everysec`, Redis since 7.4 until it was
+mended (redis/redis#13793) and Valkey up to 9.1 at least answer it at once. A server that fsyncs
+always does so before it answers anything, so its settings are asked for in the same call. On one
+that does not know WAITAOF they are enough.
+
+A confirmation takes as long however many jobs it is for. So a bulk call gathers chunks of a
+partition and has them confirmed together (`batched`).
 """
 
 from __future__ import annotations
@@ -65,8 +70,7 @@ class Confirmation:
         if self.durability is Durability.REPLICATED:
             return [confirm.wait(self.replicas, self.wait_ms)]
         if self.durability is Durability.FSYNCED:
-            # Which servers know WAITAOF may change with a failover; asking for both each time
-            # costs less than a millisecond and no memory that could be wrong.
+            # Asked for each time: a failover may lead to a server with other settings.
             return [confirm.wait_aof(self.replicas, self.wait_ms), confirm.persistence()]
         return []
 
@@ -84,34 +88,31 @@ class Confirmation:
         return None if reply >= self.replicas else self._too_few(partition, 1, reply)
 
     def _fsynced(self, reply: Any, persistence: Any, partition: int) -> QueuePoolError | None:
-        if not isinstance(reply, QueuePoolError):
-            local, replicas = reply
-            if local >= 1 and replicas >= self.replicas:
-                return None
-            return self._too_few(partition, local, replicas)
-        if "unknown command" in str(reply):
-            return self._by_settings(persistence)
-        if "appendonly is disabled" in str(reply):
-            return UnconfirmableError(
-                "durability=fsynced: the server keeps no append-only file. Set `appendonly yes` "
-                "there, or use another QUEUEPOOL_DURABILITY"
-            )
-        return _refused(reply)
-
-    def _by_settings(self, persistence: Any) -> QueuePoolError | None:
-        if isinstance(persistence, UnavailableError):
-            return persistence
+        away = next((r for r in (reply, persistence) if isinstance(r, UnavailableError)), None)
+        if away is not None:
+            return away
         found = {} if isinstance(persistence, QueuePoolError) else confirm.settings_in(persistence)
-        # A server that fsyncs after every write has done so before it replies.
-        if found == _ALWAYS and self.replicas == 0:
+        if found != _ALWAYS:
+            told = ", ".join(f"{name} {value}" for name, value in found.items())
+            return UnconfirmableError(
+                "durability=fsynced needs a server that fsyncs every write before it answers; this "
+                f"one shows: {told or 'nothing, CONFIG is refused'}. Set `appendonly yes`, "
+                "`appendfsync always`, `no-appendfsync-on-rewrite no`, and let the user read them "
+                "(+config|get); or use another QUEUEPOOL_DURABILITY"
+            )
+        if isinstance(reply, QueuePoolError):
+            if "unknown command" not in str(reply):
+                return _refused(reply)
+            if self.replicas == 0:
+                return None
+            return UnconfirmableError(
+                "QUEUEPOOL_CONFIRM_REPLICAS with durability=fsynced needs WAITAOF, which this "
+                "server does not know: use Redis 7.2 or Valkey, or durability=replicated"
+            )
+        local, replicas = reply
+        if local >= 1 and replicas >= self.replicas:
             return None
-        told = ", ".join(f"{name} {value}" for name, value in found.items()) or "CONFIG is refused"
-        return UnconfirmableError(
-            "durability=fsynced: this server does not know WAITAOF (Redis 7.2, Valkey 8), and does "
-            f"not show that it fsyncs every write: {told}. Upgrade it, or set `appendonly yes`, "
-            "`appendfsync always`, `no-appendfsync-on-rewrite no` and let the user read them "
-            "(+config|get). QUEUEPOOL_CONFIRM_REPLICAS with fsynced needs WAITAOF"
-        )
+        return self._too_few(partition, local, replicas)
 
     def _too_few(self, partition: int, local: int, replicas: int) -> NotConfirmedError:
         return NotConfirmedError(

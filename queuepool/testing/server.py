@@ -33,10 +33,15 @@ _SYSTEM_VERBS: Mapping[str, Callable[[SystemData, Args], Any]] = {
 _ARMED_S = 1.0
 
 # A process has nothing that survives it: every confirmation is granted.
+_PERSISTENCE = {
+    b"appendonly": b"yes",
+    b"appendfsync": b"always",
+    b"no-appendfsync-on-rewrite": b"no",
+}
 _COMMANDS: Mapping[bytes, Callable[[Args], Any]] = {
     b"WAIT": lambda args: int(args[1]),
     b"WAITAOF": lambda args: [int(args[1]), int(args[2])],
-    b"CONFIG": lambda _args: [],
+    b"CONFIG": lambda args: [x for name in args[2:] for x in (name, _PERSISTENCE[name])],
     b"SCRIPT": lambda _args: b"",
 }
 
