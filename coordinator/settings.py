@@ -30,9 +30,11 @@ _POLICY_FIELDS = (
 class CoordinatorSettings(BaseSettings):
     """Read once at start-up, then immutable. Field names end in their unit."""
 
+    # The text of pydantic's own errors would quote tokens.
     model_config = SettingsConfigDict(
-        env_prefix=ENV_PREFIX, frozen=True, extra="ignore", allow_inf_nan=False
-    )
+        env_prefix=ENV_PREFIX, frozen=True, extra="ignore", allow_inf_nan=False,
+        hide_input_in_errors=True,
+    )  # fmt: skip
 
     cycle_s: float = Field(default=1.0, ge=0.05, le=60, description="Time between two decisions.")
     lease_s: float = Field(

@@ -106,7 +106,7 @@ def encode_envelope(
         raise InvalidInputError(
             f"the payload of task {task!r} is not JSON: {error}. Send plain values; "
             "convert others in the producer."
-        ) from error
+        ) from None  # the error may hold the payload
     if odd is not None:
         raise InvalidInputError(
             f"the payload of task {task!r} is not JSON: {odd}, and JSON has no such number. "
@@ -212,7 +212,8 @@ def encode_result(value: Any) -> bytes:
         result = _encoder.encode(value)
         odd = _not_finite(value) if b"null" in result else None
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise InvalidInputError(f"the result is not JSON: {error}; return plain values") from error
+        # Without its cause, which may hold the result.
+        raise InvalidInputError(f"the result is not JSON: {error}; return plain values") from None
     if odd is not None:
         raise InvalidInputError(f"the result is not JSON: {odd}; return None in its place")
     if len(result) > MAX_RESULT_BYTES:

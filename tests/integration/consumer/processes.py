@@ -90,7 +90,7 @@ class ConsumerProcess:
     def get(self, path: str) -> tuple[int, str]:
         """Return (status, text) of its HTTP endpoint."""
         self.says("metrics and health on ")
-        found = re.search(r"metrics and health on (http://\S+)", self.log)
+        found = re.search(r"metrics and health on (http:[\w/.:]+)", self.log)
         assert found is not None
         try:
             with urllib.request.urlopen(found[1] + path, timeout=5) as answer:
