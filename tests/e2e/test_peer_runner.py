@@ -109,3 +109,17 @@ def test_docs_stay_as_they_are_when_a_trial_fails(
 
     assert code == 1
     assert "floor: drain failed: no job ran" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_crash_of_ours_loses_nothing_and_is_seen_to_have_caught_jobs(tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    flags = ["--peers", "queuepool", "--only", "crash", "--runs", "1", "--scale", "0.2"]
+
+    code = main([*flags, "--server", str(find_server_binary()), "--out", str(out)])
+
+    figures = json.loads(out.read_text())["peers"]["queuepool"]["figures"]
+    assert code == 0
+    assert figures["running_at_kill"][0] > 0
+    assert figures["missing"] == [0]
+    assert figures["recovered_s"][0] > 0
