@@ -34,6 +34,7 @@ from tests.security.canary import Canary, Leak, leaks
 from tests.security.certificates import HAVE_OPENSSL, Authority
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.xdist_group("canary")  # one cluster for all
 STAGE, PARTITIONS = "canary", 2
 REDIS = shutil.which("redis-server")
 # Who asks for a job gets its result or error; who asks for dead ones gets all of them.
