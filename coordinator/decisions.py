@@ -5,6 +5,7 @@ They are JSON in a bounded stream beside the lead, so that any coordinator answe
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -104,8 +105,7 @@ class DecisionBook:
 
 
 def _checked(token: str) -> str:
-    milliseconds, dash, sequence = token.partition("-")
-    if not (dash and milliseconds.isdecimal() and sequence.isdecimal() and len(token) <= 41):
+    if not re.fullmatch("[0-9]{1,19}-[0-9]{1,19}", token):  # any larger is no id of a stream
         raise InvalidInputError("page_token: pass next_page_token of the page before, unchanged")
     return token
 

@@ -9,6 +9,7 @@ import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from coordinator.calls import ReadableRequests
 from coordinator.guard import Guard
 from coordinator.settings import CoordinatorSettings
 from coordinator.status import StatusService
@@ -39,7 +40,7 @@ class StatusServer:
         self._settings = settings
         self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(
-            interceptors=[Guard(settings.access(), emit)],
+            interceptors=[Guard(settings.access(), emit), ReadableRequests(SERVICE)],
             options=_OPTIONS,
             maximum_concurrent_rpcs=_MAX_CALLS,
         )

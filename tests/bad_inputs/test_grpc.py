@@ -1,0 +1,190 @@
+"""The operators' API of a real coordinator: any request has an answer or the right status code.
+
+Nothing of the inside reaches a caller, and the process neither grows nor stalls.
+"""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from queuepool.rpc.client import AUTHORIZATION, QueuePoolClient, connect
+from queuepool.rpc.v1 import queue_pool_pb2 as api
+from tests.integration.coordinator.cluster import Process
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.xdist_group("bad-grpc")
+
+SERVICE = api.DESCRIPTOR.services_by_name["QueuePool"]
+METHODS = [method.name for method in SERVICE.methods]
+TOKEN = "a-token-for-tests"
+Code = grpc.StatusCode
+REFUSALS = {Code.INVALID_ARGUMENT, Code.NOT_FOUND}
+REAL = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@pytest.fixture(scope="module")
+def running(redis_url: str) -> Iterator[Process]:
+    made = Process(redis_url, f"test-{uuid.uuid4().hex[:16]}", grpc_token=TOKEN)
+    yield made
+    made.kill()
+
+
+@pytest.fixture(scope="module")
+def client(running: Process) -> Iterator[QueuePoolClient]:
+    with connect(running.grpc, TOKEN) as made:
+        wait_until(lambda: outcome(made, "GetCluster", api.GetClusterRequest())[0] is Code.OK, 20.0)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def channel(running: Process) -> Iterator[grpc.Channel]:
+    with grpc.insecure_channel(running.grpc) as made:
+        yield made
+
+
+def outcome(client: Any, method: str, request: Any) -> tuple[Code, str]:
+    """Return code and details of one call; of a stream, up to its first message."""
+    call = getattr(client, method)
+    try:
+        if method == "WatchPartitions":
+            stream = call(request, timeout=10)
+            next(stream)
+            stream.cancel()
+        else:
+            call(request, timeout=10)
+    except grpc.RpcError as error:
+        return error.code(), error.details() or ""
+    return Code.OK, ""
+
+
+def raw_outcome(
+    channel: grpc.Channel, method: str, request: bytes, token: Any = f"Bearer {TOKEN}"
+) -> tuple[Code, str]:
+    """Return code and details of a call with these bytes as its request."""
+    name = f"/{SERVICE.full_name}/{method}"
+    call: Any = channel.unary_stream(name)
+    stream = call(request, timeout=10, metadata=((AUTHORIZATION, token),) if token else ())
+    try:
+        next(stream)
+        stream.cancel()
+    except StopIteration:
+        pass
+    except grpc.RpcError as error:
+        return error.code(), error.details() or ""
+    return Code.OK, ""
+
+
+def is_told_nothing(details: str) -> bool:
+    inside = ("Traceback", ".py", "File ", "Error(", "redis", TOKEN)
+    return len(details) <= 1_000 and not any(word in details for word in inside)
+
+
+def resident_kb(process: Process) -> int:
+    status = Path(f"/proc/{process.popen.pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0])
+
+
+@REAL
+@given(method=st.sampled_from(METHODS), request_=st.binary(max_size=200))
+@example("GetPartition", b"\xff\xff\xff\xff")
+@example("GetGroup", b"\x0a\x00")
+@example("ListPartitions", b"\x12\x02\xff\xfe")
+def test_random_bytes_have_an_answer_or_a_code(
+    client: QueuePoolClient, channel: grpc.Channel, method: str, request_: bytes
+) -> None:
+    code, details = raw_outcome(channel, method, request_)
+
+    assert code in {Code.OK, *REFUSALS}
+    assert is_told_nothing(details), details
+    if request_ == b"\xff\xff\xff\xff":
+        assert code is Code.INVALID_ARGUMENT
+
+
+SIZES = st.integers(0, 2**32 - 1) | st.sampled_from([0, 1, 10**9])
+NUMBERS = st.integers(0, 3) | st.integers(0, 2**32 - 1)
+TOKENS = st.text(max_size=50) | st.sampled_from(
+    ["1", "99999", "1-1", "-1", "-", "٣-٣", "9" * 20 + "-1", "18446744073709551616-0", "+", "(1-1"]
+)
+REASONS = st.text(max_size=20) | st.sampled_from(["a\r\nb", "\x1b[31m", "x" * 60_000])
+REQUESTS = st.one_of(
+    st.builds(api.ListPartitionsRequest, page_size=SIZES, page_token=TOKENS),
+    st.builds(api.ListDecisionsRequest, partition=NUMBERS, page_size=SIZES, page_token=TOKENS),
+    st.builds(api.ListDecisionsRequest, page_size=SIZES, page_token=TOKENS),
+    st.builds(api.GetPartitionRequest, partition=NUMBERS),
+    st.builds(api.GetGroupRequest, partition_key=st.binary(max_size=80)),
+    st.builds(
+        api.WatchPartitionsRequest,
+        partitions=st.lists(NUMBERS, max_size=20),
+        min_interval_ms=NUMBERS,
+    ),
+    st.builds(
+        api.SetWorkersRequest, partition=NUMBERS, workers=SIZES, ttl_s=st.floats(), reason=REASONS
+    ),
+    st.builds(api.ClearWorkersRequest, partition=NUMBERS, reason=REASONS),
+)
+
+
+@REAL
+@given(REQUESTS)
+@example(api.ListDecisionsRequest(page_token="٣-٣"))
+@example(api.ListDecisionsRequest(page_token="18446744073709551616-0"))
+@example(api.ListDecisionsRequest(page_token="9" * 20 + "-1"))
+@example(api.ListPartitionsRequest(page_size=10**9))
+@example(api.SetWorkersRequest(partition=0, workers=1, ttl_s=float("nan")))
+def test_any_values_are_answered_or_refused(client: QueuePoolClient, request_: Any) -> None:
+    method = type(request_).__name__.removesuffix("Request")
+
+    code, details = outcome(client, method, request_)
+
+    assert code in {Code.OK, *REFUSALS}, (code, details)
+    assert is_told_nothing(details), details
+
+
+@REAL
+@given(
+    method=st.sampled_from(METHODS),
+    token=st.none()
+    | st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=40)
+    | st.sampled_from([TOKEN, f"bearer {TOKEN}", f"Bearer  {TOKEN}", f"Bearer {TOKEN}x", "Bearer "])
+    | st.just("Bearer " + "x" * 4_000),
+)
+def test_without_the_token_every_call_is_refused(
+    client: QueuePoolClient, channel: grpc.Channel, method: str, token: str | None
+) -> None:
+    code, details = raw_outcome(channel, method, b"", token)
+
+    assert code is Code.UNAUTHENTICATED
+    assert TOKEN not in details
+
+
+def test_messages_of_ten_megabytes_are_refused_and_leave_no_memory_behind(
+    running: Process, client: QueuePoolClient, channel: grpc.Channel
+) -> None:
+    large = b"\x0a" + b"\xff\xff\xff\x04" + b"x" * 10_000_000
+    assert raw_outcome(channel, "GetGroup", large)[0] is Code.RESOURCE_EXHAUSTED
+    before_kb = resident_kb(running)
+
+    for method in METHODS:
+        assert raw_outcome(channel, method, large)[0] is Code.RESOURCE_EXHAUSTED
+
+    wait_until(lambda: resident_kb(running) - before_kb < 16_384, 10.0)
+    assert outcome(client, "GetCluster", api.GetClusterRequest())[0] is Code.OK
+
+
+def test_it_lives_and_its_log_holds_no_failure_of_its_own(
+    running: Process, client: QueuePoolClient
+) -> None:
+    for request_ in (api.ListPartitionsRequest(page_token="\x00"), api.GetClusterRequest()):
+        outcome(client, type(request_).__name__.removesuffix("Request"), request_)
+
+    assert running.popen.poll() is None
+    assert not [line for line in running.log if " failed" in line]
+    assert not any(TOKEN in line for line in running.log)
