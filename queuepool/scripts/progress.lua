@@ -13,7 +13,6 @@ if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
     return {'FENCED', owner[2] or '0'}
   end
 end
-redis.call('EXISTS', base .. ':pr')
 local n = 0
 for i = 3, #ARGV, 2 do
   if redis.call('ZSCORE', book, ARGV[i]) then

@@ -52,7 +52,8 @@ def main() -> int:
     for line in wrong:
         _say(line)
     if options.write and not wrong:
-        tables.write("mutants", f"{text}\n\n{share:.1%} were killed. Those that live:\n\n{lived}")
+        rest = f" Those that live:\n\n{lived}" if lived else ""
+        tables.write("mutants", f"{text}\n\n{share:.1%} were killed.{rest}")
     return bool(wrong)
 
 

@@ -57,11 +57,11 @@ def table(verdicts: Sequence[Verdict], not_compiling: Mapping[str, int]) -> str:
 
 
 def living(verdicts: Sequence[Verdict], reasons: Sequence[Reason]) -> str:
-    """Return those that live, with the reason where there is one."""
+    """Return those that live, with the reason where there is one; '' when none does."""
     known = {(r.script, r.line): r.reason for r in reasons}
     rows = [
         (f"`{v.script}`", v.line, f"`{v.text}`", known.get((v.script, v.text), ""))
         for v in sorted(verdicts, key=lambda v: (v.script, v.line))
         if v.killer is None
     ]
-    return markdown(("script", "line", "without", "why it lives"), rows)
+    return markdown(("script", "line", "without", "why it lives"), rows) if rows else ""
