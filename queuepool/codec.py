@@ -21,7 +21,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from queuepool.errors import InvalidInputError, PayloadTooLargeError, UndecodableError
+from queuepool.errors import InvalidInputError, PayloadTooLargeError, UndecodableError, shown
 from queuepool.models import ErrorRecord
 from queuepool.routing import MAX_GROUP_BYTES
 
@@ -95,7 +95,7 @@ def encode_envelope(
     if type(payload) is not dict and not isinstance(payload, Mapping):
         raise InvalidInputError(
             f"the payload must map the handler's arguments, not be a {type(payload).__name__}; "
-            f"for a single value pass {{'value': ...}} to task {task!r}"
+            f"for a single value pass {{'value': ...}} to task {shown(task)}"
         )
     plain = payload if isinstance(payload, dict) else dict(payload)
     parts = (task, plain) if options is NO_OPTIONS else (task, plain, options)
@@ -104,12 +104,12 @@ def encode_envelope(
         odd = _not_finite(plain) if b"null" in envelope else None
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise InvalidInputError(
-            f"the payload of task {task!r} is not JSON: {error}. Send plain values; "
+            f"the payload of task {shown(task)} is not JSON: {error}. Send plain values; "
             "convert others in the producer."
         ) from None  # the error may hold the payload
     if odd is not None:
         raise InvalidInputError(
-            f"the payload of task {task!r} is not JSON: {odd}, and JSON has no such number. "
+            f"the payload of task {shown(task)} is not JSON: {odd}, and JSON has no such number. "
             "Send None or leave the field out."
         )
     if len(envelope) > limit:

@@ -92,7 +92,7 @@ class UnknownTaskError(InvalidInputError):
         self.name = name
         listed = ", ".join(sorted(known)) or "none"
         super().__init__(
-            f"no task named {name!r} is registered here (known: {listed}). "
+            f"no task named {shown(name)} is registered here (known: {listed}). "
             "Import the module that defines it: pass --app MODULE to the consumer."
         )
 
