@@ -3,8 +3,13 @@
     looking --no answer--> outage: only asks --answers--> quiet for a lease --> looking
 
 A lease that ended is taken within a second. After an outage of the server every lease may have
-ended at once although its owner lives; so whoever saw the outage takes nothing until the server
+ended at once although its owner lives; so whoever saw the outage replaces nobody until the server
 has answered again for one lease, and living owners renew in that time.
+
+To look is to acquire what is free, and to hear how long the leases of others last: a write, so
+that a server which only reads counts as away. To replace an owner is asked only by who just heard
+that its lease is over: a server that stalls would carry it out when it wakes, before the owner's
+renewal.
 """
 
 from __future__ import annotations
@@ -12,7 +17,6 @@ from __future__ import annotations
 import random
 import secrets
 import threading
-from collections.abc import Sequence
 from time import monotonic
 
 from consumer import events
@@ -46,24 +50,20 @@ class Standby:
         while not stop.is_set():
             pulse.passed_s = monotonic()
             wait_s = _LOOK_S
-            if monotonic() >= quiet_until:
-                try:
-                    if outage:
-                        _ask(candidates)
-                        pulse.turned_s, outage = monotonic(), False
-                        quiet_until = monotonic() + max(self._settings.lease_s, _RENEW_S)
-                        continue
-                    found = self._look(candidates)
-                    pulse.turned_s = monotonic()
-                    if isinstance(found, OwnedPartition):
-                        return found
-                    wait_s = min(_LOOK_S, max(0.01, found))
-                    self._emit(events.StandingBy(wait_s))
-                except UnavailableError as error:
-                    outage = True
-                    self._emit(events.TurnFailed(error, wait_s))
-                except QueuePoolError as error:
-                    self._emit(events.TurnFailed(error, wait_s))
+            try:
+                # All the time, for a second outage begins the wait anew.
+                replaces = not outage and monotonic() >= quiet_until
+                found = self._look(candidates, replaces=replaces)
+                pulse.turned_s = monotonic()
+                if isinstance(found, OwnedPartition):
+                    return found
+                if outage:
+                    outage, quiet_until = False, monotonic() + max(self._settings.lease_s, _RENEW_S)
+                wait_s = min(_LOOK_S, max(0.01, found, quiet_until - monotonic()))
+                self._emit(events.StandingBy(wait_s))
+            except QueuePoolError as error:
+                outage = outage or isinstance(error, UnavailableError)
+                self._emit(events.TurnFailed(error, wait_s))
             self._pause(stop, wait_s * (0.8 + 0.4 * random.random()))
         return None
 
@@ -82,19 +82,18 @@ class Standby:
         random.shuffle(candidates)
         return candidates
 
-    def _look(self, candidates: list[Partition]) -> OwnedPartition | float:
+    def _look(self, candidates: list[Partition], *, replaces: bool) -> OwnedPartition | float:
         soonest = _LOOK_S
         for partition in candidates:
-            answer = partition.acquire(
-                lease_s=self._settings.lease_s, host=self._host, nonce=self._nonce
-            )
+            answer = self._ask(partition, replaces=False)
+            if replaces and isinstance(answer, Held) and answer.lease_ms <= 0:
+                answer = self._ask(partition, replaces=True)
             if not isinstance(answer, Held):
                 return answer
             soonest = min(soonest, answer.lease_ms / 1000 + 0.005)
         return soonest
 
-
-def _ask(candidates: Sequence[Partition]) -> None:
-    """Return when every server answers; take nothing. Raises UnavailableError."""
-    for partition in candidates:
-        partition.observe()
+    def _ask(self, partition: Partition, *, replaces: bool) -> OwnedPartition | Held:
+        return partition.acquire(
+            lease_s=self._settings.lease_s, host=self._host, nonce=self._nonce, replaces=replaces
+        )

@@ -212,12 +212,31 @@ def test_the_wait_after_an_outage_begins_when_it_is_over(
     assert monotonic() - back_s >= 2
 
 
+def test_a_second_outage_within_the_wait_begins_it_anew(
+    pool: QueuePool, server: Flaky, start: Start
+) -> None:
+    pool.partition(0).acquire(lease_s=1, host="an owner that lives")
+    consumer = start(lease_s=3)
+    wait_until(lambda: consumer.has(events.StandingBy))
+    for _ in range(2):
+        seen = server.tries
+        server.away = True
+        wait_until(lambda seen=seen: server.tries > seen)  # type: ignore[misc]
+        back_s = monotonic()
+        server.away = False
+        threading.Event().wait(1.0)  # well within the wait
+
+    wait_until(lambda: consumer.has(events.Owns))
+
+    assert monotonic() - back_s >= 3
+
+
 def test_a_lost_answer_to_an_acquisition_is_found_out_by_asking_again(pool: QueuePool) -> None:
     standby = Standby(pool, ConsumerSettings(lease_s=30), "host:1", lambda _: None)
     partition = pool.partition(0)
     partition.acquire(lease_s=30, nonce=standby._nonce)  # its answer was lost
 
-    found = standby._look([partition])
+    found = standby._look([partition], replaces=False)
 
     assert not isinstance(found, float)
 
