@@ -27,7 +27,7 @@ from queuepool.models import JobState
 # reached the server. A turn, and room for a busy machine.
 ACK_NS = 500_000_000
 _LIVE = (JobState.READY, JobState.DELAYED, JobState.IN_FLIGHT)
-_NAMED = 3  # ids in the text of a violation
+_NAMED = 3  # ids in a violation, and violations of one kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def check(
         *([f"lost: {_some(lost)}, {lost_allowed} allowed"] if len(lost) > lost_allowed else []),
         *_stuck(events, books, ended),
         *said_of_books,
-        *(unexcused if len(unexcused) > more_starts else []),
+        *(_folded(unexcused) if len(unexcused) > more_starts else []),
         *_overlaps(events.runs, strikes),
         *_untimely(events.runs, strikes),
         *late,
@@ -265,6 +265,11 @@ def _takeovers(runs: Sequence[Run], strikes: Sequence[Strike]) -> tuple[list[flo
         if took[-1] > strike.takeover_s:
             late.append(f"late takeover of {strike.pid}: {took[-1]:.2f} s > {strike.takeover_s:g}")
     return took, late
+
+
+def _folded(sentences: Sequence[str]) -> list[str]:
+    more = len(sentences) - _NAMED
+    return [*sentences[:_NAMED], *([f"and {more} more duplicate starts"] if more > 0 else [])]
 
 
 def _some(ids: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ _HANG_S = _BLOCK_S + 2
 _CONNECTIONS = 3
 _FENCED = 3
 _FAR = 400  # jobs of the producer behind the network
-_WORKERS = 8  # of a consumer by default
+_WORKERS, _LONG = 2, 30  # so many long jobs take two workers longer than a lease
 _IN_STEP_S, _HASTE_S = 0.002, 0.3
 Blow = Callable[[Proxy], None]
 
@@ -32,13 +32,13 @@ def _cut_off(blows: Sequence[Blow]) -> Callable[[Trial], Result]:
         blow = blows[trial.number % len(blows)]
         with Rig(trial.directory, binary=engine(trial.number)) as rig:
             near, far = rig.proxy(), rig.proxy()
-            victim = rig.consumer(url=near.url)
+            victim = rig.consumer(url=near.url, workers=_WORKERS)
             assert rig.owner() is victim
             rig.consumer().says("standing by")
-            remote = rig.producer(url=far.url, prefix="far", jobs=_FAR, ms=20, pause_s=0.3)
+            remote = rig.producer(url=far.url, prefix="far", jobs=_FAR, ms=2, pause_s=0.3)
             rig.until(lambda: rig.count("done"), "the first job")
             back_s = [_short(rig, blow, [near, far], said) for _ in range(shorts)]
-            total = _FAR + 8 * shorts + _hoard(rig, near, 80 if trial.quick else 150)
+            total = _FAR + 8 * shorts + _hoard(rig, near)
             held = rig.observe()[0].in_flight
             back_s.append(_long(rig, blow, [near, far], said))
             remote.ends()
@@ -46,8 +46,10 @@ def _cut_off(blows: Sequence[Blow]) -> Callable[[Trial], Result]:
             peak = max(near.peak, far.peak)
             if peak > _CONNECTIONS:
                 said.append(f"a process had {peak} connections at once")
-            if held <= _WORKERS:
-                said.append(f"it held {held} jobs when it was cut off: nothing left to start")
+            if held <= _WORKERS * LEASE_S / 0.15:
+                said.append(
+                    f"it held {held} jobs when it was cut off: too few to start any too late"
+                )
             verdict = rig.verdict().also(said)
         return Result(
             verdict=verdict,
@@ -58,20 +60,20 @@ def _cut_off(blows: Sequence[Blow]) -> Callable[[Trial], Result]:
     return run
 
 
-def _hoard(rig: Rig, near: Proxy, jobs: int) -> int:
+def _hoard(rig: Rig, near: Proxy) -> int:
     """Make the owner claim more than it can run in a lease: long jobs right behind short ones.
 
     Returns how many jobs were enqueued.
     """
     near.slow(0.02)  # it claims ahead for as long as an answer takes
-    rig.producer(prefix="short", jobs=1500, ms=1, batch=500, groups=1).ends()
-    rig.producer(prefix="long", jobs=jobs, ms=250, batch=jobs, groups=1).ends()
+    rig.enqueue("short", 1000, ms=1)
+    rig.enqueue("long", _LONG, ms=150)
 
     def has_begun() -> bool:
         return any(run.job_id.startswith("long") for run in rig.events().runs)
 
     rig.until(has_begun, "a long job")
-    return 1500 + jobs
+    return 1000 + _LONG
 
 
 def _short(rig: Rig, blow: Blow, proxies: Sequence[Proxy], said: list[str]) -> float:
@@ -79,8 +81,8 @@ def _short(rig: Rig, blow: Blow, proxies: Sequence[Proxy], said: list[str]) -> f
     owner, done = rig.owner(), rig.count("done")
     for proxy in proxies:
         blow(proxy)
+    rig.enqueue(f"amid-{done}", 8, ms=1)
     pause(LEASE_S / 4)
-    rig.producer(prefix=f"amid-{done}", jobs=8, ms=1).ends()
     for proxy in proxies:
         proxy.healthy()
     back_s = rig.first_begin(monotonic_ns())

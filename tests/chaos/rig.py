@@ -22,12 +22,12 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic_ns
-from typing import Self
+from typing import Any, Self
 
 from queuepool.config import PoolConfig
 from queuepool.embedded import EmbeddedServer, find_server_binary
 from queuepool.keys import Keyspace
-from queuepool.models import JobState, PartitionState
+from queuepool.models import Job, JobState, PartitionState
 from queuepool.partition import Partition
 from queuepool.pool import QueuePool
 from queuepool.topology import build
@@ -120,7 +120,7 @@ class Rig:
 
     # -- processes -------------------------------------------------------------------------------
 
-    def consumer(self, *, url: str | None = None, **settings: object) -> ConsumerProcess:
+    def consumer(self, *, url: str | None = None, **settings: Any) -> ConsumerProcess:
         """Start a consumer; settings are those of CONSUMER_*, by their names."""
         values = {"app": "tests.chaos.app", "partition": "auto", "lease_s": LEASE_S, **settings}
         values["partitions"] = self.partitions
@@ -129,7 +129,7 @@ class Rig:
         self.consumers.append(process)
         return process
 
-    def coordinator(self, *, url: str | None = None, **settings: object) -> CoordinatorProcess:
+    def coordinator(self, *, url: str | None = None, **settings: Any) -> CoordinatorProcess:
         """Start a coordinator; settings are those of COORDINATOR_*. Returns when it is ready."""
         settings["partitions"] = self.partitions
         process = CoordinatorProcess(url or self.server.url, STAGE, **settings)
@@ -151,6 +151,14 @@ class Rig:
         self._ending.callback(process.kill)
         self.producers.append(process)
         return process
+
+    def enqueue(self, prefix: str, jobs: int, ms: float, group: str = "group") -> None:
+        """Enqueue jobs from here, where the start of a process would take too long; note them."""
+        items = [Job({"ms": ms}, job_id=f"{prefix}-{n}") for n in range(jobs)]
+        results = self.pool.enqueue_many("chaos_work", items, partition_key=group)
+        assert results.accepted == jobs, results
+        with (self.directory / f"records-{os.getpid()}").open("a") as file:
+            file.writelines(f"accept {r.job_id} 0 {monotonic_ns()}\n" for r in results)
 
     def proxy(self) -> Proxy:
         """Start a proxy in front of the server; give `proxy.url` to a process."""
