@@ -40,7 +40,7 @@ class Role:
     scripts: tuple[str, ...]
     writes: tuple[str, ...]
     direct: tuple[str, ...] = ()
-    newer: tuple[str, ...] = ()  # direct commands that servers know from Redis 7.2 on
+    confirms: bool = False  # may also ask what its writes have survived (queuepool.durability)
     probes: bool = False  # may also try everything on keys made for that: `queuepool check`
 
     @cached_property
@@ -52,15 +52,20 @@ class Role:
             for command in _CALLED.findall(script(name).source.decode())
         }
         allowed = called if self.writes else called - WRITING
-        return tuple(sorted({*allowed, *self.direct, *_ALWAYS}))
+        confirming = ("wait",) if self.confirms else ()
+        return tuple(sorted({*allowed, *self.direct, *confirming, *_ALWAYS}))
 
     @cached_property
     def keys(self) -> frozenset[str]:
         """Return the stems of all keys that it touches."""
         return frozenset(stem for name in self.scripts for stem in keys_of(name))
 
-    def rules(self, space: Keyspace, *, newer: bool = False) -> list[str]:
-        """Return its ACL rules without name and password. newer: for servers since Redis 7.2."""
+    def rules(self, space: Keyspace, *, newer: bool = False, fsynced: bool = False) -> list[str]:
+        """Return its ACL rules without name and password.
+
+        newer: for servers since Redis 7.2. fsynced: for producers that ask for that durability,
+        which includes how the server fsyncs.
+        """
         words = ["resetkeys", "resetchannels", "-@all"]
         partitions = space.partition(0).decode().replace("{partition_0}", "{partition_*}")
         for base, known in ((partitions, PARTITION_KEYS), (space.system().decode(), SYSTEM_KEYS)):
@@ -72,8 +77,12 @@ class Role:
                 words.append(f"{kind}{base}:{re.sub('<.*', '*', key)}")
         if self.probes:
             words.append(f"~{partitions}:probe:*")
-        extra = (*self.newer, *_NEWER_ALWAYS) if newer else ()
-        return [*words, *(f"+{command}" for command in sorted({*self.commands, *extra}))]
+        commands = set(self.commands)
+        if newer:
+            commands |= {*_NEWER_ALWAYS, *(("waitaof",) if self.confirms else ())}
+        if fsynced and self.confirms:
+            commands.add("config|get")
+        return [*words, *(f"+{command}" for command in sorted(commands))]
 
 
 def keys_of(name: str) -> frozenset[str]:
@@ -98,8 +107,7 @@ ROLES: dict[str, Role] = {
             name="producer",
             scripts=_words("enqueue status cancel cancel_group group"),
             writes=_words("j c g q ring wk dl dn cn cx at cr er"),
-            direct=("wait",),
-            newer=("waitaof",),
+            confirms=True,
         ),
         Role(
             name="consumer",
@@ -124,8 +132,8 @@ ROLES: dict[str, Role] = {
             name="ops",
             scripts=tuple(names()),
             writes=tuple(_stem(key) for key in (*PARTITION_KEYS, *SYSTEM_KEYS)),
-            direct=_words("acl|whoami blpop command config|get info ping wait"),
-            newer=("waitaof",),
+            direct=_words("acl|whoami blpop command config|get info ping"),
+            confirms=True,
             probes=True,
         ),
     )

@@ -29,14 +29,14 @@ def run(arguments: argparse.Namespace) -> Exit:
         queue=arguments.queue or os.environ.get("QUEUEPOOL_QUEUE") or "main",
     )
     if arguments.format == "template":
-        print("\n".join(template(space, newer=arguments.newer)))
+        print("\n".join(template(space, newer=arguments.newer, fsynced=arguments.fsynced)))
         return Exit.OK
     passwords = {role: os.environ.get(variable(role)) for role in (*ROLES, ADMIN)}
     if arguments.format == "setuser":
         del passwords[ADMIN]  # the server has its users already
     made = {role: secrets.token_urlsafe(32) for role, given in passwords.items() if not given}
     chosen = {role: given or made[role] for role, given in passwords.items()}
-    lines = aclfile(space, chosen, newer=arguments.newer)
+    lines = aclfile(space, chosen, newer=arguments.newer, fsynced=arguments.fsynced)
     if arguments.format == "setuser":
         lines = [line.replace("user ", "ACL SETUSER ", 1) for line in lines[1:]]
     print("\n".join(lines))
@@ -50,28 +50,28 @@ def variable(role: str) -> str:
     return f"QUEUEPOOL_ACL_{role.upper().replace('-', '_')}"
 
 
-def template(space: Keyspace, *, newer: bool = False) -> list[str]:
+def template(space: Keyspace, **options: bool) -> list[str]:
     """Return the roles as lines of a server's ACL file. Nobody can log in: they have no password.
 
-    newer: also what servers know from Redis 7.2 on. Pure.
+    options: those of queuepool.rights.Role.rules. Pure.
     """
-    return [_line(name, space, "", newer=newer) for name in ROLES]
+    return [_line(name, space, "", options) for name in ROLES]
 
 
-def aclfile(space: Keyspace, passwords: Mapping[str, str], *, newer: bool = False) -> list[str]:
+def aclfile(space: Keyspace, passwords: Mapping[str, str], **options: bool) -> list[str]:
     """Return a server's whole ACL file: no default user, the roles, and an administrator if given.
 
     passwords: role -> password, or # and its SHA-256 in hexadecimal. Pure.
     """
-    roles = [_line(name, space, f"{hashed(passwords[name])} ", newer=newer) for name in ROLES]
+    roles = [_line(name, space, f"{hashed(passwords[name])} ", options) for name in ROLES]
     lines = ["user default reset off", *roles]
     if ADMIN in passwords:
         lines.append(f"user {ADMIN} reset on {hashed(passwords[ADMIN])} ~* &* +@all")
     return lines
 
 
-def _line(role: str, space: Keyspace, secret: str, *, newer: bool) -> str:
-    rules = " ".join(ROLES[role].rules(space, newer=newer))
+def _line(role: str, space: Keyspace, secret: str, options: Mapping[str, bool]) -> str:
+    rules = " ".join(ROLES[role].rules(space, **options))
     return f"user {user_name(role, space)} reset on {secret}{rules}"
 
 

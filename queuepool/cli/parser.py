@@ -245,6 +245,11 @@ def _care(commands: Any) -> None:
     acl.add_argument(
         "--newer", action="store_true", help="also what Valkey and Redis 7.2 know, but not 7.0"
     )
+    acl.add_argument(
+        "--fsynced",
+        action="store_true",
+        help="let producers see how the server fsyncs: QUEUEPOOL_DURABILITY=fsynced needs it",
+    )
 
 
 def _positive(text: str) -> int:

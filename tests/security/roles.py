@@ -43,15 +43,18 @@ class GuardedServer:
 
 
 @contextmanager
-def guarded_server(binary: Path, stage: str, directory: Path) -> Iterator[GuardedServer]:
+def guarded_server(
+    binary: Path, stage: str, directory: Path, *more: str, fsynced: bool = False
+) -> Iterator[GuardedServer]:
     """Start a server that reads its users from the file that `queuepool acl` prints."""
     space = Keyspace(stage=stage)
     passwords = {role: PASSWORD.format(role) for role in (*ROLES, ADMIN)}
     file = directory / "users.acl"
     newer = binary.name != "redis-server"  # the one that is installed may be Redis 7.0
-    file.write_text("\n".join(aclfile(space, passwords, newer=newer)) + "\n")
-    arguments = ("--aclfile", str(file), "--enable-debug-command", "yes")
-    with EmbeddedServer(binary=binary, appendonly=False, extra_args=arguments) as server:
+    lines = aclfile(space, passwords, newer=newer, fsynced=fsynced)
+    file.write_text("\n".join(lines) + "\n")
+    arguments = ("--aclfile", str(file), "--enable-debug-command", "yes", *more)
+    with EmbeddedServer(binary=binary, appendonly=fsynced, extra_args=arguments) as server:
         yield GuardedServer(server, space)
 
 

@@ -17,7 +17,7 @@ from queuepool.rights import ROLES
 from queuepool.topology import build
 from tests.integration.consumer.processes import ConsumerProcess, Records
 from tests.integration.coordinator.cluster import Process
-from tests.security.roles import GuardedServer
+from tests.security.roles import GuardedServer, guarded_server
 from tests.waiting import wait_until
 
 PARTITIONS = 2
@@ -109,6 +109,29 @@ def test_every_process_has_all_the_rights_it_needs(
 
     (refused,) = guarded.denied()  # what ops-read tried, and nothing else
     assert refused.startswith(f"{stage}-main-ops-read command "), refused
+
+
+def test_a_redis_cluster_knows_the_same_users(
+    engine_binary: Path, stage: str, shell: Shell, tmp_path: Path
+) -> None:
+    words = ("--cluster-enabled", "yes", "--cluster-config-file", str(tmp_path / "nodes.conf"))
+    with guarded_server(engine_binary, stage, tmp_path, *words) as guarded:
+        with guarded.client(ADMIN) as admin:
+            admin.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+            wait_until(lambda: "cluster_state:ok" in str(admin.execute_command("CLUSTER", "INFO")))
+
+        def settings(role: str) -> dict[str, str]:
+            url = guarded.url(role).replace("redis://", "redis+cluster://")
+            return {"QUEUEPOOL_URL": url, "QUEUEPOOL_STAGE": stage, "QUEUEPOOL_PARTITIONS": "2"}
+
+        rows = tmp_path / "rows.csv"
+        rows.write_text("n\n" + "1\n" * 20)
+        bulk = ("bulk", str(rows), "--task", "t", "--key", "k")
+
+        for role, command in (("producer", bulk), ("ops-read", ("status",)), ("ops", ("check",))):
+            code, out, err = shell.run(*command, **settings(role))
+            assert code == 0, out + err
+        assert guarded.denied() == []
 
 
 def test_a_process_without_the_rights_says_what_to_do(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +13,19 @@ import redis
 
 from queuepool import QueuePool
 from queuepool.config import PoolConfig
-from queuepool.errors import QueuePoolError, ScriptError
+from queuepool.errors import (
+    NotConfirmedError,
+    QueuePoolError,
+    ScriptError,
+    UnconfirmableError,
+)
 from queuepool.partition import OwnedPartition, Partition
 from queuepool.topology import build
 from queuepool.verbs import Verb, lead, operate, own, produce
 from tests.contract import test_conservation as walking
 from tests.contract import world as w
 from tests.contract.conftest import check_invariants
-from tests.security.roles import GuardedServer, RoleServer
+from tests.security.roles import GuardedServer, RoleServer, guarded_server
 
 STEPS = 400
 
@@ -54,7 +60,9 @@ def test_a_random_walk_over_all_verbs_is_never_refused(
 def as_role(guarded: GuardedServer, role: str) -> QueuePool:
     """Return a pool of a role."""
     topology = build({"main": guarded.url(role)}, 1, "")
-    return QueuePool(config=PoolConfig(topology=topology, keyspace=guarded.space, retry_for_s=0.0))
+    return QueuePool(
+        config=PoolConfig(topology=topology, keyspace=guarded.space, timeout_s=1.0, retry_for_s=0.0)
+    )
 
 
 def works(life: own.Life) -> dict[str, Verb[Any]]:
@@ -215,3 +223,26 @@ def test_an_owner_under_its_own_user_hears_of_work(guarded: GuardedServer) -> No
 def test_the_error_of_a_missing_right_is_one_of_the_library(guarded: GuardedServer) -> None:
     with as_role(guarded, "ops-read") as pool, pytest.raises(QueuePoolError, match="refused"):
         pool.enqueue("t", {}, partition_key="k")
+
+
+@pytest.mark.parametrize("fsynced", [True, False])
+def test_a_producer_may_ask_for_fsyncs_when_it_was_granted(
+    engine_binary: Path, stage: str, tmp_path: Path, fsynced: bool
+) -> None:
+    always = ("--appendonly", "yes", "--appendfsync", "always")
+    with (
+        guarded_server(engine_binary, stage, tmp_path, *always, fsynced=fsynced) as guarded,
+        as_role(guarded, "producer") as pool,
+    ):
+        if fsynced:
+            job = pool.enqueue("t", {}, partition_key="k", durability="fsynced")
+            assert job.status == "accepted"
+        else:
+            with pytest.raises(UnconfirmableError, match=r"\+config\|get"):
+                pool.enqueue("t", {}, partition_key="k", durability="fsynced")
+
+
+def test_a_producer_may_wait_for_replicas(guarded: GuardedServer) -> None:
+    with as_role(guarded, "producer") as pool, pytest.raises(NotConfirmedError):
+        pool.enqueue("t", {}, partition_key="k", durability="replicated")  # there is none
+    assert guarded.denied() == []

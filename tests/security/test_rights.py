@@ -14,7 +14,7 @@ from queuepool.scripts import names, script
 ROOT = Path(__file__).resolve().parents[2]
 VERBS = ROOT / "queuepool" / "verbs"
 DIRECT = {
-    "producer": {"wait"},
+    "producer": {"wait"},  # to hear what an enqueue has survived
     "consumer": {"blpop", "info"},
     "coordinator": set[str](),
     "ops-read": set[str](),
@@ -103,6 +103,18 @@ def test_a_role_has_the_keys_of_its_scripts_and_writes_what_they_write(role: Rol
     writes = set().union(*map(written, role.scripts)) if role.writes else set()
     assert granted["~"] == writes | probes
     assert granted["%R~"] == set().union(*map(keys_of, role.scripts)) - granted["~"]
+
+
+@pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
+def test_options_add_what_they_say_and_no_more(role: Role) -> None:
+    plain = set(role.rules(Keyspace()))
+    confirms = role.name in ("producer", "ops")
+
+    newer = set(role.rules(Keyspace(), newer=True)) - plain
+    fsynced = set(role.rules(Keyspace(), fsynced=True)) - plain
+
+    assert newer == {"+client|setinfo"} | ({"+waitaof"} if confirms else set())
+    assert fsynced == ({"+config|get"} if role.name == "producer" else set())
 
 
 def test_every_key_of_a_script_is_one_that_exists() -> None:
