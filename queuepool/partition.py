@@ -79,12 +79,17 @@ class Partition:
                 return AuditReport(unbalanced=report.unbalanced, **total)
 
     def acquire(
-        self, *, lease_s: float, host: str = "", nonce: str | None = None
+        self, *, lease_s: float, host: str = "", nonce: str | None = None, replaces: bool = True
     ) -> OwnedPartition | own.Held:
-        """Become the owner, unless another owner's lease still runs."""
-        nonce = nonce or secrets.token_hex(8)
-        verb = own.acquire(self.number, nonce, lease_ms=int(lease_s * 1000), host=host)
-        acquired = self.run(verb)
+        """Become the owner, unless another owner's lease still runs.
+
+        replaces: whether to take what a lease left that has ended; if not, that is told as Held
+        for 0 ms.
+        """
+        nonce, lease_ms = nonce or secrets.token_hex(8), int(lease_s * 1000)
+        acquired = self.run(
+            own.acquire(self.number, nonce, lease_ms=lease_ms, host=host, replaces=replaces)
+        )
         return acquired if isinstance(acquired, own.Held) else OwnedPartition(self, acquired)
 
 

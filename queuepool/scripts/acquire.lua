@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- acquire: become the owner of a partition, unless another owner's lease still runs.
 -- KEYS[1] base; derived: o rec ck fl:<old epoch>
--- ARGV    nonce, lease ms, host (for people)
+-- ARGV    nonce, lease ms, host (for people), replace (1: take what an ended lease left; 0: tell only)
 -- Returns {1, epoch, now ms, books to recover, checkpoint target, checkpoint ms, id of the last
 --         applied command}; or {0, ms until the lease ends, epoch of the holder}.
 -- Epochs only grow, also across a failover that lost the last one: max(old + 1, server ms). O(1).
@@ -9,10 +9,16 @@ local base = KEYS[1]
 local o, rec = base .. ':o', base .. ':rec'
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local nonce, epoch, expires = unpack(redis.call('HMGET', o, 'nonce', 'epoch', 'expires'))
-local left = tonumber(expires or 0) - now
-if nonce and nonce ~= '' and nonce ~= ARGV[1] and left > 0 then return {0, left, epoch} end
+local nonce, epoch, expires, heartbeat = unpack(redis.call('HMGET', o, 'nonce', 'epoch', 'expires', 'heartbeat'))
 redis.call('EXISTS', rec, base .. ':ck', base .. ':fl:' .. (epoch or 0))
+local left = tonumber(expires or 0) - now
+if nonce and nonce ~= '' and nonce ~= ARGV[1] and (left > 0 or ARGV[4] == '0') then
+  if tonumber(heartbeat or 0) > now then -- the clock went back: count anew, or the lease outlasts its owner by the jump
+    left = expires - heartbeat
+    redis.call('HSET', o, 'heartbeat', now, 'expires', now + left)
+  end
+  return {0, math.max(0, left), epoch}
+end
 local new = math.max((tonumber(epoch) or 0) + 1, now)
 if epoch and nonce ~= '' and redis.call('EXISTS', base .. ':fl:' .. epoch) == 1 then redis.call('RPUSH', rec, epoch) end
 redis.call('HSET', o, 'nonce', ARGV[1], 'epoch', string.format('%.0f', new), 'expires', now + ARGV[2],

@@ -14,8 +14,9 @@ def acquire(p: PartitionData, args: Args) -> Any:
     """Become the owner, unless another's lease still runs."""
     nonce, lease_ms, host = args[0], int(args[1]), args[2]
     old = p.owner
-    if old is not None and old.nonce not in (b"", nonce) and old.expires > p.now:
-        return [0, old.expires - p.now, b"%d" % old.epoch]
+    held = old is not None and old.nonce not in (b"", nonce)
+    if held and old is not None and (old.expires > p.now or args[3] == b"0"):
+        return [0, max(0, old.expires - p.now), b"%d" % old.epoch]
     if old is not None and old.nonce and p.book(old.epoch):
         p.to_recover.append(old.epoch)
     epoch = max(old.epoch + 1 if old else 1, p.now)

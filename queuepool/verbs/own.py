@@ -118,8 +118,13 @@ class Acks:
     results: list[tuple[bytes, int, bytes]] = field(default_factory=list)
 
 
-def acquire(partition: int, nonce: str, *, lease_ms: int, host: str) -> Verb[Acquired | Held]:
-    """Become the owner unless another owner's lease still runs."""
+def acquire(
+    partition: int, nonce: str, *, lease_ms: int, host: str, replaces: bool = True
+) -> Verb[Acquired | Held]:
+    """Become the owner unless another owner's lease still runs.
+
+    replaces: whether to take what a lease left that has ended; if not, that is told as Held for 0.
+    """
 
     def read(r: Any) -> Acquired | Held:
         if r[0] == 0:
@@ -128,7 +133,7 @@ def acquire(partition: int, nonce: str, *, lease_ms: int, host: str) -> Verb[Acq
         target = _int_or_none(r[4])
         return Acquired(life, r[2], r[3], target, _int_or_none(r[5]), _command_id(r[6]))
 
-    return Verb("acquire", [nonce, lease_ms, host], read)
+    return Verb("acquire", [nonce, lease_ms, host, int(replaces)], read)
 
 
 def _int_or_none(raw: bytes) -> int | None:

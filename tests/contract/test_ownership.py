@@ -24,6 +24,35 @@ def test_a_held_partition_says_for_how_long(world: World) -> None:
     assert 4_000 < held.lease_ms <= 5_000
 
 
+def test_who_may_not_replace_hears_of_a_lease_that_is_over_and_takes_what_is_free(
+    world: World,
+) -> None:
+    first = world.own(lease_s=5)
+    world.advance(6)
+
+    told = world.partition.acquire(lease_s=5, nonce="second", replaces=False)
+    first.run(own.promote(first.life))  # it still owns
+    first.run(own.release(first.life, drain_lease_ms=0))
+    taken = world.partition.acquire(lease_s=5, nonce="second", replaces=False)
+
+    assert told == own.Held(0, first.epoch)
+    assert isinstance(taken, OwnedPartition)
+
+
+def test_a_lease_does_not_outlast_its_owner_by_a_clock_that_goes_back(world: World) -> None:
+    if world.clock is not None:
+        pytest.skip("the clock of the memory never goes back")
+    first = world.own(lease_s=5)
+    world.advance(-3600)
+
+    held = world.partition.acquire(lease_s=60, nonce="second")
+
+    assert isinstance(held, own.Held)
+    assert 4_000 < held.lease_ms <= 5_000
+    world.advance(6)
+    assert world.own().epoch > first.epoch
+
+
 def test_an_expired_partition_is_taken_with_a_higher_epoch(world: World) -> None:
     first = world.own(lease_s=5)
     world.advance(6)
