@@ -102,9 +102,12 @@ def execute(
         return Ended(
             job_id, name, attempt, JobState.DONE, result=result, result_ttl_s=task.result_ttl_s
         )
-    except RetryLater as error:
-        return Ended(job_id, name, attempt, JobState.DELAYED, delay_s=error.delay_s, charged=False)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        delay_s = getattr(error, "delay_s", None)  # none in one that a class of its own made
+        if isinstance(error, RetryLater) and delay_s is not None:
+            return Ended(job_id, name, attempt, JobState.DELAYED, delay_s=delay_s, charged=False)
         record = _record(error)
         asked = isinstance(error, JobCancelled) and owned.partition.status(job_id).cancel_requested
         if asked:
@@ -143,10 +146,13 @@ def _call(
 
 def _record(error: BaseException) -> ErrorRecord:
     reason = next((r for kind, r in _REASONS.items() if isinstance(error, kind)), "failed")
-    trace = "".join(traceback.format_exception(error, limit=-20, chain=False))
-    return ErrorRecord(
-        reason=reason, type=type(error).__qualname__, message=str(error), traceback=trace
-    )
+    try:
+        trace = "".join(traceback.format_exception(error, limit=-20, chain=False))
+        return ErrorRecord(
+            reason=reason, type=type(error).__qualname__, message=str(error), traceback=trace
+        )
+    except BaseException:  # a text that raises, a class without a name
+        return ErrorRecord(reason=reason, message="the handler raised what cannot be read")
 
 
 def refuse_a_running_loop() -> None:
