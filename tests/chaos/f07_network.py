@@ -208,6 +208,7 @@ FAULTS = [
         number="F7c",
         name="network one-way, to and from the server",
         procedure=_cut_off([lambda p: p.one_way(TO_SERVER), lambda p: p.one_way(TO_CLIENT)]),
+        quick=False,
     ),
     replace(_BASE, number="F7d", name="network of 200 ms that stalls 5 % of what is sent"),
     replace(
