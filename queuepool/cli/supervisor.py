@@ -28,7 +28,7 @@ Say = Callable[[str], None]
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 30.0
 _STEADY_S = 30.0  # a child that ran for so long failed for a new reason
-_ALL_SAID_S = 4.0  # a child that has not complained by then can start
+_ALL_SAID_S = 15.0  # a child that has not complained by then can start
 _POLL_S = 0.02
 CONFIGURATION = 2  # the exit code that no restart can mend
 
@@ -78,6 +78,13 @@ class _Child:
     budget: LineBudget = field(default_factory=LineBudget)
 
 
+def _undecided(child: _Child) -> bool:
+    """Return whether a child may still find its configuration wrong: it has not said INFO yet."""
+    young = time.monotonic() - child.started_s < _ALL_SAID_S
+    alive = child.process is not None and child.process.poll() is None
+    return young and alive and "info" not in "\n".join(child.log.last_lines(20)).lower()
+
+
 class Supervisor:
     """Starts children, restarts those that exit, shows what matters of their logs."""
 
@@ -114,12 +121,9 @@ class Supervisor:
 
     def _why_hopeless(self, first: _Child) -> str:
         """Return what all children say that cannot start: they may have problems of their own."""
-        until_s = first.started_s + _ALL_SAID_S
         others = [c for c in self._children.values() if c.process is not None]
         pause = threading.Event()
-        while any(c.process and c.process.poll() is None for c in others):
-            if time.monotonic() >= until_s:
-                break
+        while any(map(_undecided, others)):
             pause.wait(_POLL_S)
         told: dict[str, str] = {}  # what is said -> who says it first
         for child in (first, *others):
