@@ -18,6 +18,7 @@ from queuepool.errors import (
     InvalidInputError,
     QueuePoolError,
     UnavailableError,
+    UnconfirmableError,
 )
 
 __all__ = ["main"]
@@ -50,6 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def code_of(error: QueuePoolError) -> Exit:
     """Return the exit code of one of the library's errors."""
+    if isinstance(error, UnconfirmableError):  # a setting is wrong, and yet something was done
+        return Exit.FAILED
     if isinstance(error, (ConfigurationError, InvalidInputError)):
         return Exit.USAGE
     return Exit.UNAVAILABLE if isinstance(error, UnavailableError) else Exit.FAILED

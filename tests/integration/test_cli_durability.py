@@ -1,0 +1,43 @@
+"""queuepool bulk --durability, on a server without replicas and without a file."""
+
+from pathlib import Path
+
+import pytest
+
+from queuepool import QueuePool, cli
+from queuepool.cli.exits import Exit
+
+FILE = "rows.jsonl"
+
+
+@pytest.fixture
+def pool(redis_url: str, stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> QueuePool:
+    monkeypatch.chdir(tmp_path)
+    for name, value in (("URL", redis_url), ("STAGE", stage), ("TIMEOUT_S", "0.3")):
+        monkeypatch.setenv(f"QUEUEPOOL_{name}", value)
+    Path(FILE).write_text('{"a": 1}\n{"a": 2}\n{"a": 3}\n')
+    return QueuePool.from_env()
+
+
+def bulk(durability: str) -> int:
+    return cli.main(["bulk", FILE, "--task", "t", "--key", "k", "--durability", durability])
+
+
+@pytest.mark.parametrize(
+    ("durability", "code", "said"),
+    [
+        ("fast", Exit.OK, "3 jobs enqueued"),
+        ("replicated", Exit.UNAVAILABLE, "0 of 1 replicas have it"),
+        ("fsynced", Exit.FAILED, "Set `appendonly yes`"),
+    ],
+)
+def test_the_rows_are_stored_and_what_is_not_confirmed_is_told(
+    pool: QueuePool, capsys: pytest.CaptureFixture[str], durability: str, code: Exit, said: str
+) -> None:
+    with pool:
+        assert bulk(durability) == code
+
+        told = capsys.readouterr().err
+        assert said in told
+        assert ("perhaps the next 3" in told) == (code is not Exit.OK)
+        assert pool.group("k").status().ready == 3
