@@ -55,11 +55,11 @@ def outcome(client: Any, method: str, request: Any) -> tuple[Code, str]:
     call = getattr(client, method)
     try:
         if method == "WatchPartitions":
-            stream = call(request, timeout=10)
+            stream = call(request, timeout=30)
             next(stream)
             stream.cancel()
         else:
-            call(request, timeout=10)
+            call(request, timeout=30)
     except grpc.RpcError as error:
         return error.code(), error.details() or ""
     return Code.OK, ""
@@ -71,7 +71,7 @@ def raw_outcome(
     """Return code and details of a call with these bytes as its request."""
     name = f"/{SERVICE.full_name}/{method}"
     call: Any = channel.unary_stream(name)
-    stream = call(request, timeout=10, metadata=((AUTHORIZATION, token),) if token else ())
+    stream = call(request, timeout=30, metadata=((AUTHORIZATION, token),) if token else ())
     try:
         next(stream)
         stream.cancel()
