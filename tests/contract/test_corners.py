@@ -105,3 +105,24 @@ def test_release_tells_whether_anything_is_left_to_drain(world: World) -> None:
     leave = own.release(owned.life, drain_lease_ms=0)
 
     assert world.partition.server.run(world.partition.key, [drain, leave]) == [2, 1]
+
+
+def test_a_job_that_comes_in_the_moment_of_a_cancellation_is_not_touched_by_it(
+    world: World,
+) -> None:
+    owned = world.own()
+    w.enqueue(world, ["old"])
+    world.partition.cancel_group(b"other")  # the server knows the script from here on
+    body = w.tail(b"g")
+    begin = produce.cancel_group(b"g", b"start")
+    new = produce.enqueue(
+        [2, b"g", 1, 1, "new", body], jobs=1, size_bytes=13 + len(body), **w.LIMITS
+    )
+
+    # Each begins anew, with a later cut; the last ones are ahead of the clock.
+    replies = world.partition.server.run(world.partition.key, [*[begin] * 50, new])
+
+    assert replies[-1] == b"1"
+    world.advance(1)
+    assert w.promote(owned) == own.Promoted(1, 0, None)
+    assert world.partition.group(b"g").cancelled == 1

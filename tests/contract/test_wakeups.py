@@ -77,6 +77,7 @@ def test_nothing_that_becomes_ready_wakes_nobody(world: World) -> None:
     world.partition.replay(["other"])
     owned.run(own.abandon(owned.life, [b"a"]))
     w.recover(owned)
+    world.partition.cancel_group(b"g")
 
     assert snapshot(world)["tokens"] == []
 
