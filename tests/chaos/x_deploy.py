@@ -51,10 +51,8 @@ def _short_grace(trial: Trial) -> Result:
     said: list[str] = []
     handed_back = 0
     with Rig(trial.directory, binary=engine(trial.number)) as rig:
-        strict: dict[str, Any] = {
-            "drain_s": _GRACE_S,
-            "max_crashes": 1,
-        }  # one crash charged is a dead job
+        # A single crash that is charged would make a dead job.
+        strict: dict[str, Any] = {"drain_s": _GRACE_S, "max_crashes": 1}
         rig.consumer(**strict)
         rig.owner()
         rig.consumer(**strict).says("standing by")
