@@ -77,8 +77,8 @@ def test_every_process_has_all_the_rights_it_needs(
             gone = pool.enqueue("work", {}, partition_key="k2", delay_s=600)
 
             assert pool.cancel(gone.job_id, partition_key="k2") == "delayed"
-            wait_until(lambda: all(state(*job) == "done" for job in jobs), 20.0, "all are done")
-            wait_until(lambda: state("k1", failing) == "dead", 20.0, "the failing one is dead")
+            wait_until(lambda: all(state(*job) == "done" for job in jobs), 60.0, "all are done")
+            wait_until(lambda: state("k1", failing) == "dead", 60.0, "the failing one is dead")
             assert pool.group("k0").status().done >= 2
 
         def run(role: str, *words: str) -> tuple[int, str, str]:
@@ -100,7 +100,7 @@ def test_every_process_has_all_the_rights_it_needs(
         ):
             code, out, err = run("ops", *words)
             assert code == 0, out + err
-        wait_until(lambda: rows()[0]["workers"] == 9, 20.0, "9 workers")
+        wait_until(lambda: rows()[0]["workers"] == 9, 60.0, "9 workers")
         assert Records(tmp_path).ended() >= 21
     finally:
         for consumer in consumers:
@@ -139,7 +139,7 @@ def test_a_process_without_the_rights_says_what_to_do(
 ) -> None:
     process = ConsumerProcess(guarded.url("producer"), guarded.space.stage, tmp_path)
     try:
-        process.says("queuepool acl")
+        process.says("queuepool acl", timeout_s=60.0)
     finally:
         process.kill()
     assert "password-of" not in process.log

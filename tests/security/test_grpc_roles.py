@@ -65,7 +65,7 @@ def by_token(redis_url: str) -> Iterator[Process]:
         redis_url, "by-token", grpc_token=f"{OPERATOR}, {NEXT}", grpc_viewer_token=VIEWER
     ) as process:
         with connect(process.grpc, VIEWER) as client:
-            wait_until(lambda: outcome(client, LOOKS["GetCluster"]) == "OK", 15.0, "it answers")
+            wait_until(lambda: outcome(client, LOOKS["GetCluster"]) == "OK", 60.0, "it answers")
         yield process
 
 
@@ -212,7 +212,7 @@ def test_a_certificate_has_the_role_of_its_name(
             cert, key = pair
             address = process.grpc
             with connect(address, token, authority.ca, tls_cert=cert, tls_key=key) as client:
-                wait_until(lambda: outcome(client, LOOKS["GetCluster"]) != "UNAVAILABLE", 15.0)
+                wait_until(lambda: outcome(client, LOOKS["GetCluster"]) != "UNAVAILABLE", 60.0)
                 return outcome(client, LOOKS["GetCluster"]), outcome(client, ACTS["SetWorkers"])
 
         assert roles(alice, OPERATOR) == ("OK", "OK")

@@ -222,7 +222,7 @@ def test_a_cluster_works_by_mutual_tls_alone(
             def states() -> set[JobState]:
                 return {pool.status(j.job_id, partition_key=k).state for k, j in jobs}
 
-            wait_until(lambda: states() == {JobState.DONE}, 20.0, "all done over TLS")
+            wait_until(lambda: states() == {JobState.DONE}, 60.0, "all done over TLS")
 
         async def enqueue() -> str:
             async with AsyncQueuePool.from_env() as pool:
