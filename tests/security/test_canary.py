@@ -159,7 +159,7 @@ class Rig:
         texts = {}
         for token in ("token", "viewer_token", "none"):
             secret = self.canary[token] if token != "none" else None
-            with connect(self.coordinator.grpc, secret) as client:
+            with connect(self.coordinator.grpc, secret, deadline_s=30) as client:
                 for name, call in calls(client).items():
                     try:
                         answer = call()

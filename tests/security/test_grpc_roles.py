@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def by_token(redis_url: str) -> Iterator[Process]:
     with running(
         redis_url, "by-token", grpc_token=f"{OPERATOR}, {NEXT}", grpc_viewer_token=VIEWER
     ) as process:
-        with connect(process.grpc, VIEWER) as client:
+        with connect(process.grpc, VIEWER, deadline_s=30) as client:
             wait_until(lambda: outcome(client, LOOKS["GetCluster"]) == "OK", 60.0, "it answers")
         yield process
 
@@ -118,7 +119,7 @@ def fields_of(message: Any, seen: set[str]) -> Iterator[Any]:
     ("token", "allowed"), [(OPERATOR, "OK"), (NEXT, "OK"), (VIEWER, "PERMISSION_DENIED")]
 )
 def test_a_token_has_its_role(by_token: Process, token: str, allowed: str) -> None:
-    with connect(by_token.grpc, token) as client:
+    with connect(by_token.grpc, token, deadline_s=30) as client:
         looks = {name: outcome(client, call) for name, call in LOOKS.items()}
         acts = {name: outcome(client, call) for name, call in ACTS.items()}
 
@@ -130,7 +131,7 @@ def test_a_token_has_its_role(by_token: Process, token: str, allowed: str) -> No
 def test_no_other_token_is_let_in(by_token: Process, token: str | None) -> None:
     if token is not None and " " in token:
         token = token.replace(" ", "")
-    with connect(by_token.grpc, token) as client:
+    with connect(by_token.grpc, token, deadline_s=30) as client:
         outcomes = {outcome(client, call) for call in (LOOKS | ACTS).values()}
 
     assert outcomes == {"UNAUTHENTICATED"}
@@ -148,7 +149,7 @@ def test_each_call_of_operators_is_audited_and_no_look_is(
     by_token: Process, token: str, role: str, result: str
 ) -> None:
     before = len(by_token.log)
-    with connect(by_token.grpc, token) as client:
+    with connect(by_token.grpc, token, deadline_s=30) as client:
         outcome(client, LOOKS["GetCluster"])
         outcome(client, ACTS["SetWorkers"])
     wait_until(lambda: audited(by_token, before))
@@ -163,7 +164,7 @@ def test_each_call_of_operators_is_audited_and_no_look_is(
 
 def test_an_act_that_fails_is_audited_as_failed(by_token: Process) -> None:
     before = len(by_token.log)
-    with connect(by_token.grpc, OPERATOR) as client:
+    with connect(by_token.grpc, OPERATOR, deadline_s=30) as client:
         request = api.SetWorkersRequest(partition=7, workers=9, ttl_s=5)
         assert outcome(client, lambda c: c.SetWorkers(request)) == "NOT_FOUND"
     wait_until(lambda: audited(by_token, before))
@@ -209,9 +210,8 @@ def test_a_certificate_has_the_role_of_its_name(
     with running(redis_url, "by-name", **settings) as process:
 
         def roles(pair: tuple[Path, Path], token: str) -> tuple[str, str]:
-            cert, key = pair
-            address = process.grpc
-            with connect(address, token, authority.ca, tls_cert=cert, tls_key=key) as client:
+            called = partial(connect, process.grpc, token, authority.ca, deadline_s=30)
+            with called(tls_cert=pair[0], tls_key=pair[1]) as client:
                 wait_until(lambda: outcome(client, LOOKS["GetCluster"]) != "UNAVAILABLE", 60.0)
                 return outcome(client, LOOKS["GetCluster"]), outcome(client, ACTS["SetWorkers"])
 
