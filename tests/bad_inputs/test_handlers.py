@@ -37,6 +37,15 @@ FAILING = {
     "recurse": "RecursionError",
     "long_traceback": "ZeroDivisionError",
 }
+TYPES: dict[tuple[str, ...], str] = {  # where it is not the name of what was raised
+    ("Unnamed",): "RuntimeError",
+    ("surrogate",): "OSError",
+    ("ten megabytes",): "ValueError",
+    ("group of groups",): "ExceptionGroup",
+    ("RetryLater without delay",): "RuntimeError",
+    ("raises_async", "StopIteration"): "RuntimeError",
+    ("raises_async", "CancelledError"): "RuntimeError",
+}
 PAYLOADS: dict[str, dict[str, Any]] = {
     "modify": {"rows": [1, 2], "a": {"b": 1}},
     "print_much": {"megabytes": 20},
@@ -82,6 +91,7 @@ def test_whatever_is_raised_fails_the_attempt_alone(
         assert status.state is JobState.DEAD, kind
         assert status.error is not None
         assert status.error.reason == "failed", kind
+        assert status.error.type == TYPES.get(kind, TYPES.get(kind[1:], kind[1])), kind
         assert status.attempts == 1
 
     texts = error_text(partition)
