@@ -4,6 +4,7 @@ PYTHON ?= python3
 WORKERS ?= 3
 SEEDS ?= 10000
 MODEL_EXAMPLES ?= 2000
+MINUTES ?= 30
 PEERS_FLAGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow simulate model chaos mutate check format bench bench-scaling bench-peers crash-peers \
+.PHONY: help demo test test-slow simulate model chaos soak mutate check format bench bench-scaling bench-peers crash-peers \
 	stubs constraints clean
 
 help: ## show this list
@@ -38,6 +39,9 @@ model: $(VENV)/.installed-dev ## walk every script beside a model, MODEL_EXAMPLE
 
 chaos: $(VENV)/.installed-dev ## kill, stop and cut off real processes, many times; writes docs/reliability.md
 	$(BIN)/python -m tests.chaos --write
+
+soak: $(VENV)/.installed-dev ## steady load and a random fault a minute, for MINUTES=30: nothing may grow
+	$(BIN)/python -m tests.chaos.soak --minutes $(MINUTES)
 
 mutate: $(VENV)/.installed-dev ## drop each line of each script: a test must notice; writes docs/reliability.md
 	$(BIN)/python -m tests.mutation --jobs 2 --write
