@@ -4,7 +4,7 @@
 
 A *mutant* is a script without one line of code. Where that alone does not compile (the head of a
 block, the first line of a long call), it is the script without the whole statement that begins on
-the line. A mutant is *killed* when a test fails twice in a row on it, or runs out of its time.
+the line. A mutant is *killed* when a test fails on it twice in a row, if only by its time.
 
 Each process has servers of its own and collects the tests once. It runs them all on the scripts as
 they are, to learn which test calls which scripts and how long it takes. Then each mutant meets the
