@@ -40,7 +40,7 @@ from tests.integration.coordinator.cluster import Process as CoordinatorProcess
 from tests.waiting import wait_until
 
 STAGE = "chaos"
-LEASE_S = 2.0
+LEASE_S = 1.5
 _BATCH = 200
 
 
