@@ -44,9 +44,11 @@ def _run(trial: Trial) -> Result:
         producer.ends()
         rig.drained(jobs)
         # What a zombie could still finish would be there twice when its successor finishes it.
-        for counter in ("duplicate_finish", "rollback_finish"):
-            if taken := rig.count(counter):
-                said.append(f"{counter}: {taken} ends of jobs came from two owners")
+        said += [
+            f"{counter}: {taken} ends of jobs came from two owners"
+            for counter in ("duplicate_finish", "rollback_finish")
+            if (taken := rig.count(counter))
+        ]
         verdict = rig.verdict().also(said)
         return Result(verdict=verdict, sums={"zombies": zombies, "writes refused": refused})
 

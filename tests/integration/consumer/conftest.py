@@ -1,5 +1,6 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,7 @@ def consume(redis_url: str, stage: str, tmp_path: Path) -> Iterator[StartConsume
     """Start consumer processes over the same keyspace as `pool`. All end with the test."""
     running: list[ConsumerProcess] = []
 
-    def start(*, url: str = redis_url, **settings: object) -> ConsumerProcess:
+    def start(*, url: str = redis_url, **settings: Any) -> ConsumerProcess:
         running.append(ConsumerProcess(url, stage, tmp_path, **settings))
         return running[-1]
 

@@ -1,4 +1,5 @@
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def process(redis_url: str, stage: str) -> Iterator[StartProcess]:
     """Start coordinator processes over the same keyspace as `pool`. All end with the test."""
     running: list[Process] = []
 
-    def start(**settings: object) -> Process:
+    def start(**settings: Any) -> Process:
         running.append(Process(redis_url, stage, **settings))
         return running[-1]
 
