@@ -46,8 +46,6 @@ def _run(trial: Trial) -> Result:
         # What a zombie could still finish would be there twice when its successor finishes it.
         said += [
             f"{counter}: {taken} ends of jobs came from two owners"
-            said += [
-            f"{counter}: {taken} ends of jobs came from two owners"
             for counter in ("duplicate_finish", "rollback_finish")
             if (taken := rig.count(counter))
         ]
