@@ -94,7 +94,12 @@ def main() -> int:
 def _soak(directory: Path, seconds: float, chance: random.Random) -> list[str]:
     jobs = int(seconds / _EVERY_S) * _BATCH
     samples: list[Sample] = []
-    with Rig(directory, partitions=_PARTITIONS, binary=engine(0)) as rig, admin(rig) as server:
+    # With everysec a server that is killed while its disk is slow forgets what it acknowledged.
+    always = {"binary": engine(0), "extra_args": ("--appendfsync", "always")}
+    with (
+        Rig(directory, partitions=_PARTITIONS, **always) as rig,  # type: ignore[arg-type]
+        admin(rig) as server,
+    ):
         for _ in range(_PARTITIONS + 1):
             rig.consumer()
         coordinators = [rig.coordinator() for _ in range(2)]
