@@ -5,9 +5,10 @@ A claimed job is in exactly one of these places (`claimed` holds all of them):
     take ----> running or queued in the pool --> outbox --> recorded: forgotten here
       `------> suspects, one at a time --> start confirmed --> running
 
-A suspect was running when its consumer died, or waited in its memory and may have begun. At most
-one runs at a time, and its start is booked before it begins: a poison job is charged its crashes,
-and takes no innocent along.
+A suspect was running when its consumer died. At most one runs at a time, and its start is booked
+before it begins: a poison job is charged its crashes, and takes no innocent along. A job that
+waited in the memory of a consumer that died (0 crashes) may have begun unnoted: its claim books it
+as started, so it is charged if it does that again, and it runs among the others in its order.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ class Holdings:
             job = Claimed(id, claims.bodies[i], attempt, int(crashes or 0), claims.now_ms, now_s)
             self.claimed[id] = job
             self.open += 1
-            if crashes is not None:  # 0: it waited in a memory that died, and may have begun
+            if job.crashes:
                 self._suspects.append(job)
                 continue
-            if i >= free:
+            if i >= free and crashes is None:
                 job.ahead = True
                 self._ahead.append(job)
             ready.append(job)

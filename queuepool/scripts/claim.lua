@@ -8,7 +8,8 @@
 --         the limit means that nothing is ready; or {FENCED, current epoch}.
 -- A tier's share follows its weight, unused share goes on; lanes of a tier take turns, and two in a row
 -- when at most 16 of their jobs are left, so that small groups are through soon. Booked under
--- the start ms (plus order) when it starts now, under a small claim sequence when it waits in memory.
+-- the start ms (plus order) when it starts now, or waited in a memory that died before; under a small
+-- claim sequence when it waits in memory, and when it has a crash.
 -- One script: a job in both places runs twice, in neither it is lost. O(limit), whatever waits.
 local base, limit, starting, age = KEYS[1], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local o, c, book = base .. ':o', base .. ':c', base .. ':fl:' .. ARGV[2]
@@ -113,7 +114,7 @@ for k, id in ipairs(ids) do
     alive[n], texts[n] = id, bodies[k]
     if odd then kept_attempts[n], kept_crashes[n] = attempts[k], crashes[k] end
     taken[tier_of[k]] = (taken[tier_of[k]] or 0) + 1
-    if n <= starting and not crashes[k] then
+    if crashes[k] == '0' or n <= starting and not crashes[k] then
       booked[2 * n - 1] = now + n / 1000
     else
       waiting = waiting + 1

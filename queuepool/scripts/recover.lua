@@ -3,8 +3,8 @@
 -- KEYS[1] base; derived: o c j rec wk at cr cn er pr dead fl:<old epoch> q:<tier>:<group> ring:<tier> g:<group> dn:<0|1>
 -- ARGV    nonce, epoch, crashes that bury a job, the error to store with it
 -- Returns {books left, recovered, crashed, buried, cancelled}; or {FENCED, current epoch}.
--- Only started jobs are charged a crash; claimed ones may have begun unnoted, and are noted with none,
--- as suspects. Started ones come first, in the order they began; then the
+-- Only started jobs are charged a crash; claimed ones may have begun unnoted, and are noted with none, so
+-- that their next claim books them as started. Started ones come first, in the order they began; then the
 -- claimed ones in claim order. Call until no book is left. O(200).
 local base, c, j, rec = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j', KEYS[1] .. ':rec'
 local owner = redis.call('HMGET', base .. ':o', 'nonce', 'epoch')

@@ -150,7 +150,7 @@ def recover(p: PartitionData, args: Args) -> Any:
             add_dead(p, job_id, body, error)
         else:
             recovered += 1
-            p.crashes.setdefault(job_id, 0)  # it may have begun unnoted: a suspect, uncharged
+            p.crashes.setdefault(job_id, 0)  # it may have begun unnoted
             p.place(job_id, lane_of(body), front=True, next_turn=True)
     p.count("recovered", recovered)
     if recovered:

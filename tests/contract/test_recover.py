@@ -45,7 +45,9 @@ def test_only_started_jobs_are_charged_a_crash(world: World) -> None:
     assert world.partition.status("ran").attempts == 0
 
 
-def test_a_job_that_waited_in_a_memory_that_died_starts_only_when_asked(world: World) -> None:
+def test_a_job_that_waited_in_a_memory_that_died_is_charged_if_that_happens_again(
+    world: World,
+) -> None:
     dead = world.own(lease_s=10)
     w.enqueue(world, ["ran", "waited", "ready"])
     w.claim(dead, 2, starting=1)
@@ -53,11 +55,12 @@ def test_a_job_that_waited_in_a_memory_that_died_starts_only_when_asked(world: W
     owned = world.own()
     w.recover(owned)
 
-    claims = w.claim(owned, 3, starting=3)
+    claims = w.claim(owned, 3, starting=1)
 
     assert list(claims.crashes) == [b"1", b"0", None]
     owned.run(own.release(owned.life, drain_lease_ms=0))
     assert sum(step.crashed for step in w.recover(world.own())) == 1
+    assert [world.partition.status(i).crashes for i in ("ran", "waited", "ready")] == [1, 1, 0]
 
 
 def test_a_job_that_crashes_its_consumer_three_times_dies(world: World) -> None:

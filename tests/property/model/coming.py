@@ -57,8 +57,8 @@ def claim(
         assert s.lanes[job.tier, job.group][0] == job_id, f"{job_id!r} overtook others of its lane"
         s.leave(job_id)
         job.place, job.epoch = Place.BOOKED, epoch
-        suspect = job.crashes is not None
-        (book.started if place < starting and not suspect else book.waiting).append(job_id)
+        starts = job.crashes == 0 or (place < starting and job.crashes is None)
+        (book.started if starts else book.waiting).append(job_id)
     if not book.order():
         del s.books[epoch]
     assert marks <= s.marks, f"marks out of nothing: {marks - s.marks}"

@@ -198,21 +198,23 @@ def test_after_a_crash_what_ran_is_charged_and_what_waited_is_not() -> None:
     assert set(world.data.crashes) == ran | waited
 
 
-def test_what_waited_in_a_memory_that_died_begins_alone_and_booked() -> None:
+def test_what_waited_in_a_memory_that_died_is_booked_as_started_and_keeps_its_order() -> None:
     world = World(workers=2)
-    world.enqueue(50)
+    ids = world.enqueue(50)
     world.end(world.settle(), took_s=0.0001)
     world.settle()
     waited = set(world.book) - world.started
     world.crash()
+    world.runs.clear()
 
-    seen: set[bytes] = set()
-    while seen < waited:
-        begun = [job for job in world.settle() if job.id in waited]
-        assert len(begun) <= 1
-        assert {job.id for job in begun} <= world.started
-        seen |= {job.id for job in begun}
+    while waited:
+        world.settle()
+        assert waited & set(world.book) <= world.started
+        waited -= set(world.book)
         world.end(list(world.running), took_s=0.0001)
+    suspects = [job_id for job_id, crashes in world.data.crashes.items() if crashes]
+    order = [job_id for job_id in world.runs if job_id not in suspects]
+    assert order == sorted(order, key=ids.index)
 
 
 def test_suspects_run_one_at_a_time_and_are_booked_before_they_begin() -> None:
