@@ -133,8 +133,8 @@ def _book(
             p.marks.discard(job_id)  # cancelled while it waited: its place ends here
     for n, (job_id, tier) in enumerate(alive, 1):
         p.count(f"r{tier}", -1)
-        crashes = p.crashes.get(job_id)
-        if crashes == 0 or (crashes is None and n <= starting):
+        crashed = p.crashes.get(job_id)
+        if crashed == 0 or (crashed is None and n <= starting):
             p.open_book(epoch).add(job_id, p.now + n / 1000)
         else:
             assert p.owner is not None
