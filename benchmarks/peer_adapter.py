@@ -5,8 +5,9 @@ on PYTHONPATH, the server's port into BENCH_REDIS_PORT, and a folder for each ru
 A job is recorded outside Redis.
 
 A partition has one owner, so two worker processes need two partitions. The producer is not told
-how many processes will come, hence there are always two, and each kind of job has a group in
-both. Worker commands that start together find each other in BENCH_DIR:
+how many processes will come, hence there are always two. Jobs that are enqueued in bulk have a
+group of each kind in both; jobs that are enqueued one at a time have one key. Worker commands that
+start together find each other in BENCH_DIR:
 
     two commands   each owns a partition, with all of its concurrency
     one command    one process with two consumers, each with half of the concurrency
@@ -46,7 +47,7 @@ def INFO() -> dict[str, Any]:  # noqa: N802 - the runner's name
     versions = c.versions("queuepool", "redis", "hiredis", "msgspec")
     return {
         "versions": versions,
-        "settings": f"defaults; {PARTITIONS} partitions, a group of each kind in both; one worker "
+        "settings": f"defaults; {PARTITIONS} partitions, bulk has a group in each; one worker "
         "process runs two consumers of N/2 workers, of two processes each runs one of N",
     }
 
@@ -69,7 +70,7 @@ def _key(payload: Mapping[str, Any]) -> str:
 
 def enqueue_one(payload: Mapping[str, Any]) -> None:
     """Enqueue one job."""
-    pool.enqueue("job", payload, partition_key=_key(payload))
+    pool.enqueue("job", payload, partition_key=_group(payload["k"], 0))
 
 
 def enqueue_bulk(payloads: Sequence[Mapping[str, Any]]) -> None:

@@ -25,6 +25,7 @@ from queuepool.partition import OwnedPartition
 from queuepool.servers import Bell, Reply
 
 _MARGIN_S = 0.5  # nothing starts in the last part of a lease
+_HAND_OVER_S = 0.0001
 
 
 class Turner:
@@ -102,8 +103,12 @@ class Turner:
             return
         if isinstance(reply, QueuePoolError):
             self._core.lost(plan, monotonic())
-        else:
-            self._absorb(plan, [reply])
+            return
+        before = self._core.open
+        self._absorb(plan, [reply])
+        if self._core.open > before:
+            # A worker was woken, and needs the interpreter for its start more than this loop does.
+            self.rest(_HAND_OVER_S)
 
     def _absorb(self, plan: Plan, replies: Sequence[Reply]) -> float:
         core = self._core
