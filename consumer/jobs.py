@@ -21,7 +21,7 @@ class End(IntEnum):
 class Claimed:
     """One claimed job. The loop makes it; the worker that runs it writes `started_s` and `context`.
 
-    ahead: booked as waiting in memory, not as started. held: a suspect waiting to run alone.
+    ahead: booked as waiting in memory, not as started.
     """
 
     __slots__ = (

@@ -89,7 +89,8 @@ class Doorbell:
                 os.read(self._read, 4096)
             else:
                 token = self._answer()
-                self._awake_until_s = monotonic() + _AWAKE_S
+                if token is not None:
+                    self._awake_until_s = monotonic() + _AWAKE_S
         if self._asking and monotonic() > self._asked_s + _BLOCK_S + self._timeout_s:
             self._drop()  # half-open: the server never answered
         return token
