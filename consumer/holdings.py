@@ -85,11 +85,13 @@ class Holdings:
         return len(running)
 
     def cancel(self, ids: Iterable[bytes]) -> None:
-        """Let the handlers of these jobs see that cancellation was requested."""
-        for id in ids:
-            job = self.claimed.get(id)
-            if job is not None:
-                job.cancelled = True
+        """Let the handlers of these jobs see that cancellation was requested.
+
+        Those that no worker has begun first: one that stops may begin another at once.
+        """
+        jobs = [job for job in map(self.claimed.get, ids) if job is not None]
+        for job in sorted(jobs, key=lambda job: job.started_s > 0):
+            job.cancelled = True
 
     @property
     def owes(self) -> bool:

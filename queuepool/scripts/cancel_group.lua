@@ -4,41 +4,45 @@
 -- ARGV    group, cursor ('start', then what the last call returned)
 -- Returns {next cursor ('' when done), waiting jobs cancelled, running jobs asked}.
 -- The first call sets the cut: jobs enqueued up to then are cancelled wherever they turn up later
--- (promote, retry, recover); later ones are not touched. Then lanes by 200, then delayed by scan.
+-- (promote, retry, recover, hand_back); later ones are not touched. Then lanes by 200, delayed jobs by
+-- scan, and at last the books: a worker that stopped sooner would claim what the lanes still hold.
 local base, group, cursor = KEYS[1], ARGV[1], ARGV[2]
 local j, c, g, cn = base .. ':j', base .. ':c', base .. ':g:' .. ARGV[1], base .. ':cn'
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local window = math.floor(now / 60000)
 local dn = base .. ':dn:' .. window % 2
-redis.call('EXISTS', j, dn, c, cn, base .. ':dl', base .. ':wk', base .. ':at', base .. ':cr', base .. ':er', base .. ':cx')
+for _, k in ipairs({j, c, cn, base .. ':at', base .. ':cr', base .. ':er', base .. ':cx'}) do redis.call('HLEN', k) end
+redis.call('SCARD', dn)
+redis.call('ZCARD', base .. ':dl')
+redis.call('LLEN', base .. ':wk')
 local lanes, asked, gone, size = {}, 0, {}, 0
-for t = 0, 3 do lanes[t] = base .. ':q:' .. t .. ':' .. group; redis.call('EXISTS', lanes[t]) end
+for t = 0, 3 do lanes[t] = base .. ':q:' .. t .. ':' .. group; redis.call('LLEN', lanes[t]) end
 if redis.call('EXISTS', g) == 0 then return {'', 0, 0} end
-local cut, running = tonumber(redis.call('HGET', g, 'cancelled_at') or -1), {}
+local cut = tonumber(redis.call('HGET', g, 'cancelled_at') or -1)
 if cut < 0 then cursor = 'start' end -- also when a failover lost the cut: begin again
-if cursor == 'start' then
-  local epochs = redis.call('HKEYS', base .. ':dr')
-  local owner = redis.call('HMGET', base .. ':o', 'nonce', 'epoch') -- one that left has its book in rec or dr
-  if owner[1] and owner[1] ~= '' then epochs[#epochs + 1] = owner[2] end
-  for k, e in ipairs(epochs) do running[k] = redis.call('ZRANGE', base .. ':fl:' .. e, 0, 9999) end
-end
 
 local function ours(body)
   return body and (tonumber(string.sub(body, 3, 13), 16) or 0) <= cut
     and string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0)) == group
 end
 
+local function running() -- ids of the group in the books of who runs jobs; one that left has its book in rec
+  local epochs, found = redis.call('HKEYS', base .. ':dr'), {}
+  local owner = redis.call('HMGET', base .. ':o', 'nonce', 'epoch')
+  if owner[1] and owner[1] ~= '' then epochs[#epochs + 1] = owner[2] end
+  for _, e in ipairs(epochs) do
+    for _, id in ipairs(redis.call('ZRANGE', base .. ':fl:' .. e, 0, 9999)) do
+      if ours(redis.call('HGET', j, id)) then found[#found + 1] = id end
+    end
+  end
+  return found
+end
+
 if cursor == 'start' then
   cut, cursor = math.max(now, (redis.call('HGET', c, 'cut') or 0) + 1), 'lanes' -- no job is stamped with more
   redis.call('HSET', g, 'cancelled_at', cut)
   redis.call('HSET', c, 'cut', cut) -- enqueue stamps no later job with it
-  for _, book in ipairs(running) do
-    for _, id in ipairs(book) do
-      if ours(redis.call('HGET', j, id)) then asked = asked + 1; redis.call('HSET', cn, id, now) end
-    end
-  end
-  if asked > 0 and not redis.call('LPOS', base .. ':wk', 'c') then redis.call('RPUSH', base .. ':wk', 'c') end
 end
 if cursor == 'lanes' then
   cursor = '0'
@@ -57,10 +61,9 @@ if cursor == 'lanes' then
     end
     if n > 0 then redis.call('LPOP', lanes[t], n) end
   end
-else
-  if tonumber(redis.call('HGET', g, 'delayed') or 0) <= 0 then return {'', 0, asked} end
+elseif cursor ~= 'books' and tonumber(redis.call('HGET', g, 'delayed') or 0) > 0 then
   local page = redis.call('ZSCAN', base .. ':dl', cursor, 'COUNT', 200)
-  cursor = page[1] == '0' and '' or page[1]
+  cursor = page[1] == '0' and 'books' or page[1]
   for i = 1, #page[2], 2 do
     local body = redis.call('HGET', j, page[2][i])
     if ours(body) and redis.call('ZREM', base .. ':dl', page[2][i]) == 1 then
@@ -69,6 +72,10 @@ else
       redis.call('HINCRBY', g, 'delayed', -1)
     end
   end
+else
+  cursor = ''
+  for _, id in ipairs(running()) do asked = asked + 1; redis.call('HSET', cn, id, now) end
+  if asked > 0 and not redis.call('LPOS', base .. ':wk', 'c') then redis.call('RPUSH', base .. ':wk', 'c') end
 end
 for _, id in ipairs(gone) do
   for _, k in ipairs({'j', 'at', 'cr', 'er', 'cn'}) do redis.call('HDEL', base .. ':' .. k, id) end

@@ -189,6 +189,23 @@ def test_jobs_that_become_due_between_the_steps_of_a_cancel_are_dropped(world: W
     assert world.partition.status("late00000").state is JobState.UNKNOWN
 
 
+def test_running_jobs_are_asked_when_no_lane_holds_more(server_world: World) -> None:
+    world = server_world
+    owned = world.own()
+    w.enqueue(world, w.names("a", 250))
+    w.claim(owned, 2)
+    cursor, _cancelled, asked = world.partition.run(produce.cancel_group(b"g", b"start"))
+    assert asked == 0  # who stopped now would claim the 48 that are left
+    assert list(w.claim(owned, 1).ids) == [b"a00202"]
+
+    while cursor:
+        assert w.renew(owned).cancels == set()
+        cursor, _cancelled, asked = world.partition.run(produce.cancel_group(b"g", cursor))
+
+    assert asked == 3
+    assert w.renew(owned).cancels == {b"a00000", b"a00001", b"a00202"}
+
+
 def test_jobs_of_a_draining_owner_are_asked_too(world: World) -> None:
     old = world.own()
     w.enqueue(world, ["a"])

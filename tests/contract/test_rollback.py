@@ -107,8 +107,9 @@ def test_a_cancellation_whose_beginning_was_lost_begins_again(server_world: Worl
     w.claim(owned, 1)
     world.partition.run(produce.cancel_group(b"none", b"start"))
 
-    replied = world.partition.run(produce.cancel_group(b"g", b"lanes"))
+    replied = world.partition.run(produce.cancel_group(b"g", b"books"))
 
-    assert replied == (b"0", 1, 1)
+    assert replied == (b"0", 1, 0)
+    assert world.partition.run(produce.cancel_group(b"g", b"0")) == (b"", 0, 1)
     assert w.renew(owned).cancels == {b"running"}
     assert w.retry(owned, [b"running"]) == b"c"

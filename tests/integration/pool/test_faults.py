@@ -269,15 +269,15 @@ def clients(admin: Any) -> int:
     return len(admin.client_list()) - 1
 
 
-def sockets() -> int:
-    """Return how many sockets this process has open."""
-    count = 0
+def sockets() -> set[str]:
+    """Return the sockets that this process has open."""
+    found = set()
     for entry in Path("/proc/self/fd").iterdir():
         try:
-            count += str(entry.readlink()).startswith("socket:")
+            found.add(str(entry.readlink()))
         except FileNotFoundError:
             continue
-    return count
+    return {name for name in found if name.startswith("socket:")}
 
 
 def test_a_bulk_call_over_many_partitions_needs_few_connections(
@@ -313,8 +313,8 @@ def test_closing_gives_everything_back(
         pool.close()
 
     wait_until(lambda: clients(admin) == 0)
-    assert sockets() == sockets_before
-    assert threading.active_count() == threads_before
+    assert sockets() <= sockets_before  # those of earlier tests may have gone meanwhile
+    assert threading.active_count() <= threads_before
 
 
 def test_threads_share_a_pool(server: EmbeddedServer, admin: Any) -> None:

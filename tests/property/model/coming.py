@@ -112,14 +112,17 @@ def cancel(s: State, job_id: bytes) -> str:
     return str(job.place)
 
 
+def cut_group(s: State, group: bytes) -> None:
+    """Set the cut of a group: what it holds now is to be cancelled."""
+    if group in s.groups:
+        s.groups[group].cut = s.call
+
+
 def cancel_running(s: State, group: bytes) -> int:
-    """Set the cut of a group, and ask those of its jobs that run to stop; returns how many."""
-    if group not in s.groups:
-        return 0
-    s.groups[group].cut = s.call
+    """Ask those jobs of a group that run, and are older than its cut, to stop; returns how many."""
     lives = [*s.draining, *([s.owner.epoch] if s.owner and s.owner.nonce else [])]
     running = [i for e in lives if e in s.books for i in s.books[e].order()]
-    asked = [i for i in running if s.jobs[i].group == group]
+    asked = [i for i in running if s.jobs[i].group == group and s.covered(s.jobs[i])]
     for job_id in asked:
         s.jobs[job_id].asked = True
     return len(asked)

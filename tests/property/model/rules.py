@@ -141,7 +141,9 @@ class PartitionMachine(JobsMachine):
 
         following, gone, asked = self.run(produce.cancel_group(group, cursor))
 
-        told = coming.cancel_running(self.state, group) if begins else 0
+        if begins:
+            coming.cut_group(self.state, group)
+        told = coming.cancel_running(self.state, group) if known and not following else 0
         there = set(self.space.hash("j"))
         marks = set(self.space.hash("cx"))
         waiting = coming.cancel_waiting(self.state, group, there, marks)
