@@ -83,6 +83,7 @@ def commands(base: bytes) -> list[Probe]:
         ("ZSCAN", ("ZSCAN", z, 0)),
         ("ZREM", ("ZREM", z, "a")),
         ("SADD", ("SADD", s, "a")),
+        ("SCARD", ("SCARD", s)),
         ("SMISMEMBER (Redis 6.2)", ("SMISMEMBER", s, "a", "b")),
         ("XADD", ("XADD", x, "MAXLEN", "~", 10, "1-1", "a", "1")),
         ("XRANGE", ("XRANGE", x, "-", "+")),
