@@ -22,9 +22,9 @@ if redis.call('EXISTS', g) == 0 then return {'', 0, 0} end
 local cut = tonumber(redis.call('HGET', g, 'cancelled_at') or -1)
 if cut < 0 then cursor = 'start' end -- also when a failover lost the cut: begin again
 
+local function old(body) return body and (tonumber(string.sub(body, 3, 13), 16) or 0) <= cut end
 local function ours(body)
-  return body and (tonumber(string.sub(body, 3, 13), 16) or 0) <= cut
-    and string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0)) == group
+  return old(body) and string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0)) == group
 end
 
 local function running() -- ids of the group in the books of who runs jobs; one that left has its book in rec
@@ -48,12 +48,12 @@ if cursor == 'lanes' then
   cursor = '0'
   for t = 0, 3 do
     local ids = redis.call('LRANGE', lanes[t], 0, 199)
-    local bodies, n, old = #ids > 0 and redis.call('HMGET', j, unpack(ids)) or {}, 0, 0
-    while n < #ids and (not bodies[n + 1] or ours(bodies[n + 1])) do
+    local bodies, n, jobs = #ids > 0 and redis.call('HMGET', j, unpack(ids)) or {}, 0, 0
+    while n < #ids and (not bodies[n + 1] or old(bodies[n + 1])) do -- of the group by their lane
       n = n + 1
-      if bodies[n] then old = old + 1; gone[#gone + 1] = ids[n]; size = size + #bodies[n] else redis.call('HDEL', base .. ':cx', ids[n]) end
+      if bodies[n] then jobs = jobs + 1; gone[#gone + 1] = ids[n]; size = size + #bodies[n] else redis.call('HDEL', base .. ':cx', ids[n]) end
     end
-    redis.call('HINCRBY', c, 'r' .. t, 0 - old) -- not -old: Redis 7.0 reads no -0
+    redis.call('HINCRBY', c, 'r' .. t, 0 - jobs) -- not -jobs: Redis 7.0 reads no -0
     if n == 200 then cursor = 'lanes' end
     if n > 0 and n == redis.call('LLEN', lanes[t]) then -- the last id stays as a mark: a seat in the ring has a lane
       n = n - 1

@@ -250,13 +250,13 @@ class PartitionData:
         for notes in (self.attempts, self.crashes, self.errors, self.progress, self.cancels):
             notes.pop(job_id, None)
 
-    def end_cancelled(self, job_id: bytes, body: bytes) -> None:
-        """End a job, already taken from where it was, as cancelled."""
+    def end_cancelled(self, job_id: bytes, body: bytes, group: Group | None = None) -> None:
+        """End a job, already taken from where it was, as cancelled. Group: that of its lane."""
         self.forget(job_id)
         self.remember(b"!" + job_id)
         self.count("cancelled")
         self.count("bytes", -len(body))
-        group = self.group_of(body)
+        group = group or self.group_of(body)
         group.cancelled += 1
         self.leave_group(group)
 

@@ -150,9 +150,11 @@ def cancel_group(p: PartitionData, args: Args) -> Any:
         return [b"", 0, 0]
     group.cancelled_at = p.counters["cut"] = max(p.now, p.counters.get("cut", 0) + 1)
 
+    def old(body: bytes) -> bool:
+        return codec.read_enqueued_ms(body) <= group.cancelled_at
+
     def ours(body: bytes) -> bool:
-        old = codec.read_enqueued_ms(body) <= group.cancelled_at
-        return old and codec.read_group(body) == name
+        return old(body) and codec.read_group(body) == name
 
     asked = 0
     for epoch in p.running_epochs():
@@ -162,24 +164,24 @@ def cancel_group(p: PartitionData, args: Args) -> Any:
                 p.cancels[job_id] = p.now
     if asked:
         p.wake(b"c")
-    gone = [job_id for tier in TIERS for job_id in _empty_lane(p, (tier, name), ours)]
+    gone = [job_id for tier in TIERS for job_id in _empty_lane(p, (tier, name), old)]
     for _due, job_id in list(p.delayed.entries()):
         if job_id in p.jobs and ours(p.jobs[job_id]):
             p.delayed.remove(job_id)
             group.delayed -= 1
             gone.append(job_id)
     for job_id in gone:
-        p.end_cancelled(job_id, p.jobs[job_id])
+        p.end_cancelled(job_id, p.jobs[job_id], group)
     return [b"", len(gone), asked]
 
 
-def _empty_lane(p: PartitionData, lane: tuple[int, bytes], ours: Any) -> list[bytes]:
+def _empty_lane(p: PartitionData, lane: tuple[int, bytes], old: Any) -> list[bytes]:
     # Takes the front of a lane as far as it is to be cancelled. When that is all of it, the last
     # id stays as a mark: a seat in the ring has a lane.
     waiting = p.lanes.get(lane)
     if not waiting:
         return []
-    front = list(takewhile(lambda i: i not in p.jobs or ours(p.jobs[i]), waiting))
+    front = list(takewhile(lambda i: i not in p.jobs or old(p.jobs[i]), waiting))
     p.marks.difference_update(front)
     gone = [job_id for job_id in front if job_id in p.jobs]
     p.count(f"r{lane[0]}", -len(gone))

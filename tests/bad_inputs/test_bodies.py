@@ -117,3 +117,17 @@ def test_it_can_be_cancelled_and_abandoned(world: World, body: bytes) -> None:
     state = world.partition.observe()
     assert (state.jobs, state.counters["cancelled"]) == (0, 3)
     assert state.backlog == 0
+
+
+@damages
+def test_it_goes_with_its_group_and_hides_nobody_behind_it(world: World, body: bytes) -> None:
+    w.enqueue(world, ["bad"])
+    w.enqueue(world, w.names("a", 3))
+    replace(world, "bad", body)
+
+    assert world.partition.cancel_group(b"g") == (4, 0)
+
+    group = world.partition.group(b"g")
+    assert (group.cancelled, group.left) == (4, 0)
+    assert world.partition.observe().jobs == 0
+    assert w.drain(world.own()) == []
