@@ -16,8 +16,9 @@ from queuepool.cli.acl import ADMIN, variable
 from queuepool.cli.exits import Exit
 from queuepool.cli.probes import Trouble, functions, probe
 from queuepool.config import PoolConfig
-from queuepool.errors import ConfigurationError
+from queuepool.errors import ConfigurationError, QueuePoolError
 from queuepool.rights import ROLES
+from queuepool.verbs import confirm
 
 _PINGS = 20
 _SLOW_S = 0.01
@@ -102,9 +103,11 @@ def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:
     base = config.keyspace.partition(first)
     try:
         if cluster:
-            return list(_cluster(name, plain_url, base, config.timeout_s))
-        with redis.Redis.from_url(plain_url, **wire.client_options(config.timeout_s)) as client:
-            return [Finding(level, where, text) for level, text in _look(client, base)]
+            found = list(_cluster(name, plain_url, base, config.timeout_s))
+        else:
+            with redis.Redis.from_url(plain_url, **wire.client_options(config.timeout_s)) as client:
+                found = [Finding(level, where, text) for level, text in _look(client, base)]
+        return [*found, *(Finding(*told) for told in confirmation(url, where, first, config))]
     except redis.AuthenticationError as error:
         return [Finding("error", where, f"refuses the password: {error}. Mend QUEUEPOOL_URL")]
     except (redis.RedisError, OSError) as error:
@@ -128,6 +131,35 @@ def _cluster(name: str, url: str, base: bytes, timeout_s: float) -> Iterator[Fin
                 found = judge_info(_info(client), cluster=True)
             for level, text in found:
                 yield Finding(level, f"{name} ({node.host}:{node.port})", text)
+
+
+def confirmation(
+    url: str, where: str, partition: int, config: PoolConfig
+) -> Iterator[tuple[str, str, str]]:
+    """Yield whether the server confirms a write as the setting asks; nothing for `fast`."""
+    from queuepool.durability import asked_for
+    from queuepool.servers.connect import connect
+
+    wanted = asked_for(config, None)
+    if not wanted:
+        return
+    base = config.keyspace.partition(partition)
+    server = connect(url, timeout_s=config.timeout_s)
+    try:
+        _, *replies = server.run(base, [confirm.touch(base + b":probe:k"), *wanted.verbs])
+        problem = wanted.problem(replies, partition)
+    except QueuePoolError as error:
+        problem = error
+    finally:
+        server.close()
+    if problem is None:
+        yield "ok", where, f"confirms writes as QUEUEPOOL_DURABILITY={wanted.durability} asks"
+    else:
+        yield (
+            "error",
+            where,
+            f"QUEUEPOOL_DURABILITY={wanted.durability}: {output.clean(str(problem))}",
+        )
 
 
 def _look(client: Any, base: bytes, *, cluster: bool = False) -> Iterator[tuple[str, str]]:

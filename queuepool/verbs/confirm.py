@@ -11,6 +11,11 @@ from queuepool.scripts import script
 from queuepool.verbs import Verb, fields
 
 
+def touch(key: bytes) -> Verb[bytes]:
+    """Write a key that goes by itself, so that there is something to confirm."""
+    return Verb("", [b"SET", key, b"1", b"PX", 5000], bytes)
+
+
 def wait(replicas: int, timeout_ms: int) -> Verb[int]:
     """Wait for replicas to have what was written; returns how many have it."""
     return Verb("", [b"WAIT", replicas, timeout_ms], int)

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+import redis
 
 from queuepool import QueuePool, cli
 from queuepool.cli.exits import Exit
+from queuepool.embedded import EmbeddedServer
 
 FILE = "rows.jsonl"
 
@@ -41,3 +43,43 @@ def test_the_rows_are_stored_and_what_is_not_confirmed_is_told(
         assert said in told
         assert ("perhaps the next 3" in told) == (code is not Exit.OK)
         assert pool.group("k").status().ready == 3
+
+
+@pytest.mark.parametrize(
+    ("durability", "code", "said"),
+    [
+        ("fast", Exit.OK, ""),
+        ("replicated", Exit.FAILED, "0 of 1 replicas have it"),
+        ("fsynced", Exit.FAILED, "Set `appendonly yes`"),
+    ],
+)
+def test_the_check_tries_whether_the_server_confirms(
+    pool: QueuePool,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    durability: str,
+    code: Exit,
+    said: str,
+) -> None:
+    monkeypatch.setenv("QUEUEPOOL_DURABILITY", durability)
+    pool.close()
+
+    assert cli.main(["check"]) == code
+
+    told = capsys.readouterr().out
+    assert said in told
+    assert ("QUEUEPOOL_DURABILITY" in told) == bool(said)
+
+
+def test_the_check_tells_of_a_server_that_confirms(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with EmbeddedServer(tmp_path / "data") as server:
+        with redis.Redis.from_url(server.url) as admin:
+            admin.config_set("appendfsync", "always")
+        monkeypatch.setenv("QUEUEPOOL_URL", server.url)
+        monkeypatch.setenv("QUEUEPOOL_DURABILITY", "fsynced")
+
+        assert cli.main(["check"]) == Exit.OK
+
+    assert "confirms writes as QUEUEPOOL_DURABILITY=fsynced asks" in capsys.readouterr().out
