@@ -17,10 +17,11 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local window, bodies = math.floor(now / 60000), {}
 local dn = base .. ':dn:' .. window % 2
-redis.call('EXISTS', dn, c, base .. ':at', base .. ':cr', base .. ':er', base .. ':pr', base .. ':cn')
+redis.call('SCARD', dn)
+for _, k in ipairs({'c', 'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end
 for i = 3, #ARGV do
   bodies[i] = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
-  if bodies[i] then redis.call('EXISTS', base .. ':g:' .. string.sub(bodies[i], 19, 18 + (tonumber(string.sub(bodies[i], 17, 18), 16) or 0))) end
+  if bodies[i] then redis.call('HLEN', base .. ':g:' .. string.sub(bodies[i], 19, 18 + (tonumber(string.sub(bodies[i], 17, 18), 16) or 0))) end
 end
 local n = 0
 for i = 3, #ARGV do

@@ -9,8 +9,7 @@ local base = KEYS[1]
 local o, rec = base .. ':o', base .. ':rec'
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local nonce, epoch, expires, heartbeat = unpack(redis.call('HMGET', o, 'nonce', 'epoch', 'expires', 'heartbeat'))
-redis.call('EXISTS', rec, base .. ':ck', base .. ':fl:' .. (epoch or 0))
+local nonce, epoch, expires, heartbeat, applied = unpack(redis.call('HMGET', o, 'nonce', 'epoch', 'expires', 'heartbeat', 'applied'))
 local left = tonumber(expires or 0) - now
 if nonce and nonce ~= '' and nonce ~= ARGV[1] and (left > 0 or ARGV[4] == '0') then
   if tonumber(heartbeat or 0) > now then -- the clock went back: count anew, or the lease outlasts its owner by the jump
@@ -19,9 +18,10 @@ if nonce and nonce ~= '' and nonce ~= ARGV[1] and (left > 0 or ARGV[4] == '0') t
   end
   return {0, math.max(0, left), epoch}
 end
+local books, ck = redis.call('LLEN', rec), redis.call('HMGET', base .. ':ck', 'target', 'at')
+local booked = epoch and nonce ~= '' and redis.call('ZCARD', base .. ':fl:' .. epoch) or 0
 local new = math.max((tonumber(epoch) or 0) + 1, now)
-if epoch and nonce ~= '' and redis.call('EXISTS', base .. ':fl:' .. epoch) == 1 then redis.call('RPUSH', rec, epoch) end
+if booked > 0 then books = redis.call('RPUSH', rec, epoch) end
 redis.call('HSET', o, 'nonce', ARGV[1], 'epoch', string.format('%.0f', new), 'expires', now + ARGV[2],
   'heartbeat', now, 'host', ARGV[3], 'since', now, 'beat', 0, 'seq', 0, 'workers', 0, 'busy', 0, 'target', 0)
-local ck = redis.call('HMGET', base .. ':ck', 'target', 'at')
-return {1, new, now, redis.call('LLEN', rec), ck[1] or '', ck[2] or '', redis.call('HGET', o, 'applied') or '0-0'}
+return {1, new, now, books, ck[1] or '', ck[2] or '', applied or '0-0'}

@@ -16,14 +16,19 @@ if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('EXISTS', dead, c, base .. ':at', base .. ':cr', base .. ':er', base .. ':pr', base .. ':cn')
+for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end
 
 local function group_of(body) return base .. ':g:' .. string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0)) end
 
-local bodies, status = {}, {}
+local bodies, status, size = {}, {}, tonumber(redis.call('HGET', c, 'dead_bytes') or 0)
 for i = 6, #ARGV, 2 do
   bodies[i] = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
-  if bodies[i] then redis.call('EXISTS', group_of(bodies[i])) end
+  if bodies[i] then redis.call('HLEN', group_of(bodies[i])); size = size + #bodies[i] end
+end
+local first = redis.call('ZRANGE', dead, 0, 0, 'WITHSCORES')
+if redis.call('ZCARD', dead) + (#ARGV - 5) / 2 > tonumber(ARGV[3]) or size > tonumber(ARGV[4])
+  or first[2] and now - first[2] > tonumber(ARGV[5]) then -- some may be evicted
+  for _, id in ipairs(redis.call('ZRANGE', dead, 0, #ARGV - 6)) do redis.call('HLEN', group_of(redis.call('HGET', j, id) or '')) end
 end
 for i = 6, #ARGV, 2 do
   local id, body = ARGV[i], bodies[i]

@@ -14,7 +14,11 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local window = math.floor(now / 60000)
 local dn = base .. ':dn:' .. window % 2
 g = base .. ':g:' .. string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0))
-redis.call('EXISTS', g, dn, c, base .. ':dl', base .. ':cx', base .. ':cn', base .. ':wk', base .. ':at', base .. ':cr', base .. ':er')
+redis.call('HLEN', g)
+redis.call('SCARD', dn)
+redis.call('ZCARD', base .. ':dl')
+redis.call('LLEN', base .. ':wk')
+for _, k in ipairs({'c', 'cx', 'cn', 'at', 'cr', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
 local books = redis.call('LRANGE', base .. ':rec', 0, 99)
 for _, epoch in ipairs(redis.call('HKEYS', base .. ':dr')) do books[#books + 1] = epoch end
 books[#books + 1] = redis.call('HGET', base .. ':o', 'epoch') or '0'

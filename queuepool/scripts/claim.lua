@@ -26,6 +26,7 @@ for t = 0, 3 do
   lanes[t] = redis.call('LRANGE', rings[t], 0, limit - 1)
   if #lanes[t] > 0 then active[#active + 1] = t; sum = sum + ARGV[6 + t] end
 end
+if #active == 0 then return {now, {}, {}, {}, {}, 0} end
 
 local quota = {} -- smooth weighted round-robin: whole rounds at once, the rest by stored credit
 if #active > 1 and sum > 0 then
@@ -41,6 +42,8 @@ if #active > 1 and sum > 0 then
     quota[best] = quota[best] + 1
   end
   for _, t in ipairs(active) do quota['k' .. t] = credit[t + 1] end
+else
+  redis.call('HLEN', c)
 end
 
 local left = limit
@@ -65,7 +68,9 @@ local function plan(t, share) -- whose turn, and how many of each: only reads
 end
 for _, t in ipairs(active) do plan(t, math.min(left, quota[t] or left)) end
 for _, t in ipairs(active) do if left > 0 then plan(t, left) end end
-redis.call('EXISTS', c, book, base .. ':j', base .. ':cx', base .. ':at', base .. ':cr')
+redis.call('ZCARD', book)
+for _, k in ipairs({'j', 'cx'}) do redis.call('HLEN', base .. ':' .. k) end
+local odd = redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
 
 local ids, tier_of, again, cut, back, stamp = {}, {}, {}, {}, {}, string.format('%011x', now) -- from here on, writes
 for _, t in ipairs(active) do
@@ -104,7 +109,6 @@ end
 if #ids == 0 then return {now, {}, {}, {}, {}, 0} end
 local bodies, attempts, crashes, kept_attempts, kept_crashes = redis.call('HMGET', base .. ':j', unpack(ids)), {}, {}, {}, {}
 local alive, texts, taken, waiting, booked = {}, {}, {}, 0, {}
-local odd = redis.call('EXISTS', base .. ':at', base .. ':cr') > 0
 if odd then
   attempts, crashes = redis.call('HMGET', base .. ':at', unpack(ids)), redis.call('HMGET', base .. ':cr', unpack(ids))
 end

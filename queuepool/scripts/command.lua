@@ -10,7 +10,8 @@ local cmd, wk, ck = base .. ':cmd', base .. ':wk', base .. ':ck'
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local last = redis.call('XREVRANGE', cmd, '+', '-', 'COUNT', 1)
-redis.call('EXISTS', wk, ck)
+redis.call('LLEN', wk)
+redis.call('HLEN', ck)
 if last[1] then
   local epoch, seq = string.match(last[1][1], '^(%d+)-(%d+)$')
   local ahead, a, b = tonumber(epoch) - tonumber(ARGV[1]), tonumber(seq), tonumber(ARGV[2])

@@ -5,12 +5,12 @@
 -- Returns how many were dead. O(n).
 local base, c, n = KEYS[1], KEYS[1] .. ':c', 0
 local groups, sizes = {}, {}
-redis.call('EXISTS', c, base .. ':at', base .. ':cr', base .. ':er')
+for _, k in ipairs({'c', 'at', 'cr', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
 for i, id in ipairs(ARGV) do
   local body = redis.call('HGET', base .. ':j', id)
   if body then
     groups[i], sizes[i] = base .. ':g:' .. string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0)), #body
-    redis.call('EXISTS', groups[i])
+    redis.call('HLEN', groups[i])
   end
 end
 for i, id in ipairs(ARGV) do

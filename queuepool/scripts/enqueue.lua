@@ -15,20 +15,26 @@ local depth, bytes = redis.call('HLEN', j), was[5]
 if depth + tonumber(ARGV[3]) > max_depth or bytes + tonumber(ARGV[4]) > max_bytes then
   return {'FULL', depth, bytes}
 end
-local groups, i = {}, 5
+local idle = was[1] + was[2] + was[3] + was[4] <= 0
+local groups, rings, late, i = {}, {}, false, 5
 while i < #ARGV do -- read every key before the first write
   local tier, group = ARGV[i], ARGV[i + 1]
-  redis.call('EXISTS', dl, wk, cx, base .. ':dn:0', base .. ':dn:1', base .. ':q:' .. tier .. ':' .. group, base .. ':ring:' .. tier)
+  if tonumber(ARGV[i + 2]) > 0 then
+    late = late or redis.call('ZCARD', dl)
+  elseif redis.call('LLEN', base .. ':q:' .. tier .. ':' .. group) == 0 then -- a new lane takes a seat
+    rings[tier] = rings[tier] or redis.call('LLEN', base .. ':ring:' .. tier)
+  end
   groups[group] = groups[group] or redis.call('HMGET', base .. ':g:' .. group, 'total', 'left', 'delayed', 'created')
   i = i + 4 + 2 * ARGV[i + 3]
 end
+local woken, told = idle and redis.call('LPOS', wk, 'w'), late and redis.call('LPOS', wk, 'd')
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- Never the ms of a group's cancellation: its cut must tell what came before it.
 local stamp = string.format('%011x', math.max(now, was[7] + 1))
 
 local seen = {} -- finished or cancelled in the last minutes, or cancelled and still in a lane
-if redis.call('EXISTS', cx, base .. ':dn:0', base .. ':dn:1') > 0 then
+if redis.call('HLEN', cx) + redis.call('SCARD', base .. ':dn:0') + redis.call('SCARD', base .. ':dn:1') > 0 then
   local ids, marks = {}, {}
   i = 5
   while i < #ARGV do
@@ -44,7 +50,6 @@ if redis.call('EXISTS', cx, base .. ':dn:0', base .. ':dn:1') > 0 then
 end
 
 local status, added, size, ready, wake, sooner = {}, 0, tonumber(ARGV[4]), {}, false, false
-local idle = was[1] + was[2] + was[3] + was[4] <= 0
 i = 5
 while i < #ARGV do
   local tier, group, delay, last = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), i + 3 + 2 * ARGV[i + 3]
@@ -93,6 +98,6 @@ for tier, n in pairs(ready) do
 end
 if #counts > 0 then redis.call('HSET', c, unpack(counts)) end
 if added < #status then redis.call('HINCRBY', c, 'duplicate', #status - added) end
-if wake and not redis.call('LPOS', wk, 'w') then redis.call('RPUSH', wk, 'w') end
-if sooner and not redis.call('LPOS', wk, 'd') then redis.call('RPUSH', wk, 'd') end
+if wake and not woken then redis.call('RPUSH', wk, 'w') end
+if sooner and not told then redis.call('RPUSH', wk, 'd') end
 return table.concat(status)

@@ -19,26 +19,38 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local window = math.floor(now / 60000)
 local dn = base .. ':dn:' .. window % 2
-local rare = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':er', base .. ':pr', base .. ':cn') > 0
-redis.call('EXISTS', c, dl, dn, j, book, base .. ':cx', base .. ':dead')
-local books = redis.call('LRANGE', base .. ':rec', 0, 99) -- where else a job may be booked
-for _, e in ipairs(redis.call('HKEYS', base .. ':dr')) do books[#books + 1] = e end
-books[#books + 1] = owner[2]
-for _, e in ipairs(books) do redis.call('EXISTS', base .. ':fl:' .. e) end
-local i = 3
-while i <= #ARGV do -- probe every key before the first write
-  redis.call('EXISTS', base .. ':g:' .. ARGV[i])
+local rare, jobs = 0, redis.call('HLEN', j)
+for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do rare = rare + redis.call('HLEN', base .. ':' .. k) end
+redis.call('HLEN', c)
+redis.call('SCARD', dn)
+local booked, elsewhere, i = {}, false, 3
+while i <= #ARGV do -- read every key before the first write
+  redis.call('HLEN', base .. ':g:' .. ARGV[i])
   local results, m = i + 4 + ARGV[i + 2], tonumber(ARGV[i + 3])
-  for k = results, results + 3 * m - 1, 3 do redis.call('EXISTS', base .. ':r:' .. ARGV[k]) end
+  for k, score in ipairs(redis.call('ZMSCORE', book, unpack(ARGV, i + 4, results - 1))) do
+    booked[ARGV[i + 3 + k]] = score
+    elsewhere = elsewhere or not score
+  end
+  for k = results, results + 3 * m - 1, 3 do redis.call('EXISTS', base .. ':r:' .. ARGV[k]) end -- SET takes any type
   i = results + 3 * m
+end
+local books = {} -- where else a job may be booked
+if elsewhere then
+  redis.call('ZCARD', dl)
+  redis.call('ZCARD', base .. ':dead')
+  redis.call('HLEN', base .. ':cx')
+  books = redis.call('LRANGE', base .. ':rec', 0, 99)
+  for _, e in ipairs(redis.call('HKEYS', base .. ':dr')) do books[#books + 1] = e end
+  books[#books + 1] = owner[2]
+  for _, e in ipairs(books) do redis.call('ZCARD', base .. ':fl:' .. e) end
 end
 
 local function stray(id) -- not in this book, but its body exists
   local body = redis.call('HGET', j, id)
   if not body then return 0 end
-  local booked = 0
-  for _, e in ipairs(books) do booked = booked + redis.call('ZREM', base .. ':fl:' .. e, id) end
-  if booked > 0 then return 1 end
+  local removed = 0
+  for _, e in ipairs(books) do removed = removed + redis.call('ZREM', base .. ':fl:' .. e, id) end
+  if removed > 0 then return 1 end
   if redis.call('ZREM', dl, id) == 1 then
     redis.call('HINCRBY', base .. ':g:' .. string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0)), 'delayed', -1)
   else
@@ -48,18 +60,18 @@ local function stray(id) -- not in this book, but its body exists
   return 1
 end
 
-local finished, sent, rolled, freed = 0, 0, 0, 0
+local finished, sent, rolled, freed, named, buried = 0, 0, 0, 0, {}, {}
 i = 3
 while i <= #ARGV do
   local g, bytes, n, m = base .. ':g:' .. ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
-  local ids, named = {}, {} -- each once: after a failover one life may have claimed a job twice
+  local ids = {} -- each once: after a failover one life may have claimed a job twice
   for k = i + 4, i + 3 + n do
     if not named[ARGV[k]] then named[ARGV[k]] = true; ids[#ids + 1] = ARGV[k] end
   end
   i = i + 4 + n
-  local known, buried, odd = redis.call('ZMSCORE', book, unpack(ids)), {}, #ids < n
+  local odd = #ids < n
   for k = 1, #ids do
-    if not known[k] then
+    if not booked[ids[k]] then
       odd = true
       if redis.call('ZSCORE', base .. ':dead', ids[k]) then buried[ids[k]] = true else rolled = rolled + stray(ids[k]) end
     end
@@ -81,7 +93,7 @@ while i <= #ARGV do
     local d = redis.call('HDEL', j, unpack(gone))
     finished, freed = finished + d, freed + bytes
     redis.call('SADD', dn, unpack(gone))
-    if rare then for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HDEL', base .. ':' .. k, unpack(gone)) end end
+    if rare > 0 then for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HDEL', base .. ':' .. k, unpack(gone)) end end
     if d > 0 and redis.call('HINCRBY', g, 'left', -d) <= 0 then -- kept for a minute a job, at most a day
       local total, dead = unpack(redis.call('HMGET', g, 'total', 'dead'))
       redis.call('HSET', g, 'finished', now)
@@ -91,7 +103,7 @@ while i <= #ARGV do
 end
 redis.call('PEXPIREAT', dn, (window + 2) * 60000, 'NX')
 redis.call('HINCRBY', c, 'done', finished)
-if redis.call('HLEN', j) == 0 then redis.call('HSET', c, 'bytes', 0) else redis.call('HINCRBY', c, 'bytes', 0 - freed) end
+if jobs == finished then redis.call('HSET', c, 'bytes', 0) else redis.call('HINCRBY', c, 'bytes', 0 - freed) end
 if finished < sent then redis.call('HINCRBY', c, 'duplicate_finish', sent - finished) end
 if rolled > 0 then redis.call('HINCRBY', c, 'rollback_finish', rolled) end
 return {finished, sent - finished, rolled}

@@ -18,7 +18,9 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local window, bodies = math.floor(now / 60000), {}
 local dn = base .. ':dn:' .. window % 2
-redis.call('EXISTS', c, dn, base .. ':wk', base .. ':pr', base .. ':cn', base .. ':at', base .. ':cr', base .. ':er')
+redis.call('SCARD', dn)
+redis.call('LLEN', base .. ':wk')
+for _, k in ipairs({'c', 'pr', 'cn', 'at', 'cr', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
 for i = 3, #ARGV do
   local body = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
   if body then
@@ -26,7 +28,8 @@ for i = 3, #ARGV do
     bodies[i] = {tier = tier, group = group, size = #body, lane = base .. ':q:' .. tier .. ':' .. group, g = base .. ':g:' .. group}
     local cut = tonumber(redis.call('HGET', bodies[i].g, 'cancelled_at') or -1)
     bodies[i].cancelled = redis.call('HEXISTS', base .. ':cn', ARGV[i]) == 1 or (tonumber(string.sub(body, 3, 13), 16) or 0) <= cut
-    redis.call('EXISTS', bodies[i].lane, base .. ':ring:' .. tier)
+    redis.call('LLEN', bodies[i].lane)
+    redis.call('LLEN', base .. ':ring:' .. tier)
   end
 end
 local n, back = 0, 0

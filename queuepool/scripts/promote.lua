@@ -14,15 +14,20 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local stamp, window = string.format('%011x', now), math.floor(now / 60000)
 local dn = base .. ':dn:' .. window % 2
-redis.call('EXISTS', c, dn, base .. ':wk', base .. ':at', base .. ':cr', base .. ':er')
 local ids, jobs = redis.call('ZRANGEBYSCORE', dl, '-inf', now, 'LIMIT', 0, 100), {}
 local bodies = #ids > 0 and redis.call('HMGET', j, unpack(ids)) or {}
+if #ids > 0 then
+  redis.call('SCARD', dn)
+  redis.call('LLEN', base .. ':wk')
+  for _, k in ipairs({'c', 'at', 'cr', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
+end
 for k = 1, #ids do
   local body = bodies[k]
   if body then
     local tier, group = string.match(body, '^.([0-3])') or '2', string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0))
     local g = base .. ':g:' .. group
-    redis.call('EXISTS', base .. ':q:' .. tier .. ':' .. group, base .. ':ring:' .. tier)
+    redis.call('LLEN', base .. ':q:' .. tier .. ':' .. group)
+    redis.call('LLEN', base .. ':ring:' .. tier)
     local cut = tonumber(redis.call('HGET', g, 'cancelled_at') or -1)
     jobs[k] = {tier = tier, group = group, g = g, size = #body, cancelled = (tonumber(string.sub(body, 3, 13), 16) or 0) <= cut}
   end

@@ -21,14 +21,18 @@ local dn = base .. ':dn:' .. window % 2
 -- From the end of the order on, each to the front: what is left stands before it in the next call.
 local entries = redis.call('ZREVRANGEBYSCORE', book, '(1e12', '-inf', 'WITHSCORES', 'LIMIT', 0, 200)
 if #entries == 0 then entries = redis.call('ZREVRANGE', book, 0, 199, 'WITHSCORES') end
-redis.call('EXISTS', c, dn, base .. ':wk', base .. ':cr', base .. ':cn', base .. ':er', base .. ':pr', base .. ':dead', base .. ':at')
+redis.call('SCARD', dn)
+redis.call('LLEN', base .. ':wk')
+redis.call('ZCARD', base .. ':dead')
+for _, k in ipairs({'c', 'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end
 local jobs = {}
 for i = 1, #entries, 2 do
   local body = redis.call('HGET', j, entries[i])
   if body then
     local tier, group = string.match(body, '^.([0-3])') or '2', string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0))
     local g = base .. ':g:' .. group
-    redis.call('EXISTS', base .. ':q:' .. tier .. ':' .. group, base .. ':ring:' .. tier)
+    redis.call('LLEN', base .. ':q:' .. tier .. ':' .. group)
+    redis.call('LLEN', base .. ':ring:' .. tier)
     local cut = tonumber(redis.call('HGET', g, 'cancelled_at') or -1)
     jobs[i] = {tier = tier, group = group, g = g, size = #body, started = tonumber(entries[i + 1]) >= 1e12,
       cancelled = redis.call('HEXISTS', base .. ':cn', entries[i]) == 1 or (tonumber(string.sub(body, 3, 13), 16) or 0) <= cut}

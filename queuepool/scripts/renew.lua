@@ -12,7 +12,6 @@ local o, dr, rec = base .. ':o', base .. ':dr', base .. ':rec'
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local nonce, epoch, beat = unpack(redis.call('HMGET', o, 'nonce', 'epoch', 'beat'))
-redis.call('EXISTS', rec, base .. ':cmd', base .. ':cn', base .. ':dl')
 local cancels = redis.call('HKEYS', base .. ':cn')
 if nonce ~= ARGV[1] or epoch ~= ARGV[2] then
   local leaving = redis.call('HGET', dr, ARGV[2])
@@ -24,16 +23,17 @@ if nonce ~= ARGV[1] or epoch ~= ARGV[2] then
   return {2, now, 0, 0, -1, {}, cancels}
 end
 local drains, booked = redis.call('HGETALL', dr), {} -- one entry a draining process
-for i = 1, #drains, 2 do booked[i] = redis.call('EXISTS', base .. ':fl:' .. drains[i]) end
+for i = 1, #drains, 2 do booked[i] = redis.call('ZCARD', base .. ':fl:' .. drains[i]) end
+local books, following = redis.call('LLEN', rec), redis.call('ZRANGE', base .. ':dl', 0, 0, 'WITHSCORES')
+local commands = redis.call('XRANGE', base .. ':cmd', '(' .. ARGV[8], '+', 'COUNT', 100)
 redis.call('HSET', o, 'expires', now + ARGV[3], 'heartbeat', now, 'beat', ARGV[4], 'workers', ARGV[5],
   'busy', ARGV[6], 'target', ARGV[7], 'applied', ARGV[8])
 for i = 1, #drains, 2 do
   if tonumber(string.match(drains[i + 1], ':(%d+)$')) < now then
     redis.call('HDEL', dr, drains[i])
-    if booked[i] == 1 then redis.call('RPUSH', rec, drains[i]) end
+    if booked[i] > 0 then books = redis.call('RPUSH', rec, drains[i]) end
   end
 end
-local following = redis.call('ZRANGE', base .. ':dl', 0, 0, 'WITHSCORES')
-return {1, now, tonumber(beat or 0) < ARGV[4] - 1 and 1 or 0, redis.call('LLEN', rec),
+return {1, now, tonumber(beat or 0) < ARGV[4] - 1 and 1 or 0, books,
   following[2] and math.max(0, following[2] - now) or -1,
-  redis.call('XRANGE', base .. ':cmd', '(' .. ARGV[8], '+', 'COUNT', 100), cancels}
+  commands, cancels}

@@ -7,13 +7,16 @@ local base, c = KEYS[1], KEYS[1] .. ':c'
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local jobs, n = {}, 0
-redis.call('EXISTS', c, base .. ':wk', base .. ':at', base .. ':cr', base .. ':er')
+redis.call('LLEN', base .. ':wk')
+for _, k in ipairs({'c', 'at', 'cr', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
 for i, id in ipairs(ARGV) do
   local body = redis.call('ZSCORE', base .. ':dead', id) and redis.call('HGET', base .. ':j', id)
   if body then
     local tier, group = string.match(body, '^.([0-3])') or '2', string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0))
     jobs[i] = {tier = tier, group = group, size = #body}
-    redis.call('EXISTS', base .. ':q:' .. tier .. ':' .. group, base .. ':ring:' .. tier, base .. ':g:' .. group)
+    redis.call('LLEN', base .. ':q:' .. tier .. ':' .. group)
+    redis.call('LLEN', base .. ':ring:' .. tier)
+    redis.call('HLEN', base .. ':g:' .. group)
   end
 end
 for i, id in ipairs(ARGV) do

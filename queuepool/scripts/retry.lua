@@ -17,7 +17,9 @@ end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local dn, bodies = base .. ':dn:' .. math.floor(now / 60000) % 2, {}
-redis.call('EXISTS', dl, cn, dn, c, base .. ':at', base .. ':cr', base .. ':er', base .. ':pr')
+redis.call('ZCARD', dl)
+redis.call('SCARD', dn)
+for _, k in ipairs({'c', 'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end
 for i = 3, #ARGV, 4 do
   local body = redis.call('HGET', j, ARGV[i])
   if body and redis.call('ZSCORE', book, ARGV[i]) then

@@ -8,6 +8,8 @@ from typing import Any
 from queuepool import codec
 from queuepool.testing.data import TIERS, Args, Lane, PartitionData, Seat, lane_of
 
+_SEARCHED = 1000  # the longest lane in which an audit looks for a job
+
 
 def observe(p: PartitionData, _args: Args) -> Any:
     """Tell everything of the partition."""
@@ -115,24 +117,27 @@ def audit(p: PartitionData, args: Args) -> Any:
     """Look for what should be impossible: the whole partition in one step."""
     repair = args[1] == b"1"
     books = [p.book(epoch) for epoch in p.epochs()]
-    ready = sum(p.counters.get(f"r{t}", 0) for t in TIERS)
-    law = ready + sum(len(b) for b in books) + len(p.delayed) + len(p.dead) - len(p.jobs)
+    ready = {t: p.counters.get(f"r{t}", 0) for t in TIERS}
+    law = (
+        sum(ready.values())
+        + sum(len(b) for b in books)
+        + len(p.delayed)
+        + len(p.dead)
+        - len(p.jobs)
+    )
     seated = {seat.lane for ring in p.rings for seat in ring}
     unseated = orphan = hollow = 0
-    rebuilt: set[Lane] = set()
+    lost: list[tuple[Lane, bytes]] = []
     for job_id, body in p.jobs.items():
         if any(job_id in places for places in (p.delayed, p.dead, *books)):
             continue
         lane = lane_of(body)
         waiting = p.lanes.get(lane)
-        if not waiting or lane in rebuilt:
+        if not waiting or (len(waiting) <= _SEARCHED and job_id not in waiting):
             orphan += 1
-            if repair:
-                p.lanes.setdefault(lane, deque()).append(job_id)
-                rebuilt.add(lane)
-        elif lane not in seated:
-            unseated += 1
+            lost.append((lane, job_id))
         if lane not in seated and (waiting or repair):
+            unseated += bool(waiting)
             if repair:
                 p.rings[lane[0]].append(Seat(lane[0], p.now, lane[1]))
             seated.add(lane)
@@ -142,5 +147,20 @@ def audit(p: PartitionData, args: Args) -> Any:
                 hollow += 1
                 if repair:
                     places.remove(job_id)
+    if repair:
+        for lane, job_id in lost:
+            p.lanes.setdefault(lane, deque()).append(job_id)
+        _balance(p, ready, seated, hollow - law)
     found = [b"unseated", unseated, b"orphan", orphan, b"hollow", hollow]
     return [b"0", found, law]
+
+
+def _balance(p: PartitionData, ready: dict[int, int], seated: set[Lane], missing: int) -> None:
+    """Count ready jobs anew by so many, no further than the lanes bear out."""
+    for tier in TIERS:
+        stand = sum(len(p.lanes.get(lane, ())) for lane in seated if lane[0] == tier)
+        gap = stand - ready[tier]
+        step = max(0, min(missing, gap)) if missing > 0 else min(0, max(missing, gap))
+        missing -= step
+        if step:
+            p.count(f"r{tier}", step)
