@@ -171,14 +171,14 @@ def test_it_hears_again_after_the_server_was_restarted(
     server_factory: ServerFactory, key: bytes
 ) -> None:
     embedded = server_factory()
-    server = Server(embedded.url, timeout_s=1.0)
+    server = Server(embedded.url, timeout_s=5.0)
     bell = server.doorbell(key)
     try:
         bell.wait(0.05)
         embedded.kill()
         for _ in range(10):  # away: it neither raises nor spins nor blocks
             _, took_s = waited(bell, 0.05)
-            assert took_s < 1.0
+            assert took_s < 3.0
         embedded.start()
         with redis.Redis.from_url(embedded.url) as client:
             client.rpush(key + b":wk", b"w")
@@ -248,7 +248,7 @@ def test_a_connection_that_only_seems_open_is_dropped_in_time(
         monkeypatch.setattr(bell, "_drop", note_and_drop)
         for _ in range(8):
             _, took_s = waited(bell, 0.1)
-            assert took_s < 1.5
+            assert took_s < 3.0
         assert dropped
         bell.close()
         server.close()

@@ -59,7 +59,7 @@ def test_a_job_that_does_not_end_goes_back_uncharged_at_the_deadline(
     assert process.stop() == 0
     took_s = time.monotonic() - began
 
-    assert 0.9 < took_s < 4.0
+    assert 0.9 < took_s < 10.0  # the default is 30 s
     status = pool.status(job.job_id, partition_key="g")
     assert status.state is JobState.READY
     assert (status.attempts, status.crashes) == (0, 0)

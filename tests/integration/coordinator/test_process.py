@@ -26,6 +26,7 @@ def get(url: str) -> str:
         return str(answer.read().decode())
 
 
+@pytest.mark.serial
 def test_a_standby_leads_after_the_leader_was_killed_and_counts_stay(
     pool: QueuePool, process: StartProcess
 ) -> None:
