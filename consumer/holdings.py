@@ -14,7 +14,7 @@ as started, so it is charged if it does that again, and it runs among the others
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from consumer.jobs import Claimed, End, Outcome
 from queuepool.verbs.own import MAX_BATCH, Claims
@@ -33,6 +33,7 @@ class Holdings:
         self._ahead: deque[Claimed] = deque()
         self._suspects: deque[Claimed] = deque()
         self._suspect: Claimed | None = None
+        self._asked: frozenset[bytes] = frozenset()
 
     def take(self, claims: Claims, free: int, now_s: float) -> list[Claimed]:
         """Take claimed jobs; return those to start. Beyond the `free` first they wait in memory."""
@@ -44,6 +45,7 @@ class Holdings:
             crashes = claims.crashes[i] if claims.crashes else None
             attempt = int(attempts or 0) + 1
             job = Claimed(id, claims.bodies[i], attempt, int(crashes or 0), claims.now_ms, now_s)
+            job.cancelled = id in self._asked  # a renewal may be heard before an armed claim
             self.claimed[id] = job
             self.open += 1
             if job.crashes:
@@ -84,11 +86,13 @@ class Holdings:
         self.hand_back(running, now_s)
         return len(running)
 
-    def cancel(self, ids: Iterable[bytes]) -> None:
-        """Let the handlers of these jobs see that cancellation was requested.
+    def cancel(self, ids: frozenset[bytes]) -> None:
+        """Let the handlers of these jobs see that cancellation was requested; ids: all such ones.
 
-        Those that no worker has begun first: one that stops may begin another at once.
+        Those that no worker has begun first: one that stops may begin another at once. Ids that
+        were claimed but not heard of yet are remembered until the next renewal.
         """
+        self._asked = ids
         jobs = [job for job in map(self.claimed.get, ids) if job is not None]
         for job in sorted(jobs, key=lambda job: job.started_s > 0):
             job.cancelled = True

@@ -40,6 +40,19 @@ def test_a_job_starts_without_another_turn() -> None:
     world.check()
 
 
+def test_a_cancellation_that_is_heard_before_the_claim_holds_for_its_jobs() -> None:
+    world = World(workers=2)
+    plan = armed(world)
+    asked, other = world.enqueue(2)
+    replies = world.owned.turn(plan.verbs)  # carried out; its answer is still on the way
+    world.pool.cancel(asked.decode(), partition_key="g")
+    world.hear()
+
+    ready, _ = world.core.absorb(plan, replies, world.now)
+
+    assert {job.id: job.cancelled for job in ready} == {asked: True, other: False}
+
+
 def test_while_it_waits_nothing_else_is_claimed_and_the_book_is_not_read() -> None:
     world = World(workers=2)
     plan = armed(world)

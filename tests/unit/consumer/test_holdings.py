@@ -31,6 +31,6 @@ def test_jobs_that_no_worker_has_begun_are_cancelled_first() -> None:
     for name, started_s in ((b"a", 3.0), (b"b", 0.0), (b"c", 2.0), (b"d", 0.0)):
         holdings.claimed[name] = Watched(name, told, started_s)
 
-    holdings.cancel([b"a", b"b", b"gone", b"c", b"d"])
+    holdings.cancel(frozenset((b"a", b"b", b"gone", b"c", b"d")))
 
     assert (set(told[:2]), set(told[2:])) == ({b"b", b"d"}, {b"a", b"c"})
