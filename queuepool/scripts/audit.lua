@@ -1,11 +1,12 @@
 #!lua flags=allow-oom
 -- audit: look at a bounded part of a partition for what should be impossible; repair and report it.
--- KEYS[1] base; derived: j c o dl dead dr rec fl:<epochs> ring:<0-3> q:<tier>:<group>
+-- KEYS[1] base; derived: j c o dl dead dr rec fl:<epochs> ring:<0-3> q:<tier>:<group> cx
 -- ARGV    cursor ('0' to begin), repair (1) or only report (0)
 -- Returns {next cursor ('0' when the round is complete), [finding, count ...], jobs by the law of
 --         conservation minus jobs stored}. Findings: unseated (a lane with jobs in no ring), orphan (a job in no
 --         structure), hollow (an id without a body). Looks at 200 jobs, at rings of up to 1,000 seats, and into
---         lanes of up to 1,000 ids. A repair that ends a round makes r0-r3 obey the law again, as the lanes tell.
+--         lanes of up to 1,000 ids. A repair that ends a round makes r0-r3 obey the law again, as the lanes
+--         tell; among marks of cancelled jobs by looking at up to 10,000 ids.
 local base, repair = KEYS[1], ARGV[2] == '1'
 local j, c, dl, dead = base .. ':j', base .. ':c', base .. ':dl', base .. ':dead'
 local time = redis.call('TIME')
@@ -25,7 +26,7 @@ for t = 0, 3 do
     seated[string.sub(seat, 1, 1) .. ':' .. string.sub(seat, 13)] = true
   end
 end
-local found, seats, lost, hollow = {unseated = 0}, {}, {}, {}
+local unseated, seats, lost, hollow, marks = 0, {}, {}, {}, redis.call('HLEN', base .. ':cx')
 local page = redis.call('HSCAN', j, ARGV[1], 'COUNT', 200)
 for i = 1, #page[2], 2 do
   local id, body = page[2][i], page[2][i + 1]
@@ -39,7 +40,7 @@ for i = 1, #page[2], 2 do
       lost[#lost + 1] = {id = id, name = name}
     end
     if complete and not seated[name] and (size > 0 or repair) then -- a seat without a lane is as good as a new one
-      if size > 0 then found.unseated = found.unseated + 1 end
+      if size > 0 then unseated = unseated + 1 end
       seats[#seats + 1] = {tier = tier, group = group}
       seated[name] = true
     end
@@ -50,11 +51,18 @@ for _, key in ipairs(ARGV[1] == '0' and {dl, dead} or {}) do
     if redis.call('HEXISTS', j, id) == 0 then hollow[#hollow + 1] = {key, id} end
   end
 end
-local stand, missing = {[0] = 0, 0, 0, 0}, #hollow - law -- ids in the lanes of each tier; ready jobs not counted
+local stand, missing = {[0] = 0, 0, 0, 0}, #hollow - law -- jobs in the lanes of each tier; ready jobs not counted
 if repair and page[1] == '0' and missing ~= 0 then
+  local left = marks > 0 and 10000 or 0
   for name in pairs(seated) do
-    local t = tonumber(string.sub(name, 1, 1))
-    stand[t] = stand[t] + redis.call('LLEN', base .. ':q:' .. name)
+    local t, size = tonumber(string.sub(name, 1, 1)), redis.call('LLEN', base .. ':q:' .. name)
+    stand[t] = stand[t] + size
+    if size > 0 and size <= math.min(left, 1000) then
+      left = left - size
+      for _, mark in ipairs(redis.call('HMGET', base .. ':cx', unpack(redis.call('LRANGE', base .. ':q:' .. name, 0, -1)))) do
+        if mark then stand[t] = stand[t] - 1 end
+      end
+    end
   end
   for _, job in ipairs(lost) do
     local t = tonumber(string.sub(job.name, 1, 1))
@@ -77,4 +85,4 @@ if repair then -- from here on, writes
     if step ~= 0 then redis.call('HINCRBY', c, 'r' .. t, step) end
   end
 end
-return {page[1], {'unseated', found.unseated, 'orphan', #lost, 'hollow', #hollow}, law}
+return {page[1], {'unseated', unseated, 'orphan', #lost, 'hollow', #hollow}, law}

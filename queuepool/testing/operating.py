@@ -158,8 +158,8 @@ def audit(p: PartitionData, args: Args) -> Any:
 def _balance(p: PartitionData, ready: dict[int, int], seated: set[Lane], missing: int) -> None:
     """Count ready jobs anew by so many, no further than the lanes bear out."""
     for tier in TIERS:
-        stand = sum(len(p.lanes.get(lane, ())) for lane in seated if lane[0] == tier)
-        gap = stand - ready[tier]
+        lanes = [p.lanes.get(lane, ()) for lane in seated if lane[0] == tier]
+        gap = sum(i not in p.marks for ids in lanes for i in ids) - ready[tier]
         step = max(0, min(missing, gap)) if missing > 0 else min(0, max(missing, gap))
         missing -= step
         if step:

@@ -1,8 +1,8 @@
 """Every script reads each key that it derives before it writes the first. Real servers only.
 
 A key that is out of reach, as while its slot moves to another node, then raises with nothing
-written. MONITOR shows what a script calls; what it touches after its first write, it must have
-touched before.
+written; so does one of another type, which EXISTS does not see. MONITOR shows what a script calls;
+what it touches after its first write, it must have touched before, by a command of the key's type.
 """
 
 from __future__ import annotations
@@ -64,9 +64,13 @@ class Monitor:
             if wrote:
                 found += [f"{name}: {word.decode()} {_suffix(k)}" for k in keys if k not in known]
             else:  # the first write may be the first touch of its key: it raises alone
-                known |= set(keys)
+                known |= {k for k in keys if word.upper() != b"EXISTS" or _is_result(k)}
             wrote = wrote or word.upper() in self.writes
         return found
+
+
+def _is_result(key: bytes) -> bool:
+    return _suffix(key).startswith("r:")  # SET writes over any type, so EXISTS is enough
 
 
 def _suffix(key: bytes) -> str:

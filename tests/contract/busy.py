@@ -1,0 +1,140 @@
+"""A partition with a job in every place there is, and every verb with work to do on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from queuepool.partition import OwnedPartition
+from queuepool.verbs import Verb, lead, operate, own, produce
+from tests.contract import world as w
+from tests.contract.world import World
+
+_ERROR = b'{"reason":"failed"}'
+_KEEP = {"keep_bytes": 2**40, "keep_ms": 10**12}
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """A partition with an owner, one that drains, and one that died. stale: a life that is over."""
+
+    world: World
+    owned: OwnedPartition
+    stale: own.Life
+    leader: int
+
+    def verbs(self) -> list[Verb[Any]]:
+        """Return every verb, each as often as it has ways to go; any of them may be first."""
+        life = self.owned.life
+        return [*_of_applications(), *_of_owners(life, self.stale), *self._of_others()]
+
+    def _of_others(self) -> list[Verb[Any]]:
+        command = {"partition": 0, "target_workers": 3, "reason": "r", "expires_ms": 60_000}
+        return [
+            operate.observe(0),
+            operate.dead(0, 0, 10),
+            operate.replay(["dead-a"]),
+            operate.discard(["dead-a"]),
+            operate.audit(b"0", repair=False),
+            operate.audit(b"0", repair=True),
+            lead.command(9, 1, type="SCALE_UP", **command),  # type: ignore[arg-type]
+            lead.checkpoint(9, 4),
+            lead.lead("n", lease_ms=60_000, address="a"),
+            lead.resign("n"),
+            lead.set_manual(1, 3, ttl_ms=60_000),
+            lead.clear_manual(1),
+            lead.record(self.leader, [b"{}", b"{}"], keep=10),
+            lead.decisions("+", 10),
+        ]
+
+    def base(self, verb: Verb[Any]) -> bytes:
+        """Return the base key that a verb is sent to."""
+        of_system = ("lead", "resign", "manual", "record", "decisions")
+        return self.world.system if verb.script in of_system else self.world.partition.key
+
+
+def busy(world: World) -> Busy:
+    """Fill an empty partition."""
+
+    def held(owned: OwnedPartition, *ids: str, group: bytes = b"g") -> own.Claims:
+        w.enqueue(world, ids, group)
+        claims = w.claim(owned, starting=0)
+        assert [i.decode() for i in claims.ids] == list(ids)
+        return claims
+
+    died = world.own(nonce="died")
+    held(died, "crash", "asked", "claimed")
+    died.run(own.start(died.life, [b"crash", b"asked"]))
+    world.partition.cancel("asked")
+    died.run(own.release(died.life, drain_lease_ms=0))
+    drains = world.own(nonce="drains")
+    held(drains, "drained")
+    drains.run(own.release(drains.life, drain_lease_ms=600_000))
+    owned = world.own(nonce="owner")
+    held(owned, "dead-a", "dead-b", group=b"dead")
+    w.bury(owned, [b"dead-a", b"dead-b"])
+    held(owned, "due", "late")
+    w.retry(owned, [b"due", b"late"], delay_ms=0)
+    w.finish(owned, held(owned, "done"), results=True)
+    held(owned, "a", "b", "c")
+    world.partition.cancel("c")
+    held(owned, "cut", group=b"cut")
+    world.partition.cancel_group(b"cut")
+    w.enqueue(world, ["alone"], b"one")
+    w.enqueue(world, ["ready", "mark", "more"])
+    world.partition.cancel("mark")
+    w.enqueue(world, ["delayed"], delay_ms=600_000)
+    [led] = world.partition.server.run(world.system, [lead.lead("n", lease_ms=600_000, address="")])
+    assert isinstance(led, list)
+    return Busy(world, owned, own.Life(0, "over", 1), int(led[1]))
+
+
+def _of_applications() -> list[Verb[Any]]:
+    body = w.tail(b"new")
+    runs: list[Any] = [2, b"new", 0, 2, "n1", body, "n2", body, 1, b"new", 60_000, 1, "n3", body]
+    groups = (b"g", b"cut", b"one")
+    cursors = (b"start", b"lanes", b"0", b"books")
+    return [
+        produce.enqueue(runs, jobs=3, size_bytes=3 * (13 + len(body)), **w.LIMITS),
+        *(produce.status(i, 0) for i in ("ready", "delayed", "dead-a", "crash", "done", "never")),
+        *(produce.cancel(i) for i in ("ready", "delayed", "a", "crash", "dead-a")),
+        *(produce.group(group) for group in groups),
+        *(produce.cancel_group(group, cursor) for group in groups for cursor in cursors),
+    ]
+
+
+def _of_owners(life: own.Life, stale: own.Life) -> list[Verb[Any]]:
+    return [
+        own.acquire(0, life.nonce, lease_ms=60_000, host="h"),
+        own.acquire(0, "another", lease_ms=60_000, host="h"),
+        *(verb for each in (life, stale) for verb in _of_owner(each)),
+    ]
+
+
+def _of_owner(life: own.Life) -> list[Verb[Any]]:
+    size = 13 + len(w.tail(b"g"))
+    known = own.Acks(2 * size, [b"a", b"b"], [(b"a", 60_000, b"1")])
+    strays = own.Acks(4 * size, [b"a", b"delayed", b"ready", b"crash", b"never"])
+    renew = {"lease_ms": 600_000, "beat": 2, "workers": 1, "busy": 1, "target": 1}
+    return [
+        own.renew(life, applied="0-0", **renew),
+        own.release(life, drain_lease_ms=0),
+        own.release(life, drain_lease_ms=60_000),
+        own.rekey(life.rekeyed()),
+        own.book(life),
+        own.claim(life, 10, starting=1, promote_after_ms=1, weights=w.WEIGHTS),
+        own.start(life, [b"a", b"b"]),
+        own.finish(life, {b"g": known}),
+        own.finish(life, {b"g": strays}),
+        own.retry(life, [(i, 1000, True, _ERROR) for i in (b"a", b"c")]),
+        own.bury(life, [(b"a", _ERROR)], keep_jobs=10, **_KEEP),
+        own.bury(life, [(b"a", _ERROR), (b"b", _ERROR)], keep_jobs=1, **_KEEP),
+        own.hand_back(life, [b"a", b"c"]),
+        own.progress(life, {b"a": b"half"}),
+        own.abandon(life, [b"a", b"c"]),
+        own.promote(life),
+        own.recover(life, max_crashes=1, error=_ERROR),
+    ]
+
+
+__all__ = ["Busy", "busy"]

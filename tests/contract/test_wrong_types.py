@@ -1,0 +1,133 @@
+"""Another program writes a value of another type where a key of a partition belongs. Real servers.
+
+Whatever the verb and whatever the key, the caller hears a typed error, and nothing is changed:
+when the value is taken away again, every key is byte for byte what it was.
+
+    a busy partition -> run a verb under MONITOR: the keys it touches -> put everything back
+                     -> for each of these keys: something else in its place, the verb, compare
+
+Which keys a script must touch is read from its header, so that a new key or a new script is tested
+or missed by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from queuepool.errors import ScriptError
+from queuepool.keys import PARTITION_KEYS, SYSTEM_KEYS
+from queuepool.rights import keys_of
+from queuepool.scripts import names, script
+from queuepool.verbs import Verb
+from tests.contract.busy import Busy, busy
+from tests.contract.test_probes import Monitor
+from tests.contract.world import World
+
+_KINDS = {s.partition(":")[0]: kind for s, (kind, _) in (PARTITION_KEYS | SYSTEM_KEYS).items()}
+# (script, stem of a key) -> why nobody hears of a value of another type there
+EXCEPTIONS = {("finish", "r"): "SET puts a result in the place of whatever is there"}
+
+State = dict[bytes, tuple[bytes, int]]  # key -> what DUMP returns, ms at which it expires
+
+
+class Keys:
+    """All keys of a partition and of the system beside it."""
+
+    def __init__(self, world: World) -> None:
+        self._client, self._all = world.client, world.partition.key + b"*"
+
+    def save(self) -> State:
+        """Return what is there, to the byte."""
+        keys = sorted(self._client.scan_iter(match=self._all, count=1000))
+        pipeline = self._client.pipeline(transaction=False)
+        for key in keys:
+            pipeline.dump(key).execute_command("PEXPIRETIME", key)
+        replies = pipeline.execute()
+        return dict(zip(keys, zip(replies[::2], replies[1::2], strict=True), strict=True))
+
+    def restore(self, state: State) -> State:
+        """Make it what it was; return that as saved now: a restored set has an order of its own."""
+        pipeline = self._client.pipeline(transaction=False)
+        for key in self._client.scan_iter(match=self._all, count=1000):
+            pipeline.delete(key)
+        for key, (value, expires) in state.items():
+            pipeline.restore(key, max(0, expires), value, absttl=True)
+        pipeline.execute()
+        return self.save()
+
+    @contextmanager
+    def replaced(self, keys: Iterable[bytes]) -> Iterator[None]:
+        """Put a value of another type in the place of keys, and take it away again."""
+        for key in keys:
+            if self._client.exists(key):
+                self._client.rename(key, b"aside:" + key)
+            if _KINDS[_stem(key)] == "STRING":
+                self._client.rpush(key, "not ours")
+            else:
+                self._client.set(key, "not ours")
+        yield
+        for key in keys:
+            self._client.delete(key)
+            if self._client.exists(b"aside:" + key):
+                self._client.rename(b"aside:" + key, key)
+
+
+def _stem(key: bytes) -> str:
+    return key.rpartition(b"}")[2].split(b":")[1].decode()
+
+
+def _touched(world: World, verb: Verb[Any], base: bytes) -> list[tuple[bytes, ...]]:
+    """Run a verb; return its keys, those together that the minute decides between."""
+    run = world.partition.server.run
+    *_unknown, (sha, commands) = Monitor(world.client).calls(lambda: run(base, [verb]))
+    assert sha == script(verb.script).sha
+    keys = {
+        key
+        for word, *words in commands
+        if words
+        for key in (words if word.upper() == b"EXISTS" else words[:1])
+    }
+    windows = tuple(key for key in keys if _stem(key) == "dn")
+    if len(windows) == 1:
+        keys -= set(windows)
+        windows = tuple(windows[0][:-1] + parity for parity in (b"0", b"1"))
+        return [*((key,) for key in sorted(keys)), windows]
+    return [(key,) for key in sorted(keys)]
+
+
+@pytest.fixture
+def scene(server_world: World) -> Busy:
+    return busy(server_world)
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_wrong_type_is_told_and_changes_nothing(scene: Busy, name: str) -> None:
+    world, keys = scene.world, Keys(scene.world)
+    verbs = [verb for verb in scene.verbs() if verb.script == name]
+    filled = keys.save()
+    tried, wrong = set(), []
+
+    for number, verb in enumerate(verbs):
+        touched = _touched(world, verb, scene.base(verb))
+        before = keys.restore(filled)
+        for together in touched:
+            with keys.replaced(together):
+                [reply] = world.partition.server.run(scene.base(verb), [verb])
+            after, stem = keys.save(), _stem(together[0])
+            changed = {k for k in before.keys() | after.keys() if before.get(k) != after.get(k)}
+            tried.add(stem)
+            if changed:
+                before = keys.restore(filled)
+            if (name, stem) in EXCEPTIONS:
+                continue
+            if not (isinstance(reply, ScriptError) and "Another program writes" in str(reply)):
+                wrong.append(f"{name}, call {number}: nobody hears of {together}: {reply!r}")
+            if changed:
+                wrong.append(f"{name}, call {number}: {together} of a wrong type changes {changed}")
+
+    assert not wrong, "\n".join(wrong)
+    assert tried == keys_of(name), "add a call that touches the key, or correct the header"
