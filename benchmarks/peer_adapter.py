@@ -80,9 +80,9 @@ def enqueue_bulk(payloads: Sequence[Mapping[str, Any]]) -> None:
 
 def worker(concurrency: int) -> None:
     """Become a consumer process."""
-    from consumer.__main__ import main
+    from consumer.__main__ import main  # before the gathering: what follows takes no time
 
-    consumers = max(1, PARTITIONS // _commands_started_together())
+    consumers = max(1, PARTITIONS // _gathered())
     os.environ.update(
         QUEUEPOOL_URL=c.URL,
         QUEUEPOOL_PARTITIONS=str(PARTITIONS),
@@ -103,11 +103,16 @@ def _consume() -> None:
     consumer.run()
 
 
-def _commands_started_together() -> int:
+def _gathered() -> int:
+    """Return how many commands started together, to all of them at the same moment."""
     folder = Path(os.environ["BENCH_DIR"])
     (folder / f"{os.getpid()}.worker").touch()
-    time.sleep(_GATHER_S)
-    return sum(_lives(int(path.stem)) for path in folder.glob("*.worker"))
+    while True:
+        times = [path.stat().st_mtime for path in folder.glob("*.worker") if _lives(int(path.stem))]
+        left_s = max(times) + _GATHER_S - time.time()
+        if left_s <= 0:
+            return len(times)
+        time.sleep(left_s)
 
 
 def _lives(pid: int) -> bool:
