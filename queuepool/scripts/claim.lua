@@ -42,8 +42,6 @@ if #active > 1 and sum > 0 then
     quota[best] = quota[best] + 1
   end
   for _, t in ipairs(active) do quota['k' .. t] = credit[t + 1] end
-else
-  redis.call('HLEN', c)
 end
 
 local left = limit
@@ -69,7 +67,7 @@ end
 for _, t in ipairs(active) do plan(t, math.min(left, quota[t] or left)) end
 for _, t in ipairs(active) do if left > 0 then plan(t, left) end end
 redis.call('ZCARD', book)
-for _, k in ipairs({'j', 'cx'}) do redis.call('HLEN', base .. ':' .. k) end
+for _, k in ipairs({'c', 'j', 'cx'}) do redis.call('HLEN', base .. ':' .. k) end
 local odd = redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
 
 local ids, tier_of, again, cut, back, stamp = {}, {}, {}, {}, {}, string.format('%011x', now) -- from here on, writes
@@ -109,9 +107,7 @@ end
 if #ids == 0 then return {now, {}, {}, {}, {}, 0} end
 local bodies, attempts, crashes, kept_attempts, kept_crashes = redis.call('HMGET', base .. ':j', unpack(ids)), {}, {}, {}, {}
 local alive, texts, taken, waiting, booked = {}, {}, {}, 0, {}
-if odd then
-  attempts, crashes = redis.call('HMGET', base .. ':at', unpack(ids)), redis.call('HMGET', base .. ':cr', unpack(ids))
-end
+if odd then attempts, crashes = redis.call('HMGET', base .. ':at', unpack(ids)), redis.call('HMGET', base .. ':cr', unpack(ids)) end
 for k, id in ipairs(ids) do
   if bodies[k] then
     local n = #alive + 1
