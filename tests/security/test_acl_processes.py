@@ -108,7 +108,8 @@ def test_every_process_has_all_the_rights_it_needs(
         coordinator.kill()
 
     (refused,) = guarded.denied()  # what ops-read tried, and nothing else
-    assert refused.startswith(f"{stage}-main-ops-read command "), refused
+    assert refused.startswith(f"{stage}-main-ops-read key "), refused
+    assert refused.endswith(":wk"), refused  # a replay asks for the wake list first
 
 
 def test_a_redis_cluster_knows_the_same_users(
