@@ -67,8 +67,9 @@ end
 for _, t in ipairs(active) do plan(t, math.min(left, quota[t] or left)) end
 for _, t in ipairs(active) do if left > 0 then plan(t, left) end end
 redis.call('ZCARD', book)
-for _, k in ipairs({'c', 'j', 'cx'}) do redis.call('HLEN', base .. ':' .. k) end
-local odd = redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
+for _, k in ipairs({'c', 'j'}) do redis.call('HLEN', base .. ':' .. k) end
+local odd = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':cx') > 0 -- seldom; EXISTS looks at no type
+  and redis.call('HLEN', base .. ':cx') >= 0 and redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
 
 local ids, tier_of, again, cut, back, stamp = {}, {}, {}, {}, {}, string.format('%011x', now) -- from here on, writes
 for _, t in ipairs(active) do

@@ -34,7 +34,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local stamp = string.format('%011x', math.max(now, was[7] + 1))
 
 local seen = {} -- finished or cancelled in the last minutes, or cancelled and still in a lane
-if redis.call('HLEN', cx) + redis.call('SCARD', base .. ':dn:0') + redis.call('SCARD', base .. ':dn:1') > 0 then
+if redis.call('EXISTS', cx, base .. ':dn:0', base .. ':dn:1') > 0 then
   local ids, marks = {}, {}
   i = 5
   while i < #ARGV do

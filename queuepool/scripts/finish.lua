@@ -19,8 +19,8 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local window = math.floor(now / 60000)
 local dn = base .. ':dn:' .. window % 2
-local rare, jobs = 0, redis.call('HLEN', j)
-for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do rare = rare + redis.call('HLEN', base .. ':' .. k) end
+local rare, jobs = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':er', base .. ':pr', base .. ':cn') > 0, redis.call('HLEN', j)
+if rare then for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end end -- EXISTS looks at no type
 redis.call('HLEN', c)
 redis.call('SCARD', dn)
 local booked, elsewhere, i = {}, false, 3
@@ -93,7 +93,7 @@ while i <= #ARGV do
     local d = redis.call('HDEL', j, unpack(gone))
     finished, freed = finished + d, freed + bytes
     redis.call('SADD', dn, unpack(gone))
-    if rare > 0 then for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HDEL', base .. ':' .. k, unpack(gone)) end end
+    if rare then for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HDEL', base .. ':' .. k, unpack(gone)) end end
     if d > 0 and redis.call('HINCRBY', g, 'left', -d) <= 0 then -- kept for a minute a job, at most a day
       local total, dead = unpack(redis.call('HMGET', g, 'total', 'dead'))
       redis.call('HSET', g, 'finished', now)
