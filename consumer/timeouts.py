@@ -44,7 +44,11 @@ class Timekeeper:
 
     @contextmanager
     def limit(self, timeout_s: float) -> Iterator[None]:
-        """Raise JobTimeoutError in this thread when the block takes longer."""
+        """Raise JobTimeoutError in this thread when the block takes longer.
+
+        One limit a thread: a thread has room for one exception on its way, so of two limits that
+        end together one would be forgotten.
+        """
         limit = _Limit(threading.get_ident())
         self._arm(limit, monotonic() + timeout_s)
         try:

@@ -92,27 +92,6 @@ def test_another_exception_near_the_deadline_is_never_followed_by_a_second(
     spin(0.05)
 
 
-def test_an_outer_limit_strikes_through_an_inner_one(keeper: Timekeeper) -> None:
-    with (
-        pytest.raises(JobTimeoutError, match=r"0\.1 s"),
-        keeper.limit(0.1),
-        keeper.limit(20),
-    ):
-        spin(10)
-    spin(0.05)
-
-
-def test_an_inner_limit_leaves_the_outer_one_armed(keeper: Timekeeper) -> None:
-    def handler() -> None:
-        with keeper.limit(0.3):
-            with pytest.raises(JobTimeoutError, match=r"0\.05 s"), keeper.limit(0.05):
-                spin(10)
-            spin(20)
-
-    with pytest.raises(JobTimeoutError, match=r"0\.3 s"):
-        handler()
-
-
 def test_stop_is_legal_at_any_time_and_ends_the_thread() -> None:
     unused = Timekeeper()
     unused.stop()
