@@ -26,7 +26,6 @@ for t = 0, 3 do
   lanes[t] = redis.call('LRANGE', rings[t], 0, limit - 1)
   if #lanes[t] > 0 then active[#active + 1] = t; sum = sum + ARGV[6 + t] end
 end
-if #active == 0 then return {now, {}, {}, {}, {}, 0} end
 
 local quota = {} -- smooth weighted round-robin: whole rounds at once, the rest by stored credit
 if #active > 1 and sum > 0 then
