@@ -76,6 +76,8 @@ def test_data_survives_a_crash_of_the_server(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path) as server:
         with client(server) as connected:
             connected.set("job", "waiting")
+            # A write that meets a sync of the file is held back until that is done.
+            wait_until(lambda: not connected.info("persistence")["aof_buffer_length"])
         pid, url = server.pid, server.url
 
         server.kill()

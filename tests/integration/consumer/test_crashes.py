@@ -19,6 +19,7 @@ pytestmark = pytest.mark.chaos
 LEASE_S = 1.5
 
 
+@pytest.mark.serial
 def test_after_a_kill_a_standby_takes_over_and_only_what_ran_runs_again(
     pool: QueuePool, partition: Partition, consume: StartConsumer, records: Records
 ) -> None:
@@ -127,8 +128,9 @@ def test_a_job_that_kills_its_consumer_dies_alone(
     with Supervisor(lambda: consume(workers=4, lease_s=1)) as supervisor:
         state = drained(partition, 50)
 
-    assert supervisor.codes == [9, 9, 9]
-    assert records.begun()[bad.job_id] == 3
+    # Three crashes are charged; one more is not when it began from memory, before that was noted.
+    assert supervisor.codes in ([9] * 3, [9] * 4)
+    assert records.begun()[bad.job_id] == len(supervisor.codes)
     assert state.dead == 1
     status = pool.status(bad.job_id, partition_key="a")
     assert (status.state, status.crashes) == (JobState.DEAD, 3)
@@ -137,6 +139,7 @@ def test_a_job_that_kills_its_consumer_dies_alone(
     assert {r.job_id for r in (*before, *after)} <= set(records.begun())
 
 
+@pytest.mark.serial
 def test_of_two_for_one_partition_the_second_waits_for_the_first(
     pool: QueuePool, partition: Partition, consume: StartConsumer, records: Records
 ) -> None:

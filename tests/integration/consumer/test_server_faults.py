@@ -25,8 +25,8 @@ pytestmark = pytest.mark.chaos
 
 @pytest.fixture
 def server(server_factory: ServerFactory, tmp_path: Path) -> EmbeddedServer:
-    """A server of the test's own, that keeps its data over a kill."""
-    return server_factory(tmp_path / "data")
+    """A server of the test's own, that keeps all it acknowledged over a kill."""
+    return server_factory(tmp_path / "data", extra_args=("--appendfsync", "always"))
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ SHORT_S = 0.3  # timeout of one call
 
 @pytest.fixture
 def server(server_factory: ServerFactory, tmp_path: Path) -> EmbeddedServer:
-    return server_factory(tmp_path / "data")
+    return server_factory(tmp_path / "data", extra_args=("--appendfsync", "always"))
 
 
 @pytest.fixture
