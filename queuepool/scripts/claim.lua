@@ -115,7 +115,7 @@ for k, id in ipairs(ids) do
     if odd then kept_attempts[n], kept_crashes[n] = attempts[k], crashes[k] end
     taken[tier_of[k]] = (taken[tier_of[k]] or 0) + 1
     if crashes[k] == '0' or n <= starting and not crashes[k] then
-      booked[2 * n - 1] = now + n / 1000
+      booked[2 * n - 1] = now + (time[2] % 1000 + n) / 1000
     else
       waiting = waiting + 1
       booked[2 * n - 1] = -waiting

@@ -3,6 +3,7 @@
 -- KEYS[1] base; derived: o dr c fl:<epoch>
 -- ARGV    nonce, epoch, ids (1-200)
 -- Returns how many are in this book; or {FENCED, current epoch}. A draining owner may. O(n log book).
+-- Their score is the ms they start, to the us, and their place in the call: the order of the book.
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c = base .. ':c'
 local owner = redis.call('HMGET', base .. ':o', 'nonce', 'epoch')
@@ -14,12 +15,12 @@ if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
   end
 end
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = time[1] * 1000 + time[2] / 1000
 local scores, n = redis.call('ZMSCORE', book, unpack(ARGV, 3)), 0
-for i, score in ipairs(scores) do
-  if score then
+for i = #scores, 1, -1 do -- from the last on: the first mention of an id is its place
+  if scores[i] then
     n = n + 1
-    if tonumber(score) < 1e12 then redis.call('ZADD', book, 'XX', now + i / 1000, ARGV[i + 2]) end
+    if tonumber(scores[i]) < 1e12 then redis.call('ZADD', book, 'XX', now + i / 1000, ARGV[i + 2]) end
   end
 end
 return n

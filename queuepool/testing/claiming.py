@@ -135,7 +135,7 @@ def _book(
         p.count(f"r{tier}", -1)
         crashed = p.crashes.get(job_id)
         if crashed == 0 or (crashed is None and n <= starting):
-            p.open_book(epoch).add(job_id, p.now + n / 1000)
+            p.begin(epoch, job_id)
         else:
             assert p.owner is not None
             p.owner.seq += 1

@@ -107,9 +107,10 @@ class SystemData:
 
 @dataclass(slots=True)
 class PartitionData:
-    """One partition. now: the time of the verb that runs."""
+    """One partition. now: the time of the verb that runs; began: the ms of the last start."""
 
     now: int = 0
+    began: float = 0.0
     jobs: dict[bytes, bytes] = field(default_factory=dict)  # j
     lanes: dict[Lane, deque[bytes]] = field(default_factory=dict)  # q:<tier>:<group>
     rings: list[deque[Seat]] = field(
@@ -213,6 +214,11 @@ class PartitionData:
     def open_book(self, epoch: int) -> ScoredSet:
         """Return the book of an owner life, for writing to it."""
         return self.books.setdefault(epoch, ScoredSet())
+
+    def begin(self, epoch: int, job_id: bytes) -> None:
+        """Book a job as running, behind all that began before it."""
+        self.began = max(self.now, self.began + 0.001)
+        self.open_book(epoch).add(job_id, self.began)
 
     def unbook(self, epoch: int, job_id: bytes) -> bool:
         """Take a job out of a book; return whether it was there. An empty book is no book."""

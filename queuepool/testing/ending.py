@@ -193,12 +193,10 @@ def start(p: PartitionData, args: Args) -> Any:
     refused = p.refuse(args, draining_may=True)
     if refused:
         return refused
-    book, n = p.book(int(args[1])), 0
-    for i, job_id in enumerate(args[2:], 1):
-        score = book.score(job_id)
-        if score is None:
-            continue
-        n += 1
-        if score < STARTED:
-            book.add(job_id, p.now + i / 1000)
+    epoch, n = int(args[1]), 0
+    for job_id in args[2:]:
+        score = p.book(epoch).score(job_id)
+        n += score is not None
+        if score is not None and score < STARTED:
+            p.begin(epoch, job_id)
     return n

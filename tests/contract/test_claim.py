@@ -163,6 +163,21 @@ def test_what_starts_is_booked_as_started_and_what_waits_is_not(world: World) ->
     assert w.book(owned) == [*claims.ids[2:], *claims.ids[:2]]
 
 
+def test_a_book_lists_what_runs_in_the_order_it_began(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["d", "c", "b", "a", "e"])
+    w.claim(owned, 1, starting=1)
+    w.claim(owned, 4, starting=0)
+
+    owned.run(own.start(owned.life, [b"c"]))
+    begun = owned.run(own.start(owned.life, [b"b", b"a", b"b"]))
+    w.enqueue(world, ["0"])
+    w.claim(owned, 1, starting=1)
+
+    assert begun == 3
+    assert w.book(owned) == [b"e", b"d", b"c", b"b", b"a", b"0"]
+
+
 def test_a_job_that_crashed_never_starts_unasked(world: World) -> None:
     first = world.own(lease_s=5)
     fill(world, b"g", 3)
