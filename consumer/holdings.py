@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from consumer.jobs import Claimed, End, Outcome
+from consumer.jobs import Claimed, End, Outcome, claimed
 from queuepool.verbs.own import MAX_BATCH, Claims
 
 _AHEAD_BEGUN_S = 0.02  # a job from memory that runs for longer is booked as started
@@ -44,7 +44,7 @@ class Holdings:
             attempts = claims.attempts[i] if claims.attempts else None
             crashes = claims.crashes[i] if claims.crashes else None
             attempt = int(attempts or 0) + 1
-            job = Claimed(id, claims.bodies[i], attempt, int(crashes or 0), claims.now_ms, now_s)
+            job = claimed(id, claims.bodies[i], attempt, int(crashes or 0), claims.now_ms, now_s)
             job.cancelled = id in self._asked  # a renewal may be heard before an armed claim
             self.claimed[id] = job
             self.open += 1
@@ -71,7 +71,7 @@ class Holdings:
     def hand_back_strays(self, ids: Sequence[bytes], now_s: float) -> None:
         """Hand back jobs that are booked as ours although we never heard of them."""
         self.open += len(ids)
-        self.hand_back([Claimed(id, b"", 1, 0, 0, now_s) for id in ids], now_s)
+        self.hand_back([claimed(id, b"", 1, 0, 0, now_s) for id in ids], now_s)
 
     def hand_back_suspects(self, now_s: float) -> None:
         """Hand back the suspects that did not begin."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+import msgspec
 
 from queuepool import codec
 
@@ -18,30 +19,35 @@ class End(IntEnum):
     HAND_BACK = 4  # never started
 
 
-class Claimed:
+class Claimed(msgspec.Struct, eq=False):
     """One claimed job. The loop makes it; the worker that runs it writes `started_s` and `context`.
 
-    ahead: booked as waiting in memory, not as started.
+    waited_ms: since it was enqueued, when it was claimed. ahead: booked as waiting in memory, not
+    as started. Times are time.monotonic() seconds.
     """
 
-    __slots__ = (
-        "ahead", "attempt", "body", "cancelled", "claimed_s", "context", "crashes", "group", "id",
-        "started_s", "waited_ms",
-    )  # fmt: skip
-
-    def __init__(
-        self, id: bytes, body: bytes, attempt: int, crashes: int, now_ms: int, claimed_s: float
-    ) -> None:
-        self.id, self.body, self.attempt, self.crashes = id, body, attempt, crashes
-        self.group = codec.read_group(body)
-        self.waited_ms = max(0, now_ms - codec.read_enqueued_ms(body))
-        self.claimed_s, self.started_s = claimed_s, 0.0
-        self.ahead = self.cancelled = False
-        self.context: object | None = None
+    id: bytes
+    body: bytes
+    attempt: int
+    crashes: int
+    group: bytes
+    waited_ms: int
+    claimed_s: float
+    started_s: float = 0.0
+    ahead: bool = False
+    cancelled: bool = False
+    context: object | None = None
 
 
-@dataclass(slots=True)
-class Outcome:
+def claimed(
+    id: bytes, body: bytes, attempt: int, crashes: int, now_ms: int, now_s: float
+) -> Claimed:
+    """Return a job that was claimed now: at `now_ms` of the server's clock, `now_s` of ours."""
+    waited_ms = max(0, now_ms - codec.read_enqueued_ms(body))
+    return Claimed(id, body, attempt, crashes, codec.read_group(body), waited_ms, now_s)
+
+
+class Outcome(msgspec.Struct, eq=False):
     """The end of one execution: what to record. Times are time.monotonic() seconds."""
 
     job: Claimed

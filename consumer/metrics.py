@@ -7,7 +7,8 @@ loop and turned into samples only at a scrape. No task group is ever a label.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import singledispatchmethod
 
 from prometheus_client.core import (
@@ -19,13 +20,14 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from consumer import events
-from consumer.jobs import End
+from consumer.jobs import End, Outcome
 from consumer.loop import Consumer
 
 _BOUNDS_S = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
     300.0, 900.0, 3600.0,
 )  # fmt: skip
+_ENDS = {end: end.name.lower() for end in End}
 _MAX_TASKS = 200  # labels are bounded: tasks beyond are counted together
 
 
@@ -35,9 +37,11 @@ class _Histogram:
     def __init__(self) -> None:
         self.counts, self.sum = [0] * (len(_BOUNDS_S) + 1), 0.0
 
-    def observe(self, seconds: float) -> None:
-        self.counts[bisect_left(_BOUNDS_S, seconds)] += 1
-        self.sum += seconds
+    def observe(self, seconds: Sequence[float]) -> None:
+        counts = self.counts
+        for value in seconds:
+            counts[bisect_left(_BOUNDS_S, value)] += 1
+        self.sum += sum(seconds)
 
     def buckets(self) -> list[tuple[str, float]]:
         total, rows = 0, []
@@ -55,7 +59,7 @@ class ConsumerMetrics(Collector):
         self._wait: dict[str, _Histogram] = {}
         self._process: dict[str, _Histogram] = {}
         self._turns = _Histogram()
-        self._ends: dict[tuple[str, str], int] = {}
+        self._ends: Counter[tuple[str, str]] = Counter()
         self._counts = dict.fromkeys(
             ("claimed", "duplicates", "recovered", "turn_failures", "fenced", "reconciled",
              "rollbacks", "commands", "commands_refused"), 0,
@@ -69,22 +73,22 @@ class ConsumerMetrics(Collector):
     def _(self, event: events.Turned) -> None:
         self._counts["claimed"] += event.claimed
         self._counts["duplicates"] += event.duplicates
-        self._turns.observe(event.seconds)
+        self._turns.observe((event.seconds,))
+        executions: dict[str, list[Outcome]] = {}
         for outcome in event.outcomes:
-            if outcome.end is End.HAND_BACK:
-                continue
-            task = outcome.task
-            process = self._process.get(task)
-            if process is None:
-                if len(self._process) >= _MAX_TASKS:
-                    task = "other"
-                process = self._process.setdefault(task, _Histogram())
-                self._wait.setdefault(task, _Histogram())
-            job = outcome.job
-            process.observe(outcome.ended_s - outcome.started_s)
-            self._wait[task].observe(job.waited_ms / 1000 + outcome.started_s - job.claimed_s)
-            key = (task, outcome.reason or outcome.end.name.lower())
-            self._ends[key] = self._ends.get(key, 0) + 1
+            if outcome.end is not End.HAND_BACK:
+                executions.setdefault(outcome.task, []).append(outcome)
+        for task, outcomes in executions.items():
+            self._observe(task, outcomes)
+
+    def _observe(self, task: str, outcomes: Sequence[Outcome]) -> None:
+        if task not in self._process and len(self._process) >= _MAX_TASKS:
+            task = "other"
+        process = self._process.setdefault(task, _Histogram())
+        process.observe([o.ended_s - o.started_s for o in outcomes])
+        wait = self._wait.setdefault(task, _Histogram())
+        wait.observe([o.job.waited_ms / 1000 + o.started_s - o.job.claimed_s for o in outcomes])
+        self._ends.update([(task, o.reason or _ENDS[o.end]) for o in outcomes])
 
     @listen.register
     def _(self, event: events.RecoveredJobs) -> None:

@@ -125,14 +125,25 @@ def read_header(body: bytes) -> tuple[int, int, int, bytes, int]:
                 f"the job has layout {body[:1]!r}, this version reads layout b'1'; "
                 "upgrade this process"
             )
-        size = int(body[16:18], 16)
+        numbers = _numbers(body)
+        size = numbers & 0xFF
         end, tier = HEADER_BYTES + size, body[1] - 0x30
-        sound = body[2:HEADER_BYTES].isalnum()  # int() also reads signs, spaces and underscores
-        if not (sound and 1 <= size <= MAX_GROUP_BYTES and end <= len(body) and 0 <= tier <= 3):
+        if not (1 <= size <= MAX_GROUP_BYTES and end <= len(body) and 0 <= tier <= 3):
             raise ValueError("truncated")
-        return tier, int(body[2:_STAMP], 16), int(body[_STAMP:16], 16), body[HEADER_BYTES:end], end
+        return tier, numbers >> 20, numbers >> 8 & 0xFFF, body[HEADER_BYTES:end], end
     except (ValueError, IndexError) as error:
         raise UndecodableError(f"the header of the job is damaged: {bytes(body[:32])!r}") from error
+
+
+def _numbers(body: bytes) -> int:
+    """Return enqueued ms, slot (12 bits) and length of the group (8 bits), read as one number.
+
+    Raises ValueError when one of them is damaged.
+    """
+    digits = body[2:HEADER_BYTES]
+    if len(digits) < HEADER_BYTES - 2 or not digits.isalnum():
+        raise ValueError("damaged")  # int() also reads signs, spaces and underscores
+    return int(digits, 16)
 
 
 def read_group(body: bytes) -> bytes:

@@ -11,7 +11,7 @@ import pytest
 
 from consumer.aio import HandlerLoop
 from consumer.execution import Runner
-from consumer.jobs import Claimed, End, Outcome
+from consumer.jobs import Claimed, End, Outcome, claimed
 from consumer.timeouts import Timekeeper
 from queuepool import JobContext, Registry, codec
 from queuepool.backoff import Backoff
@@ -59,7 +59,7 @@ def make_body(task: str, payload: Any, options: codec.Options = codec.NO_OPTIONS
 
 
 def make_job(body: bytes, *, attempt: int = 1, cancelled: bool = False) -> Claimed:
-    job = Claimed(b"job-1", body, attempt, 0, 1_767_225_601_000, monotonic())
+    job = claimed(b"job-1", body, attempt, 0, 1_767_225_601_000, monotonic())
     job.cancelled = cancelled
     return job
 

@@ -4,24 +4,14 @@ from consumer.holdings import Holdings
 from consumer.jobs import Claimed
 
 
-class Watched(Claimed):
+class Watched(Claimed, kw_only=True):
     """A job that notes the moment in which it is told to stop."""
 
-    __slots__ = ("_told", "log")
+    log: list[bytes]
 
-    def __init__(self, name: bytes, log: list[bytes], started_s: float) -> None:
-        self.log, self._told = log, False
-        super().__init__(name, b"", 1, 0, 0, 0.0)
-        self.started_s = started_s
-
-    @property
-    def cancelled(self) -> bool:
-        return self._told
-
-    @cancelled.setter
-    def cancelled(self, told: bool) -> None:
-        self._told = told
-        if told:
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if name == "cancelled" and value:
             self.log.append(self.id)
 
 
@@ -29,7 +19,7 @@ def test_jobs_that_no_worker_has_begun_are_cancelled_first() -> None:
     told: list[bytes] = []
     holdings = Holdings()
     for name, started_s in ((b"a", 3.0), (b"b", 0.0), (b"c", 2.0), (b"d", 0.0)):
-        holdings.claimed[name] = Watched(name, told, started_s)
+        holdings.claimed[name] = Watched(name, b"", 1, 0, b"", 0, 0.0, started_s, log=told)
 
     holdings.cancel(frozenset((b"a", b"b", b"gone", b"c", b"d")))
 

@@ -7,13 +7,13 @@ from queue import SimpleQueue
 
 import pytest
 
-from consumer.jobs import Claimed, End, Outcome
+from consumer.jobs import Claimed, End, Outcome, claimed
 from consumer.workers import WorkerPool
 from tests.waiting import wait_until
 
 
 def make_job(number: int) -> Claimed:
-    return Claimed(b"%d" % number, b"", 1, 0, 0, 0.0)
+    return claimed(b"%d" % number, b"", 1, 0, 0, 0.0)
 
 
 class Bench:
@@ -227,7 +227,7 @@ def test_under_random_resizes_and_withdrawals_every_job_ends_exactly_once(seed: 
     pool = WorkerPool(run, lambda: None)
     pool.resize(4)
     ended: list[Outcome] = []
-    waiting = [Claimed(b"%d" % n, b"", n, 0, 0, 0.0) for n in range(3000)]
+    waiting = [claimed(b"%d" % n, b"", n, 0, 0, 0.0) for n in range(3000)]
     while waiting:
         batch = waiting[: dice.randint(1, 40)]
         del waiting[: len(batch)]
