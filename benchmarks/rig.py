@@ -87,14 +87,14 @@ class Rig:
                 process.returncode = 0  # it was waited for here, for its CPU time
                 self.worker_cpu_s += usage.ru_utime + usage.ru_stime
 
-    def drain_s(self, *keys: str) -> float:
-        """Return the seconds until groups have ended."""
-        began = monotonic()
-        for key in keys:
-            group = self.pool.group(key)
+    def drain_per_s(self, *keys: str) -> float:
+        """Return the jobs a second that end until groups have ended."""
+        groups = [self.pool.group(key) for key in keys]
+        began, left = monotonic(), sum(group.status().left for group in groups)
+        for group in groups:
             while group.status().left:
                 sleep(0.01)
-        return monotonic() - began
+        return left / (monotonic() - began)
 
     def close(self) -> None:
         """Give the connection back."""

@@ -51,5 +51,5 @@ def measure(
                 due += gap_s()
                 sleep(max(0.0, due - monotonic()))
                 r.pool.enqueue("begin", {"t": monotonic(), "ms": ms}, partition_key="one")
-            r.drain_s("one")
+            r.drain_per_s("one")
         return [float(line) for line in path.read_text().splitlines()][_WARM_UP:]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchmarks.measures import costs, fairness, throughput, waiting
+from benchmarks.measures import costs, fairness, parts, throughput, waiting
 
 Figures = dict[str, float]
 Measure = Callable[[int], Figures]
@@ -18,6 +18,8 @@ MEASURES: dict[str, tuple[Measure, int]] = {
     "enqueue": (throughput.enqueue, 100_000),
     "drain": (throughput.drain, 100_000),
     "processes": (throughput.processes, 100_000),
+    "consumer-parts": (parts.consumer, 20_000),
+    "server-parts": (parts.server, 100_000),
     "sleeping": (throughput.sleeping, 20_000),
     "latency": (waiting.idle, 300),
     "load": (waiting.loaded, 4_000),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import monotonic
 
 from benchmarks.floor import Floor
+from benchmarks.peers.processes import machine_busy_s
 from benchmarks.rig import payloads, rig
 from queuepool.routing import partition_of, slot_of
 
@@ -51,7 +52,7 @@ def drain(jobs: int) -> dict[str, float]:
         r.pool.enqueue_many("noop", rows, partition_key="bulk")
         cpu_s, reads = r.server_cpu_s(), int(r.info("stats")["total_reads_processed"])
         with r.consumer(8):
-            ours = jobs / r.drain_s("bulk")
+            ours = r.drain_per_s("bulk")
         cpu_s = r.server_cpu_s() - cpu_s
         reads = int(r.info("stats")["total_reads_processed"]) - reads
         floor = Floor(r.server.url)
@@ -70,20 +71,27 @@ def drain(jobs: int) -> dict[str, float]:
 
 
 def processes(jobs: int) -> dict[str, float]:
-    """Drain no-op jobs of two partitions: by one process after the other, and by both at once."""
+    """Drain no-op jobs of one partition with a process, and of two with two at once.
+
+    Busy cores are those of the whole machine: server, consumers, and whatever else runs on it.
+    """
     rows = payloads(jobs // 2)
-    rates = {}
+    rates, busy = {}, {}
     for partitions in (1, 2):
         with rig(partitions) as r:
             keys = [_key_of(number, partitions) for number in range(partitions)]
             for key in keys:
                 r.pool.enqueue_many("noop", rows, partition_key=key)
             with r.consumer(8):
-                rates[partitions] = len(keys) * len(rows) / r.drain_s(*keys)
+                began, busy_s = monotonic(), machine_busy_s()
+                rates[partitions] = r.drain_per_s(*keys)
+                busy[partitions] = (machine_busy_s() - busy_s) / (monotonic() - began)
     return {
         "drain_one_process_per_s": rates[1],
         "drain_two_processes_per_s": rates[2],
         "two_processes_to_one": rates[2] / rates[1],
+        "busy_cores_one_process": busy[1],
+        "busy_cores_two_processes": busy[2],
     }
 
 
@@ -92,7 +100,7 @@ def sleeping(jobs: int) -> dict[str, float]:
     with rig() as r:
         r.pool.enqueue_many("nap", ({"ms": 10} for _ in range(jobs)), partition_key="naps")
         with r.consumer(64):
-            rate = jobs / r.drain_s("naps")
+            rate = r.drain_per_s("naps")
     return {"sleeping_per_s": rate, "sleeping_share_of_ideal": rate / 6400}
 
 

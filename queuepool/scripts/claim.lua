@@ -70,7 +70,7 @@ for _, k in ipairs({'c', 'j'}) do redis.call('HLEN', base .. ':' .. k) end
 local odd = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':cx') > 0 -- seldom; EXISTS looks at no type
   and redis.call('HLEN', base .. ':cx') >= 0 and redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
 
-local ids, tier_of, again, cut, back, stamp = {}, {}, {}, {}, {}, string.format('%011x', now) -- from here on, writes
+local ids, count, tier_of, again, cut, back, stamp = {}, 0, {}, {}, {}, {}, string.format('%011x', now) -- now come writes
 for _, t in ipairs(active) do
   local served, most = 0, nil
   for _, lane in ipairs(lanes[t]) do
@@ -78,7 +78,7 @@ for _, t in ipairs(active) do
     served = served + 1
     local home = string.sub(lane.seat, 1, 1)
     if lane.take > 0 then
-      for _, id in ipairs(redis.call('LPOP', lane.key, lane.take) or {}) do ids[#ids + 1] = id; tier_of[#ids] = home end
+      for _, id in ipairs(redis.call('LPOP', lane.key, lane.take) or {}) do count = count + 1; ids[count], tier_of[count] = id, home end
     end
     if lane.size > lane.take then
       most = most or lane.take
@@ -104,33 +104,33 @@ for t = 1, age > 0 and #active > 1 and 3 or 0 do -- a lane that waits too long h
   end
 end
 
-if #ids == 0 then return {now, {}, {}, {}, {}, 0} end
+if count == 0 then return {now, {}, {}, {}, {}, 0} end
 local bodies, attempts, crashes, kept_attempts, kept_crashes = redis.call('HMGET', base .. ':j', unpack(ids)), {}, {}, {}, {}
-local alive, texts, taken, waiting, booked = {}, {}, {}, 0, {}
+local alive, texts, n, taken, scores, waiting = {}, {}, 0, {}, {}, 0
 if odd then attempts, crashes = redis.call('HMGET', base .. ':at', unpack(ids)), redis.call('HMGET', base .. ':cr', unpack(ids)) end
 for k, id in ipairs(ids) do
   if bodies[k] then
-    local n = #alive + 1
+    n = n + 1
     alive[n], texts[n] = id, bodies[k]
     if odd then kept_attempts[n], kept_crashes[n] = attempts[k], crashes[k] end
     taken[tier_of[k]] = (taken[tier_of[k]] or 0) + 1
     if crashes[k] == '0' or n <= starting and not crashes[k] then
-      booked[2 * n - 1] = now + (time[2] % 1000 + n) / 1000
+      scores[n] = now + (time[2] % 1000 + n) / 1000
     else
       waiting = waiting + 1
-      booked[2 * n - 1] = -waiting
+      scores[n] = -waiting
     end
-    booked[2 * n] = id
   else
     redis.call('HDEL', base .. ':cx', id) -- cancelled while it waited: its place in the lane ends here
   end
 end
-if #alive > 0 then
-  if waiting > 0 then
-    local last = redis.call('HINCRBY', o, 'seq', waiting) - waiting
-    for k = 1, #booked, 2 do if booked[k] < 0 then booked[k] = last - booked[k] end end
+if n > 0 then
+  local last, entries = waiting > 0 and redis.call('HINCRBY', o, 'seq', waiting) - waiting, {}
+  for k = 1, n do -- the last ones first: a small book is searched from its lowest score on
+    local score = scores[n + 1 - k]
+    entries[2 * k - 1], entries[2 * k] = score < 0 and last - score or score, alive[n + 1 - k]
   end
-  redis.call('ZADD', book, unpack(booked))
-  for home, n in pairs(taken) do redis.call('HINCRBY', c, 'r' .. home, -n) end
+  redis.call('ZADD', book, unpack(entries))
+  for home, gone in pairs(taken) do redis.call('HINCRBY', c, 'r' .. home, -gone) end
 end
-return {now, alive, texts, kept_attempts, kept_crashes, #ids}
+return {now, alive, texts, kept_attempts, kept_crashes, count}

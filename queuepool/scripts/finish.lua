@@ -23,14 +23,13 @@ local rare, jobs = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':
 if rare then for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end end -- EXISTS looks at no type
 redis.call('HLEN', c)
 redis.call('SCARD', dn)
-local booked, elsewhere, i = {}, false, 3
+local runs, elsewhere, i = {}, false, 3
 while i <= #ARGV do -- read every key before the first write
   redis.call('HLEN', base .. ':g:' .. ARGV[i])
   local results, m = i + 4 + ARGV[i + 2], tonumber(ARGV[i + 3])
-  for k, score in ipairs(redis.call('ZMSCORE', book, unpack(ARGV, i + 4, results - 1))) do
-    booked[ARGV[i + 3 + k]] = score
-    elsewhere = elsewhere or not score
-  end
+  local scores = redis.call('ZMSCORE', book, unpack(ARGV, i + 4, results - 1))
+  for _, score in ipairs(scores) do elsewhere = elsewhere or not score end
+  runs[#runs + 1] = scores
   for k = results, results + 3 * m - 1, 3 do redis.call('EXISTS', base .. ':r:' .. ARGV[k]) end -- SET takes any type
   i = results + 3 * m
 end
@@ -62,22 +61,22 @@ end
 
 local finished, sent, rolled, freed, named, buried = 0, 0, 0, 0, {}, {}
 i = 3
-while i <= #ARGV do
+for _, booked in ipairs(runs) do
   local g, bytes, n, m = base .. ':g:' .. ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
-  local ids = {} -- each once: after a failover one life may have claimed a job twice
-  for k = i + 4, i + 3 + n do
-    if not named[ARGV[k]] then named[ARGV[k]] = true; ids[#ids + 1] = ARGV[k] end
-  end
-  i = i + 4 + n
-  local odd = #ids < n
-  for k = 1, #ids do
-    if not booked[ids[k]] then
-      odd = true
-      if redis.call('ZSCORE', base .. ':dead', ids[k]) then buried[ids[k]] = true else rolled = rolled + stray(ids[k]) end
+  local gone, odd = {}, false
+  for k = 1, n do
+    local id = ARGV[i + 3 + k]
+    if not named[id] then -- each once: after a failover one life may have claimed a job twice
+      named[id] = true
+      if not booked[k] and redis.call('ZSCORE', base .. ':dead', id) then
+        buried[id] = true
+      else
+        gone[#gone + 1] = id
+        if not booked[k] then odd, rolled = true, rolled + stray(id) end
+      end
     end
   end
-  local gone = {}
-  for k = 1, #ids do if not buried[ids[k]] then gone[#gone + 1] = ids[k] end end
+  i, odd = i + 4 + n, odd or #gone < n
   if odd then -- the caller's sum holds for all of them only
     bytes = 0
     for _, id in ipairs(gone) do bytes = bytes + redis.call('HSTRLEN', j, id) end

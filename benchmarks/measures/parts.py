@@ -1,0 +1,102 @@
+"""Where the time of a no-op job goes: parts of the consumer, and commands of the server.
+
+The parts of the consumer run one after the other in one thread here, without a server; waiting,
+switching threads and reading replies come on top. The server's are counted by the server itself
+while a consumer drains: what its commands take, and as `lua` what its scripts take besides.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from itertools import pairwise
+from time import monotonic
+
+from benchmarks import tasks
+from benchmarks.rig import payloads, rig
+from consumer import events
+from consumer.aio import HandlerLoop
+from consumer.execution import Runner
+from consumer.holdings import Holdings
+from consumer.loop import Consumer
+from consumer.metrics import ConsumerMetrics
+from consumer.outbox import record_verbs
+from consumer.settings import ConsumerSettings
+from consumer.timeouts import Timekeeper
+from queuepool import QueuePool, codec
+from queuepool.events import fan_out
+from queuepool.scripts import names, script
+from queuepool.servers import wire
+from queuepool.tasks import default_registry
+from queuepool.verbs import own
+
+_BATCH, _ROUNDS = 200, 100
+_WORTH_A_LINE = 0.02  # commands that take less of the scripts' time are told together
+
+
+def consumer(jobs: int) -> dict[str, float]:
+    """Return microseconds a job: taking, running, recording, and telling the metrics."""
+    assert tasks.noop is not None  # registers the task
+    life, settings = own.Life(0, "0123456789abcdef.0", 1), ConsumerSettings()
+    holdings = Holdings()
+    runner = Runner(default_registry, life, HandlerLoop(), Timekeeper())
+    with QueuePool("redis://localhost") as pool:  # never asked
+        emit = fan_out([ConsumerMetrics(Consumer(pool, settings)).listen])
+        laps = {"take": 0.0, "run": 0.0, "record": 0.0, "forget": 0.0, "metrics": 0.0}
+        rounds = max(1, min(_ROUNDS, jobs // _BATCH))
+        for _ in range(rounds):
+            claims = _claims()
+            at = [monotonic()]
+            ready = holdings.take(claims, 8, at[0])
+            at.append(monotonic())
+            holdings.ended([runner.run(job) for job in ready])
+            at.append(monotonic())
+            outcomes = holdings.unrecorded()
+            for verb in record_verbs(life, outcomes, settings):
+                wire.pack(b"{0}", verb)
+            at.append(monotonic())
+            holdings.recorded(outcomes)
+            at.append(monotonic())
+            emit(events.Turned(outcomes, _BATCH, 0, 0.001))
+            at.append(monotonic())
+            for part, (began, ended) in zip(laps, pairwise(at), strict=True):
+                laps[part] += ended - began
+    figures = {f"consumer_{part}_us": s / rounds / _BATCH * 1e6 for part, s in laps.items()}
+    return figures | {"consumer_us": sum(figures.values())}
+
+
+def server(jobs: int) -> dict[str, float]:
+    """Return microseconds a job that the server spends in scripts, and in which commands."""
+    with rig() as r:
+        r.pool.enqueue_many("noop", payloads(jobs), partition_key="bulk")
+        r.reset_stats()
+        with r.consumer(8):
+            r.drain_per_s("bulk")
+        found = r.info("commandstats")
+    us = {name.removeprefix("cmdstat_"): float(stat["usec"]) / jobs for name, stat in found.items()}
+    scripts = us.pop("evalsha")
+    inside = {name: cost for name, cost in us.items() if name in _called()}
+    figures = {"server_us": scripts}
+    figures |= {
+        f"server_{name}_us": cost
+        for name, cost in sorted(inside.items(), key=lambda item: -item[1])
+        if cost > _WORTH_A_LINE * scripts
+    }
+    return figures | {"server_lua_us": scripts - sum(inside.values())}
+
+
+def _called() -> set[str]:
+    """Return the names of all commands that scripts call."""
+    sources = b"".join(script(name).source for name in names())
+    return {name.decode().lower() for name in re.findall(rb"redis\.call\('(\w+)'", sources)}
+
+
+def _claims() -> own.Claims:
+    now_ms = 1_800_000_000_000
+    head = b"12%011x" % now_ms + codec.encode_tail(0, b"bulk")
+    bodies = [
+        head + codec.encode_envelope("noop", row, codec.NO_OPTIONS, limit=1000)
+        for row in payloads(_BATCH)
+    ]
+    ids = codec.new_ids(_BATCH, os.urandom(21 * _BATCH // 2))
+    return own.Claims(now_ms, ids, bodies, [], [], _BATCH)
