@@ -47,7 +47,7 @@ def claimed(
     return Claimed(id, body, attempt, crashes, codec.read_group(body), waited_ms, now_s)
 
 
-class Outcome(msgspec.Struct, eq=False):
+class Outcome(msgspec.Struct, eq=False, gc=False):  # nothing it holds points back to it
     """The end of one execution: what to record. Times are time.monotonic() seconds."""
 
     job: Claimed

@@ -33,6 +33,7 @@ _STAMP = 13  # what the script puts before what we send: version, tier, enqueued
 class Options(
     msgspec.Struct,
     frozen=True,
+    gc=False,  # JSON has no cycles
     omit_defaults=True,
     rename={"max_attempts": "n", "timeout_s": "o", "trace": "tp", "key": "k"},
 ):
@@ -47,7 +48,7 @@ class Options(
     key: str | None = None
 
 
-class Envelope(msgspec.Struct, array_like=True, frozen=True):
+class Envelope(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """The opaque part of a body. payload: the keyword arguments of the handler."""
 
     task: str
