@@ -18,6 +18,7 @@ MEASURES: dict[str, tuple[Measure, int]] = {
     "enqueue": (throughput.enqueue, 100_000),
     "drain": (throughput.drain, 100_000),
     "processes": (throughput.processes, 100_000),
+    "producer-parts": (parts.producer, 5_000),
     "consumer-parts": (parts.consumer, 20_000),
     "server-parts": (parts.server, 100_000),
     "sleeping": (throughput.sleeping, 20_000),

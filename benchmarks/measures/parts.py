@@ -1,16 +1,19 @@
-"""Where the time of a no-op job goes: parts of the consumer, and commands of the server.
+"""Where the time of a no-op job goes: on its way in, in the consumer, and in the server.
 
-The parts of the consumer run one after the other in one thread here, without a server; waiting,
-switching threads and reading replies come on top. The server's are counted by the server itself
-while a consumer drains: what its commands take, and as `lua` what its scripts take besides.
+Of one enqueue call: the whole, what the process uses of the CPU meanwhile, what the server's
+script takes, and for comparison the same of a call that does nothing. The parts of the consumer
+run one after the other in one thread here, without a server; waiting, switching threads and
+reading replies come on top. The server's are counted by the server itself while a consumer
+drains: what its commands take, and as `lua` what its scripts take besides.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from itertools import pairwise
-from time import monotonic
+from time import monotonic, process_time
 
 from benchmarks import tasks
 from benchmarks.rig import payloads, rig
@@ -32,6 +35,27 @@ from queuepool.verbs import own
 
 _BATCH, _ROUNDS = 200, 100
 _WORTH_A_LINE = 0.02  # commands that take less of the scripts' time are told together
+
+
+def producer(jobs: int) -> dict[str, float]:
+    """Return microseconds of an enqueue call of one job."""
+    (row,) = payloads(1)
+    with rig() as r:
+        partition = r.pool.partition(0)
+        calls: dict[str, Callable[[], object]] = {
+            "ask": lambda: partition.server.ask("PING"),
+            "enqueue": lambda: r.pool.enqueue("noop", row, partition_key="one"),
+        }
+        figures = {}
+        for name, call in calls.items():
+            call()  # connects
+            r.reset_stats()
+            began, used = monotonic(), process_time()
+            for _ in range(jobs):
+                call()
+            figures[f"{name}_us"] = (monotonic() - began) / jobs * 1e6
+            figures[f"{name}_client_cpu_us"] = (process_time() - used) / jobs * 1e6
+        return figures | {"enqueue_script_us": r.script_us() / jobs}
 
 
 def consumer(jobs: int) -> dict[str, float]:
