@@ -116,9 +116,7 @@ class QueuePool:
         )
         payload = {} if payload is None else payload
         chunk = self.producer.single(defaults, payload, partition_key, job_id)
-        results = EnqueueResults()
-        self._sender(durability).settle([chunk], results)
-        return results[0]
+        return self._sender(durability).settle_one(chunk)
 
     def enqueue_many(
         self,

@@ -11,8 +11,10 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from queuepool import codec
 from queuepool.config import PoolConfig
@@ -36,16 +38,19 @@ PartitionKey = str | bytes | Callable[[Mapping[str, Any]], str | bytes]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where the jobs of a partition key go. key_text: the key, when it is not the group itself."""
+    """Where the jobs of a partition key go. key_text: the key, when it is not the group itself.
+
+    base: the base key of the partition. tail: what every body of the group begins with.
+    """
 
     partition: int
+    base: bytes
     group: bytes
     tail: bytes
     key_text: str | None
 
 
-@dataclass(slots=True)
-class Chunk:
+class Chunk(msgspec.Struct, eq=False):
     """At most 200 jobs of one partition, laid out for the enqueue script.
 
     doubtful_since_s: when the first call with it was sent that had no answer; it may be in.
@@ -56,9 +61,9 @@ class Chunk:
     size_bytes: int = 0
     sent_s: float = 0.0
     doubtful_since_s: float | None = None
-    ids: list[bytes] = field(default_factory=list)
-    positions: list[int] = field(default_factory=list)
-    runs: list[Argument] = field(default_factory=list)
+    ids: list[bytes] = msgspec.field(default_factory=list)
+    positions: list[int] = msgspec.field(default_factory=list)
+    runs: list[Argument] = msgspec.field(default_factory=list)
     _run: tuple[Any, ...] = ()
     _count_at: int = -1
 
@@ -126,7 +131,8 @@ class Producer:
         slot, group = slot_of(key), group_of(key)
         partition = partition_of(slot, self.config.topology.partitions)
         text = None if len(key) <= MAX_GROUP_BYTES else key[:1024].decode("utf-8", "replace")
-        return Route(partition, group, codec.encode_tail(slot, group), text)
+        base = self.config.keyspace.partition(partition)
+        return Route(partition, base, group, codec.encode_tail(slot, group), text)
 
     def defaults(
         self,
@@ -175,8 +181,7 @@ class Producer:
             raw_id = codec.new_ids(1, os.urandom(12))[0]
         else:
             raw_id = check_job_id(job_id).encode()
-        key = self.config.keyspace.partition(route.partition)
-        chunk = Chunk(route.partition, key, positions=[0])
+        chunk = Chunk(route.partition, route.base, positions=[0])
         run = (int(defaults.tier), route.group, _ms(defaults.delay_s))
         chunk.add(run, raw_id, route.tail + envelope)
         return chunk
@@ -238,8 +243,7 @@ class Producer:
                 )
             chunk = open_chunks.get(route.partition)
             if chunk is None:
-                key = self.config.keyspace.partition(route.partition)
-                chunk = open_chunks[route.partition] = Chunk(route.partition, key)
+                chunk = open_chunks[route.partition] = Chunk(route.partition, route.base)
             tail = route.tail + envelope
             chunk.add(run, job_id, tail)
             chunk.positions.append(position)

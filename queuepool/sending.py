@@ -24,6 +24,7 @@ from time import monotonic
 from queuepool.config import PoolConfig
 from queuepool.durability import Confirmation, batched
 from queuepool.errors import QueuePoolError, UnavailableError
+from queuepool.models import Enqueued
 from queuepool.producer import Chunk
 from queuepool.results import EnqueueResults
 from queuepool.servers import Port, Stream
@@ -33,6 +34,7 @@ from queuepool.settling import (
     Settling,
     answers,
     call,
+    enqueued,
     note,
     note_settled,
     note_unsettled,
@@ -51,8 +53,18 @@ class Sender:
     ) -> None:
         self.config, self.port_of, self.asked = config, port_of, asked
 
+    def settle_one(self, chunk: Chunk) -> Enqueued:
+        """Send a chunk of one job as `settle` does; returns its result. Usually in one call."""
+        since_s = monotonic()
+        (answer,) = self._attempt([chunk])
+        if isinstance(answer, bytes):
+            return enqueued(chunk, answer)
+        results = EnqueueResults()
+        self._settle_left(deque([(chunk, answer)]), results, since_s, 0.0)
+        return results[0]
+
     def settle(
-        self, chunks: Sequence[Chunk], results: EnqueueResults, *, wait_when_full_s: float = 0.0
+        self, chunks: Sequence[Chunk], results: EnqueueResults, *, wait_when_full_s: float
     ) -> None:
         """Send chunks of one partition in one call, and what is not in then again, one by one.
 
@@ -61,6 +73,15 @@ class Sender:
         """
         since_s = monotonic()
         left = note_settled(results, chunks, self._attempt(chunks))
+        self._settle_left(left, results, since_s, wait_when_full_s)
+
+    def _settle_left(
+        self,
+        left: deque[tuple[Chunk, Answer]],
+        results: EnqueueResults,
+        since_s: float,
+        wait_when_full_s: float,
+    ) -> None:
         while left:
             chunk, answer = left.popleft()
             settling = Settling(

@@ -27,6 +27,7 @@ from queuepool.errors import (
     UnavailableError,
     UnconfirmableError,
 )
+from queuepool.models import Enqueued, EnqueueStatus, JobId
 from queuepool.producer import Chunk
 from queuepool.results import ACCEPTED, DUPLICATE, REJECTED, UNKNOWN, EnqueueResults
 from queuepool.retrying import Attempts
@@ -70,6 +71,12 @@ def unanswered(chunks: Sequence[Chunk], error: UnavailableError, begun_s: float)
     for chunk in chunks:
         chunk.doubt(begun_s)
     return [error] * len(chunks)
+
+
+def enqueued(chunk: Chunk, answer: bytes) -> Enqueued:
+    """Return the result of a chunk of one job."""
+    status = EnqueueStatus.ACCEPTED if answer == b"1" else EnqueueStatus.DUPLICATE
+    return Enqueued(JobId(chunk.ids[0].decode()), status, chunk.partition)
 
 
 def note(results: EnqueueResults, chunk: Chunk, answer: bytes) -> None:

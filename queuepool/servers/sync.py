@@ -42,6 +42,8 @@ class Server:
         connection = self.borrow()
         try:
             replies = _exchange(connection, [wire.pack(key, verb) for key, verb in calls])
+            if not any(isinstance(reply, Exception) for reply in replies):
+                return replies
             places, loads, again = wire.repetition(calls, replies)
             if places:
                 repeated = _exchange(connection, loads + again)[len(loads) :]

@@ -13,8 +13,9 @@ round trip, on a sync, an asyncio or an in-memory server alike.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from queuepool.errors import FencedError, QueuePoolError, UndecodableError
 
@@ -24,8 +25,7 @@ Argument = bytes | str | int | float
 __all__ = ["Argument", "Verb", "fenced", "fields", "is_fenced"]
 
 
-@dataclass(frozen=True, slots=True)
-class Verb(Generic[T]):
+class Verb(msgspec.Struct, Generic[T], frozen=True, eq=False):
     """A script's name, its arguments after the base key, and the reading of its reply.
 
     script "": a command of the server itself; its words are the arguments.
