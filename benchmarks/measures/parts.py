@@ -31,7 +31,7 @@ from queuepool.events import fan_out
 from queuepool.scripts import names, script
 from queuepool.servers import wire
 from queuepool.tasks import default_registry
-from queuepool.verbs import own
+from queuepool.verbs import Verb, own
 
 _BATCH, _ROUNDS = 200, 100
 _WORTH_A_LINE = 0.02  # commands that take less of the scripts' time are told together
@@ -39,11 +39,11 @@ _WORTH_A_LINE = 0.02  # commands that take less of the scripts' time are told to
 
 def producer(jobs: int) -> dict[str, float]:
     """Return microseconds of an enqueue call of one job."""
-    (row,) = payloads(1)
+    (row,), ping = payloads(1), Verb("", ["PING"], bytes)
     with rig() as r:
         partition = r.pool.partition(0)
         calls: dict[str, Callable[[], object]] = {
-            "ask": lambda: partition.server.ask("PING"),
+            "ask": lambda: partition.run(ping),
             "enqueue": lambda: r.pool.enqueue("noop", row, partition_key="one"),
         }
         figures = {}
