@@ -1,6 +1,7 @@
 """The state file of `queuepool up`: how commands run in the same directory find the cluster.
 
-.queuepool/cluster.json    written when the cluster is up, removed when it stops
+.queuepool/cluster.json    written when the cluster starts and when its coordinator answers at
+                           another address; removed when it stops
 .queuepool/data/           the embedded server's files: jobs outlive a restart
 """
 
@@ -28,7 +29,7 @@ class LocalCluster:
     partitions: int
     stage: str
     queue: str
-    grpc_address: str | None
+    grpc_address: str | None  # None until the coordinator listens
 
     def is_running(self) -> bool:
         """Return whether the process that wrote the file lives."""

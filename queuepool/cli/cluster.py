@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,7 @@ from queuepool.cli.processes import command_line
 from queuepool.cli.supervisor import HopelessChildError, Say, Spec, Supervisor
 from queuepool.config import PoolConfig
 from queuepool.embedded import EmbeddedServer
-from queuepool.embedded.ports import HOST, pick_port
+from queuepool.embedded.ports import HOST
 from queuepool.errors import QueuePoolError
 from queuepool.keys import Keyspace
 from queuepool.pool import QueuePool
@@ -29,6 +30,8 @@ from queuepool.topology import MAX_PARTITIONS, build
 from queuepool.verbs import operate
 
 _STOP_S = 5.0  # beyond the drain, and for the coordinator
+_COORDINATOR = "coordinator"
+_GRPC_ADDRESS = re.compile(r"ready grpc=(\S+) ")
 _ORPHANS_WITHIN = 256  # partitions looked at for jobs that nobody would run
 
 
@@ -51,7 +54,12 @@ class Plan:
 
 
 class Cluster:
-    """The running processes of a plan."""
+    """The running processes of a plan.
+
+    grpc_address: where the coordinator answers; "" until it does. After a restart it may be another
+    one: a port that we chose for it could be anybody's by the time it begins to listen, so the
+    kernel chooses when it does.
+    """
 
     def __init__(self, plan: Plan, say: Say) -> None:
         self.plan, self._say = plan, say
@@ -76,9 +84,7 @@ class Cluster:
             self._server.start()
             self.servers = {"main": self._server.url}
         self._check()
-        port = os.environ.get("COORDINATOR_GRPC_PORT") or str(pick_port())
-        self.grpc_address = f"{HOST}:{port}"
-        self._supervisor = Supervisor(self._specs(port), self.plan.log_dir, self._say)
+        self._supervisor = Supervisor(self._specs(), self.plan.log_dir, self._say)
         self._supervisor.start()
 
     def _check(self) -> None:
@@ -98,7 +104,7 @@ class Cluster:
                 Exit.USAGE,
             )
 
-    def _specs(self, grpc_port: str) -> list[Spec]:
+    def _specs(self) -> list[Spec]:
         plan, me = self.plan, os.getpid()
         shared = {k: v for k, v in os.environ.items() if k != "QUEUEPOOL_URL"} | {
             "QUEUEPOOL_SERVERS": json.dumps(self.servers),
@@ -108,7 +114,8 @@ class Cluster:
             "QUEUEPOOL_QUEUE": plan.queue,
             "CONSUMER_DRAIN_S": f"{plan.drain_s:g}",
         }
-        coordinator = {"COORDINATOR_GRPC_HOST": HOST, "COORDINATOR_GRPC_PORT": grpc_port}
+        port = os.environ.get("COORDINATOR_GRPC_PORT") or "0"
+        coordinator = {"COORDINATOR_GRPC_HOST": HOST, "COORDINATOR_GRPC_PORT": port}
         words = ["--app", plan.app, "--partition", "auto"]
         if plan.base_workers is not None:
             words += ["--workers", str(plan.base_workers)]
@@ -119,7 +126,7 @@ class Cluster:
         environment = {**shared, **coordinator, **plan.environment}
         consumer = command_line("consumer", words, tied_to=me)
         return [
-            Spec("coordinator", command_line("coordinator", [], tied_to=me), environment),
+            Spec(_COORDINATOR, command_line("coordinator", [], tied_to=me), environment),
             *(Spec(name, consumer, environment) for name in self._consumers()),
         ]
 
@@ -140,6 +147,8 @@ class Cluster:
                 self._supervisor.step()
             except HopelessChildError as error:
                 raise CommandError(str(error), Exit.USAGE) from error
+            told = _GRPC_ADDRESS.match(self._supervisor.ready(_COORDINATOR))
+            self.grpc_address = told[1] if told else ""
 
     def _server_lives(self) -> bool:
         try:
@@ -166,7 +175,7 @@ class Cluster:
         killed = supervisor.stop(self._consumers(), timeout_s=limit_s, hurry=hurry)
         if killed:
             self._say(f"killed: {', '.join(killed)}; what they ran will run again")
-        supervisor.stop(["coordinator"], timeout_s=_STOP_S, hurry=hurry)
+        supervisor.stop([_COORDINATOR], timeout_s=_STOP_S, hurry=hurry)
 
 
 def unattended(pool: QueuePool) -> dict[int, int]:

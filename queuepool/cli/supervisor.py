@@ -101,6 +101,10 @@ class Supervisor:
         """Return the process ids of the children that run now, by name."""
         return {name: c.process.pid for name, c in self._children.items() if c.process is not None}
 
+    def ready(self, name: str) -> str:
+        """Return what a child last told programs of where it is reached: "ready grpc=..."."""
+        return self._children[name].log.ready
+
     def step(self) -> None:
         """Show news, note exits, restart what is due. Raises HopelessChildError."""
         now_s = time.monotonic()

@@ -16,6 +16,7 @@ from typing import IO
 from queuepool.cli.output import clean_line
 
 _LEVEL = re.compile(r'^\S+ \S+ (\w+) |^\{.*"level": "(\w+)"')
+_READY = "ready "
 _IMPORTANT = frozenset(("WARNING", "ERROR", "CRITICAL"))
 _READ = 64 * 1024  # bytes a step: a child that floods its log cannot stop the supervisor
 _KEEP = 32 * 1024**2
@@ -23,7 +24,10 @@ _FOLLOWING = 30  # lines of a traceback that are shown
 
 
 class LogFile:
-    """The log of one child: appended to by the child, read here from where we began."""
+    """The log of one child: appended to by the child, read here from where we began.
+
+    ready: the newest line by which the child told programs where it is reached; "" before it did.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -32,6 +36,7 @@ class LogFile:
         self._start = self._position
         self._rest = b""
         self._following = 0
+        self.ready = ""
 
     def open(self) -> IO[bytes]:
         """Return the file for a child to write to."""
@@ -49,6 +54,8 @@ class LogFile:
         return [text for line in lines if self._matters(text := line.decode(errors="replace"))]
 
     def _matters(self, line: str) -> bool:
+        if line.startswith(_READY):
+            self.ready = line
         level = level_of(line)
         if level is None:
             self._following -= 1

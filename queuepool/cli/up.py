@@ -66,7 +66,6 @@ def run(arguments: argparse.Namespace) -> Exit:
         cluster = Cluster(plan, output.remark)
         try:
             cluster.start()
-            local.write(_state(cluster))
             _attend(cluster, interrupts)
         finally:
             local.remove()
@@ -128,18 +127,26 @@ def _state(cluster: Cluster) -> local.LocalCluster:
         partitions=plan.partitions,
         stage=plan.stage,
         queue=plan.queue,
-        grpc_address=cluster.grpc_address,
+        grpc_address=cluster.grpc_address or None,
     )
 
 
 def _attend(cluster: Cluster, interrupts: Interrupts) -> None:
-    started_s, ready = time.monotonic(), False
+    started_s, ready, written = time.monotonic(), False, None
     with QueuePool(config=cluster.config) as pool:
-        while not interrupts.wait(_STEP_S):
+        while True:
+            state = _state(cluster)
+            if state != written:
+                local.write(state)
+                written = state
+            if interrupts.wait(_STEP_S):
+                return
             cluster.step()
             if ready:
                 continue
             missing = unready(pool)
+            if not missing and not cluster.grpc_address:
+                missing = "the coordinator has not said yet where it listens"
             late = time.monotonic() - started_s > _READY_S
             if not missing:
                 output.remark(_welcome(cluster))

@@ -77,6 +77,13 @@ class LocalUp:
         path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return [int(pid) for pid in path.read_text().split()]
 
+    def pid_of(self, name: str) -> int:
+        """Return the process id of the child that runs this command, such as "coordinator"."""
+        for pid in self.children():
+            if name in Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0"):
+                return pid
+        raise AssertionError(f"no {name} among the children: {self.shown}")
+
     def stop(self, number: int = signal.SIGTERM, timeout_s: float = 60.0) -> int:
         """Send a signal and return the exit code."""
         self.process.send_signal(number)

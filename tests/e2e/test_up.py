@@ -4,7 +4,9 @@ import json
 import os
 import shutil
 import signal
+import socket
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,22 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalUp]:
 def rows(directory: Path, count: int, name: str = "rows.csv") -> str:
     (directory / name).write_text("n\n" + "".join(f"{n}\n" for n in range(count)))
     return name
+
+
+def occupy(host: str, port: int) -> socket.socket:
+    """Listen on a port as soon as whoever had it is gone."""
+    taken = socket.socket()
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+
+    def bound() -> bool:
+        with suppress(OSError):
+            taken.bind((host, port))
+            return True
+        return False
+
+    wait_until(bound, 10, "the port is free")
+    taken.listen()
+    return taken
 
 
 # -- beside a running cluster ------------------------------------------------------------------
@@ -107,6 +125,20 @@ def test_a_consumer_that_is_killed_comes_back_and_no_job_is_lost(cluster: LocalU
     ran = (cluster.directory / "slow.txt").read_text().split()
     assert set(ran) == {str(n) for n in range(300)}
     assert "was killed by SIGKILL; it starts again in" in cluster.shown
+
+
+def test_a_coordinator_whose_port_was_taken_meanwhile_is_found_at_another(
+    cluster: LocalUp,
+) -> None:
+    was = cluster.state.grpc_address
+    assert was is not None
+    host, _, port = was.rpartition(":")
+
+    os.kill(cluster.pid_of("coordinator"), signal.SIGKILL)
+    with closing(occupy(host, int(port))):
+        wait_until(lambda: cluster.state.grpc_address != was, 20, "it came back elsewhere")
+        there = f"coordinator {cluster.state.grpc_address}"
+        wait_until(lambda: cluster.status()["source"] == there, 20, "and commands find it")
 
 
 def test_check_and_audit_find_the_cluster_sound(cluster: LocalUp) -> None:

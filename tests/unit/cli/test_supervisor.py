@@ -96,6 +96,21 @@ def test_warnings_and_tracebacks_are_shown_and_the_rest_is_only_logged(tmp_path:
     assert log.last_lines(2) == ["printed again", "not yet a li"]
 
 
+def test_where_a_child_is_reached_is_what_it_said_last(tmp_path: Path) -> None:
+    log = LogFile(tmp_path / "x.log")
+    with log.open() as file:
+        file.write(b"not ready yet\nready grpc=127.0.0.1:1 metrics=none\n")
+        file.flush()
+        assert log.important() == []
+        assert log.ready == "ready grpc=127.0.0.1:1 metrics=none"
+
+        file.write(b"ready grpc=127.0.0.1:2 metrics=none\nready grpc=127.0.")
+        file.flush()
+        assert log.important() == []
+
+    assert log.ready == "ready grpc=127.0.0.1:2 metrics=none"
+
+
 def test_a_log_that_grows_too_large_is_set_aside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
