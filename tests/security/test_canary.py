@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import shutil
 import subprocess
 import sys
 import urllib.request
@@ -20,7 +19,6 @@ import pytest
 from queuepool import QueuePool, cli
 from queuepool.config import PoolConfig
 from queuepool.embedded import EmbeddedServer
-from queuepool.embedded.ports import pick_port
 from queuepool.keys import Keyspace
 from queuepool.models import Enqueued, JobState
 from queuepool.rpc.client import connect
@@ -32,10 +30,10 @@ from tests.integration.consumer.processes import ROOT, ConsumerProcess
 from tests.integration.coordinator.cluster import Process
 from tests.security.canary import Canary, Leak, leaks
 from tests.security.certificates import HAVE_OPENSSL, Authority
+from tests.security.servers import REDIS, TlsServer
 from tests.waiting import wait_until
 
 STAGE, PARTITIONS = "canary", 2
-REDIS = shutil.which("redis-server")
 # Who asks for a job gets its result or error; who asks for dead ones gets all of them.
 INTENDED = {
     r"dead list( --json)? of .*": ["error"],
@@ -70,18 +68,16 @@ class Rig:
             server = EmbeddedServer(appendonly=False, extra_args=("--requirepass", password))
             self._stack.enter_context(server)
             return {"QUEUEPOOL_URL": server.url.replace("//", f"//:{password}@")}
-        authority, port = Authority(self.directory / "ca"), pick_port()
-        cert, key = authority.issue("server")
+        authority = Authority(self.directory / "ca")
         mine, open_key = authority.issue("client")
-        words = (
-            "--requirepass", password, "--tls-port", str(port), "--tls-cert-file", str(cert),
-            "--tls-key-file", str(key), "--tls-ca-cert-file", str(authority.ca),
+        tls = self._stack.enter_context(
+            TlsServer(
+                authority.ca, authority.issue("server"), mutual=True,
+                more=("--requirepass", password),
+            )
         )  # fmt: skip
-        self._stack.enter_context(
-            EmbeddedServer(binary=Path(REDIS), appendonly=False, extra_args=words)
-        )
         return {
-            "QUEUEPOOL_URL": f"rediss://:{password}@127.0.0.1:{port}/0",
+            "QUEUEPOOL_URL": tls.over_tls().replace("//", f"//:{password}@"),
             "QUEUEPOOL_TLS_CA": str(authority.ca),
             "QUEUEPOOL_TLS_CERT": str(mine),
             "QUEUEPOOL_TLS_KEY": str(authority.locked(open_key, self.canary["key_password"])),

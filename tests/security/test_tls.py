@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -16,8 +15,6 @@ import pytest
 import redis
 
 from queuepool import AsyncQueuePool, QueuePool, cli
-from queuepool.embedded import EmbeddedServer
-from queuepool.embedded.ports import pick_port
 from queuepool.errors import ConfigurationError, UnavailableError
 from queuepool.models import JobState
 from queuepool.servers.connect import connect, connect_async
@@ -27,12 +24,12 @@ from queuepool.verbs import operate
 from tests.integration.consumer.processes import ConsumerProcess
 from tests.integration.coordinator.cluster import Process
 from tests.security.certificates import HAVE_OPENSSL, KEY_PASSWORD, Authority
+from tests.security.servers import REDIS, TlsServer
 from tests.waiting import wait_until
 
-BINARY = shutil.which("redis-server")  # the bundled server is built without TLS
 KEY = b"{tls}"
 pytestmark = [
-    pytest.mark.skipif(BINARY is None, reason="redis-server is not installed here"),
+    pytest.mark.skipif(REDIS is None, reason="redis-server is not installed here"),
     pytest.mark.skipif(not HAVE_OPENSSL, reason="openssl is not installed here"),
 ]
 
@@ -63,40 +60,21 @@ def trust(tmp_path_factory: pytest.TempPathFactory) -> Trust:
     )
 
 
-class TlsServer(EmbeddedServer):
-    """Redis with a TLS port beside the plain one."""
-
-    def __init__(
-        self, trust: Trust, pair: tuple[Path, Path], *, mutual: bool, more: tuple[str, ...] = ()
-    ) -> None:
-        self.tls_port = pick_port()
-        words = (
-            "--tls-port", str(self.tls_port), "--tls-ca-cert-file", str(trust.ours.ca),
-            "--tls-cert-file", str(pair[0]), "--tls-key-file", str(pair[1]),
-            "--tls-auth-clients", "yes" if mutual else "no",
-        )  # fmt: skip
-        assert BINARY is not None
-        super().__init__(binary=Path(BINARY), appendonly=False, extra_args=(*words, *more))
-
-    def over_tls(self, host: str = "127.0.0.1", scheme: str = "rediss") -> str:
-        return f"{scheme}://{host}:{self.tls_port}/0"
-
-
 @pytest.fixture(scope="module")
 def open_to_all(trust: Trust) -> Iterator[TlsServer]:
-    with TlsServer(trust, trust.server, mutual=False) as server:
+    with TlsServer(trust.ours.ca, trust.server, mutual=False) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def mutual(trust: Trust) -> Iterator[TlsServer]:
-    with TlsServer(trust, trust.server, mutual=True) as server:
+    with TlsServer(trust.ours.ca, trust.server, mutual=True) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def misnamed(trust: Trust) -> Iterator[TlsServer]:
-    with TlsServer(trust, trust.elsewhere, mutual=False) as server:
+    with TlsServer(trust.ours.ca, trust.elsewhere, mutual=False) as server:
         yield server
 
 
@@ -266,7 +244,7 @@ def test_a_redis_cluster_works_over_tls(trust: Trust, tmp_path: Path) -> None:
         "--cluster-enabled", "yes", "--cluster-config-file", str(tmp_path / "nodes.conf"),
         "--tls-cluster", "yes",
     )  # fmt: skip
-    with TlsServer(trust, trust.server, mutual=True, more=more) as server:
+    with TlsServer(trust.ours.ca, trust.server, mutual=True, more=more) as server:
         with redis.Redis.from_url(server.url) as admin:
             admin.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
             wait_until(lambda: "cluster_state:ok" in str(admin.execute_command("CLUSTER", "INFO")))
