@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
 -- finish: record the end of jobs that succeeded and forget them.
 -- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl dead cx g:<group> dn:<0|1> r:<id> at cr er pr cn
--- ARGV    nonce, epoch, then runs of one group: group, bytes, n, m, n ids, m * (id, ttl ms, result)
+-- ARGV    nonce, epoch, how many ids, ids of one group after the other, then of each group: its name,
+--         its bytes, its number of ids, m, m * (id, ttl ms, result)
 -- Returns {finished, duplicates, rolled back}; or {FENCED, current epoch}. A draining owner may.
 -- An id that is not in this book: without a body it was finished before; with one, a failover undid
 -- the claim or the caller lost the partition in between, and the job is finished wherever it is. O(n).
@@ -23,16 +24,17 @@ local rare, jobs = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':
 if rare then for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end end -- EXISTS looks at no type
 redis.call('HLEN', c)
 redis.call('SCARD', dn)
-local runs, elsewhere, i = {}, false, 3
+local groups = 4 + ARGV[3] -- from here on in ARGV
+local i = groups
 while i <= #ARGV do -- read every key before the first write
   redis.call('HLEN', base .. ':g:' .. ARGV[i])
-  local results, m = i + 4 + ARGV[i + 2], tonumber(ARGV[i + 3])
-  local scores = redis.call('ZMSCORE', book, unpack(ARGV, i + 4, results - 1))
-  for _, score in ipairs(scores) do elsewhere = elsewhere or not score end
-  runs[#runs + 1] = scores
-  for k = results, results + 3 * m - 1, 3 do redis.call('EXISTS', base .. ':r:' .. ARGV[k]) end -- SET takes any type
-  i = results + 3 * m
+  local m = tonumber(ARGV[i + 3])
+  i = i + 4
+  for k = i, i + 3 * m - 1, 3 do redis.call('EXISTS', base .. ':r:' .. ARGV[k]) end -- SET takes any type
+  i = i + 3 * m
 end
+local booked, elsewhere = redis.call('ZMSCORE', book, unpack(ARGV, 4, groups - 1)), false
+for k = 1, #booked do elsewhere = elsewhere or not booked[k] end
 local books = {} -- where else a job may be booked
 if elsewhere then
   redis.call('ZCARD', dl)
@@ -59,50 +61,59 @@ local function stray(id) -- not in this book, but its body exists
   return 1
 end
 
-local finished, sent, rolled, freed, named, buried = 0, 0, 0, 0, {}, {}
-i = 3
-for _, booked in ipairs(runs) do
-  local g, bytes, n, m = base .. ':g:' .. ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
-  local gone, odd = {}, false
-  for k = 1, n do
-    local id = ARGV[i + 3 + k]
-    if not named[id] then -- each once: after a failover one life may have claimed a job twice
-      named[id] = true
-      if not booked[k] and redis.call('ZSCORE', base .. ':dead', id) then
-        buried[id] = true
-      else
-        gone[#gone + 1] = id
-        if not booked[k] then odd, rolled = true, rolled + stray(id) end
+-- What ends: all of them, or, when some are not in this book or named twice, those that are left.
+local gone, first, last, sizes, sums, rolled, buried = ARGV, 4, groups - 1, {}, {}, 0, {}
+if redis.call('ZREM', book, unpack(ARGV, 4, groups - 1)) < last - first + 1 then
+  local named, k = {}, 4
+  gone, first, last, i = {}, 1, 0, groups
+  while i <= #ARGV do
+    sizes[i], sums[i] = 0, 0 -- the caller's sum holds for all of them only
+    for _ = 1, ARGV[i + 2] do
+      local id = ARGV[k]
+      if not named[id] then -- each once: after a failover one life may have claimed a job twice
+        named[id] = true
+        if not booked[k - 3] and redis.call('ZSCORE', base .. ':dead', id) then
+          buried[id] = true
+        else
+          if not booked[k - 3] then rolled = rolled + stray(id) end
+          last = last + 1
+          gone[last], sizes[i], sums[i] = id, sizes[i] + 1, sums[i] + redis.call('HSTRLEN', j, id)
+        end
       end
+      k = k + 1
     end
+    i = i + 4 + 3 * ARGV[i + 3]
   end
-  i, odd = i + 4 + n, odd or #gone < n
-  if odd then -- the caller's sum holds for all of them only
-    bytes = 0
-    for _, id in ipairs(gone) do bytes = bytes + redis.call('HSTRLEN', j, id) end
-  end
+end
+
+local finished, freed, next = 0, 0, first
+i = groups
+while i <= #ARGV do
+  local g, m, n = base .. ':g:' .. ARGV[i], tonumber(ARGV[i + 3]), sizes[i] or tonumber(ARGV[i + 2])
+  freed = freed + (sums[i] or ARGV[i + 1])
+  i = i + 4
   for k = i, i + 3 * m - 1, 3 do
     if not buried[ARGV[k]] and redis.call('HEXISTS', j, ARGV[k]) == 1 then
       redis.call('SET', base .. ':r:' .. ARGV[k], ARGV[k + 2], 'PX', ARGV[k + 1])
     end
   end
-  i, sent = i + 3 * m, sent + n
-  if #gone > 0 then
-    redis.call('ZREM', book, unpack(gone))
-    local d = redis.call('HDEL', j, unpack(gone))
-    finished, freed = finished + d, freed + bytes
-    redis.call('SADD', dn, unpack(gone))
-    if rare then for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HDEL', base .. ':' .. k, unpack(gone)) end end
-    if d > 0 and redis.call('HINCRBY', g, 'left', -d) <= 0 then -- kept for a minute a job, at most a day
-      local total, dead = unpack(redis.call('HMGET', g, 'total', 'dead'))
-      redis.call('HSET', g, 'finished', now)
-      if tonumber(dead or 0) <= 0 then redis.call('PEXPIRE', g, math.min(86400000, 60000 * (total or 1))) end
-    end
+  i = i + 3 * m
+  local d = n > 0 and redis.call('HDEL', j, unpack(gone, next, next + n - 1)) or 0
+  next, finished = next + n, finished + d
+  if d > 0 and redis.call('HINCRBY', g, 'left', -d) <= 0 then -- kept for a minute a job, at most a day
+    local total, dead = unpack(redis.call('HMGET', g, 'total', 'dead'))
+    redis.call('HSET', g, 'finished', now)
+    if tonumber(dead or 0) <= 0 then redis.call('PEXPIRE', g, math.min(86400000, 60000 * (total or 1))) end
   end
+end
+if last >= first then
+  redis.call('SADD', dn, unpack(gone, first, last))
+  if rare then for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HDEL', base .. ':' .. k, unpack(gone, first, last)) end end
 end
 redis.call('PEXPIREAT', dn, (window + 2) * 60000, 'NX')
 redis.call('HINCRBY', c, 'done', finished)
 if jobs == finished then redis.call('HSET', c, 'bytes', 0) else redis.call('HINCRBY', c, 'bytes', 0 - freed) end
-if finished < sent then redis.call('HINCRBY', c, 'duplicate_finish', sent - finished) end
+local duplicates = ARGV[3] - finished
+if duplicates > 0 then redis.call('HINCRBY', c, 'duplicate_finish', duplicates) end
 if rolled > 0 then redis.call('HINCRBY', c, 'rollback_finish', rolled) end
-return {finished, sent - finished, rolled}
+return {finished, duplicates, rolled}

@@ -13,11 +13,12 @@ def finish(p: PartitionData, args: Args) -> Any:
     refused = p.refuse(args, draining_may=True)
     if refused:
         return refused
-    finished = sent = rolled = freed = 0
-    rest = iter(args[2:])
+    finished = rolled = freed = 0
+    sent = int(args[2])
+    named, rest = iter(args[3 : 3 + sent]), iter(args[3 + sent :])
     while (name := next(rest, None)) is not None:
         _bytes, n, m = (int(x) for x in islice(rest, 3))
-        ids = list(dict.fromkeys(islice(rest, n)))
+        ids = list(dict.fromkeys(islice(named, n)))
         results = [tuple(islice(rest, 3)) for _ in range(m)]
         known = p.book(int(args[1]))
         strays = [i for i in ids if i not in known and i not in p.dead]
@@ -31,7 +32,7 @@ def finish(p: PartitionData, args: Args) -> Any:
             p.unbook(int(args[1]), job_id)
             p.forget(job_id)
             p.remember(job_id)
-        sent, finished, freed = sent + n, finished + len(done), freed + sum(done.values())
+        finished, freed = finished + len(done), freed + sum(done.values())
         if done:
             group = p.find_group(name) or p.groups.setdefault(name, Group())
             p.leave_group(group, len(done))

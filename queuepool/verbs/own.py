@@ -219,10 +219,12 @@ def claim(
 
 def finish(life: Life, acks: Mapping[bytes, Acks]) -> Verb[Finished]:
     """Record successes, by group."""
-    args: list[Argument] = []
+    args: list[Argument] = [0]
+    for ack in acks.values():
+        args += ack.ids
+    args[0] = len(args) - 1
     for group, ack in acks.items():
         args += (group, ack.size_bytes, len(ack.ids), len(ack.results))
-        args += ack.ids
         for result in ack.results:
             args += result
     return _owned("finish", life, args, lambda r: Finished(*r))
