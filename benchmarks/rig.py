@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from statistics import median
 from time import monotonic, sleep
 from typing import Any
@@ -16,6 +18,7 @@ import redis
 
 from queuepool import QueuePool
 from queuepool.embedded import EmbeddedServer
+from queuepool.scripts import names, script
 
 PAD = "x" * 82  # makes a payload of 100 bytes of JSON
 
@@ -46,8 +49,13 @@ class Rig:
 
     def script_us(self) -> float:
         """Return the server's CPU microseconds in scripts since the last reset."""
-        stats = self.info("commandstats").get("cmdstat_evalsha", {})
-        return float(stats.get("usec", 0.0))
+        return self.spent_us()[0]
+
+    def spent_us(self) -> tuple[float, dict[str, float]]:
+        """Return CPU microseconds since the last reset: in scripts, and of that by command."""
+        found = self.info("commandstats")
+        us = {n.removeprefix("cmdstat_"): float(stat["usec"]) for n, stat in found.items()}
+        return us.get("evalsha", 0.0), {n: cost for n, cost in us.items() if n in _called()}
 
     def reset_stats(self) -> None:
         """Let the server count from here on."""
@@ -114,6 +122,15 @@ def rig(partitions: int = 1) -> Iterator[Rig]:
             yield made
         finally:
             made.close()
+
+
+@cache
+def _called() -> frozenset[str]:
+    """Return the names of all commands that scripts call."""
+    sources = b"".join(script(name).source for name in names())
+    return frozenset(
+        name.decode().lower() for name in re.findall(rb"redis\.call\('(\w+)'", sources)
+    )
 
 
 def quantile(values: list[float], q: float) -> float:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from itertools import pairwise
 from time import monotonic
 from typing import Any
 
-from benchmarks.rig import PAD, rig
+from benchmarks.rig import PAD, payloads, rig
 from coordinator.assembly import assemble
 from coordinator.settings import CoordinatorSettings
 from queuepool.codec import read_group
@@ -18,10 +20,10 @@ _BATCH, _SAMPLE = 100, 20_000  # jobs a claim, and jobs that are claimed for one
 
 
 def depth(jobs: int) -> dict[str, float]:
-    """Claim and finish while 1,000 to `jobs` jobs wait in one group."""
+    """Claim and finish while 1,000 to `jobs` jobs wait in one group; as many come as go."""
     figures: dict[str, float] = {}
     for size in _sizes(1000, jobs):
-        figures |= _costs(size, groups=1, label=f"depth={size}")
+        figures |= _costs(size, groups=1, label=f"depth={size}", refill=True)
     return figures | _growth(figures, "depth")
 
 
@@ -65,13 +67,17 @@ def _growth(figures: dict[str, float], by: str) -> dict[str, float]:
     """Return how much dearer the largest size is than the smallest."""
     growth = {}
     for verb in ("claim", "finish"):
-        costs = [v for name, v in figures.items() if name.startswith(f"{verb}_us[")]
-        growth[f"{verb}_us_growth_by_{by}"] = costs[-1] / costs[0]
+        for part in ("", "_commands", "_lua"):
+            costs = [v for name, v in figures.items() if name.startswith(f"{verb}{part}_us[")]
+            growth[f"{verb}{part}_us_growth_by_{by}"] = costs[-1] / costs[0]
     return growth
 
 
-def _costs(jobs: int, *, groups: int, label: str) -> dict[str, float]:
-    """Return server microseconds a job of claim and finish, in batches of 100."""
+def _costs(jobs: int, *, groups: int, label: str, refill: bool = False) -> dict[str, float]:
+    """Return server microseconds a job of claim and finish, in batches of 100.
+
+    refill: enqueue a batch before each claim, so that `jobs` wait all the time.
+    """
     each = jobs // groups
 
     def key(row: Mapping[str, Any]) -> str:
@@ -83,22 +89,34 @@ def _costs(jobs: int, *, groups: int, label: str) -> dict[str, float]:
         if not isinstance(owned, OwnedPartition):
             raise RuntimeError("a fresh partition has an owner")
         r.reset_stats()
-        sample = min(_SAMPLE, jobs)
-        claim_us = finish_us = before = 0.0
+        sample = _SAMPLE if refill else min(_SAMPLE, jobs)
+        spent = {"claim": Counter[str](), "finish": Counter[str]()}
         for _ in range(0, sample, _BATCH):
+            if refill:
+                r.pool.enqueue_many("noop", payloads(_BATCH), partition_key="g0")
+            at = [r.spent_us()]
             claims = owned.run(_claim(owned))
-            claimed = r.script_us()
+            at.append(r.spent_us())
             owned.run(own.finish(owned.life, _acks(claims)))
-            finished = r.script_us()
-            claim_us += claimed - before
-            finish_us += finished - claimed
-            before = finished
+            at.append(r.spent_us())
+            for verb, (before, after) in zip(spent, pairwise(at), strict=True):
+                spent[verb] += _difference(before, after)
         slow = r.info("latencystats")["latency_percentiles_usec_evalsha"]
-    return {
-        f"claim_us[{label}]": claim_us / sample,
-        f"finish_us[{label}]": finish_us / sample,
-        f"script_p99_9_us[{label}]": float(slow["p99.9"]),
+    figures = {
+        f"{verb}{part}_us[{label}]": us / sample
+        for verb, parts in spent.items()
+        for part, us in parts.items()
     }
+    return figures | {f"script_p99_9_us[{label}]": float(slow["p99.9"])}
+
+
+def _difference(
+    before: tuple[float, Mapping[str, float]], after: tuple[float, Mapping[str, float]]
+) -> Counter[str]:
+    """Return microseconds spent in between: altogether, in commands of scripts, in the rest."""
+    scripts = after[0] - before[0]
+    commands = sum(after[1].values()) - sum(before[1].values())
+    return Counter({"": scripts, "_commands": commands, "_lua": scripts - commands})
 
 
 def _claim(owned: OwnedPartition) -> Verb[own.Claims]:

@@ -10,7 +10,6 @@ drains: what its commands take, and as `lua` what its scripts take besides.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from itertools import pairwise
 from time import monotonic, process_time
@@ -28,7 +27,6 @@ from consumer.settings import ConsumerSettings
 from consumer.timeouts import Timekeeper
 from queuepool import QueuePool, codec
 from queuepool.events import fan_out
-from queuepool.scripts import names, script
 from queuepool.servers import wire
 from queuepool.tasks import Registry
 from queuepool.verbs import Verb, own
@@ -96,24 +94,14 @@ def server(jobs: int) -> dict[str, float]:
         r.reset_stats()
         with r.consumer(8):
             r.drain_per_s("bulk")
-        found = r.info("commandstats")
-    us = {name.removeprefix("cmdstat_"): float(stat["usec"]) / jobs for name, stat in found.items()}
-    scripts = us.pop("evalsha")
-    called = _called()
-    inside = {name: cost for name, cost in us.items() if name in called}
-    figures = {"server_us": scripts}
+        scripts, inside = r.spent_us()
+    figures = {"server_us": scripts / jobs}
     figures |= {
-        f"server_{name}_us": cost
+        f"server_{name}_us": cost / jobs
         for name, cost in sorted(inside.items(), key=lambda item: -item[1])
         if cost > _WORTH_A_LINE * scripts
     }
-    return figures | {"server_lua_us": scripts - sum(inside.values())}
-
-
-def _called() -> set[str]:
-    """Return the names of all commands that scripts call."""
-    sources = b"".join(script(name).source for name in names())
-    return {name.decode().lower() for name in re.findall(rb"redis\.call\('(\w+)'", sources)}
+    return figures | {"server_lua_us": (scripts - sum(inside.values())) / jobs}
 
 
 def _claims() -> own.Claims:
