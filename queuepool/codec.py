@@ -27,8 +27,8 @@ from queuepool.routing import MAX_GROUP_BYTES
 
 LAYOUT = 0x31  # "1"
 HEADER_BYTES = 18
-_ID_ALPHABET = bytes.maketrans(b"+/", b"_.")
 _STAMP = 13  # what the script puts before what we send: version, tier, enqueued ms
+_ID_ALPHABET = bytes.maketrans(b"+/", b"_.")
 
 
 class Options(

@@ -100,12 +100,14 @@ def frame(document: Document) -> str:
     foreign = [load for peer in document["peers"].values() for load in peer["foreign_cores"]]
     load = f" Other processes used up to {max(foreign):.2f} cores meanwhile." if foreign else ""
     scale = document["scale"]
+    runs = document["runs"]
+    taken = "one run" if runs == 1 else f"medians of {runs} runs"
     scaled = "" if scale == 1 else f" Only {scale:.3g} of the usual number of jobs."
     commands = ", ".join(f"`{command}`" for command in document["commands"])
     return (
         f"{machine['cores']} cores, {machine['system']}, Python {machine['python']}, "
-        f"{machine['server']} without persistence, {document['date']}; medians of "
-        f"{document['runs']} runs.{load}{scaled} Measured by {commands}."
+        f"{machine['server']} without persistence, {document['date']}; {taken}."
+        f"{load}{scaled} Measured by {commands}."
     )
 
 

@@ -107,7 +107,7 @@ def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:
         else:
             with redis.Redis.from_url(plain_url, **wire.client_options(config.timeout_s)) as client:
                 found = [Finding(level, where, text) for level, text in _look(client, base)]
-        return [*found, *(Finding(*told) for told in confirmation(url, where, first, config))]
+        return [*found, *confirmation(url, where, first, config)]
     except redis.AuthenticationError as error:
         return [Finding("error", where, f"refuses the password: {error}. Mend QUEUEPOOL_URL")]
     except (redis.RedisError, OSError) as error:
@@ -133,9 +133,7 @@ def _cluster(name: str, url: str, base: bytes, timeout_s: float) -> Iterator[Fin
                 yield Finding(level, f"{name} ({node.host}:{node.port})", text)
 
 
-def confirmation(
-    url: str, where: str, partition: int, config: PoolConfig
-) -> Iterator[tuple[str, str, str]]:
+def confirmation(url: str, where: str, partition: int, config: PoolConfig) -> Iterator[Finding]:
     """Yield whether the server confirms a write as the setting asks; nothing for `fast`."""
     from queuepool.durability import asked_for
     from queuepool.servers.connect import connect
@@ -153,13 +151,11 @@ def confirmation(
     finally:
         server.close()
     if problem is None:
-        yield "ok", where, f"confirms writes as QUEUEPOOL_DURABILITY={wanted.durability} asks"
+        text = f"confirms writes as QUEUEPOOL_DURABILITY={wanted.durability} asks"
+        yield Finding("ok", where, text)
     else:
-        yield (
-            "error",
-            where,
-            f"QUEUEPOOL_DURABILITY={wanted.durability}: {output.clean(str(problem))}",
-        )
+        text = f"QUEUEPOOL_DURABILITY={wanted.durability}: {output.clean(str(problem))}"
+        yield Finding("error", where, text)
 
 
 def _look(client: Any, base: bytes, *, cluster: bool = False) -> Iterator[tuple[str, str]]:
