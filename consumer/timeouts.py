@@ -2,7 +2,8 @@
 
 A thread cannot be killed. What can be done is to raise JobTimeoutError inside it: it appears at
 the handler's next bytecode, so a loop or a chain of calls ends, while one long C call (a sleep, a
-socket without a timeout, a query) ends first. A handler can catch it. docs/lifecycle.md says so.
+socket without a timeout, a query) ends first. A handler can catch it, and Python itself drops one
+that appears in a finalizer (a __del__, a callback of a weak reference). docs/lifecycle.md says so.
 
     armed --deadline--> struck (exception is on its way) --> disarmed
       +----- handler returns first -------------------------->+
