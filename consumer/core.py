@@ -120,7 +120,7 @@ class Core:
             return 0.0
         if not self.draining and self.holdings.suspect_to_book(self._seats()):
             return 0.0
-        if not self.draining and self._hungry and self._armed is None and self._room() > 0:
+        if self._claims() and self._room() > 0:
             return 0.0
         at = self.tenure.due_s if self._armed else min(self.tenure.due_s, self._reconcile_at)
         if not self.draining:
@@ -128,6 +128,11 @@ class Core:
         if self.progress:
             at = min(at, self._poll_at - 0.8 * self._settings.poll_s)
         return max(0.0, at - now_s)
+
+    @property
+    def claims_much(self) -> bool:
+        """Return whether a turn that is due now would claim as much as one claim can."""
+        return self._claims() and self._room() >= own.MAX_BATCH
 
     @property
     def unconfirmed(self) -> Verb[int] | None:
@@ -346,6 +351,9 @@ class Core:
                 self._events.append(events.Reconciled(len(unknown)))
 
         return heed
+
+    def _claims(self) -> bool:
+        return self._hungry and not self.draining and self._armed is None
 
     def _room(self) -> int:
         return self._seats() - self.open

@@ -7,7 +7,9 @@ memory. So the lookahead covers what the workers finish during one turn:
     lookahead     = 2 x ends per (turn + linger), and 0 when fewer than one job in four turns ends
 
 With jobs in memory nobody waits for the loop, so it lingers a moment and records several ends in
-one turn, which costs the workers less of the interpreter than a turn for each.
+one turn, which costs the workers less of the interpreter than a turn for each. When it can claim
+as much as one claim holds it does not linger: for very short jobs, `most` is two such claims, and
+the server makes up one of them while the workers run the other.
 
 A job in memory hides from the backlog and cannot be overtaken by a smaller group, so this is kept
 as small as that, and taken back when the workers stall (see Core.stalled).

@@ -38,9 +38,9 @@ class ConsumerSettings(BaseSettings):
         default=1.0, gt=0, le=10, description="Look for work when nothing woke us."
     )
     lookahead: int = Field(
-        default=192,
+        default=400,
         ge=0,
-        le=200,
+        le=400,
         description="Most jobs that wait in memory; 0 when jobs are long.",
     )
     tiers: Literal["weighted", "strict"] = Field(

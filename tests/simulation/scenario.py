@@ -94,7 +94,7 @@ def draw(seed: int) -> Scenario:
         consumers=r.randint(1, 3),
         coordinators=r.randint(0, 2),
         workers=r.randint(1, 4),
-        lookahead=r.choice((0, 5, 192)),
+        lookahead=r.choice((0, 5, 400)),
         lease_s=lease_s,
         drain_s=r.choice((0.0, 1.0, 5.0)),
         max_crashes=r.choice((2, 3, 3, 3 if poison else 100)),

@@ -117,7 +117,7 @@ def test_a_core_that_trusts_its_lease_is_found_by_stalls_with_jobs_in_memory() -
         "faults": Faults(stalls=((3.0, 6.0), (12.0, 6.0), (20.0, 3.0))),
         "jobs": 60,
         "workers": 1,
-        "lookahead": 192,
+        "lookahead": 400,
         "job_s": (0.05, 0.6),
     }
     found = any(

@@ -48,6 +48,36 @@ def test_short_jobs_are_claimed_ahead_and_long_ones_are_not() -> None:
     assert len(world.book) == 4  # how long jobs take is unknown again
 
 
+def test_of_very_short_jobs_one_claim_is_on_its_way_while_another_runs() -> None:
+    world = World(workers=8)
+    world.enqueue(1000)
+    world.end(world.settle(), took_s=0.000001)
+
+    world.turn()  # learns how short they are
+    world.turn()
+    assert world.core.open == 8 + 200
+    assert world.core.claims_much  # as much again, before any of these has ended
+    world.turn()
+    assert world.core.open == 8 + 400
+    assert not world.core.claims_much
+
+    world.end(list(world.running[:200]), took_s=0.000001)
+    assert world.core.claims_much
+    world.core.drain(world.now)
+    assert not world.core.claims_much
+
+
+def test_jobs_that_end_among_few_are_recorded_together() -> None:
+    world = World(workers=8)
+    world.enqueue(20)
+    world.end(world.settle(), took_s=0.000001)
+
+    world.settle()
+
+    assert world.core.open == 12
+    assert not world.core.claims_much  # nothing is left to claim
+
+
 def test_the_lookahead_never_exceeds_its_setting() -> None:
     world = World(workers=64, lookahead=10)
     world.enqueue(500)

@@ -346,7 +346,7 @@ def test_a_job_taken_back_from_memory_does_not_hide_those_behind_it() -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_whatever_is_lost_every_job_ends_exactly_once(seed: int) -> None:
     dice = random.Random(seed)
-    world = World(workers=dice.choice([1, 3, 8]), lookahead=dice.choice([0, 20, 200]))
+    world = World(workers=dice.choice([1, 3, 8]), lookahead=dice.choice([0, 20, 400]))
     ids = set(world.enqueue(60, "a")) | set(world.enqueue(30, "b", tier="high"))
     ids |= set(world.enqueue(20, "c", delay_s=1.0))
 

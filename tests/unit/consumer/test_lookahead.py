@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from consumer.lookahead import Lookahead
 
 
-def learned(job_s: float, turn_s: float = 0.0005, most: int = 192) -> Lookahead:
+def learned(job_s: float, turn_s: float = 0.0005, most: int = 400) -> Lookahead:
     ahead = Lookahead(most)
     for _ in range(100):
         ahead.turned(turn_s, 10, 10 * job_s)
@@ -15,7 +15,7 @@ def learned(job_s: float, turn_s: float = 0.0005, most: int = 192) -> Lookahead:
 
 
 def test_nothing_is_claimed_ahead_of_what_is_unknown() -> None:
-    assert Lookahead(192).jobs(64) == 0
+    assert Lookahead(400).jobs(64) == 0
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_what_changed_is_unlearned() -> None:
     job_s=st.floats(0, 1e6),
     turn_s=st.floats(0, 100),
     workers=st.integers(1, 4096),
-    most=st.integers(0, 200),
+    most=st.integers(0, 400),
     ended=st.integers(0, 400),
 )
 def test_it_stays_within_its_bounds(
