@@ -16,6 +16,7 @@ if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
     return {'FENCED', owner[2] or '0'}
   end
 end
+if ARGV[3] == '0' then return {0, 0, 0} end -- commands below want an id
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local window = math.floor(now / 60000)

@@ -15,6 +15,8 @@ def finish(p: PartitionData, args: Args) -> Any:
         return refused
     finished = rolled = freed = 0
     sent = int(args[2])
+    if not sent:
+        return [0, 0, 0]
     named, rest = iter(args[3 : 3 + sent]), iter(args[3 + sent :])
     while (name := next(rest, None)) is not None:
         _bytes, n, m = (int(x) for x in islice(rest, 3))

@@ -49,6 +49,16 @@ def test_finishing_twice_is_harmless(world: World) -> None:
     assert world.partition.group(b"g").done == 2
 
 
+def test_finishing_nothing_changes_nothing(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a"])
+    before = world.counters()
+
+    assert owned.run(own.finish(owned.life, {})) == own.Finished(0, 0, 0)
+
+    assert world.counters() == before
+
+
 def test_finishing_only_duplicates_while_jobs_remain_keeps_the_bytes(world: World) -> None:
     owned = world.own()
     w.enqueue(world, ["a"], payload=b"1" * 50)
