@@ -129,7 +129,6 @@ class Core:
             at = min(at, self._poll_at - 0.8 * self._settings.poll_s)
         return max(0.0, at - now_s)
 
-    @property
     def claims_much(self) -> bool:
         """Return whether a turn that is due now would claim as much as one claim can."""
         return self._claims() and self._room() >= own.MAX_BATCH

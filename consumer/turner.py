@@ -64,7 +64,7 @@ class Turner:
         wait_s = core.due_s(now)
         if wait_s > 0:
             return self._watched(wait_s)
-        if workers.queued and not core.claims_much:
+        if workers.queued and not core.claims_much():
             linger_s = self._last_turn_s + core.lookahead.linger_s() - now
             if linger_s > 0:
                 self._lingering.wait(linger_s)

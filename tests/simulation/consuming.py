@@ -228,7 +228,7 @@ class Consumer(Process):
             self._turned(min(wait_s, patience_s))
             return
         linger_s = self._last_turn_s + core.lookahead.linger_s() - now
-        if crew.queued and not core.claims_much and linger_s > 0:
+        if crew.queued and not core.claims_much() and linger_s > 0:
             self.after(linger_s, self._turn)
             return
         plan = core.plan(now)
