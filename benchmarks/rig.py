@@ -25,11 +25,15 @@ PAD = "x" * 82  # makes a payload of 100 bytes of JSON
 
 @dataclass(slots=True)
 class Rig:
-    """A server without persistence and a pool on it. worker_cpu_s: of consumers that ended."""
+    """A server without persistence and a pool on it. worker_cpu_s: of consumers that ended.
+
+    pids: of the server and of the consumers that run.
+    """
 
     server: EmbeddedServer
     pool: QueuePool
     worker_cpu_s: float = 0.0
+    pids: list[int] = field(default_factory=list)
     _client: redis.Redis | None = field(default=None, repr=False)
 
     def info(self, section: str) -> dict[str, Any]:
@@ -82,12 +86,14 @@ class Rig:
         processes = [
             subprocess.Popen([*command, str(p.number)], env=environment) for p in partitions
         ]
+        self.pids = [self.server.pid, *(process.pid for process in processes)]
         try:
             for partition in partitions:
                 while partition.observe().owner is None:
                     sleep(0.005)
             yield
         finally:
+            self.pids = [self.server.pid]
             for process in processes:
                 process.terminate()
             for process in processes:

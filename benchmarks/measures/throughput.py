@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic
 
 from benchmarks.floor import Floor
-from benchmarks.peers.processes import machine_busy_s
+from benchmarks.peers.processes import machine_busy_s, queued_s
 from benchmarks.rig import payloads, rig
 from queuepool.routing import partition_of, slot_of
 
@@ -73,25 +73,29 @@ def drain(jobs: int) -> dict[str, float]:
 def processes(jobs: int) -> dict[str, float]:
     """Drain no-op jobs of one partition with a process, and of two with two at once.
 
-    Busy cores are those of the whole machine: server, consumers, and whatever else runs on it.
+    Busy cores are those of the whole machine: server, consumers, and whatever else runs on it. Of
+    two, also how many of their threads and the server's could run and had no core, on average.
     """
     rows = payloads(jobs // 2)
-    rates, busy = {}, {}
+    rates, busy, queued = {}, {}, {}
     for partitions in (1, 2):
         with rig(partitions) as r:
             keys = [_key_of(number, partitions) for number in range(partitions)]
             for key in keys:
                 r.pool.enqueue_many("noop", rows, partition_key=key)
             with r.consumer(8):
-                began, busy_s = monotonic(), machine_busy_s()
+                began, busy_s, waited_s = monotonic(), machine_busy_s(), queued_s(r.pids)
                 rates[partitions] = r.drain_per_s(*keys)
-                busy[partitions] = (machine_busy_s() - busy_s) / (monotonic() - began)
+                took_s = monotonic() - began
+                busy[partitions] = (machine_busy_s() - busy_s) / took_s
+                queued[partitions] = (queued_s(r.pids) - waited_s) / took_s
     return {
         "drain_one_process_per_s": rates[1],
         "drain_two_processes_per_s": rates[2],
         "two_processes_to_one": rates[2] / rates[1],
         "busy_cores_one_process": busy[1],
         "busy_cores_two_processes": busy[2],
+        "threads_without_core_two_processes": queued[2],
     }
 
 

@@ -35,6 +35,16 @@ def machine_busy_s() -> float:
     return (user + nice + system + irq + softirq) / _TICKS_PER_S
 
 
+def queued_s(pids: Iterable[int]) -> float:
+    """Return the seconds that threads of these processes could run and waited for a core."""
+    queued_ns = 0
+    for pid in pids:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that ended
+                queued_ns += int((task / "schedstat").read_text().split()[1])
+    return queued_ns / 1e9
+
+
 def end_sessions(leaders: Iterable[subprocess.Popen[bytes]]) -> None:
     """Kill every process of the sessions at once and reap the leaders."""
     processes = list(leaders)
