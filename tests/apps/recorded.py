@@ -13,7 +13,7 @@ from time import monotonic_ns
 from queuepool import JobCancelled, JobContext, RetryLater, task
 from queuepool.backoff import Backoff
 
-_DIRECTORY = Path(os.environ.get("TEST_RECORDS", "."))
+DIRECTORY = Path(os.environ.get("TEST_RECORDS", "."))
 _SOON = Backoff(base_s=0.01, cap_s=0.05, floor_s=0.0)
 _files: list[int] = []
 _opening = threading.Lock()
@@ -23,7 +23,7 @@ def note(what: str, job_id: str, attempt: int, ns: int | None = None) -> None:
     """Append one line to this process's own file; ns: now by default."""
     with _opening:
         if not _files:
-            path = _DIRECTORY / f"records-{os.getpid()}"
+            path = DIRECTORY / f"records-{os.getpid()}"
             _files.append(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
     at_ns = monotonic_ns() if ns is None else ns
     os.write(_files[0], f"{what} {job_id} {attempt} {at_ns}\n".encode())
@@ -60,7 +60,7 @@ def wait_for(ctx: JobContext, gate: str, progress: str = "") -> None:
     _note("begin", ctx)
     if progress:
         ctx.progress(progress)
-    while not (_DIRECTORY / gate).exists():
+    while not (DIRECTORY / gate).exists():
         _pause(0.01)
     _note("end", ctx)
 
@@ -86,7 +86,7 @@ def poison(ctx: JobContext) -> None:
 def later(ctx: JobContext, times: int) -> None:
     """Ask for a later run so many times, then succeed."""
     _note("begin", ctx)
-    begun = _DIRECTORY / f"records-{os.getpid()}"
+    begun = DIRECTORY / f"records-{os.getpid()}"
     if sum(ctx.job_id in line for line in begun.read_text().splitlines()) <= times:
         raise RetryLater(0.02)
     _note("end", ctx)

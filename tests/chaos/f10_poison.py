@@ -1,8 +1,10 @@
 """F10: jobs that kill, starve or freeze the consumer that runs them, among innocent ones.
 
 A supervisor restarts what ended, as a platform would, and kills what was replaced and does not
-answer, as a liveness probe would. A poison job must be dead after the three crashes that it is
-charged, or, where the consumer survives it, after its attempts; every innocent job must be done.
+answer, as a liveness probe would. A process freezes only while another stands by.
+
+A poison job must be dead after the three crashes that it is charged, or, where the consumer
+survives it, after its attempts; every innocent job must be done.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any
 
 from queuepool import Job
 from tests.chaos.deeds import enqueue
+from tests.chaos.poisons import leave
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import LEASE_S, Rig, engine
 from tests.integration.consumer.processes import ConsumerProcess
@@ -33,6 +36,7 @@ class _Supervisor:
 
     rig: Rig
     freezes: bool
+    leaves: set[int] = field(default_factory=set)
     struck: set[int] = field(default_factory=set)
     exits: Counter[int] = field(default_factory=Counter)
     killed: int = 0
@@ -48,6 +52,8 @@ class _Supervisor:
                 if process.pid in begun - self.struck:
                     self._strike(process, None)
         owner = rig.owners().get(0)
+        if self.freezes and owner is not None and self._is_stood_by(owner):
+            self._give_leave(owner)
         for process in tuple(rig.consumers):
             if not process.is_running():
                 if process.pid not in self.struck:
@@ -60,6 +66,19 @@ class _Supervisor:
                 process.ends()
                 self.killed += 1
 
+    def _give_leave(self, owner: int) -> None:
+        if owner not in self.leaves:
+            self.leaves.add(owner)
+            (self.rig.directory / leave(owner)).touch()
+
+    def _is_stood_by(self, owner: int) -> bool:
+        return any(
+            process.pid not in self.struck | {owner}
+            and process.is_running()
+            and "standing by" in process.log
+            for process in self.rig.consumers
+        )
+
     def _strike(self, process: ConsumerProcess, number: int | None) -> None:
         lease_s = LEASE_S if number is None else None
         self.struck.add(process.pid)
@@ -68,7 +87,7 @@ class _Supervisor:
 
 def _lives(process: ConsumerProcess) -> bool:
     try:
-        process.get("/healthz")
+        process.get("/healthz", timeout_s=1)
     except (OSError, HTTPException):
         return False
     return True

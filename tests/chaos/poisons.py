@@ -1,23 +1,52 @@
-"""Tasks that harm the process that runs them; for the chaos suite alone."""
+"""Tasks that harm the process that runs them; for the chaos suite alone.
+
+Those that freeze it wait for leave first: a process that freezes while nobody stands by is still
+the owner when it thaws, and may end the job.
+"""
 
 import ctypes
 import faulthandler
 import os
 import re
 import resource
+import threading
 from pathlib import Path
+from time import monotonic
 
 from queuepool import JobContext, task
 from queuepool.backoff import Backoff
-from tests.apps.recorded import note
+from tests.apps.recorded import DIRECTORY, note
 
 _SOON = Backoff(base_s=0.01, cap_s=0.05, floor_s=0.0)
 _ROOM_BYTES = 256 * 1024**2
 _CHUNK_BYTES = 4 * 1024**2
+_LEAVE_S = 30.0
+
+
+def leave(pid: int) -> str:
+    """Return the name of the file that lets a process freeze once; taking it removes it."""
+    return f"leave-{pid}"
 
 
 def _begin(ctx: JobContext) -> None:
     note("begin", ctx.job_id, ctx.attempt)
+
+
+def _begin_with_leave(ctx: JobContext) -> None:
+    until = monotonic() + _LEAVE_S
+    while not _took_leave():
+        assert monotonic() < until, "nobody stood by"
+        threading.Event().wait(0.01)
+    _begin(ctx)
+
+
+def _took_leave() -> bool:
+    """One job's alone: a second one of the same process would freeze a zombie."""
+    try:
+        (DIRECTORY / leave(os.getpid())).unlink()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 @task
@@ -58,12 +87,12 @@ def poison_loop(ctx: JobContext) -> None:
 @task
 def poison_lock(ctx: JobContext, hold_s: float) -> None:
     """Hold the interpreter's lock in C for some time: no other thread runs."""
-    _begin(ctx)
+    _begin_with_leave(ctx)
     ctypes.PyDLL(None).usleep(int(hold_s * 1e6))
 
 
-@task(timeout_s=1.0)
+@task(timeout_s=2 * _LEAVE_S)
 def poison_regex(ctx: JobContext) -> None:
     """Hold the interpreter's lock for ever: 2^64 ways to match, and none does."""
-    _begin(ctx)
+    _begin_with_leave(ctx)
     re.match(r"(a+)+$", "a" * 64 + "b")

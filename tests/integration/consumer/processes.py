@@ -87,13 +87,13 @@ class ConsumerProcess:
             self.popen.kill()
         self.popen.wait(10)
 
-    def get(self, path: str) -> tuple[int, str]:
+    def get(self, path: str, timeout_s: float = 5.0) -> tuple[int, str]:
         """Return (status, text) of its HTTP endpoint."""
         self.says("metrics and health on ")
         found = re.search(r"metrics and health on (http:[\w/.:]+)", self.log)
         assert found is not None
         try:
-            with urllib.request.urlopen(found[1] + path, timeout=5) as answer:
+            with urllib.request.urlopen(found[1] + path, timeout=timeout_s) as answer:
                 return int(answer.status), str(answer.read().decode())
         except urllib.error.HTTPError as error:
             with error:
