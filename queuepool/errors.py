@@ -158,10 +158,22 @@ class FencedError(QueuePoolError):
 
     def __init__(self, *, what: str, epoch: int, current: int) -> None:
         self.what, self.epoch, self.current = what, epoch, current
+        if current < epoch:
+            known = f"epoch {current}" if current else "no owner"
+            found = f"is ahead of the server, which knows of {known}"
+            remedy = (
+                "the server lost its latest writes in a crash or a failover: look at its "
+                "persistence and its replicas."
+            )
+        else:
+            found = f"was replaced by {current}" if current > epoch else "was given up"
+            remedy = (
+                "if it repeats, two processes are configured for the same partition or the host "
+                "stalls for longer than the lease."
+            )
         super().__init__(
-            f"{what}: epoch {epoch} was replaced by {current}. Nothing was written. Exit and let "
-            "the supervisor restart this process; if it repeats, two processes are configured for "
-            "the same partition or the host stalls for longer than the lease."
+            f"{what}: epoch {epoch} {found}. Nothing was written. Exit and let the supervisor "
+            f"restart this process; {remedy}"
         )
 
 

@@ -121,7 +121,7 @@ def test_an_owner_whose_acquisition_was_forgotten_is_fenced(pair: Pair) -> None:
     world = pair.fail_over()
     stale = pair.same_life(forgotten)
 
-    with pytest.raises(FencedError):
+    with pytest.raises(FencedError, match="ahead of the server"):
         w.renew(stale)
     with pytest.raises(FencedError):
         w.finish(stale, claims)

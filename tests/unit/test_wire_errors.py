@@ -4,8 +4,9 @@ import pytest
 import redis
 from redis._parsers.base import BaseParser
 
-from queuepool.errors import QueuePoolError, ScriptError, UnavailableError
+from queuepool.errors import FencedError, QueuePoolError, ScriptError, UnavailableError
 from queuepool.servers import wire
+from queuepool.verbs import fenced
 
 
 def refusal(line: str) -> Exception:
@@ -64,3 +65,21 @@ def test_a_cluster_that_cannot_be_found_is_unavailable() -> None:
     )
 
     assert isinstance(error, UnavailableError)
+
+
+@pytest.mark.parametrize(
+    ("current", "found", "remedy"),
+    [
+        (b"8", "epoch 7 was replaced by 8.", "two processes"),
+        (b"7", "epoch 7 was given up.", "two processes"),
+        (b"6", "epoch 7 is ahead of the server, which knows of epoch 6.", "lost its latest writes"),
+        (b"0", "epoch 7 is ahead of the server, which knows of no owner.", "persistence"),
+    ],
+)
+def test_a_fenced_owner_learns_why(current: bytes, found: str, remedy: str) -> None:
+    with pytest.raises(FencedError) as refused:
+        fenced([b"FENCED", current], "partition 3", 7)
+
+    assert str(refused.value).startswith(f"partition 3: {found} ")
+    assert remedy in str(refused.value)
+    assert (refused.value.epoch, refused.value.current) == (7, int(current))
