@@ -1,15 +1,15 @@
 """What the server pays for a job, against the depth of the queue, its groups, its partitions.
 
-Every size has a server of its own, and they take turns, batch by batch: a machine whose speed
-changes changes them all alike.
+Every size is measured alone. For the growth, the smallest and the largest take turns, batch by
+batch, each with a server of its own: a machine whose speed changes changes both alike.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from time import monotonic
 from typing import Any
@@ -22,21 +22,23 @@ from queuepool.partition import OwnedPartition
 from queuepool.verbs import Verb, own
 
 _WEIGHTS = (6, 3, 2, 1)
-_BATCH, _SAMPLE = 100, 20_000  # jobs a claim, and jobs that are claimed for one figure
+_BATCH = 100  # jobs a claim
+_ALONE, _IN_TURNS = 100_000, 20_000  # jobs that are claimed for one figure
+
+# Microseconds of the server: "claim", and of that "claim_commands" and "claim_lua"; so of "finish".
+_Spent = Counter[str]
 
 
 def depth(jobs: int) -> dict[str, float]:
     """Claim and finish while 1,000 to `jobs` jobs wait in one group; as many come as go."""
-    sizes = _sizes(1000, jobs)
-    loads = [_Load(f"depth={size}", jobs=size, groups=1, refill=True) for size in sizes]
-    return _costs(loads, _SAMPLE) | _growth(loads, "depth")
+    sizes = _sizes(min(1000, jobs // 10), jobs)
+    return _costs_by("depth", {size: _Load(size, groups=1, refill=True) for size in sizes})
 
 
 def groups(jobs: int) -> dict[str, float]:
     """Claim and finish while `jobs` jobs wait in one group, up to a group for every ten."""
     counts = _sizes(1, jobs // 10)
-    loads = [_Load(f"groups={count}", jobs=jobs, groups=count) for count in counts]
-    return _costs(loads, min(_SAMPLE, jobs)) | _growth(loads, "groups")
+    return _costs_by("groups", {count: _Load(jobs, groups=count) for count in counts})
 
 
 def partitions(count: int) -> dict[str, float]:
@@ -67,20 +69,13 @@ def _sizes(first: int, last: int) -> list[int]:
     return sizes
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Load:
-    """A queue of some size. refill: a batch is enqueued before each claim, so that `jobs` wait.
+    """A queue of some size. refill: a batch is enqueued before each claim, so that `jobs` wait."""
 
-    spent: verb -> microseconds of the server: altogether, in commands of scripts, in the rest.
-    """
-
-    label: str
     jobs: int
     groups: int
     refill: bool = False
-    spent: dict[str, Counter[str]] = field(
-        default_factory=lambda: {"claim": Counter(), "finish": Counter()}
-    )
 
     @contextmanager
     def queued(self) -> Iterator[tuple[Rig, OwnedPartition]]:
@@ -99,8 +94,8 @@ class _Load:
             r.reset_stats()
             yield r, owned
 
-    def turn(self, r: Rig, owned: OwnedPartition) -> None:
-        """Claim and finish one batch, and add up what the server spent on it."""
+    def turn(self, r: Rig, owned: OwnedPartition) -> _Spent:
+        """Claim and finish one batch; return what the server spent on it."""
         if self.refill:
             r.pool.enqueue_many("noop", payloads(_BATCH), partition_key="g0")
         at = [r.spent_us()]
@@ -108,44 +103,49 @@ class _Load:
         at.append(r.spent_us())
         owned.run(own.finish(owned.life, _acks(claims)))
         at.append(r.spent_us())
-        for spent, (before, after) in zip(self.spent.values(), pairwise(at), strict=True):
-            spent.update(_difference(before, after))
+        return Counter(
+            {
+                verb + part: us
+                for verb, (before, after) in zip(("claim", "finish"), pairwise(at), strict=True)
+                for part, us in _difference(before, after).items()
+            }
+        )
 
 
-def _costs(loads: list[_Load], sample: int) -> dict[str, float]:
-    """Return server microseconds a job of claim and finish, over `sample` jobs of each load."""
-    figures = {}
-    with ExitStack() as ending:
-        queues = [(load, *ending.enter_context(load.queued())) for load in loads]
-        for _ in range(0, sample, _BATCH):
-            for load, r, owned in queues:
-                load.turn(r, owned)
-        for load, r, _ in queues:
-            for verb, parts in load.spent.items():
-                for part, us in parts.items():
-                    figures[f"{verb}{part}_us[{load.label}]"] = us / sample
+def _costs_by(name: str, loads: Mapping[int, _Load]) -> dict[str, float]:
+    """Return server microseconds a job of claim and finish, by size, and how much they grow."""
+    figures: dict[str, float] = {}
+    for size, load in loads.items():
+        with load.queued() as (r, owned):
+            spent, jobs = _spent([(load, r, owned)], _ALONE)
             slow = r.info("latencystats")["latency_percentiles_usec_evalsha"]
-            figures[f"script_p99_9_us[{load.label}]"] = float(slow["p99.9"])
-    return figures
+        figures |= {f"{part}_us[{name}={size}]": us / jobs for part, us in spent[0].items()}
+        figures[f"script_p99_9_us[{name}={size}]"] = float(slow["p99.9"])
+    smallest, *_, largest = loads.values()
+    with smallest.queued() as few, largest.queued() as many:
+        (low, high), _ = _spent([(smallest, *few), (largest, *many)], _IN_TURNS)
+    return figures | {f"{part}_us_growth_by_{name}": high[part] / low[part] for part in low}
 
 
-def _growth(loads: list[_Load], by: str) -> dict[str, float]:
-    """Return how much dearer the largest size is than the smallest."""
-    small, large = loads[0].spent, loads[-1].spent
-    return {
-        f"{verb}{part}_us_growth_by_{by}": us / small[verb][part]
-        for verb in large
-        for part, us in large[verb].items()
-    }
+def _spent(
+    queues: list[tuple[_Load, Rig, OwnedPartition]], sample: int
+) -> tuple[list[_Spent], int]:
+    """Return what servers spent that take turns, and on how many jobs of each."""
+    spent: list[_Spent] = [Counter() for _ in queues]
+    jobs = min([sample, *(load.jobs for load, _, _ in queues if not load.refill)])
+    for _ in range(0, jobs, _BATCH):
+        for sums, (load, r, owned) in zip(spent, queues, strict=True):
+            sums.update(load.turn(r, owned))
+    return spent, jobs
 
 
 def _difference(
     before: tuple[float, Mapping[str, float]], after: tuple[float, Mapping[str, float]]
-) -> Counter[str]:
+) -> dict[str, float]:
     """Return microseconds spent in between: altogether, in commands of scripts, in the rest."""
     scripts = after[0] - before[0]
     commands = sum(after[1].values()) - sum(before[1].values())
-    return Counter({"": scripts, "_commands": commands, "_lua": scripts - commands})
+    return {"": scripts, "_commands": commands, "_lua": scripts - commands}
 
 
 def _claim(owned: OwnedPartition) -> Verb[own.Claims]:
