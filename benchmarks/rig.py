@@ -36,10 +36,15 @@ class Rig:
     pids: list[int] = field(default_factory=list)
     _client: redis.Redis | None = field(default=None, repr=False)
 
+    @property
+    def client(self) -> redis.Redis:
+        """Return a client of the server itself."""
+        self._client = self._client or redis.Redis.from_url(self.server.url)
+        return self._client
+
     def info(self, section: str) -> dict[str, Any]:
         """Return a section of the server's INFO."""
-        self._client = self._client or redis.Redis.from_url(self.server.url)
-        found: Any = self._client.info(section)
+        found: Any = self.client.info(section)
         return dict(found)
 
     def used_memory(self) -> int:
@@ -61,10 +66,13 @@ class Rig:
         us = {n.removeprefix("cmdstat_"): float(stat["usec"]) for n, stat in found.items()}
         return us.get("evalsha", 0.0), {n: cost for n, cost in us.items() if n in _called()}
 
+    def slow_script_us(self) -> float:
+        """Return the p99.9 of the time of a script since the last reset, in microseconds."""
+        return float(self.info("latencystats")["latency_percentiles_usec_evalsha"]["p99.9"])
+
     def reset_stats(self) -> None:
         """Let the server count from here on."""
-        self._client = self._client or redis.Redis.from_url(self.server.url)
-        self._client.config_resetstat()
+        self.client.config_resetstat()
 
     @contextmanager
     def consumer(

@@ -25,6 +25,8 @@ _WEIGHTS = (6, 3, 2, 1)
 _BATCH = 100  # jobs a claim
 _ALONE, _IN_TURNS = 100_000, 20_000  # jobs that are claimed for one figure
 
+_COUNTING = "for _ = 1, tonumber(ARGV[1]) do end"
+
 # Microseconds of the server: "claim", and of that "claim_commands" and "claim_lua"; so of "finish".
 _Spent = Counter[str]
 
@@ -118,13 +120,28 @@ def _costs_by(name: str, loads: Mapping[int, _Load]) -> dict[str, float]:
     for size, load in loads.items():
         with load.queued() as (r, owned):
             spent, jobs = _spent([(load, r, owned)], _ALONE)
-            slow = r.info("latencystats")["latency_percentiles_usec_evalsha"]
-        figures |= {f"{part}_us[{name}={size}]": us / jobs for part, us in spent[0].items()}
-        figures[f"script_p99_9_us[{name}={size}]"] = float(slow["p99.9"])
+            label = f"us[{name}={size}]"
+            figures |= {f"{part}_{label}": us / jobs for part, us in spent[0].items()}
+            figures[f"script_p99_9_{label}"] = r.slow_script_us()
+            calls = jobs // _BATCH
+            figures[f"counting_p99_9_{label}"] = _counting_us(r, spent[0]["claim"] / calls, calls)
     smallest, *_, largest = loads.values()
     with smallest.queued() as few, largest.queued() as many:
         (low, high), _ = _spent([(smallest, *few), (largest, *many)], _IN_TURNS)
     return figures | {f"{part}_us_growth_by_{name}": high[part] / low[part] for part in low}
+
+
+def _counting_us(r: Rig, as_long_as_us: float, calls: int) -> float:
+    """Return the p99.9 of a script that only counts, and takes as long: what the machine adds."""
+    count = r.client.register_script(_COUNTING)
+    r.reset_stats()
+    for _ in range(100):
+        count(args=[10_000])
+    steps = int(as_long_as_us / (r.script_us() / 100) * 10_000)
+    r.reset_stats()
+    for _ in range(calls):
+        count(args=[steps])
+    return r.slow_script_us()
 
 
 def _spent(
