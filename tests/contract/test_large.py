@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from queuepool.testing.server import MemoryServer
 from queuepool.verbs import produce
 from tests.contract import world as w
 from tests.contract.world import World
@@ -54,3 +55,33 @@ def test_a_group_without_delayed_jobs_does_not_look_through_those_of_others(
         steps += 1
 
     assert steps <= 2
+
+
+def test_a_repair_counts_no_more_jobs_than_are_missing(world: World) -> None:
+    """Marks in lanes too long to look through seem to be jobs, in each of their tiers."""
+    for tier in (0, 1):
+        for first in range(0, 1_050, 150):
+            w.enqueue(world, w.names(f"{tier}-{first}-", 150), tier=tier)
+        world.partition.cancel(f"{tier}-0-00000")
+    w.enqueue(world, ["a"])
+    w.miscount(world, 2, -1)
+
+    assert not world.partition.audit(repair=True).clean
+
+    assert world.partition.audit().clean
+    assert sum(world.partition.observe().ready) == 1_049 + 1_049 + 1
+
+
+def test_a_repair_looks_through_ten_thousand_places_at_most(world: World) -> None:
+    """Of the marks beyond, it cannot tell that they are no jobs; the sum is right all the same."""
+    for lane in range(12):
+        for first in range(0, 950, 190):
+            w.enqueue(world, w.names(f"{lane}-{first}-", 190), b"g%d" % lane, tier=0)
+        world.partition.cancel(f"{lane}-0-00000")
+    w.enqueue(world, w.names("j", 5))
+    w.miscount(world, 2, -5)
+
+    world.partition.audit(repair=True)
+
+    unseen = 0 if isinstance(world.partition.server, MemoryServer) else 2
+    assert world.partition.observe().ready == (12 * 949 + unseen, 0, 5 - unseen, 0)

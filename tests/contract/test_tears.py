@@ -12,15 +12,6 @@ from tests.contract import world as w
 from tests.contract.world import World
 
 
-def miscount(world: World, tier: int, by: int) -> None:
-    """Change the counter of a tier's ready jobs."""
-    server = world.partition.server
-    if isinstance(server, MemoryServer):
-        server.data(world.partition.key).count(f"r{tier}", by)
-    else:
-        world.client.hincrby(world.partition.key + b":c", f"r{tier}", by)
-
-
 def lose(world: World, job_id: bytes, group: bytes = b"g", tier: int = 2) -> None:
     """Take a job out of its lane."""
     server = world.partition.server
@@ -45,7 +36,7 @@ def test_a_job_that_was_stored_and_neither_placed_nor_counted(world: World) -> N
     w.enqueue(world, ["a", "b", "c"])
     for job_id in (b"a", b"b", b"c"):
         lose(world, job_id)
-    miscount(world, 2, -3)
+    w.miscount(world, 2, -3)
 
     assert mended(world) == (0, 0, 3, 0)
     assert sorted(w.drain(owned)) == ["a", "b", "c"]
@@ -65,7 +56,7 @@ def test_jobs_that_are_booked_and_still_counted_as_ready(world: World) -> None:
     w.enqueue(world, w.names("j", 5), tier=1)
     w.enqueue(world, w.names("k", 5))
     w.claim(owned, 4, weights=w.STRICT)
-    miscount(world, 1, 4)
+    w.miscount(world, 1, 4)
 
     assert mended(world) == (0, 1, 5, 0)
 
@@ -76,8 +67,8 @@ def test_tiers_that_are_counted_wrongly_among_many_jobs(world: World, by: int) -
     w.enqueue(world, w.names("b", 150), b"two", tier=3)
     w.enqueue(world, w.names("c", 150), b"one", tier=3)
     w.enqueue(world, w.names("d", 50), delay_ms=60_000)
-    miscount(world, 0, by)
-    miscount(world, 3, 2 * by)
+    w.miscount(world, 0, by)
+    w.miscount(world, 3, 2 * by)
 
     assert mended(world) == (150, 0, 0, 300)
 
@@ -88,7 +79,7 @@ def test_marks_of_cancelled_jobs_are_not_counted(world: World) -> None:
     w.enqueue(world, w.names("k", 5))
     for job_id in ("j00001", "k00001", "k00002"):
         world.partition.cancel(job_id)
-    miscount(world, 2, -2)
+    w.miscount(world, 2, -2)
 
     assert mended(world) == (0, 4, 3, 0)
     assert len(w.drain(owned)) == 7

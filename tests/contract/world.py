@@ -202,6 +202,15 @@ def names(prefix: str, n: int) -> list[str]:
     return [f"{prefix}{i:05d}" for i in range(n)]
 
 
+def miscount(world: World, tier: int, by: int) -> None:
+    """Change the counter of a tier's ready jobs."""
+    server = world.partition.server
+    if isinstance(server, MemoryServer):
+        server.data(world.partition.key).count(f"r{tier}", by)
+    else:
+        world.client.hincrby(world.partition.key + b":c", f"r{tier}", by)
+
+
 def memory_world() -> World:
     """Return an empty partition in memory."""
     clock = FakeClock()
