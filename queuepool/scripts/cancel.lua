@@ -16,7 +16,6 @@ local dn = base .. ':dn:' .. window % 2
 g = base .. ':g:' .. string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0))
 redis.call('HLEN', g)
 redis.call('SCARD', dn)
-redis.call('ZCARD', base .. ':dl')
 redis.call('LLEN', base .. ':wk')
 for _, k in ipairs({'c', 'cx', 'cn', 'at', 'cr', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
 local books = redis.call('LRANGE', base .. ':rec', 0, 99)
