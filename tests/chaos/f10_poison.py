@@ -17,8 +17,8 @@ from http.client import HTTPException
 from typing import Any
 
 from queuepool import Job
+from tests.chaos import leaves
 from tests.chaos.deeds import enqueue
-from tests.chaos.poisons import leave
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import LEASE_S, Rig, engine
 from tests.integration.consumer.processes import ConsumerProcess
@@ -69,7 +69,7 @@ class _Supervisor:
     def _give_leave(self, owner: int) -> None:
         if owner not in self.leaves:
             self.leaves.add(owner)
-            (self.rig.directory / leave(owner)).touch()
+            leaves.give(self.rig.directory, owner)
 
     def _is_stood_by(self, owner: int) -> bool:
         return any(

@@ -16,16 +16,12 @@ from time import monotonic
 from queuepool import JobContext, task
 from queuepool.backoff import Backoff
 from tests.apps.recorded import DIRECTORY, note
+from tests.chaos import leaves
 
 _SOON = Backoff(base_s=0.01, cap_s=0.05, floor_s=0.0)
 _ROOM_BYTES = 256 * 1024**2
 _CHUNK_BYTES = 4 * 1024**2
 _LEAVE_S = 30.0
-
-
-def leave(pid: int) -> str:
-    """Return the name of the file that lets a process freeze once; taking it removes it."""
-    return f"leave-{pid}"
 
 
 def _begin(ctx: JobContext) -> None:
@@ -34,19 +30,10 @@ def _begin(ctx: JobContext) -> None:
 
 def _begin_with_leave(ctx: JobContext) -> None:
     until = monotonic() + _LEAVE_S
-    while not _took_leave():
+    while not leaves.take(DIRECTORY):  # one job's alone: a second one would freeze a zombie
         assert monotonic() < until, "nobody stood by"
         threading.Event().wait(0.01)
     _begin(ctx)
-
-
-def _took_leave() -> bool:
-    """One job's alone: a second one of the same process would freeze a zombie."""
-    try:
-        (DIRECTORY / leave(os.getpid())).unlink()
-    except FileNotFoundError:
-        return False
-    return True
 
 
 @task
