@@ -7,8 +7,7 @@
 -- Epochs only grow, also across a failover that lost the last one: max(old + 1, server ms). O(1).
 local base = KEYS[1]
 local o, rec = base .. ':o', base .. ':rec'
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- uses: clock
 local nonce, epoch, expires, heartbeat, applied = unpack(redis.call('HMGET', o, 'nonce', 'epoch', 'expires', 'heartbeat', 'applied'))
 local left = tonumber(expires or 0) - now
 if nonce and nonce ~= '' and nonce ~= ARGV[1] and (left > 0 or ARGV[4] == '0') then

@@ -9,8 +9,7 @@
 --         tell; among marks of cancelled jobs by looking at up to 10,000 ids.
 local base, repair = KEYS[1], ARGV[2] == '1'
 local j, c, dl, dead = base .. ':j', base .. ':c', base .. ':dl', base .. ':dead'
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- uses: clock, group_of, tier_of
 local books = redis.call('LRANGE', base .. ':rec', 0, 99)
 for _, e in ipairs(redis.call('HKEYS', base .. ':dr')) do books[#books + 1] = e end
 local owner = redis.call('HMGET', base .. ':o', 'nonce', 'epoch') -- one that left has its book in rec or dr
@@ -33,7 +32,7 @@ for i = 1, #page[2], 2 do
   local placed = redis.call('ZSCORE', dl, id) or redis.call('ZSCORE', dead, id)
   for _, e in ipairs(books) do placed = placed or redis.call('ZSCORE', base .. ':fl:' .. e, id) end
   if not placed then
-    local tier, group = string.match(body, '^.([0-3])') or '2', string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0))
+    local tier, group = tier_of(body), group_of(body)
     local name = tier .. ':' .. group
     local size = redis.call('LLEN', base .. ':q:' .. name)
     if size == 0 or size <= 1000 and not redis.call('LPOS', base .. ':q:' .. name, id) then

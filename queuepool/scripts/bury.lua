@@ -6,33 +6,28 @@
 -- Each job buried evicts at most two of the oldest; evictions are counted. A draining owner may.
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j, dead = base .. ':c', base .. ':j', base .. ':dead'
-local owner = redis.call('HMGET', base .. ':o', 'nonce', 'epoch')
-if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
-  local leaving = redis.call('HGET', base .. ':dr', ARGV[2])
-  if not leaving or string.find(leaving, ARGV[1] .. ':', 1, true) ~= 1 then
-    redis.call('HINCRBY', c, 'fenced', 1)
-    return {'FENCED', owner[2] or '0'}
-  end
-end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- uses: fence_or_drain, clock, group_of
 for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end
 
-local function group_of(body) return base .. ':g:' .. string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0)) end
-
-local bodies, status, size = {}, {}, tonumber(redis.call('HGET', c, 'dead_bytes') or 0)
+local jobs, status, size = {}, {}, tonumber(redis.call('HGET', c, 'dead_bytes') or 0)
 for i = 6, #ARGV, 2 do
-  bodies[i] = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
-  if bodies[i] then redis.call('HLEN', group_of(bodies[i])); size = size + #bodies[i] end
+  local body = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
+  if body then
+    jobs[i] = {g = base .. ':g:' .. group_of(body), size = #body}
+    redis.call('HLEN', jobs[i].g)
+    size = size + #body
+  end
 end
 local first = redis.call('ZRANGE', dead, 0, 0, 'WITHSCORES')
 if redis.call('ZCARD', dead) + (#ARGV - 5) / 2 > tonumber(ARGV[3]) or size > tonumber(ARGV[4])
   or first[2] and now - first[2] > tonumber(ARGV[5]) then -- some may be evicted
-  for _, id in ipairs(redis.call('ZRANGE', dead, 0, #ARGV - 6)) do redis.call('HLEN', group_of(redis.call('HGET', j, id) or '')) end
+  for _, id in ipairs(redis.call('ZRANGE', dead, 0, #ARGV - 6)) do
+    redis.call('HLEN', base .. ':g:' .. group_of(redis.call('HGET', j, id) or ''))
+  end
 end
 for i = 6, #ARGV, 2 do
-  local id, body = ARGV[i], bodies[i]
-  if not body or redis.call('ZREM', book, id) == 0 then
+  local id, job = ARGV[i], jobs[i]
+  if not job or redis.call('ZREM', book, id) == 0 then
     status[#status + 1] = '0'
   else
     status[#status + 1] = 'b'
@@ -43,9 +38,9 @@ for i = 6, #ARGV, 2 do
     redis.call('HSET', base .. ':er', id, ARGV[i + 1])
     redis.call('HINCRBY', c, 'failed', 1)
     redis.call('HINCRBY', c, 'died', 1)
-    redis.call('HINCRBY', c, 'dead_bytes', #body)
-    redis.call('HINCRBY', group_of(body), 'dead', 1)
-    if redis.call('HINCRBY', group_of(body), 'left', -1) <= 0 then redis.call('HSET', group_of(body), 'finished', now) end
+    redis.call('HINCRBY', c, 'dead_bytes', job.size)
+    redis.call('HINCRBY', job.g, 'dead', 1)
+    if redis.call('HINCRBY', job.g, 'left', -1) <= 0 then redis.call('HSET', job.g, 'finished', now) end
     for _ = 1, 2 do
       local oldest = redis.call('ZRANGE', dead, 0, 0, 'WITHSCORES')
       local over = redis.call('ZCARD', dead) > tonumber(ARGV[3]) or now - oldest[2] > tonumber(ARGV[5])
@@ -57,9 +52,10 @@ for i = 6, #ARGV, 2 do
       redis.call('HINCRBY', c, 'evicted', 1)
       redis.call('HINCRBY', c, 'dead_bytes', 0 - #old) -- not -#old: Redis 7.0 reads no -0
       redis.call('HINCRBY', c, 'bytes', 0 - #old)
-      if #old > 0 and redis.call('HINCRBY', group_of(old), 'dead', -1) <= 0
-        and tonumber(redis.call('HGET', group_of(old), 'left') or 0) <= 0 then
-        redis.call('PEXPIRE', group_of(old), math.min(86400000, 60000 * (redis.call('HGET', group_of(old), 'total') or 1)))
+      local g = base .. ':g:' .. group_of(old)
+      if #old > 0 and redis.call('HINCRBY', g, 'dead', -1) <= 0
+        and tonumber(redis.call('HGET', g, 'left') or 0) <= 0 then
+        redis.call('PEXPIRE', g, math.min(86400000, 60000 * (redis.call('HGET', g, 'total') or 1)))
       end
       if redis.call('ZCARD', dead) == 0 then break end
     end

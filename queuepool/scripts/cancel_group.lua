@@ -8,12 +8,8 @@
 -- scan, and at last the books: a worker that stopped sooner would claim what the lanes still hold.
 local base, group, cursor = KEYS[1], ARGV[1], ARGV[2]
 local j, c, g, cn = base .. ':j', base .. ':c', base .. ':g:' .. ARGV[1], base .. ':cn'
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local window = math.floor(now / 60000)
-local dn = base .. ':dn:' .. window % 2
+-- uses: clock, remember, settle, wake, group_of, stamp_of
 for _, k in ipairs({j, c, cn, base .. ':at', base .. ':cr', base .. ':er', base .. ':cx'}) do redis.call('HLEN', k) end
-redis.call('SCARD', dn)
 redis.call('ZCARD', base .. ':dl')
 redis.call('LLEN', base .. ':wk')
 local lanes, asked, gone, size = {}, 0, {}, 0
@@ -22,9 +18,9 @@ if redis.call('EXISTS', g) == 0 then return {'', 0, 0} end
 local cut = tonumber(redis.call('HGET', g, 'cancelled_at') or -1)
 if cut < 0 then cursor = 'start' end -- also when a failover lost the cut: begin again
 
-local function old(body) return body and (tonumber(string.sub(body, 3, 13), 16) or 0) <= cut end
+local function old(body) return body and stamp_of(body) <= cut end
 local function ours(body)
-  return old(body) and string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0)) == group
+  return old(body) and group_of(body) == group
 end
 
 local function running() -- ids of the group in the books of who runs jobs; one that left has its book in rec
@@ -75,7 +71,7 @@ elseif cursor ~= 'books' and tonumber(redis.call('HGET', g, 'delayed') or 0) > 0
 else
   cursor = ''
   for _, id in ipairs(running()) do asked = asked + 1; redis.call('HSET', cn, id, now) end
-  if asked > 0 and not redis.call('LPOS', base .. ':wk', 'c') then redis.call('RPUSH', base .. ':wk', 'c') end
+  if asked > 0 then wake('c') end
 end
 for _, id in ipairs(gone) do
   for _, k in ipairs({'j', 'at', 'cr', 'er', 'cn'}) do redis.call('HDEL', base .. ':' .. k, id) end
@@ -86,10 +82,6 @@ if #gone > 0 then
   redis.call('HINCRBY', c, 'cancelled', #gone)
   redis.call('HINCRBY', c, 'bytes', -size)
   redis.call('HINCRBY', g, 'cancelled', #gone)
-  if redis.call('HINCRBY', g, 'left', -#gone) <= 0 then
-    redis.call('HSET', g, 'finished', now)
-    local total, dead = unpack(redis.call('HMGET', g, 'total', 'dead')) -- kept for a minute a job, at most a day
-    if tonumber(dead or 0) <= 0 then redis.call('PEXPIRE', g, math.min(86400000, 60000 * (total or 1))) end
-  end
+  settle(g, #gone)
 end
 return {cursor, #gone, asked}

@@ -4,8 +4,7 @@
 -- ARGV    leader epoch, target workers
 -- Returns 1; or 0 with nothing written when a newer leader wrote before. O(1).
 local ck = KEYS[1] .. ':ck'
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- uses: clock
 if tonumber(redis.call('HGET', ck, 'leader') or 0) > tonumber(ARGV[1]) then return 0 end
 redis.call('HSET', ck, 'target', ARGV[2], 'at', now, 'leader', ARGV[1])
 return 1

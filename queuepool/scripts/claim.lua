@@ -13,13 +13,7 @@
 -- One script: a job in both places runs twice, in neither it is lost. O(limit), whatever waits.
 local base, limit, starting, age = KEYS[1], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local o, c, book = base .. ':o', base .. ':c', base .. ':fl:' .. ARGV[2]
-local owner = redis.call('HMGET', o, 'nonce', 'epoch')
-if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
-  redis.call('HINCRBY', c, 'fenced', 1)
-  return {'FENCED', owner[2] or '0'}
-end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- uses: fence, clock
 local rings, lanes, active, sum = {}, {}, {}, 0
 for t = 0, 3 do
   rings[t] = base .. ':ring:' .. t

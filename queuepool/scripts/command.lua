@@ -7,8 +7,7 @@
 -- Ids grow with the leader's epoch, so the order itself refuses a leader that was replaced. O(1).
 local base, id = KEYS[1], ARGV[1] .. '-' .. ARGV[2]
 local cmd, wk, ck = base .. ':cmd', base .. ':wk', base .. ':ck'
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- uses: clock
 local last = redis.call('XREVRANGE', cmd, '+', '-', 'COUNT', 1)
 redis.call('LLEN', wk)
 redis.call('HLEN', ck)

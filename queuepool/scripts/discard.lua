@@ -3,13 +3,14 @@
 -- KEYS[1] base; derived: dead j c at cr er g:<group>
 -- ARGV    ids (1-200)
 -- Returns how many were dead. O(n).
+-- uses: group_of
 local base, c, n = KEYS[1], KEYS[1] .. ':c', 0
 local groups, sizes = {}, {}
 for _, k in ipairs({'c', 'at', 'cr', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
 for i, id in ipairs(ARGV) do
   local body = redis.call('HGET', base .. ':j', id)
   if body then
-    groups[i], sizes[i] = base .. ':g:' .. string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0)), #body
+    groups[i], sizes[i] = base .. ':g:' .. group_of(body), #body
     redis.call('HLEN', groups[i])
   end
 end

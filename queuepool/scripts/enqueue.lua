@@ -28,8 +28,7 @@ while i < #ARGV do -- read every key before the first write
   i = i + 4 + 2 * ARGV[i + 3]
 end
 local woken, told = idle and redis.call('LPOS', wk, 'w'), late and redis.call('LPOS', wk, 'd')
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- uses: clock
 -- Never the ms of a group's cancellation: its cut must tell what came before it.
 local stamp = string.format('%011x', math.max(now, was[7] + 1))
 

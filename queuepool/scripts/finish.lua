@@ -8,23 +8,12 @@
 -- the claim or the caller lost the partition in between, and the job is finished wherever it is. O(n).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local j, c, dl = base .. ':j', base .. ':c', base .. ':dl'
-local owner = redis.call('HMGET', base .. ':o', 'nonce', 'epoch')
-if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
-  local leaving = redis.call('HGET', base .. ':dr', ARGV[2])
-  if not leaving or string.find(leaving, ARGV[1] .. ':', 1, true) ~= 1 then
-    redis.call('HINCRBY', c, 'fenced', 1)
-    return {'FENCED', owner[2] or '0'}
-  end
-end
+-- uses: fence_or_drain
 if ARGV[3] == '0' then return {0, 0, 0} end -- commands below want an id
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local window = math.floor(now / 60000)
-local dn = base .. ':dn:' .. window % 2
+-- uses: clock, remember, group_of, tier_of, settle
 local rare, jobs = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':er', base .. ':pr', base .. ':cn') > 0, redis.call('HLEN', j)
 if rare then for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end end -- EXISTS looks at no type
 redis.call('HLEN', c)
-redis.call('SCARD', dn)
 local groups = 4 + ARGV[3] -- from here on in ARGV
 local i = groups
 while i <= #ARGV do -- read every key before the first write
@@ -54,10 +43,10 @@ local function stray(id) -- not in this book, but its body exists
   for _, e in ipairs(books) do removed = removed + redis.call('ZREM', base .. ':fl:' .. e, id) end
   if removed > 0 then return 1 end
   if redis.call('ZREM', dl, id) == 1 then
-    redis.call('HINCRBY', base .. ':g:' .. string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0)), 'delayed', -1)
+    redis.call('HINCRBY', base .. ':g:' .. group_of(body), 'delayed', -1)
   else
     redis.call('HSET', base .. ':cx', id, 1)
-    redis.call('HINCRBY', c, 'r' .. (string.match(body, '^.([0-3])') or '2'), -1)
+    redis.call('HINCRBY', c, 'r' .. tier_of(body), -1)
   end
   return 1
 end
@@ -101,11 +90,7 @@ while i <= #ARGV do
   i = i + 3 * m
   local d = n > 0 and redis.call('HDEL', j, unpack(gone, next, next + n - 1)) or 0
   next, finished = next + n, finished + d
-  if d > 0 and redis.call('HINCRBY', g, 'left', -d) <= 0 then -- kept for a minute a job, at most a day
-    local total, dead = unpack(redis.call('HMGET', g, 'total', 'dead'))
-    redis.call('HSET', g, 'finished', now)
-    if tonumber(dead or 0) <= 0 then redis.call('PEXPIRE', g, math.min(86400000, 60000 * (total or 1))) end
-  end
+  if d > 0 then settle(g, d) end
 end
 if last >= first then
   redis.call('SADD', dn, unpack(gone, first, last))

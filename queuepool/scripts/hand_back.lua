@@ -6,28 +6,17 @@
 -- were asked to cancel end here instead. O(n).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
-local owner = redis.call('HMGET', base .. ':o', 'nonce', 'epoch')
-if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
-  local leaving = redis.call('HGET', base .. ':dr', ARGV[2])
-  if not leaving or string.find(leaving, ARGV[1] .. ':', 1, true) ~= 1 then
-    redis.call('HINCRBY', c, 'fenced', 1)
-    return {'FENCED', owner[2] or '0'}
-  end
-end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local window, bodies = math.floor(now / 60000), {}
-local dn = base .. ':dn:' .. window % 2
-redis.call('SCARD', dn)
+-- uses: fence_or_drain, clock, end_cancelled, is_cancelled, wake, group_of, tier_of
+local bodies = {}
 redis.call('LLEN', base .. ':wk')
 for _, k in ipairs({'c', 'pr', 'cn', 'at', 'cr', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
 for i = 3, #ARGV do
   local body = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
   if body then
-    local tier, group = string.match(body, '^.([0-3])') or '2', string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0))
-    bodies[i] = {tier = tier, group = group, size = #body, lane = base .. ':q:' .. tier .. ':' .. group, g = base .. ':g:' .. group}
-    local cut = tonumber(redis.call('HGET', bodies[i].g, 'cancelled_at') or -1)
-    bodies[i].cancelled = redis.call('HEXISTS', base .. ':cn', ARGV[i]) == 1 or (tonumber(string.sub(body, 3, 13), 16) or 0) <= cut
+    local tier, group = tier_of(body), group_of(body)
+    local g = base .. ':g:' .. group
+    bodies[i] = {tier = tier, group = group, size = #body, lane = base .. ':q:' .. tier .. ':' .. group, g = g,
+      cancelled = is_cancelled(ARGV[i], body, g)}
     redis.call('LLEN', bodies[i].lane)
     redis.call('LLEN', base .. ':ring:' .. tier)
   end
@@ -39,17 +28,7 @@ for i = #ARGV, 3, -1 do
     n = n + 1
     redis.call('HDEL', base .. ':pr', ARGV[i])
     if job.cancelled then
-      for _, k in ipairs({'j', 'at', 'cr', 'er', 'cn'}) do redis.call('HDEL', base .. ':' .. k, ARGV[i]) end
-      redis.call('SADD', dn, '!' .. ARGV[i])
-      redis.call('PEXPIREAT', dn, (window + 2) * 60000, 'NX')
-      redis.call('HINCRBY', c, 'cancelled', 1)
-      redis.call('HINCRBY', c, 'bytes', -job.size)
-      redis.call('HINCRBY', job.g, 'cancelled', 1)
-      if redis.call('HINCRBY', job.g, 'left', -1) <= 0 then
-        redis.call('HSET', job.g, 'finished', now)
-        local total, dead = unpack(redis.call('HMGET', job.g, 'total', 'dead')) -- kept for a minute a job, at most a day
-        if tonumber(dead or 0) <= 0 then redis.call('PEXPIRE', job.g, math.min(86400000, 60000 * (total or 1))) end
-      end
+      end_cancelled(ARGV[i], job.g, job.size)
     else
       back = back + 1
       if redis.call('LPUSH', job.lane, ARGV[i]) == 1 then
@@ -59,5 +38,5 @@ for i = #ARGV, 3, -1 do
     end
   end
 end
-if back > 0 and not redis.call('LPOS', base .. ':wk', 'w') then redis.call('RPUSH', base .. ':wk', 'w') end
+if back > 0 then wake('w') end
 return n

@@ -5,8 +5,7 @@
 -- Returns {1 or 0 (leading), epoch, now ms, ms the lease runs, leader's address, [partition,
 --         workers:expires ms ... set by hand]}. Epochs only grow: max(old + 1, server ms). O(manual).
 local leader, manual = KEYS[1] .. ':leader', KEYS[1] .. ':manual'
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- uses: clock
 local nonce, epoch, expires, address = unpack(redis.call('HMGET', leader, 'nonce', 'epoch', 'expires', 'address'))
 local left = tonumber(expires or 0) - now
 local byhand = redis.call('HGETALL', manual)

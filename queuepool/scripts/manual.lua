@@ -4,8 +4,7 @@
 -- ARGV    partition, workers ('' to clear), time to live ms
 -- Returns the ms at which it ends, 0 when cleared. Expired entries are dropped on the way. O(entries).
 local manual = KEYS[1] .. ':manual'
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- uses: clock
 local entries = redis.call('HGETALL', manual)
 for i = 1, #entries, 2 do
   if tonumber(string.match(entries[i + 1], ':(%d+)$')) <= now then redis.call('HDEL', manual, entries[i]) end

@@ -7,8 +7,7 @@
 -- O(1): no part grows with jobs or groups.
 local base = KEYS[1]
 local j, c, o = base .. ':j', base .. ':c', base .. ':o'
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- uses: clock
 local owner = redis.call('HMGET', o, 'nonce', 'epoch') -- one that left has its book in rec or dr
 local inflight, lanes, oldest = 0, {}, now
 if owner[1] and owner[1] ~= '' then inflight = redis.call('ZCARD', base .. ':fl:' .. owner[2]) end

@@ -5,14 +5,7 @@
 -- Returns how many were in this book; or {FENCED, current epoch}. A draining owner may. O(n).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c = base .. ':c'
-local owner = redis.call('HMGET', base .. ':o', 'nonce', 'epoch')
-if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
-  local leaving = redis.call('HGET', base .. ':dr', ARGV[2])
-  if not leaving or string.find(leaving, ARGV[1] .. ':', 1, true) ~= 1 then
-    redis.call('HINCRBY', c, 'fenced', 1)
-    return {'FENCED', owner[2] or '0'}
-  end
-end
+-- uses: fence_or_drain
 local n = 0
 for i = 3, #ARGV, 2 do
   if redis.call('ZSCORE', book, ARGV[i]) then

@@ -7,21 +7,14 @@
 -- that their next claim books them as started. Started ones come first, in the order they began; then the
 -- claimed ones in claim order. Call until no book is left. O(200).
 local base, c, j, rec = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j', KEYS[1] .. ':rec'
-local owner = redis.call('HMGET', base .. ':o', 'nonce', 'epoch')
-if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
-  redis.call('HINCRBY', c, 'fenced', 1)
-  return {'FENCED', owner[2] or '0'}
-end
+-- uses: fence
 local old = redis.call('LINDEX', rec, 0)
 if not old then return {0, 0, 0, 0, 0} end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local book, window = base .. ':fl:' .. old, math.floor(now / 60000)
-local dn = base .. ':dn:' .. window % 2
+-- uses: clock, end_cancelled, is_cancelled, wake, group_of, tier_of
+local book = base .. ':fl:' .. old
 -- From the end of the order on, each to the front: what is left stands before it in the next call.
 local entries = redis.call('ZREVRANGEBYSCORE', book, '(1e12', '-inf', 'WITHSCORES', 'LIMIT', 0, 200)
 if #entries == 0 then entries = redis.call('ZREVRANGE', book, 0, 199, 'WITHSCORES') end
-redis.call('SCARD', dn)
 redis.call('LLEN', base .. ':wk')
 redis.call('ZCARD', base .. ':dead')
 for _, k in ipairs({'c', 'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end
@@ -29,13 +22,12 @@ local jobs = {}
 for i = 1, #entries, 2 do
   local body = redis.call('HGET', j, entries[i])
   if body then
-    local tier, group = string.match(body, '^.([0-3])') or '2', string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0))
+    local tier, group = tier_of(body), group_of(body)
     local g = base .. ':g:' .. group
     redis.call('LLEN', base .. ':q:' .. tier .. ':' .. group)
     redis.call('LLEN', base .. ':ring:' .. tier)
-    local cut = tonumber(redis.call('HGET', g, 'cancelled_at') or -1)
     jobs[i] = {tier = tier, group = group, g = g, size = #body, started = tonumber(entries[i + 1]) >= 1e12,
-      cancelled = redis.call('HEXISTS', base .. ':cn', entries[i]) == 1 or (tonumber(string.sub(body, 3, 13), 16) or 0) <= cut}
+      cancelled = is_cancelled(entries[i], body, g)}
   end
 end
 local recovered, crashed, buried, cancelled = 0, 0, 0, 0
@@ -45,17 +37,7 @@ for i = 1, #entries, 2 do
   redis.call('HDEL', base .. ':pr', id)
   if job and job.cancelled then
     cancelled = cancelled + 1
-    for _, k in ipairs({'j', 'at', 'cr', 'er', 'cn'}) do redis.call('HDEL', base .. ':' .. k, id) end
-    redis.call('SADD', dn, '!' .. id)
-    redis.call('PEXPIREAT', dn, (window + 2) * 60000, 'NX')
-    redis.call('HINCRBY', c, 'cancelled', 1)
-    redis.call('HINCRBY', c, 'bytes', -job.size)
-    redis.call('HINCRBY', job.g, 'cancelled', 1)
-    if redis.call('HINCRBY', job.g, 'left', -1) <= 0 then
-      redis.call('HSET', job.g, 'finished', now)
-      local total, dead = unpack(redis.call('HMGET', job.g, 'total', 'dead')) -- kept for a minute a job, at most a day
-      if tonumber(dead or 0) <= 0 then redis.call('PEXPIRE', job.g, math.min(86400000, 60000 * (total or 1))) end
-    end
+    end_cancelled(id, job.g, job.size)
   elseif job then
     if job.started then crashed = crashed + 1 end
     if job.started and redis.call('HINCRBY', base .. ':cr', id, 1) >= tonumber(ARGV[3]) then
@@ -77,6 +59,6 @@ for i = 1, #entries, 2 do
   end
 end
 redis.call('HINCRBY', c, 'recovered', recovered)
-if recovered > 0 and not redis.call('LPOS', base .. ':wk', 'w') then redis.call('RPUSH', base .. ':wk', 'w') end
+if recovered > 0 then wake('w') end
 if redis.call('EXISTS', book) == 0 then redis.call('LPOP', rec) end
 return {redis.call('LLEN', rec), recovered, crashed, buried, cancelled}

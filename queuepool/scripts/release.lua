@@ -6,8 +6,7 @@
 -- that leaves altogether is queued for recovery. O(1).
 local base = KEYS[1]
 local o, dr, book = base .. ':o', base .. ':dr', base .. ':fl:' .. ARGV[2]
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- uses: clock
 local owner = redis.call('HMGET', o, 'nonce', 'epoch')
 local leaving = redis.call('HGET', dr, ARGV[2])
 local owns = owner[1] == ARGV[1] and owner[2] == ARGV[2]

@@ -9,8 +9,7 @@
 -- queued for recovery here. O(commands + cancels).
 local base = KEYS[1]
 local o, dr, rec = base .. ':o', base .. ':dr', base .. ':rec'
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- uses: clock
 local nonce, epoch, beat = unpack(redis.call('HMGET', o, 'nonce', 'epoch', 'beat'))
 local cancels = redis.call('HKEYS', base .. ':cn')
 if nonce ~= ARGV[1] or epoch ~= ARGV[2] then

@@ -4,15 +4,14 @@
 -- ARGV    ids (1-200)
 -- Returns how many were dead. O(n).
 local base, c = KEYS[1], KEYS[1] .. ':c'
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- uses: clock, group_of, tier_of, wake
 local jobs, n = {}, 0
 redis.call('LLEN', base .. ':wk')
 for _, k in ipairs({'c', 'at', 'cr', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
 for i, id in ipairs(ARGV) do
   local body = redis.call('ZSCORE', base .. ':dead', id) and redis.call('HGET', base .. ':j', id)
   if body then
-    local tier, group = string.match(body, '^.([0-3])') or '2', string.sub(body, 19, 18 + (tonumber(string.sub(body, 17, 18), 16) or 0))
+    local tier, group = tier_of(body), group_of(body)
     jobs[i] = {tier = tier, group = group, size = #body}
     redis.call('LLEN', base .. ':q:' .. tier .. ':' .. group)
     redis.call('LLEN', base .. ':ring:' .. tier)
@@ -34,5 +33,5 @@ for i, id in ipairs(ARGV) do
     redis.call('HINCRBY', base .. ':g:' .. job.group, 'left', 1)
   end
 end
-if n > 0 and not redis.call('LPOS', base .. ':wk', 'w') then redis.call('RPUSH', base .. ':wk', 'w') end
+if n > 0 then wake('w') end
 return n

@@ -6,14 +6,7 @@
 -- Their score is the ms they start, to the us, and their place in the call: the order of the book.
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c = base .. ':c'
-local owner = redis.call('HMGET', base .. ':o', 'nonce', 'epoch')
-if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
-  local leaving = redis.call('HGET', base .. ':dr', ARGV[2])
-  if not leaving or string.find(leaving, ARGV[1] .. ':', 1, true) ~= 1 then
-    redis.call('HINCRBY', c, 'fenced', 1)
-    return {'FENCED', owner[2] or '0'}
-  end
-end
+-- uses: fence_or_drain
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
 local scores, n = redis.call('ZMSCORE', book, unpack(ARGV, 3)), 0

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha1
 from pathlib import Path
 from time import monotonic
 
@@ -102,7 +101,9 @@ class Judge:
         def script(name: str) -> Script:
             self._called.add(name)
             if self._disguise:
-                return _named(name, whole(name).source + b"\n-- the same in all but this line")
+                return scripts.named(
+                    name, whole(name).source + b"\n-- the same in all but this line"
+                )
             if self._mutant is not None and self._mutant.name == name:
                 return self._mutant
             return whole(name)
@@ -122,7 +123,7 @@ class Judge:
 
     def judge(self, mutant: Mutant) -> Verdict:
         """Return whether a test notices a mutant."""
-        self._mutant = _named(mutant.script, mutant.source)
+        self._mutant = scripts.named(mutant.script, mutant.source)
         began = monotonic()
         killer, out_of_time = None, False
         for item in self._in_order(mutant.script):
@@ -173,10 +174,6 @@ class Judge:
         self._told = str(failures[0].longrepr)[-2000:] if failures else ""
         failed = out_of_time or bool(failures)
         return failed, out_of_time, seconds
-
-
-def _named(name: str, source: bytes) -> Script:
-    return Script(name, source, sha1(source, usedforsecurity=False).hexdigest().encode())
 
 
 def _tear_down(session: pytest.Session) -> None:

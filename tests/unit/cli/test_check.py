@@ -1,15 +1,14 @@
 """What `queuepool check` concludes from what a server says."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
-from queuepool import scripts
 from queuepool.cli.check import judge_info, unknown_variables
 from queuepool.cli.probes import Trouble, commands, functions, judge, probe
+from queuepool.scripts import names, script
 
 GOOD = {"maxmemory_policy": "noeviction", "role": "master", "aof_enabled": 1}
 
@@ -19,8 +18,7 @@ def levels(info: dict[str, Any], *, cluster: bool = False) -> dict[str, str]:
 
 
 def test_every_command_of_the_scripts_is_probed() -> None:
-    folder = Path(scripts.__file__).parent
-    source = "\n".join(path.read_text() for path in folder.glob("*.lua"))
+    source = "\n".join(script(name).source.decode() for name in names())
     used = set(re.findall(r"redis\.p?call\(\s*['\"]([A-Z]+)['\"]", source))
 
     probed = {call[0] for _, call in commands(b"/x")}
@@ -88,7 +86,7 @@ def test_an_old_server_is_refused_by_what_it_lacks() -> None:
     assert missing == [
         "PEXPIREAT with NX (Redis 7.0)",
         "scripts with flags (#!lua, Redis 7.0)",
-        f"SCRIPT LOAD ({len(scripts.names())} scripts)",
+        f"SCRIPT LOAD ({len(names())} scripts)",
     ]
 
 
