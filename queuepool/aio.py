@@ -11,14 +11,17 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from queuepool import ids
 from queuepool.config import PoolConfig
 from queuepool.durability import Confirmation, asked_for, batched
 from queuepool.errors import InvalidInputError, UnavailableError, WaitTimeoutError
+from queuepool.finding import is_found, parts, the_only_one
 from queuepool.group import OnProgress, raise_for_state
 from queuepool.models import Durability, Enqueued, GroupStatus, Job, JobState, JobStatus, Tier
 from queuepool.producer import Chunk, PartitionKey, Producer, Route, check_job_id
 from queuepool.results import EnqueueResults
 from queuepool.retrying import Attempts, check_wait
+from queuepool.routing import partition_of
 from queuepool.servers import AsyncPort
 from queuepool.servers.connect import connect_async
 from queuepool.settling import (
@@ -38,6 +41,7 @@ from queuepool.verbs import Verb, produce
 
 T = TypeVar("T")
 Payload = Mapping[str, Any]
+_ASKED_AT_ONCE = 32  # partitions, each by a call of its own
 
 
 class AsyncQueuePool:
@@ -185,18 +189,43 @@ class AsyncQueuePool:
             return unanswered(chunks, error, begun_s)
         return answers(chunks, replies, asked, begun_s)
 
-    async def status(self, job_id: str, *, partition_key: str | bytes) -> JobStatus:
-        """Tell where a job is."""
+    async def status(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobStatus:
+        """Tell where a job is; without its key as QueuePool.status does."""
+        if partition_key is None:
+            return await self._find(check_job_id(job_id))
         partition = self.producer.route(partition_key).partition
         return await self.run_verb(partition, produce.status(check_job_id(job_id), partition))
 
+    async def _find(self, job_id: str) -> JobStatus:
+        count, slot = self.config.topology.partitions, ids.hinted_slot(job_id)
+        statuses = []
+        if slot is not None:
+            first = partition_of(slot, count)
+            hinted = await self.run_verb(first, produce.status(job_id, first))
+            if is_found(hinted, slot):
+                return hinted
+            statuses.append(hinted)
+        numbers = set(range(count)) - {status.partition for status in statuses}
+        for some in parts(sorted(numbers), _ASKED_AT_ONCE):
+            asked = [self.run_verb(n, produce.status(job_id, n)) for n in some]
+            for answer in await asyncio.gather(*asked, return_exceptions=True):
+                if isinstance(answer, BaseException):
+                    raise answer
+                statuses.append(answer)
+        return the_only_one(statuses)
+
     async def result(
-        self, job_id: str, *, partition_key: str | bytes, timeout_s: float = 30.0
+        self, job_id: str, *, partition_key: str | bytes | None = None, timeout_s: float = 30.0
     ) -> Any:
         """Wait for a job to end; return its result. Raises WaitTimeoutError, or the job's error."""
         deadline, pause = monotonic() + check_wait("timeout_s", timeout_s), 0.005
+        home: int | None = None
         while True:
-            status = await self.status(job_id, partition_key=partition_key)
+            if home is None:
+                status = await self.status(job_id, partition_key=partition_key)
+                home = None if status.state is JobState.UNKNOWN else status.partition
+            else:
+                status = await self.run_verb(home, produce.status(job_id, home))
             if raise_for_state(status):
                 return status.result
             if monotonic() + pause > deadline:
@@ -206,10 +235,15 @@ class AsyncQueuePool:
             await asyncio.sleep(pause)
             pause = min(0.25, pause * 1.5)
 
-    async def cancel(self, job_id: str, *, partition_key: str | bytes) -> JobState:
-        """Cancel a job; returns the state it was in."""
-        partition = self.producer.route(partition_key).partition
-        return await self.run_verb(partition, produce.cancel(check_job_id(job_id)))
+    async def cancel(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobState:
+        """Cancel a job; returns the state it was in. The key may be left out, as for `status`."""
+        verb = produce.cancel(check_job_id(job_id))
+        if partition_key is not None:
+            return await self.run_verb(self.producer.route(partition_key).partition, verb)
+        found = await self._find(job_id)
+        if found.state is JobState.UNKNOWN:
+            return found.state
+        return await self.run_verb(found.partition, verb)
 
     def group(self, partition_key: str | bytes) -> AsyncTaskGroup:
         """Return a handle on a task group: totals, progress, wait, cancel."""

@@ -15,7 +15,6 @@ The header is what the scripts read; the envelope is opaque to them. No pickle, 
 from __future__ import annotations
 
 import math
-from binascii import b2a_base64
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -28,7 +27,6 @@ from queuepool.routing import MAX_GROUP_BYTES
 LAYOUT = 0x31  # "1"
 HEADER_BYTES = 18
 _STAMP = 13  # what the script puts before what we send: version, tier, enqueued ms
-_ID_ALPHABET = bytes.maketrans(b"+/", b"_.")
 
 
 class Options(
@@ -73,16 +71,6 @@ _WITHOUT_FLOATS = frozenset((str, int, bool, type(None), bytes))
 _HOLDERS = frozenset((dict, list, tuple))
 _MAX_STEPS = 16  # of the way to a value, told in an error
 MAX_RESULT_BYTES = 1024**2  # one turn may carry hundreds of results
-
-
-def new_ids(count: int, entropy: bytes) -> list[bytes]:
-    """Return `count` job ids of 14 characters (84 random bits each), made from the entropy given.
-
-    Needs 21 bytes of entropy for every two ids. Two ids per 28 characters of base64, whose
-    alphabet is changed so that an id is never mistaken for an option on a command line.
-    """
-    text = b2a_base64(entropy, newline=False).translate(_ID_ALPHABET)
-    return [text[i : i + 14] for i in range(0, 14 * count, 14)]
 
 
 def encode_tail(slot: int, group: bytes) -> bytes:

@@ -92,7 +92,7 @@ class JobStatus:
     """Where a job is and what is known of it; parts that do not apply are None.
 
     at_ms: due when delayed, start when in flight (None while it only waits in a consumer's
-    memory), death when dead. attempts counts the failed ones.
+    memory), death when dead. attempts counts the failed ones. slot: of its partition key.
     """
 
     job_id: JobId
@@ -101,6 +101,7 @@ class JobStatus:
     task: str | None = None
     tier: Tier | None = None
     group: bytes | None = None
+    slot: int | None = None
     enqueued_ms: int | None = None
     at_ms: int | None = None
     attempts: int = 0

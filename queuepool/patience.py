@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 from typing import TypeVar
@@ -21,6 +22,19 @@ from queuepool.verbs import Verb
 T = TypeVar("T")
 
 
+def patiently(ask: Callable[[], T], retry_for_s: float) -> T:
+    """Return the answer to a question that may be repeated. Raises the last UnavailableError."""
+    attempts = Attempts(monotonic() + retry_for_s)
+    while True:
+        try:
+            return ask()
+        except UnavailableError:
+            pause = attempts.next_pause(monotonic(), random.random())
+            if pause is None:
+                raise
+        threading.Event().wait(pause)
+
+
 @dataclass(frozen=True, slots=True)
 class PatientPartition(Partition):
     """A partition whose verbs are repeated for `retry_for_s` while the server is away."""
@@ -29,12 +43,4 @@ class PatientPartition(Partition):
 
     def run(self, verb: Verb[T]) -> T:
         """Run one verb here and return its typed reply. Raises the last UnavailableError."""
-        attempts = Attempts(monotonic() + self.retry_for_s)
-        while True:
-            try:
-                return verb.read(self.server.run(self.key, [verb])[0])
-            except UnavailableError:
-                pause = attempts.next_pause(monotonic(), random.random())
-                if pause is None:
-                    raise
-            threading.Event().wait(pause)
+        return patiently(lambda: verb.read(self.server.run(self.key, [verb])[0]), self.retry_for_s)

@@ -13,28 +13,33 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
+from queuepool import ids
 from queuepool.config import PoolConfig
 from queuepool.durability import asked_for
 from queuepool.errors import InvalidInputError, WaitTimeoutError
+from queuepool.finding import ASKED_AT_ONCE, is_found, parts, the_only_one
 from queuepool.group import TaskGroup, raise_for_state
 from queuepool.models import Durability, Enqueued, Job, JobState, JobStatus, Tier
 from queuepool.partition import Partition
-from queuepool.patience import PatientPartition
+from queuepool.patience import PatientPartition, patiently
 from queuepool.producer import Chunk, PartitionKey, Producer, check_job_id
 from queuepool.results import EnqueueResults
 from queuepool.retrying import check_wait
+from queuepool.routing import partition_of
 from queuepool.sending import Bulk, Sender
 from queuepool.servers import Port
 from queuepool.servers.connect import connect
 from queuepool.tasks import Registry, default_registry
 from queuepool.timing import delay_until
 from queuepool.topology import single
+from queuepool.verbs import Verb, produce
 
 Payload = Mapping[str, Any]
 
@@ -164,15 +169,48 @@ class QueuePool:
 
     # -- follow and cancel -------------------------------------------------------------------------
 
-    def status(self, job_id: str, *, partition_key: str | bytes) -> JobStatus:
-        """Tell where a job is. The key says in which partition to look."""
+    def status(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobStatus:
+        """Tell where a job is. The key says in which partition to look.
+
+        Without it, an id that the library made says so itself; for one of your own all partitions
+        are asked. Raises InvalidInputError when several have a job of that id.
+        """
+        if partition_key is None:
+            return self._find(check_job_id(job_id))
         return self._partition_of(partition_key).status(check_job_id(job_id))
 
-    def result(self, job_id: str, *, partition_key: str | bytes, timeout_s: float = 30.0) -> Any:
-        """Wait for a job to end; return its result. Raises WaitTimeoutError, or the job's error."""
+    def _find(self, job_id: str) -> JobStatus:
+        topology, slot = self.config.topology, ids.hinted_slot(job_id)
+        statuses = []
+        if slot is not None:
+            hinted = self._patient(partition_of(slot, topology.partitions)).status(job_id)
+            if is_found(hinted, slot):
+                return hinted
+            statuses.append(hinted)
+        others = set(range(topology.partitions)) - {status.partition for status in statuses}
+        for name, server in self._servers.items():
+            numbers = [n for n in sorted(others) if topology.server_of(n) == name]
+            for some in parts(numbers, ASKED_AT_ONCE):
+                calls = [(self.partition(n).key, produce.status(job_id, n)) for n in some]
+                statuses += patiently(partial(_read_all, server, calls), self.config.retry_for_s)
+        return the_only_one(statuses)
+
+    def result(
+        self, job_id: str, *, partition_key: str | bytes | None = None, timeout_s: float = 30.0
+    ) -> Any:
+        """Wait for a job to end; return its result. Raises WaitTimeoutError, or the job's error.
+
+        The key may be left out, as for `status`.
+        """
         deadline, pause = time.monotonic() + check_wait("timeout_s", timeout_s), 0.005
+        home: Partition | None = None
         while True:
-            status = self.status(job_id, partition_key=partition_key)
+            if home is None:
+                status = self.status(job_id, partition_key=partition_key)
+                if status.state is not JobState.UNKNOWN:
+                    home = self._patient(status.partition)
+            else:
+                status = home.status(job_id)
             if raise_for_state(status):
                 return status.result
             if time.monotonic() + pause > deadline:
@@ -182,14 +220,19 @@ class QueuePool:
             threading.Event().wait(pause)
             pause = min(0.25, pause * 1.5)
 
-    def cancel(self, job_id: str, *, partition_key: str | bytes) -> JobState:
-        """Cancel a job; returns the state it was in.
+    def cancel(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobState:
+        """Cancel a job; returns the state it was in. The key may be left out, as for `status`.
 
         READY and DELAYED: it is gone. IN_FLIGHT: its handler sees ctx.cancel_requested. DEAD,
         DONE, UNKNOWN: nothing to cancel. CANCELLED: it was cancelled already, perhaps by a first
         try of this call whose answer was lost.
         """
-        return self._partition_of(partition_key).cancel(check_job_id(job_id))
+        if partition_key is not None:
+            return self._partition_of(partition_key).cancel(check_job_id(job_id))
+        found = self._find(check_job_id(job_id))
+        if found.state is JobState.UNKNOWN:
+            return found.state
+        return self._patient(found.partition).cancel(job_id)
 
     def group(self, partition_key: str | bytes) -> TaskGroup:
         """Return a handle on a task group: totals, progress, wait, cancel."""
@@ -243,3 +286,8 @@ class QueuePool:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _read_all(port: Port, calls: Sequence[tuple[bytes, Verb[JobStatus]]]) -> list[JobStatus]:
+    replies = port.run_many(calls)
+    return [verb.read(reply) for (_key, verb), reply in zip(calls, replies, strict=True)]

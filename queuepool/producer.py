@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from queuepool import codec
+from queuepool import codec, ids
 from queuepool.config import PoolConfig
 from queuepool.errors import InvalidInputError, shown
 from queuepool.models import Job, Tier
@@ -40,13 +40,15 @@ PartitionKey = str | bytes | Callable[[Mapping[str, Any]], str | bytes]
 class Route:
     """Where the jobs of a partition key go. key_text: the key, when it is not the group itself.
 
-    base: the base key of the partition. tail: what every body of the group begins with.
+    base: the base key of the partition. tail: what every body of the group begins with. hint: what
+    the ids of its jobs begin with.
     """
 
     partition: int
     base: bytes
     group: bytes
     tail: bytes
+    hint: bytes
     key_text: str | None
 
 
@@ -132,7 +134,8 @@ class Producer:
         partition = partition_of(slot, self.config.topology.partitions)
         text = None if len(key) <= MAX_GROUP_BYTES else key[:1024].decode("utf-8", "replace")
         base = self.config.keyspace.partition(partition)
-        return Route(partition, base, group, codec.encode_tail(slot, group), text)
+        tail = codec.encode_tail(slot, group)
+        return Route(partition, base, group, tail, ids.hint_of(slot), text)
 
     def defaults(
         self,
@@ -178,7 +181,7 @@ class Producer:
         limit = self.config.max_payload_bytes
         envelope = codec.encode_envelope(defaults.task, payload, options, limit=limit)
         if job_id is None:
-            raw_id = codec.new_ids(1, os.urandom(12))[0]
+            raw_id = route.hint + ids.new_endings(1, os.urandom(ids.ENTROPY_BYTES))[0]
         else:
             raw_id = check_job_id(job_id).encode()
         chunk = Chunk(route.partition, route.base, positions=[0])
@@ -222,11 +225,11 @@ class Producer:
         options = _options(defaults, None, fixed)
         common = (int(defaults.tier), _ms(defaults.delay_s))
         limit, task = self.config.max_payload_bytes, defaults.task
-        ids: list[bytes] = []
+        endings: list[bytes] = []
         jobs = size = 0  # held back, all open chunks together
         for position, item in enumerate(items):
-            if not ids:
-                ids = codec.new_ids(CHUNK, os.urandom(21 * CHUNK // 2))
+            if not endings:
+                endings = ids.new_endings(CHUNK, os.urandom(ids.ENTROPY_BYTES * CHUNK))
             job = item if isinstance(item, Job) else None
             payload: Any = item if job is None else job.payload
             route = fixed if job is None or job.partition_key is None else None
@@ -235,9 +238,9 @@ class Producer:
             if job is None and (fixed is not None or route.key_text is None):
                 run = (common[0], route.group, common[1])
                 envelope = codec.encode_envelope(task, payload, options, limit=limit)
-                job_id = ids.pop()
+                job_id = route.hint + endings.pop()
             else:
-                run, job_id = self._special(defaults, job, route, ids)
+                run, job_id = self._special(defaults, job, route, endings)
                 envelope = codec.encode_envelope(
                     task, payload, _options(defaults, job, route), limit=limit
                 )
@@ -271,7 +274,7 @@ class Producer:
         return self.route(key)
 
     def _special(
-        self, defaults: Defaults, job: Job | None, route: Route, ids: list[bytes]
+        self, defaults: Defaults, job: Job | None, route: Route, endings: list[bytes]
     ) -> tuple[tuple[Any, ...], bytes]:
         tier, delay_s, own_id = defaults.tier, defaults.delay_s, None
         if job is not None:
@@ -279,7 +282,9 @@ class Producer:
             delay_s = defaults.delay_s if job.delay_s is None else check_delay(job.delay_s)
             own_id = job.job_id
         run = (int(tier), route.group, _ms(delay_s))
-        return run, ids.pop() if own_id is None else check_job_id(own_id).encode()
+        if own_id is None:
+            return run, route.hint + endings.pop()
+        return run, check_job_id(own_id).encode()
 
 
 def _remember(memory: dict[Any, Any], key: object, value: object) -> None:

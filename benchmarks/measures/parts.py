@@ -25,7 +25,7 @@ from consumer.metrics import ConsumerMetrics
 from consumer.outbox import record_verbs
 from consumer.settings import ConsumerSettings
 from consumer.timeouts import Timekeeper
-from queuepool import QueuePool, codec
+from queuepool import QueuePool, codec, ids
 from queuepool.events import fan_out
 from queuepool.servers import wire
 from queuepool.tasks import Registry
@@ -111,5 +111,6 @@ def _claims() -> own.Claims:
         head + codec.encode_envelope("noop", row, codec.NO_OPTIONS, limit=1000)
         for row in payloads(_BATCH)
     ]
-    ids = codec.new_ids(_BATCH, os.urandom(21 * _BATCH // 2))
-    return own.Claims(now_ms, ids, bodies, [], [], _BATCH)
+    endings = ids.new_endings(_BATCH, os.urandom(ids.ENTROPY_BYTES * _BATCH))
+    made = [ids.hint_of(0) + ending for ending in endings]
+    return own.Claims(now_ms, made, bodies, [], [], _BATCH)

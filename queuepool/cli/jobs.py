@@ -21,7 +21,7 @@ def job_show(arguments: argparse.Namespace) -> Exit:
     if status.state is JobState.UNKNOWN:
         raise CommandError(
             f"job {status.job_id} is unknown: it ended longer ago than is remembered, or was never "
-            f"enqueued under the key {arguments.key!r}"
+            + (f"enqueued under the key {arguments.key!r}" if arguments.key else "enqueued here")
         )
     known = {k: v for k, v in describe_job(status).items() if v not in (None, "", False)}
     if arguments.json:

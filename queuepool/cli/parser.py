@@ -148,7 +148,9 @@ def _jobs_of(parser: Any, noun: str, verbs: tuple[str, ...], id_name: str | None
         action = _command(actions, verb, f"jobs:{noun}_{verb}", f"{verb} a {noun}")
         if id_name:
             action.add_argument(id_name, metavar="ID")
-            action.add_argument("--key", required=True, metavar="KEY", help="its partition key")
+            action.add_argument(
+                "--key", metavar="KEY", help="its partition key; needed when several have this id"
+            )
         else:
             action.add_argument("key", metavar="KEY", help="the partition key")
         if verb == "wait":

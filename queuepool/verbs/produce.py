@@ -51,10 +51,11 @@ def status(job_id: str, partition: int) -> Verb[JobStatus]:
         state, body, at_ms, attempts, crashes, error, progress, result, asked = reply
         known: dict[str, Any] = {}
         with suppress(UndecodableError):  # where a damaged job is can be told all the same
-            tier, enqueued_ms, _slot, group, _end = codec.read_header(body)
+            tier, enqueued_ms, slot, group, _end = codec.read_header(body)
             known = {
                 "tier": Tier(tier),
                 "group": group,
+                "slot": slot,
                 "enqueued_ms": enqueued_ms,
                 "task": _task_of(body),
             }

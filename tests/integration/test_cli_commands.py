@@ -258,6 +258,28 @@ def test_a_job_is_shown_and_cancelled(shell: Shell, pool: QueuePool) -> None:
     assert shell.run("job", "show", "never-seen", "--key", KEY) == Exit.FAILED
 
 
+def test_a_job_is_shown_and_cancelled_by_its_id_alone(shell: Shell, pool: QueuePool) -> None:
+    job_id = pool.enqueue("t", {"n": 1}, partition_key=KEY).job_id
+    pool.enqueue("t", {}, partition_key=KEY, job_id="mine-7")
+
+    for known in (job_id, "mine-7"):
+        assert shell.run("job", "show", known, "--json") == Exit.OK
+        assert (shell.lines[0]["state"], shell.lines[0]["group"]) == ("ready", KEY)
+        assert shell.run("job", "cancel", known) == Exit.OK
+        assert pool.status(known, partition_key=KEY).state is JobState.CANCELLED
+    assert shell.run("job", "show", "never-seen") == Exit.FAILED
+    assert "never-seen is unknown" in shell.err
+
+
+def test_an_id_that_two_partitions_have_needs_its_key(shell: Shell, pool: QueuePool) -> None:
+    keys = {pool.enqueue("t", {}, partition_key=k, job_id="x").partition: k for k in "abcdefgh"}
+    assert len(keys) > 1
+
+    assert shell.run("job", "cancel", "x") == Exit.USAGE
+    assert "--key" in shell.err
+    assert shell.run("job", "cancel", "x", "--key", "a") == Exit.OK
+
+
 def test_a_group_is_shown_and_cancelled(shell: Shell, pool: QueuePool) -> None:
     pool.enqueue_many("t", [{}] * 7, partition_key=KEY)
 

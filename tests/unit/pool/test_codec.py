@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import re
 from contextlib import suppress
-from random import Random
 from types import MappingProxyType
 from typing import Any
 
@@ -203,23 +200,6 @@ def test_an_error_of_the_payload_does_not_quote_it() -> None:
         codec.encode_envelope("t", {"pw": "CANARY", "x": object()}, codec.NO_OPTIONS, limit=LIMIT)
 
     assert "CANARY" not in str(caught.value)
-
-
-# -- ids ----------------------------------------------------------------------------------------
-
-
-@given(st.integers(0, 400), st.randoms(use_true_random=False))
-def test_ids_have_fourteen_safe_characters(count: int, random: Random) -> None:
-    ids = codec.new_ids(count, random.randbytes((21 * count + 1) // 2))
-
-    assert len(ids) == count
-    assert all(re.fullmatch(rb"[A-Za-z0-9_.]{14}", job_id) for job_id in ids)
-
-
-def test_ids_keep_all_the_entropy_given() -> None:
-    ids = codec.new_ids(200_000, os.urandom(2_100_000))
-
-    assert len(set(ids)) == 200_000
 
 
 # -- results and errors -----------------------------------------------------------------------

@@ -1,0 +1,45 @@
+"""Where a job is when only its id is known. Pure.
+
+hinted_slot(id) --ask its partition--> has it, of that slot: found
+    | no slot, or not there              (an id of the user's own may look like a hint)
+    +--ask all partitions--> in one: found; in none: unknown; in several: name the key
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from queuepool.errors import InvalidInputError
+from queuepool.models import JobState, JobStatus
+
+ASKED_AT_ONCE = 200  # partitions in one round trip
+
+
+def parts(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    """Yield partitions in parts of at most `size`."""
+    return (numbers[i : i + size] for i in range(0, len(numbers), size))
+
+
+def is_found(status: JobStatus, slot: int) -> bool:
+    """Return whether the partition of a hinted slot has the job that the hint means.
+
+    Of a job that ended only its id is left: then the hint is believed.
+    """
+    return status.state is not JobState.UNKNOWN and status.slot in (slot, None)
+
+
+def the_only_one(statuses: Iterable[JobStatus]) -> JobStatus:
+    """Return what is known of a job, given the answers of all partitions.
+
+    Raises InvalidInputError when several have a job of this id: it is unique in each alone.
+    """
+    answers = list(statuses)
+    found = [status for status in answers if status.state is not JobState.UNKNOWN]
+    if len(found) > 1:
+        places = ", ".join(str(status.partition) for status in found[:8])
+        raise InvalidInputError(
+            f"there are jobs with the id {found[0].job_id} in {len(found)} partitions ({places}), "
+            "since an id is unique only within one: say which by its partition key "
+            "(partition_key=..., --key)"
+        )
+    return found[0] if found else answers[0]

@@ -1,0 +1,111 @@
+"""An id that the library made says in which slot its job is; no other id is read that way."""
+
+from __future__ import annotations
+
+import os
+import re
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from queuepool import InvalidInputError, ids
+from queuepool.config import PoolConfig
+from queuepool.finding import is_found, parts, the_only_one
+from queuepool.models import Job, JobId, JobState, JobStatus
+from queuepool.producer import Producer
+from queuepool.routing import SLOTS, partition_of, slot_of
+from queuepool.tasks import Registry
+from queuepool.topology import single
+
+SLOT = st.integers(0, SLOTS - 1)
+
+
+@given(SLOT, st.integers(0, 200), st.randoms(use_true_random=False))
+def test_an_id_has_fourteen_safe_characters_and_names_its_slot(
+    slot: int, count: int, random: Random
+) -> None:
+    endings = ids.new_endings(count, random.randbytes(ids.ENTROPY_BYTES * count))
+    made = [(ids.hint_of(slot) + ending).decode() for ending in endings]
+
+    assert len(made) == count
+    assert all(re.fullmatch(r"[A-Za-z0-9_.]{14}", job_id) for job_id in made)
+    assert {ids.hinted_slot(job_id) for job_id in made} <= {slot}
+
+
+def test_ids_keep_all_the_entropy_given() -> None:
+    entropy = os.urandom(ids.ENTROPY_BYTES * 200_000)
+
+    assert len(set(ids.new_endings(200_000, entropy))) == 200_000
+    assert len({ids.hint_of(slot) for slot in range(SLOTS)}) == SLOTS
+
+
+@pytest.mark.parametrize("job_id", ["", "a", "greet-alan-123", "x" * 13, "x" * 15, "é" * 14])
+def test_other_ids_name_no_slot(job_id: str) -> None:
+    assert ids.hinted_slot(job_id) is None
+
+
+@pytest.mark.parametrize("bulk", [False, True])
+def test_every_job_of_a_call_gets_an_id_of_its_own_slot(bulk: bool) -> None:
+    keys = [f"import-{n}" for n in range(300)]
+    made: dict[str, str] = {}
+    producer = Producer(PoolConfig(topology=single("redis://h/0", 8)), Registry())
+    defaults = producer.defaults("t", tier=None, delay_s=None, max_attempts=None, timeout_s=None)
+    if bulk:
+        jobs = [Job({}, partition_key=key) for key in keys]
+        for chunk in producer.chunks(defaults, jobs, None):
+            places = zip(chunk.positions, chunk.ids, strict=True)
+            made |= {keys[position]: job_id.decode() for position, job_id in places}
+    else:
+        made = {k: producer.single(defaults, {}, k, None).ids[0].decode() for k in keys}
+
+    assert len(set(made.values())) == len(keys)
+    for key, job_id in made.items():
+        assert ids.hinted_slot(job_id) == slot_of(key.encode())
+
+
+@given(SLOT, st.integers(1, 4096), st.integers(1, 4096))
+def test_an_id_leads_to_its_partition_whatever_their_number_was(
+    slot: int, before: int, after: int
+) -> None:
+    job_id = (ids.hint_of(slot) + b"x" * 12).decode()  # made when there were `before` partitions
+
+    hinted = ids.hinted_slot(job_id)
+
+    assert hinted is not None
+    assert partition_of(hinted, before) == partition_of(slot, before)
+    assert partition_of(hinted, after) == partition_of(slot, after)
+
+
+def status(partition: int, state: JobState, slot: int | None = None) -> JobStatus:
+    return JobStatus(job_id=JobId("a"), state=state, partition=partition, slot=slot)
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        (status(3, JobState.READY, 7), True),
+        (status(3, JobState.READY, 8), False),  # an id of the user's own, of another slot
+        (status(3, JobState.DONE), True),
+        (status(3, JobState.UNKNOWN), False),
+    ],
+)
+def test_a_hint_is_checked_against_the_job(answer: JobStatus, found: bool) -> None:
+    assert is_found(answer, 7) is found
+
+
+def test_an_id_in_two_partitions_needs_its_key() -> None:
+    answers = [status(n, JobState.UNKNOWN) for n in range(5)]
+    assert the_only_one(answers).state is JobState.UNKNOWN
+
+    answers[3] = status(3, JobState.DELAYED)
+    assert the_only_one(answers).partition == 3
+
+    answers[1] = status(1, JobState.DONE)
+    with pytest.raises(InvalidInputError, match=r"2 partitions \(1, 3\).*--key"):
+        the_only_one(answers)
+
+
+def test_parts_hold_everything_once() -> None:
+    assert list(parts(range(7), 3)) == [range(3), range(3, 6), range(6, 7)]
