@@ -15,8 +15,7 @@ from __future__ import annotations
 import re
 from binascii import b2a_base64
 
-ENTROPY_BYTES = 9  # of one id
-_RANDOM = 12
+_LENGTH, _RANDOM = 14, 12
 # Base64 with another end: an id is never mistaken for an option, and never needs quotes.
 _FROM_BASE64 = bytes.maketrans(b"+/", b"_.")
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_."
@@ -28,10 +27,25 @@ def hint_of(slot: int) -> bytes:
     return bytes((_ALPHABET[slot >> 6], _ALPHABET[slot & 63]))
 
 
+def new_ids(count: int, entropy: bytes, hint: bytes) -> list[bytes]:
+    """Return `count` ids with this hint. Needs 21 bytes of entropy for every two of them."""
+    text = bytearray(b2a_base64(entropy, newline=False).translate(_FROM_BASE64))
+    places = range(0, len(text) - 1, _LENGTH)
+    text[0 : len(text) - 1 : _LENGTH] = hint[:1] * len(places)
+    text[1::_LENGTH] = hint[1:] * len(places)  # all at once: usually 200
+    whole = bytes(text)
+    return [whole[i : i + _LENGTH] for i in range(0, _LENGTH * count, _LENGTH)]
+
+
 def new_endings(count: int, entropy: bytes) -> list[bytes]:
-    """Return the random ends of `count` ids; needs 9 bytes of entropy for each."""
+    """Return the random ends of `count` ids, 12 characters; needs 9 bytes of entropy for each."""
     text = b2a_base64(entropy, newline=False).translate(_FROM_BASE64)
     return [text[i : i + _RANDOM] for i in range(0, _RANDOM * count, _RANDOM)]
+
+
+def ending_of(job_id: bytes) -> bytes:
+    """Return the random end of an id that the library made; an ending is its own."""
+    return job_id[-_RANDOM:]
 
 
 def hinted_slot(job_id: str) -> int | None:

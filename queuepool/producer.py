@@ -181,7 +181,7 @@ class Producer:
         limit = self.config.max_payload_bytes
         envelope = codec.encode_envelope(defaults.task, payload, options, limit=limit)
         if job_id is None:
-            raw_id = route.hint + ids.new_endings(1, os.urandom(ids.ENTROPY_BYTES))[0]
+            raw_id = route.hint + ids.new_endings(1, os.urandom(9))[0]
         else:
             raw_id = check_job_id(job_id).encode()
         chunk = Chunk(route.partition, route.base, positions=[0])
@@ -225,11 +225,11 @@ class Producer:
         options = _options(defaults, None, fixed)
         common = (int(defaults.tier), _ms(defaults.delay_s))
         limit, task = self.config.max_payload_bytes, defaults.task
-        endings: list[bytes] = []
+        fresh: list[bytes] = []  # ids of the fixed route, or random ends for the ids of any other
         jobs = size = 0  # held back, all open chunks together
         for position, item in enumerate(items):
-            if not endings:
-                endings = ids.new_endings(CHUNK, os.urandom(ids.ENTROPY_BYTES * CHUNK))
+            if not fresh:
+                fresh = _fresh_ids(fixed)
             job = item if isinstance(item, Job) else None
             payload: Any = item if job is None else job.payload
             route = fixed if job is None or job.partition_key is None else None
@@ -238,9 +238,9 @@ class Producer:
             if job is None and (fixed is not None or route.key_text is None):
                 run = (common[0], route.group, common[1])
                 envelope = codec.encode_envelope(task, payload, options, limit=limit)
-                job_id = route.hint + endings.pop()
+                job_id = fresh.pop() if fixed is not None else route.hint + fresh.pop()
             else:
-                run, job_id = self._special(defaults, job, route, endings)
+                run, job_id = self._special(defaults, job, route, fresh)
                 envelope = codec.encode_envelope(
                     task, payload, _options(defaults, job, route), limit=limit
                 )
@@ -274,7 +274,7 @@ class Producer:
         return self.route(key)
 
     def _special(
-        self, defaults: Defaults, job: Job | None, route: Route, endings: list[bytes]
+        self, defaults: Defaults, job: Job | None, route: Route, fresh: list[bytes]
     ) -> tuple[tuple[Any, ...], bytes]:
         tier, delay_s, own_id = defaults.tier, defaults.delay_s, None
         if job is not None:
@@ -283,8 +283,14 @@ class Producer:
             own_id = job.job_id
         run = (int(tier), route.group, _ms(delay_s))
         if own_id is None:
-            return run, route.hint + endings.pop()
+            return run, route.hint + ids.ending_of(fresh.pop())
         return run, check_job_id(own_id).encode()
+
+
+def _fresh_ids(fixed: Route | None) -> list[bytes]:
+    if fixed is None:
+        return ids.new_endings(CHUNK, os.urandom(9 * CHUNK))
+    return ids.new_ids(CHUNK, os.urandom(21 * CHUNK // 2), fixed.hint)
 
 
 def _remember(memory: dict[Any, Any], key: object, value: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,22 +23,27 @@ from queuepool.topology import single
 SLOT = st.integers(0, SLOTS - 1)
 
 
-@given(SLOT, st.integers(0, 200), st.randoms(use_true_random=False))
+@given(SLOT, st.integers(0, 201), st.randoms(use_true_random=False))
 def test_an_id_has_fourteen_safe_characters_and_names_its_slot(
     slot: int, count: int, random: Random
 ) -> None:
-    endings = ids.new_endings(count, random.randbytes(ids.ENTROPY_BYTES * count))
-    made = [(ids.hint_of(slot) + ending).decode() for ending in endings]
+    hint = ids.hint_of(slot)
+    together = ids.new_ids(count, random.randbytes((21 * count + 1) // 2), hint)
+    one_by_one = [hint + end for end in ids.new_endings(count, random.randbytes(9 * count))]
 
-    assert len(made) == count
-    assert all(re.fullmatch(r"[A-Za-z0-9_.]{14}", job_id) for job_id in made)
-    assert {ids.hinted_slot(job_id) for job_id in made} <= {slot}
+    assert (len(together), len(one_by_one)) == (count, count)
+    for made in (job_id.decode() for job_id in (*together, *one_by_one)):
+        assert re.fullmatch(r"[A-Za-z0-9_.]{14}", made)
+        assert ids.hinted_slot(made) == slot
 
 
 def test_ids_keep_all_the_entropy_given() -> None:
-    entropy = os.urandom(ids.ENTROPY_BYTES * 200_000)
+    hint = ids.hint_of(7)
+    made = ids.new_ids(200_000, os.urandom(2_100_000), hint)
+    made += [hint + end for end in ids.new_endings(200_000, os.urandom(1_800_000))]
 
-    assert len(set(ids.new_endings(200_000, entropy))) == 200_000
+    assert len(set(made)) == 400_000
+    assert {len(set(place)) for place in zip(*made, strict=True)} == {1, 64}
     assert len({ids.hint_of(slot) for slot in range(SLOTS)}) == SLOTS
 
 
@@ -46,23 +52,29 @@ def test_other_ids_name_no_slot(job_id: str) -> None:
     assert ids.hinted_slot(job_id) is None
 
 
-@pytest.mark.parametrize("bulk", [False, True])
-def test_every_job_of_a_call_gets_an_id_of_its_own_slot(bulk: bool) -> None:
+@pytest.mark.parametrize("how", ["single", "keyed", "function", "mixed"])
+def test_every_job_of_a_call_gets_an_id_of_its_own_slot(how: str) -> None:
     keys = [f"import-{n}" for n in range(300)]
-    made: dict[str, str] = {}
+    items: list[Any] = [Job({"k": k}, partition_key=k) for k in keys]
+    if how == "mixed":  # jobs with keys of their own among those of the call
+        items[::2], keys[::2] = [{}] * 150, ["all"] * 150
+    if how == "function":
+        items = [{"k": k} for k in keys]
+    common: Any = {"function": lambda payload: payload["k"], "mixed": "all"}.get(how)
     producer = Producer(PoolConfig(topology=single("redis://h/0", 8)), Registry())
     defaults = producer.defaults("t", tier=None, delay_s=None, max_attempts=None, timeout_s=None)
-    if bulk:
-        jobs = [Job({}, partition_key=key) for key in keys]
-        for chunk in producer.chunks(defaults, jobs, None):
-            places = zip(chunk.positions, chunk.ids, strict=True)
-            made |= {keys[position]: job_id.decode() for position, job_id in places}
+
+    made: dict[int, str] = {}
+    if how == "single":
+        for n, key in enumerate(keys):
+            made[n] = producer.single(defaults, {}, key, None).ids[0].decode()
     else:
-        made = {k: producer.single(defaults, {}, k, None).ids[0].decode() for k in keys}
+        for chunk in producer.chunks(defaults, items, common):
+            numbered = zip(chunk.positions, chunk.ids, strict=True)
+            made |= {position: job_id.decode() for position, job_id in numbered}
 
     assert len(set(made.values())) == len(keys)
-    for key, job_id in made.items():
-        assert ids.hinted_slot(job_id) == slot_of(key.encode())
+    assert [ids.hinted_slot(made[n]) for n in range(300)] == [slot_of(k.encode()) for k in keys]
 
 
 @given(SLOT, st.integers(1, 4096), st.integers(1, 4096))
