@@ -118,14 +118,16 @@ def _failure(
             traceback=_traceback(error),
         )
     )
-    if reason in ("permanent", "undecodable") or job.attempt >= (
-        options.max_attempts or task.max_attempts
-    ):
-        return Outcome(job, End.BURY, started, ended, task.name, error=record, reason=reason)
+    most = options.max_attempts or task.max_attempts
+    if reason in ("permanent", "undecodable") or job.attempt >= most:
+        return Outcome(
+            job, End.BURY, started, ended, task.name,
+            error=record, reason=reason, max_attempts=most,
+        )  # fmt: skip
     delay_s = task.backoff.delay_s(job.attempt, random.random())
     return Outcome(
         job, End.RETRY, started, ended, task.name,
-        delay_ms=int(delay_s * 1000), error=record, reason=reason,
+        delay_ms=int(delay_s * 1000), error=record, reason=reason, max_attempts=most,
     )  # fmt: skip
 
 

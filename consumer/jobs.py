@@ -48,7 +48,10 @@ def claimed(
 
 
 class Outcome(msgspec.Struct, eq=False, gc=False):  # nothing it holds points back to it
-    """The end of one execution: what to record. Times are time.monotonic() seconds."""
+    """The end of one execution: what to record. Times are time.monotonic() seconds.
+
+    max_attempts: how many it may have, of one that failed.
+    """
 
     job: Claimed
     end: End
@@ -61,3 +64,4 @@ class Outcome(msgspec.Struct, eq=False, gc=False):  # nothing it holds points ba
     charged: bool = True
     error: bytes = b""
     reason: str = ""
+    max_attempts: int = 0

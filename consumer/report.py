@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from functools import singledispatchmethod
+from time import monotonic
 
 from consumer import events
-from consumer.jobs import End
+from consumer.failures import FailureLog
 
 _log = logging.getLogger("consumer")
 
@@ -17,6 +18,7 @@ class Reporter:
     def __init__(self) -> None:
         self._failing = False
         self._standing_by = False
+        self._failures = FailureLog(_log)
 
     @singledispatchmethod
     def listen(self, event: object) -> None:
@@ -62,13 +64,7 @@ class Reporter:
         if self._failing:
             _log.info("the server answers again")
             self._failing = False
-        for outcome in event.outcomes:
-            if outcome.end is End.BURY:
-                _log.warning(
-                    "job %s is dead (%s); see `queuepool dead show %s`",
-                    outcome.job.id.decode(), outcome.reason, outcome.job.id.decode(),
-                    extra={"task": outcome.task, "attempt": outcome.job.attempt},
-                )  # fmt: skip
+        self._failures.note(event.outcomes, monotonic())
 
     @listen.register
     def _(self, event: events.TurnFailed) -> None:
@@ -96,6 +92,7 @@ class Reporter:
 
     @listen.register
     def _(self, event: events.Stopped) -> None:
+        self._failures.flush(monotonic())
         if event.abandoned:
             _log.warning(
                 "partition %d released; %d jobs did not finish in time and were handed back",

@@ -247,8 +247,8 @@ def test_no_secret_shows_anywhere_else_than_where_it_was_asked_for(rig: Rig) -> 
     assert len(shown) > 40
     assert [place for place, text in shown.items() if not text.strip()] == []
     assert '"level": "debug"' in shown["log of the coordinator"]
-    assert " WARNING " in shown["log of consumer 0"]
-    assert '"level": "warning"' in shown["log of consumer 1"]
+    assert " ERROR   consumer: job " in shown["log of consumer 0"]
+    assert '"level": "error"' in shown["log of consumer 1"]
     assert {
         Leak("dead list of the servers", "error"),
         Leak("dead show --task fail of the servers", "error"),

@@ -1,5 +1,6 @@
 """What jobs and commands do to a running consumer process."""
 
+import re
 import time
 from pathlib import Path
 
@@ -125,6 +126,9 @@ def test_a_job_that_always_fails_dies_after_its_attempts(
     assert records.begun()[job.job_id] == 3
     assert [run.attempt for run in records.runs()] == [1, 2, 3]
     process.says(f"job {job.job_id} is dead (failed)")
+    attempts = re.findall(rf"job {job.job_id} (.*?); next.* task=fail group=g ", process.log)
+    assert attempts == [f"failed: ValueError at attempt {n} of 3" for n in (1, 2)]
+    assert "always" not in process.log  # what a handler raises may hold its payload
 
 
 def test_async_jobs_run_beside_each_other(

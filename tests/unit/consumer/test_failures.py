@@ -1,0 +1,175 @@
+"""Every failing attempt is in the log, in few enough lines to read, and no payload is."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from consumer.aio import HandlerLoop
+from consumer.events import Stopped, Turned
+from consumer.execution import Runner
+from consumer.failures import FailureLog
+from consumer.jobs import Claimed, End, Outcome, claimed
+from consumer.report import Reporter
+from consumer.timeouts import Timekeeper
+from queuepool import PermanentError, RetryLater, codec
+from queuepool.models import ErrorRecord
+from queuepool.tasks import Registry
+from queuepool.verbs.own import Life
+
+LOG = logging.getLogger("tests.failures")
+SECRET = "canary-7f3a"
+
+
+def job(name: str = "a1", group: bytes = b"import-1", attempt: int = 2) -> Claimed:
+    body = b"12%011x" % 1 + codec.encode_tail(7, group)
+    body += codec.encode_envelope("t", {"a": SECRET}, codec.NO_OPTIONS, limit=10_000)
+    return claimed(name.encode(), body, attempt, 0, 1, 0.0)
+
+
+def failed(name: str = "a1", end: End = End.RETRY, **more: Any) -> Outcome:
+    record = ErrorRecord(reason="failed", type="ValueError", message=f"no {SECRET}")
+    known = {"reason": "failed", "delay_ms": 3200, "max_attempts": 5, "task": "import_row"}
+    error = codec.encode_error(record)
+    return Outcome(job(name), end, 0.0, 1.0, error=error, **(known | more))
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.DEBUG)
+    return caplog
+
+
+def test_a_retry_and_a_death_have_a_line_each(log: pytest.LogCaptureFixture) -> None:
+    failures = FailureLog(LOG)
+
+    failures.note([failed("a1"), failed("b2", End.BURY, reason="timeout")], 0.0)
+
+    assert [(r.levelname, r.getMessage()) for r in log.records] == [
+        ("WARNING", "job a1 failed: ValueError at attempt 2 of 5; next try in 3.2 s"),
+        (
+            "ERROR",
+            "job b2 is dead (timeout): ValueError at attempt 2 of 5; see `queuepool dead show b2`",
+        ),
+    ]
+    extra = vars(log.records[0])
+    known = {name: extra[name] for name in ("task", "group", "attempt", "reason")}
+    assert known == {
+        "task": "import_row", "group": "import-1", "attempt": 2, "reason": "failed"
+    }  # fmt: skip
+    assert SECRET not in log.text
+
+
+def test_what_did_not_fail_has_no_line(log: pytest.LogCaptureFixture) -> None:
+    ends = (End.DONE, End.RETRY, End.ABANDON, End.HAND_BACK)
+
+    FailureLog(LOG).note([Outcome(job(), end, 0.0, 1.0, "t") for end in ends], 0.0)
+    FailureLog(LOG).note([failed(charged=False)], 0.0)
+
+    assert log.records == []
+
+
+def test_a_flood_is_counted_by_task_and_reason(log: pytest.LogCaptureFixture) -> None:
+    failures = FailureLog(LOG)
+    for n in range(42):
+        failures.note([failed(f"a{n}")], n / 10)
+    failures.note([failed("b", task="other"), failed("c", reason="timeout")], 5.0)
+    failures.note([failed("d", End.BURY)], 6.0)
+    assert len(log.records) == 5 + 3
+
+    failures.note([], 9.9)
+    assert len(log.records) == 8
+    failures.note([], 10.0)
+    failures.note([], 20.0)
+
+    assert [r.getMessage() for r in log.records[8:]] == [
+        "and 37 more like it in the last 10 s: jobs of import_row failed (failed)"
+    ]
+    failures.note([failed("e")], 21.0)
+    assert "job e failed" in log.records[-1].getMessage()
+
+
+def test_what_was_left_out_is_told_at_the_end(log: pytest.LogCaptureFixture) -> None:
+    reporter = Reporter()
+
+    reporter.listen(Turned([failed() for _ in range(9)], 0, 0, 0.1))
+    reporter.listen(Stopped(0, 0))
+
+    assert any("and 4 more like it" in line for line in log.messages)
+
+
+def test_any_number_of_tasks_and_reasons_is_bounded(log: pytest.LogCaptureFixture) -> None:
+    failures = FailureLog(LOG)
+
+    failures.note([failed(task=f"t{n}") for n in range(10_000)], 0.0)
+    lines = len(log.records)
+    failures.flush(10.0)
+
+    assert lines == 105
+    assert [r.getMessage() for r in log.records[lines:]] == [
+        "and 9895 more like it in the last 10 s: jobs of other tasks failed (several reasons)"
+    ]
+
+
+def test_names_cannot_forge_a_line(log: pytest.LogCaptureFixture) -> None:
+    outcome = failed(task="x\n2026 ERROR forged\x1b[2J" + "y" * 500)
+    outcome.job = job("a1", group=b"g\n\xff\x1b")
+
+    FailureLog(LOG).note([outcome], 0.0)
+
+    (record,) = log.records
+    for text in (record.getMessage(), vars(record)["task"], vars(record)["group"]):
+        assert text.isprintable()
+        assert len(text) <= 200
+
+
+def fail_plainly(a: str) -> None:
+    raise ValueError(a)
+
+
+def fail_for_good(a: str) -> None:
+    raise PermanentError(a)
+
+
+def ask_for_later(a: str) -> None:
+    raise RetryLater(1, a)
+
+
+class UnreadableError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def fail_unreadably(a: str) -> None:
+    raise UnreadableError(a)
+
+
+@pytest.mark.parametrize(
+    ("handler", "line"),
+    [
+        (fail_plainly, "failed: ValueError at attempt 2 of 3"),
+        (fail_for_good, "is dead (permanent): PermanentError at attempt 2 of 3"),
+        (fail_unreadably, "failed: UnreadableError at attempt 2 of 3"),
+        (ask_for_later, None),
+    ],
+)
+def test_what_a_handler_raises_is_named_and_not_quoted(
+    handler: Callable[[str], None], line: str | None, log: pytest.LogCaptureFixture
+) -> None:
+    registry = Registry()
+    registry.task(name="t", max_attempts=3)(handler)
+    loop, timekeeper = HandlerLoop(), Timekeeper()
+    runner = Runner(registry, Life(0, "n", 1), loop, timekeeper)
+    try:
+        outcome = runner.run(job())
+    finally:
+        timekeeper.stop()
+        loop.stop()
+
+    FailureLog(LOG).note([outcome], 0.0)
+
+    assert SECRET not in log.text
+    assert [line is not None and line in message for message in log.messages] == [True] * bool(line)
