@@ -7,17 +7,19 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from queuepool.cli import output
+from queuepool.cli import output, tables
 from queuepool.cli.durations import format_duration
+from queuepool.cli.tables import Column
 from queuepool.cli.view import ClusterView, PartitionRow, sparkline
 
 if TYPE_CHECKING:
     from rich.console import Group
+    from rich.text import Text
 
 _HISTORY = 240
-_SPARK = 24
-_WIDE = 112  # characters that the whole table takes without sparklines
-_SPARE = frozenset(("epoch", "delayed", "oldest"))
+_SPARK, _NARROW_SPARK = 24, 17  # characters; the lesser is that of its header
+_WIDE = 136  # characters that the whole table usually takes
+_OVER_TIME = "workers over time"
 
 
 class Board:
@@ -37,26 +39,48 @@ class Board:
         from rich.console import Group
         from rich.text import Text
 
-        wanted = _WIDE + _SPARK if sparks else _WIDE
-        kept = [i for i, (name, _) in enumerate(COLUMNS) if width >= wanted or name not in _SPARE]
-        columns = [COLUMNS[i][0] for i in kept]
-        rows: list[list[Any]] = [[COLUMNS[i][1](row) for i in kept] for row in view.rows]
-        if sparks:
-            columns.append("workers over time")
-            top = max((max(h) for h in self._workers.values()), default=1.0)
-            for line, row in zip(rows, view.rows, strict=True):
-                history = list(self._workers.get(row.partition, ()))
-                spark = sparkline(_thinned(history), _SPARK, top).rjust(_SPARK)
-                line.append(Text(spark, style="cyan"))
-        totals = _totals(view)
-        last = [totals[i] for i in kept] + [""] * (len(columns) - len(kept))
-        rows.append([Text(cell, style="bold") for cell in last])
         problems = [
             Text(f"partition {row.partition}: {output.clean(row.problem)}", style="red")
             for row in view.rows
             if row.problem
         ]
-        return Group(output.table(columns, rows, left=2), *problems, _leader(view))
+        return Group(*self._table(view, sparks=sparks, width=width), *problems, _leader(view))
+
+    def _table(self, view: ClusterView, *, sparks: bool, width: int) -> list[Text]:
+        """Return the lines of the table; a name of an owner that does not fit becomes a word."""
+        spark = (_SPARK if width >= _WIDE else _NARROW_SPARK) if sparks else 0
+        columns, rows = self._cells(view, spark, without="owned")
+        kept = tables.chosen(columns, tables.widths_of(columns, rows), width)
+        if kept is None or columns[kept[1]].name != "owner":
+            columns, rows = self._cells(view, spark, without="owner")
+        return tables.draw(columns, rows, width)
+
+    def _cells(
+        self, view: ClusterView, spark: int, *, without: str
+    ) -> tuple[list[Column], list[list[Text]]]:
+        from rich.text import Text
+
+        totals = _totals(view)
+        fields = [field for field in FIELDS if field[0].name != without]
+        columns = [column for column, _ in fields]
+        rows = [[_as_text(cell(row)) for _, cell in fields] for row in view.rows]
+        rows.append([Text(totals[column.name], style="bold") for column in columns])
+        if spark:
+            columns.append(Column(_OVER_TIME, goes=3))
+            for line, bars in zip(rows, [*self._sparks(view, spark), ""], strict=True):
+                line.append(Text(bars, style="cyan"))
+        return columns, rows
+
+    def _sparks(self, view: ClusterView, width: int) -> list[str]:
+        top = max((max(h) for h in self._workers.values()), default=1.0)
+        histories = [list(self._workers.get(row.partition, ())) for row in view.rows]
+        return [sparkline(_thinned(h, width), width, top) for h in histories]
+
+
+def _as_text(cell: Any) -> Text:
+    from rich.text import Text
+
+    return cell if isinstance(cell, Text) else Text(cell)
 
 
 def _owner(row: PartitionRow) -> Any:
@@ -65,7 +89,15 @@ def _owner(row: PartitionRow) -> Any:
     if not row.owner:
         return Text("nobody", style="red")
     overdue = "" if row.owned else " (silent)"
-    return Text(output.clean(row.owner, 28) + overdue, style="red" if overdue else "")
+    return Text(output.clean(row.owner) + overdue, style="red" if overdue else "")
+
+
+def _owned(row: PartitionRow) -> Any:
+    from rich.text import Text
+
+    if row.owned:
+        return "yes"
+    return Text("silent" if row.owner else "nobody", style="red")
 
 
 def _workers(row: PartitionRow) -> str:
@@ -79,37 +111,40 @@ def _rate(per_s: float | None) -> str:
     return "-" if per_s is None else f"{per_s:,.0f}/s"
 
 
-COLUMNS: tuple[tuple[str, Callable[[PartitionRow], Any]], ...] = (
-    ("partition", lambda row: str(row.partition)),
-    ("owner", _owner),
-    ("epoch", lambda row: str(row.epoch or "-")),
-    ("backlog", lambda row: f"{row.backlog:,}"),
-    ("PWQD", lambda row: f"{row.pwqd:,.1f}"),
-    ("workers", _workers),
-    ("busy", lambda row: str(row.busy)),
-    ("oldest", lambda row: format_duration(row.oldest_s) if row.oldest_s else "-"),
-    ("throughput", lambda row: _rate(row.per_s)),
-    ("delayed", lambda row: f"{row.delayed:,}"),
-    ("dead", lambda row: f"{row.dead:,}"),
+FIELDS: tuple[tuple[Column, Callable[[PartitionRow], Any]], ...] = (
+    (Column("partition", left=True), lambda row: str(row.partition)),
+    (Column("owner", left=True, goes=5), _owner),
+    (Column("owned", left=True), _owned),
+    (Column("epoch", goes=9), lambda row: str(row.epoch or "-")),
+    (Column("backlog"), lambda row: f"{row.backlog:,}"),
+    (Column("PWQD", goes=7), lambda row: f"{row.pwqd:,.1f}"),
+    (Column("workers"), _workers),
+    (Column("busy", goes=6), lambda row: str(row.busy)),
+    (Column("oldest", goes=4), lambda row: format_duration(row.oldest_s) if row.oldest_s else "-"),
+    (Column("throughput", goes=2), lambda row: _rate(row.per_s)),
+    (Column("delayed", goes=8), lambda row: f"{row.delayed:,}"),
+    (Column("dead"), lambda row: f"{row.dead:,}"),
 )
 
 
-def _totals(view: ClusterView) -> list[str]:
+def _totals(view: ClusterView) -> dict[str, str]:
     known = [row.per_s for row in view.rows if row.per_s is not None]
     backlog, workers = view.total("backlog"), view.total("workers")
-    return [
-        "all",
-        f"{sum(row.owned for row in view.rows)} of {len(view.rows)} owned",
-        "",
-        f"{backlog:,}",
-        f"{backlog / max(workers, 1):,.1f}",
-        f"{workers}/{view.total('target')}",
-        f"{view.total('busy')}",
-        format_duration(max((row.oldest_s for row in view.rows), default=0.0)),
-        _rate(sum(known) if known else None),
-        f"{view.total('delayed'):,}",
-        f"{view.total('dead'):,}",
-    ]
+    owned = f"{sum(row.owned for row in view.rows)} of {len(view.rows)}"
+    return {
+        "partition": "all",
+        "owner": f"{owned} owned",
+        "owned": owned,
+        "epoch": "",
+        "backlog": f"{backlog:,}",
+        "PWQD": f"{backlog / max(workers, 1):,.1f}",
+        "workers": f"{workers}/{view.total('target')}",
+        "busy": f"{view.total('busy')}",
+        "oldest": format_duration(max((row.oldest_s for row in view.rows), default=0.0)),
+        "throughput": _rate(sum(known) if known else None),
+        "delayed": f"{view.total('delayed'):,}",
+        "dead": f"{view.total('dead'):,}",
+    }
 
 
 def _leader(view: ClusterView) -> Any:
@@ -138,7 +173,7 @@ def plain_line(view: ClusterView) -> str:
     )
 
 
-def _thinned(history: list[float]) -> list[float]:
-    """Return at most _SPARK values over the whole history: the largest of each stretch."""
-    stretch = -(-len(history) // _SPARK) or 1
+def _thinned(history: list[float], width: int) -> list[float]:
+    """Return at most `width` values over the whole history: the largest of each stretch."""
+    stretch = -(-len(history) // width) or 1
     return [max(history[i : i + stretch]) for i in range(0, len(history), stretch)]

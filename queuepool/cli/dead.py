@@ -9,14 +9,26 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from queuepool.cli import output
+from queuepool.cli import output, tables
 from queuepool.cli.durations import format_duration
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.fields import error_text, json_text, print_fields, when
+from queuepool.cli.tables import Column
 from queuepool.models import DeadJob
 from queuepool.pool import QueuePool
 from queuepool.routing import group_of, key_bytes
 
 _PAGE = 200
+COLUMNS = (
+    Column("job", left=True),
+    Column("task", left=True),
+    Column("key", left=True, goes=3),
+    Column("partition", left=True, goes=4),
+    Column("died", left=True, goes=2),
+    Column("attempts", left=True, goes=5),
+    Column("reason", left=True),
+    Column("error", left=True, prose=True),
+)
 
 
 def run_list(arguments: argparse.Namespace) -> Exit:
@@ -31,9 +43,9 @@ def run_list(arguments: argparse.Namespace) -> Exit:
     if not found:
         print("no dead jobs" + (" match" if _is_filtered(arguments) else ""))
         return Exit.OK
-    columns = ("job", "partition", "task", "key", "died", "attempts", "reason", "error")
-    rows = [_cells(dead) for dead in found]
-    output.console().print(output.table(columns, rows, left=8))
+    console = output.console()
+    rows = [cells(dead) for dead in found]
+    output.print_lines(tables.draw(COLUMNS, rows, console.width), console)
     if more:
         output.remark(f"there are more; --limit {arguments.limit * 4} shows more of them")
     return Exit.OK
@@ -50,7 +62,7 @@ def run_show(arguments: argparse.Namespace) -> Exit:
             if arguments.json:
                 output.print_json(describe(dead))
             else:
-                _print_dead(dead)
+                print_dead(dead)
     if count == 0:
         raise CommandError("no dead job matches; `queuepool dead list` shows what there is")
     return Exit.OK
@@ -153,25 +165,35 @@ def describe(dead: DeadJob) -> dict[str, Any]:
     }
 
 
-def _cells(dead: DeadJob) -> list[str]:
-    error = f"{dead.error.type}: {dead.error.message}" if dead.error.type else dead.error.message
+def cells(dead: DeadJob) -> list[str]:
+    """Return a dead job as a row of the list."""
     return [
         dead.job_id,
+        output.clean(dead.task),
+        output.clean(dead.group.decode("utf-8", "replace")),
         str(dead.partition),
-        output.clean(dead.task, 40),
-        output.clean(dead.group.decode("utf-8", "replace"), 30),
         format_duration(time.time() - dead.died_ms / 1000) + " ago",
         str(dead.attempts),
         dead.error.reason,
-        output.clean(error, 60),
+        output.clean(error_text(dead.error)),
     ]
 
 
-def _print_dead(dead: DeadJob) -> None:
-    known = describe(dead)
-    traceback = known.pop("traceback")
-    for name, value in known.items():
-        print(f"{name:<12}{output.clean(str(value), 2000)}")
-    for line in traceback.splitlines():
+def print_dead(dead: DeadJob) -> None:
+    """Print everything that is known of a dead job."""
+    payload = "it cannot be read" if dead.payload is None else json_text(dead.payload)
+    print_fields({
+        "job": dead.job_id,
+        "task": dead.task,
+        "key": dead.group.decode("utf-8", "replace"),
+        "partition": str(dead.partition),
+        "died": when(dead.died_ms),
+        "attempts": dead.attempts,
+        "crashes": dead.crashes,
+        "reason": dead.error.reason,
+        "error": error_text(dead.error),
+        "payload": payload,
+    })  # fmt: skip
+    for line in dead.error.traceback.splitlines():
         print(f"    {output.clean_line(line)}")
     print()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
 from queuepool import group as groups
 from queuepool.cli import output
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.fields import error_text, json_text, print_fields, when
 from queuepool.models import GroupStatus, JobState, JobStatus
 from queuepool.pool import QueuePool
 
@@ -23,12 +23,38 @@ def job_show(arguments: argparse.Namespace) -> Exit:
             f"job {status.job_id} is unknown: it ended longer ago than is remembered, or was never "
             + (f"enqueued under the key {arguments.key!r}" if arguments.key else "enqueued here")
         )
-    known = {k: v for k, v in describe_job(status).items() if v not in (None, "", False)}
     if arguments.json:
-        output.print_json(known)
+        known = describe_job(status)
+        told = known.pop("cancel_requested")
+        known = {name: value for name, value in known.items() if value not in (None, "")}
+        output.print_json(known | ({"cancel_requested": True} if told else {}))
     else:
-        _print_fields(known)
+        print_fields(fields_of(status))
     return Exit.OK
+
+
+def fields_of(status: JobStatus) -> dict[str, Any]:
+    """Return what is known of a job, as people read it."""
+    at = {JobState.DELAYED: "due", JobState.IN_FLIGHT: "started", JobState.DEAD: "died"}
+    asked = "asked for; its handler was told" if status.cancel_requested else None
+    fields = {
+        "job": status.job_id,
+        "state": str(status.state),
+        "task": status.task,
+        "tier": None if status.tier is None else status.tier.name.lower(),
+        "key": None if status.group is None else status.group.decode("utf-8", "replace"),
+        "partition": str(status.partition),
+        "enqueued": None if status.enqueued_ms is None else when(status.enqueued_ms),
+        at.get(status.state, "since"): None if status.at_ms is None else when(status.at_ms),
+        "failed attempts": status.attempts,
+        "crashes": status.crashes,
+        "reason": status.error.reason if status.error else None,
+        "error": error_text(status.error) if status.error else None,
+        "progress": status.progress,
+        "result": None if status.result is None else json_text(status.result),
+        "cancel": asked,
+    }
+    return {name: value for name, value in fields.items() if value not in (None, "")}
 
 
 def describe_job(status: JobStatus) -> dict[str, Any]:
@@ -57,7 +83,7 @@ def job_cancel(arguments: argparse.Namespace) -> Exit:
 def group_show(arguments: argparse.Namespace) -> Exit:
     """Show the totals of a task group."""
     with QueuePool.from_env() as pool:
-        _print_group(pool.group(arguments.key).status(), arguments)
+        print_group(pool.group(arguments.key).status(), arguments)
     return Exit.OK
 
 
@@ -66,7 +92,7 @@ def group_wait(arguments: argparse.Namespace) -> Exit:
     with QueuePool.from_env() as pool:
         show = False if arguments.json else None
         status = pool.group(arguments.key).wait(timeout_s=arguments.timeout, show=show)
-    _print_group(status, arguments)
+    print_group(status, arguments)
     return Exit.DIED if status.dead else Exit.OK
 
 
@@ -81,7 +107,8 @@ def group_cancel(arguments: argparse.Namespace) -> Exit:
     return Exit.OK
 
 
-def _print_group(status: GroupStatus, arguments: argparse.Namespace) -> None:
+def print_group(status: GroupStatus, arguments: argparse.Namespace) -> None:
+    """Print the totals of a group. Raises CommandError when it has none."""
     plain = {"key": arguments.key} | groups.describe(status)
     if status.total == 0:
         raise CommandError(
@@ -91,18 +118,7 @@ def _print_group(status: GroupStatus, arguments: argparse.Namespace) -> None:
     if arguments.json:
         output.print_json(plain)
     else:
-        _print_fields(plain | {"progress": f"{status.progress:.1%}"})
-
-
-def _print_fields(fields: dict[str, Any]) -> None:
-    width = max(map(len, fields)) + 2
-    for name, value in fields.items():
-        if name.endswith("_ms") and isinstance(value, int):
-            when = datetime.fromtimestamp(value / 1000, UTC).astimezone()
-            text = when.isoformat(timespec="milliseconds")
-        else:
-            text = f"{value:,}" if isinstance(value, int) else str(value)
-        print(f"{name.removesuffix('_ms'):<{width}}{output.clean(text, 2000)}")
+        print_fields(plain | {"progress": f"{status.progress:.1%}"})
 
 
 def audit(arguments: argparse.Namespace) -> Exit:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+    from rich.text import Text
 
-_PLAIN_WIDTH = 160  # nobody folds lines in a log file or a pipe
+_ANY_WIDTH = 10_000  # nobody folds lines in a log file or a pipe
 
 
 def print_json(value: Any) -> None:
@@ -35,26 +36,22 @@ def remark(text: str) -> None:
 
 
 def console(stream: TextIO | None = None) -> Console:
-    """Return a console; one that is no terminal gets wide lines and no escape codes."""
+    """Return a console; one that is no terminal gets whole lines and no escape codes.
+
+    The variable COLUMNS says how wide it is in either case.
+    """
     from rich.console import Console
 
     stream = stream or sys.stdout
-    width = None if stream.isatty() else _PLAIN_WIDTH
+    given = os.environ.get("COLUMNS", "")
+    width = None if stream.isatty() or given.isdecimal() else _ANY_WIDTH
     return Console(file=stream, width=width, highlight=False)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, left: int = 1) -> Table:
-    """Return a table whose columns are right-aligned but for the first `left`."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, name in enumerate(columns):
-        made.add_column(name, justify="left" if number < left else "right", no_wrap=number > 0)
-    for row in rows:
-        made.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
-    return made
+def print_lines(lines: Iterable[Text], console: Console) -> None:
+    """Print lines as they are, even those that are wider than the terminal: nothing is cut."""
+    for line in lines:
+        console.print(line, soft_wrap=True)
 
 
 def clean(text: str, limit: int = 200) -> str:

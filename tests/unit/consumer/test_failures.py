@@ -32,7 +32,12 @@ def job(name: str = "a1", group: bytes = b"import-1", attempt: int = 2) -> Claim
 
 def failed(name: str = "a1", end: End = End.RETRY, **more: Any) -> Outcome:
     record = ErrorRecord(reason="failed", type="ValueError", message=f"no {SECRET}")
-    known = {"reason": "failed", "delay_ms": 3200, "max_attempts": 5, "task": "import_row"}
+    known: dict[str, Any] = {
+        "reason": "failed",
+        "delay_ms": 3200,
+        "max_attempts": 5,
+        "task": "import_row",
+    }
     error = codec.encode_error(record)
     return Outcome(job(name), end, 0.0, 1.0, error=error, **(known | more))
 
