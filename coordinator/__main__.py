@@ -13,6 +13,7 @@ import faulthandler
 import logging
 import os
 import signal
+import socket
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -26,6 +27,7 @@ from coordinator.board import Board
 from coordinator.metrics import Metrics
 from coordinator.narration import Narrator
 from coordinator.operators import Operators
+from coordinator.reached import advertised, is_loopback
 from coordinator.server import StatusServer
 from coordinator.settings import ENV_PREFIX, CoordinatorSettings, load
 from coordinator.status import Facts, StatusService
@@ -77,9 +79,8 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
     emit = fan_out([Narrator(), Metrics(registry, board)])
     server = StatusServer(settings, emit)
     bound = server.bind()
-    coordinator = assemble(
-        pool, settings, address=settings.grpc_address or bound, board=board, emit=emit
-    )
+    address = settings.grpc_address or advertised(bound, socket.gethostname())
+    coordinator = assemble(pool, settings, address=address, board=board, emit=emit)
     operators = Operators(pool, board, coordinator.book, max_workers=settings.limits().max_workers)
     facts = Facts(
         keyspace=pool.config.keyspace,
@@ -174,14 +175,11 @@ def _announce(grpc_address: str, metrics: str) -> None:
 
 
 def _warn_if_open(settings: CoordinatorSettings) -> None:
-    local = settings.grpc_host in ("localhost", "::1") or settings.grpc_host.startswith("127.")
-    if local or not settings.grpc_is_open():
-        return
-    _log.warning(
-        "anyone who reaches %s can set worker counts: set COORDINATOR_GRPC_TOKEN (with TLS), or "
-        "COORDINATOR_GRPC_TLS_CLIENT_CA",
-        settings.grpc_host,
-    )
+    if settings.grpc_is_open() and not is_loopback(settings.grpc_host):
+        _log.warning(
+            "anyone who reaches %s can set worker counts, as COORDINATOR_GRPC_INSECURE allows",
+            settings.grpc_host,
+        )
 
 
 def _load(overrides: dict[str, Any]) -> tuple[CoordinatorSettings, PoolConfig]:

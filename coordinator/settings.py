@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from coordinator.policy import DEFAULT_POLICY, Limits, Policy, make_policy, setting_names
 from coordinator.policy.help_check import HelpSettings
+from coordinator.reached import is_loopback
 from queuepool.errors import ConfigurationError
 from queuepool.settings import describe
 
@@ -103,7 +104,13 @@ class CoordinatorSettings(BaseSettings):
         default=DEFAULT_GRPC_PORT, ge=0, le=65535, description="Its port; 0 takes a free one."
     )
     grpc_address: str = Field(
-        default="", description="HOST:PORT at which others reach the API, if not what is bound."
+        default="",
+        description="HOST:PORT at which others reach the API. Unset: what is bound, with this "
+        "machine's name in place of a wildcard such as 0.0.0.0.",
+    )
+    grpc_insecure: bool = Field(
+        default=False,
+        description="Listen beyond this machine though anyone may then set worker counts.",
     )
     grpc_token: SecretStr | None = Field(
         default=None, description="Bearer token of operators; more after commas."
@@ -174,8 +181,17 @@ class CoordinatorSettings(BaseSettings):
             # Not path.is_file(): it raises for a name that no file can have.
             if path is not None and not os.path.isfile(path):  # noqa: PTH113
                 found.append(f"{ENV_PREFIX}{name.upper()}: there is no file {path}")
-        found += self._token_problems()
-        return found
+        return [*found, *self._token_problems(), *self._open_problems()]
+
+    def _open_problems(self) -> list[str]:
+        if self.grpc_insecure or not self.grpc_is_open() or is_loopback(self.grpc_host):
+            return []
+        return [
+            f"COORDINATOR_GRPC_HOST={self.grpc_host} is reached from other machines, and without a "
+            "token whoever reaches it may set worker counts: set COORDINATOR_GRPC_TOKEN (with "
+            "COORDINATOR_GRPC_TLS_CERT and _KEY), or COORDINATOR_GRPC_TLS_CLIENT_CA for client "
+            "certificates; or COORDINATOR_GRPC_INSECURE=true where the network keeps others out"
+        ]
 
     def _token_problems(self) -> list[str]:
         from queuepool.rpc.client import bearer

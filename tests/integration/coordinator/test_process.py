@@ -1,6 +1,7 @@
 """Coordinator processes: they start, lead, die and are replaced."""
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -185,3 +186,38 @@ def test_a_port_that_is_taken_is_named_with_its_remedy(
 
     assert done.returncode == 2
     assert "COORDINATOR_GRPC_PORT=0" in done.stderr
+
+
+def test_a_wildcard_without_a_token_is_refused_in_one_line(redis_url: str, stage: str) -> None:
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("QUEUEPOOL_", "COORDI"))}
+    env |= {"QUEUEPOOL_URL": redis_url, "QUEUEPOOL_STAGE": stage, "PYTHONPATH": str(ROOT)}
+    env |= {"COORDINATOR_GRPC_HOST": "0.0.0.0", "COORDINATOR_GRPC_PORT": "0"}
+
+    ended = subprocess.run(
+        [sys.executable, "-m", "coordinator"],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert len(ended.stderr.splitlines()) == 1
+    assert "COORDINATOR_GRPC_TOKEN" in ended.stderr
+    assert "COORDINATOR_GRPC_INSECURE" in ended.stderr
+
+
+def test_a_leader_on_every_address_tells_the_name_of_its_host(
+    pool: QueuePool, process: StartProcess
+) -> None:
+    leader = process(grpc_host="0.0.0.0", grpc_token="of-operators")
+    port = leader.grpc.rpartition(":")[2]
+
+    wait_until(lambda: look(pool).address == f"{socket.gethostname()}:{port}")
+
+
+def test_the_address_that_was_set_is_told(pool: QueuePool, process: StartProcess) -> None:
+    process(grpc_host="0.0.0.0", grpc_insecure=True, grpc_address="coordinator.example:50551")
+
+    wait_until(lambda: look(pool).address == "coordinator.example:50551")

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from coordinator.policy import Limits
+from coordinator.reached import advertised
 from coordinator.settings import CoordinatorSettings, load
 from queuepool.errors import ConfigurationError
 
@@ -85,3 +86,43 @@ def test_the_token_is_not_shown() -> None:
 
 def test_every_setting_says_what_it_is() -> None:
     assert all(f.description for f in CoordinatorSettings.model_fields.values())
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "queuepool.example", ""])
+def test_an_api_that_others_reach_needs_a_guard_or_leave(host: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load({"grpc_host": host})
+
+    message = str(caught.value)
+    assert len(message.splitlines()) == 1
+    for part in (
+        f"COORDINATOR_GRPC_HOST={host} ",
+        "GRPC_TOKEN",
+        "TLS_CLIENT_CA",
+        "GRPC_INSECURE=true",
+    ):
+        assert part in message
+    assert load({"grpc_host": host, "grpc_insecure": True}).grpc_is_open()
+    assert not load({"grpc_host": host, "grpc_token": "secret"}).grpc_is_open()
+    assert not load({"grpc_host": host, "grpc_viewer_token": "secret"}).grpc_is_open()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.0.1", "localhost", "::1", "[::1]"])
+def test_an_api_that_only_this_machine_reaches_needs_none(host: str) -> None:
+    assert load({"grpc_host": host}).grpc_is_open()
+
+
+@pytest.mark.parametrize(
+    ("bound", "told"),
+    [
+        ("0.0.0.0:50551", "box-7:50551"),
+        ("[::]:50551", "box-7:50551"),
+        (":50551", "box-7:50551"),
+        ("127.0.0.1:50551", "127.0.0.1:50551"),
+        ("[::1]:50551", "[::1]:50551"),
+        ("192.0.2.7:50551", "192.0.2.7:50551"),
+        ("queuepool.example:1", "queuepool.example:1"),
+    ],
+)
+def test_others_are_told_an_address_that_leads_here(bound: str, told: str) -> None:
+    assert advertised(bound, "box-7") == told
