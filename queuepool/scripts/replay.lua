@@ -1,18 +1,19 @@
 #!lua
--- replay: send dead jobs back to their lanes with a clean record.
+-- replay: send dead jobs back to their lanes with a clean record, as if they were enqueued now.
 -- KEYS[1] base; derived: dead j c wk at cr er g:<group> q:<tier>:<group> ring:<tier>
 -- ARGV    ids (1-200)
 -- Returns how many were dead. O(n).
 local base, c = KEYS[1], KEYS[1] .. ':c'
--- uses: clock, group_of, tier_of, wake
+-- uses: clock, group_of, tier_of, restamp, wake
 local jobs, n = {}, 0
+local cut = tonumber(redis.call('HGET', c, 'cut') or 0)
 redis.call('LLEN', base .. ':wk')
-for _, k in ipairs({'c', 'at', 'cr', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
+for _, k in ipairs({'at', 'cr', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
 for i, id in ipairs(ARGV) do
   local body = redis.call('ZSCORE', base .. ':dead', id) and redis.call('HGET', base .. ':j', id)
   if body then
     local tier, group = tier_of(body), group_of(body)
-    jobs[i] = {tier = tier, group = group, size = #body}
+    jobs[i] = {tier = tier, group = group, body = body}
     redis.call('LLEN', base .. ':q:' .. tier .. ':' .. group)
     redis.call('LLEN', base .. ':ring:' .. tier)
     redis.call('HLEN', base .. ':g:' .. group)
@@ -23,12 +24,13 @@ for i, id in ipairs(ARGV) do
   if job and redis.call('ZREM', base .. ':dead', id) == 1 then
     n = n + 1
     for _, k in ipairs({'at', 'cr', 'er'}) do redis.call('HDEL', base .. ':' .. k, id) end
+    redis.call('HSET', base .. ':j', id, restamp(job.body, cut))
     if redis.call('RPUSH', base .. ':q:' .. job.tier .. ':' .. job.group, id) == 1 then
       redis.call('RPUSH', base .. ':ring:' .. job.tier, job.tier .. string.format('%011x', now) .. job.group)
     end
     redis.call('HINCRBY', c, 'r' .. job.tier, 1)
     redis.call('HINCRBY', c, 'replayed', 1)
-    redis.call('HINCRBY', c, 'dead_bytes', -job.size)
+    redis.call('HINCRBY', c, 'dead_bytes', 0 - #job.body) -- not -#: Redis 7.0 reads no -0
     redis.call('HINCRBY', base .. ':g:' .. job.group, 'dead', -1)
     redis.call('HINCRBY', base .. ':g:' .. job.group, 'left', 1)
   end

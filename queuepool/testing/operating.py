@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from typing import Any
 
 from queuepool import codec
 from queuepool.testing.data import TIERS, Args, Lane, PartitionData, Seat, lane_of
 
+_STAMPED = re.compile(rb"1[0-3]([0-9A-Fa-f]{11})")
 _SEARCHED = 1000  # the longest lane in which an audit looks for a job
 
 
@@ -83,6 +85,7 @@ def replay(p: PartitionData, args: Args) -> Any:
         n += 1
         for notes in (p.attempts, p.crashes, p.errors):
             notes.pop(job_id, None)
+        p.jobs[job_id] = _restamped(body, p)
         p.place(job_id, lane_of(body))
         p.count("replayed")
         p.count("dead_bytes", -len(body))
@@ -92,6 +95,16 @@ def replay(p: PartitionData, args: Args) -> Any:
     if n:
         p.wake(b"w")
     return n
+
+
+def _restamped(body: bytes, p: PartitionData) -> bytes:
+    # As if it were enqueued now, and never as it was before; one of another layout stays as it is.
+    old = _STAMPED.match(body)
+    if old is None:
+        return body
+    stamp = max(p.now, p.counters.get("cut", 0) + 1)
+    stamp += stamp == int(old[1], 16)
+    return b"%s%011x%s" % (body[:2], stamp, body[13:])
 
 
 def discard(p: PartitionData, args: Args) -> Any:

@@ -145,11 +145,12 @@ def cancel_waiting(s: State, group: bytes, there: set[bytes], marks: set[bytes])
 
 
 def replay(s: State, ids: Sequence[bytes]) -> int:
-    """Send dead jobs to the back of their lanes with a clean record."""
+    """Send dead jobs to the back of their lanes with a clean record, as new ones."""
     dead = [i for i in dict.fromkeys(ids) if i in s.jobs and s.jobs[i].place is Place.DEAD]
     for job_id in dead:
         job = s.jobs[job_id]
         job.attempts, job.crashes, job.error = 0, None, b""
+        job.order = s.call  # as if it were enqueued now
         s.put_ready(job_id, front=False)
         s.groups[job.group].dead -= 1
         s.groups[job.group].left += 1

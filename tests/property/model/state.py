@@ -20,7 +20,7 @@ class Place(StrEnum):
 
 @dataclass(slots=True)
 class Job:
-    """One life of an id. order: the call that enqueued it; due_s and ranks order what waits."""
+    """One life of an id. order: the call that enqueued or replayed it; due_s and ranks order what waits."""
 
     birth: int
     order: int

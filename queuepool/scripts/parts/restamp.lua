@@ -1,0 +1,7 @@
+local function restamp(body, cut) -- a body as if it were enqueued now; cut: of the newest cancellation
+  local old = string.match(body, '^1[0-3](' .. string.rep('%x', 11) .. ')')
+  if not old then return body end -- of another layout: who can read it will
+  local stamp = math.max(now, cut + 1)
+  if stamp == tonumber(old, 16) then stamp = stamp + 1 end -- it tells this body from the one before
+  return string.sub(body, 1, 2) .. string.format('%011x', stamp) .. string.sub(body, 14)
+end
