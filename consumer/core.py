@@ -300,6 +300,8 @@ class Core:
     def _recorded(self, reply: Any) -> None:
         if isinstance(reply, own.Finished):
             self._duplicates += reply.duplicates
+        elif isinstance(reply, own.Buried) and reply.evicted:
+            self._events.append(events.EvictedDead(reply.evicted))
 
     def _started(self, begun: Sequence[Claimed]) -> Absorb:
         def heed(_: int) -> None:

@@ -44,6 +44,13 @@ class Turned:
 
 
 @dataclass(frozen=True, slots=True)
+class EvictedDead:
+    """So many of the oldest dead jobs were deleted to keep dead within its bounds."""
+
+    jobs: int
+
+
+@dataclass(frozen=True, slots=True)
 class TurnFailed:
     """A turn got no answer; nothing is lost, it is repeated in pause_s."""
 

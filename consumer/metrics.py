@@ -62,7 +62,7 @@ class ConsumerMetrics(Collector):
         self._ends: Counter[tuple[str, str]] = Counter()
         self._counts = dict.fromkeys(
             ("claimed", "duplicates", "recovered", "turn_failures", "fenced", "reconciled",
-             "rollbacks", "commands", "commands_refused"), 0,
+             "rollbacks", "commands", "commands_refused", "evicted"), 0,
         )  # fmt: skip
 
     @singledispatchmethod
@@ -89,6 +89,10 @@ class ConsumerMetrics(Collector):
         wait = self._wait.setdefault(task, _Histogram())
         wait.observe([o.job.waited_ms / 1000 + o.started_s - o.job.claimed_s for o in outcomes])
         self._ends.update([(task, o.reason or _ENDS[o.end]) for o in outcomes])
+
+    @listen.register
+    def _(self, event: events.EvictedDead) -> None:
+        self._counts["evicted"] += event.jobs
 
     @listen.register
     def _(self, event: events.RecoveredJobs) -> None:
@@ -180,4 +184,5 @@ _TEXTS = {
     "rollbacks": "Failovers that lost confirmed writes.",
     "commands": "Commands obeyed.",
     "commands_refused": "Commands refused.",
+    "evicted": "Dead jobs deleted because a bound of what is kept was reached.",
 }

@@ -67,6 +67,14 @@ class Reporter:
         self._failures.note(event.outcomes, monotonic())
 
     @listen.register
+    def _(self, event: events.EvictedDead) -> None:
+        _log.warning(
+            "%d of the oldest dead jobs were deleted, because dead jobs reached a bound: "
+            "CONSUMER_DEAD_KEEP_JOBS, CONSUMER_DEAD_KEEP_BYTES or CONSUMER_DEAD_KEEP_S",
+            event.jobs,
+        )
+
+    @listen.register
     def _(self, event: events.TurnFailed) -> None:
         if not self._failing:
             _log.warning("%s Trying again until it answers.", event.error)

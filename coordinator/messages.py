@@ -145,6 +145,8 @@ def group(key: bytes, number: int, status: models.GroupStatus) -> group_pb2.Task
         done=status.done,
         dead=status.dead,
         cancelled=status.cancelled,
+        evicted=status.evicted,
+        discarded=status.discarded,
         created_ms=status.created_ms,
         finished_ms=status.finished_ms,
     )

@@ -21,6 +21,7 @@ from queuepool.models import PartitionState, Tier
 _CYCLE_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 JOB_EVENTS = (
     "enqueued", "done", "failed", "retried", "died", "cancelled", "recovered", "fenced",
+    "evicted", "discarded", "replayed",
     "duplicate", "duplicate_finish", "rollback_finish",
 )  # fmt: skip
 

@@ -110,17 +110,32 @@ class UnavailableError(QueuePoolError):
 class QueueFullError(UnavailableError):
     """A partition is at its maximum depth or bytes; `rejected` jobs found no room in it.
 
+    depth and size_bytes: jobs that have not ended, and their bodies; dead jobs do not count.
     results: one per job that was taken from the iterable; it tells of every single one.
     """
 
-    def __init__(self, *, partition: int, depth: int, size_bytes: int, rejected: int) -> None:
+    def __init__(
+        self,
+        *,
+        partition: int,
+        depth: int,
+        size_bytes: int,
+        rejected: int,
+        max_depth: int | None = None,
+        max_bytes: int | None = None,
+    ) -> None:
         self.partition, self.depth, self.size_bytes = partition, depth, size_bytes
         self.rejected = rejected
+        by_depth = max_depth is not None and depth + rejected > max_depth
+        if by_depth:
+            limit = f"QUEUEPOOL_MAX_DEPTH={max_depth}"
+        else:
+            limit = "QUEUEPOOL_MAX_BYTES" + ("" if max_bytes is None else f"={max_bytes}")
         super().__init__(
-            f"partition {partition} is full with {depth:,} jobs in {size_bytes:,} bytes: "
-            f"{rejected:,} jobs were not enqueued. Retry later with the same ids "
-            "(enqueue_many waits when given wait_when_full_s), add workers, or raise "
-            "QUEUEPOOL_MAX_DEPTH or QUEUEPOOL_MAX_BYTES."
+            f"partition {partition} is full: {depth:,} jobs in {size_bytes:,} bytes have not "
+            f"ended, and {rejected:,} more would exceed {limit}, so they were not enqueued. Retry "
+            "later with the same ids (enqueue_many waits when given wait_when_full_s). When jobs "
+            "are ready, more workers make room; delayed ones need time, or a higher limit."
         )
 
 

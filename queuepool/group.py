@@ -62,7 +62,8 @@ class TaskGroup:
     ) -> GroupStatus:
         """Wait until every job of the group has ended; return the totals.
 
-        show: draw a progress bar on standard error; None: when that is a terminal. on_progress:
+        Ended is not done: look at `died` and `cancelled` of what is returned. show: draw a
+        progress bar on standard error; None: when that is a terminal. on_progress:
         called with each new status. Raises WaitTimeoutError; the group goes on.
         """
         from queuepool.progress import progress_bar  # rich is imported only here
@@ -97,5 +98,8 @@ class TaskGroup:
 
 def describe(status: GroupStatus) -> dict[str, Any]:
     """Return a status as plain data for JSON."""
-    names = ("total", "ready", "delayed", "in_flight", "done", "dead", "cancelled")
+    names = (
+        *("total", "ready", "delayed", "in_flight", "done", "dead", "cancelled"),
+        *("evicted", "discarded"),
+    )
     return {name: getattr(status, name) for name in names} | {"progress": status.progress}

@@ -130,7 +130,11 @@ class DeadJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupStatus:
-    """Totals of a task group by state; total = the sum of all the others."""
+    """Totals of a task group by state; total = the sum of all the others.
+
+    Dead jobs that are no longer kept are `evicted` (their bounds were reached) or `discarded` (by
+    an operator). Nothing is inferred: a job is `done` when its success was recorded.
+    """
 
     total: int
     ready: int
@@ -141,11 +145,18 @@ class GroupStatus:
     cancelled: int
     created_ms: int | None = None
     finished_ms: int | None = None
+    evicted: int = 0
+    discarded: int = 0
 
     @property
     def left(self) -> int:
-        """Return how many jobs have not ended: neither done, dead nor cancelled."""
+        """Return how many jobs have not ended: they are ready, delayed or in flight."""
         return self.ready + self.delayed + self.in_flight
+
+    @property
+    def died(self) -> int:
+        """Return how many jobs died and were not replayed: dead, evicted or discarded."""
+        return self.dead + self.evicted + self.discarded
 
     @property
     def progress(self) -> float:

@@ -37,7 +37,8 @@ def progress_bar(show: bool | None, title: str) -> Iterator[Draw]:
         bar = progress.add_task(title, total=None, extra="")
 
         def draw(status: GroupStatus) -> None:
-            extra = f"{status.dead:,} dead" if status.dead else ""
+            counts = {"died": status.died, "cancelled": status.cancelled}
+            extra = ", ".join(f"{n:,} {name}" for name, n in counts.items() if n)
             progress.update(
                 bar, total=status.total, completed=status.total - status.left, extra=extra
             )

@@ -66,9 +66,13 @@ class QueuePoolSettings(BaseSettings):
     )
     stage: str = Field(default="dev", description="Part of every key: separates environments.")
     queue: str = Field(default="main", description="Part of every key: separates applications.")
-    max_depth: int = Field(default=5_000_000, ge=1, description="Jobs a partition may hold.")
+    max_depth: int = Field(
+        default=5_000_000, ge=1, description="Jobs a partition may hold; dead ones do not count."
+    )
     max_bytes: int = Field(
-        default=2 * 1024**3, ge=1, description="Bytes of jobs a partition may hold."
+        default=2 * 1024**3,
+        ge=1,
+        description="Bytes of jobs a partition may hold; dead ones do not count.",
     )
     max_payload_bytes: int = Field(default=256 * 1024, ge=1, description="Bytes of one job's JSON.")
     timeout_s: float = Field(

@@ -144,6 +144,8 @@ class Settling:
             depth=answer.depth,
             size_bytes=answer.size_bytes,
             rejected=len(self._chunk.ids),
+            max_depth=self._config.max_depth,
+            max_bytes=self._config.max_bytes,
         )
 
     def _pause(self, answer: Full | QueuePoolError, now_s: float, jitter: float) -> float | None:

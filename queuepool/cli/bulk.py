@@ -180,30 +180,40 @@ def _outcome(before: GroupStatus, after: GroupStatus) -> dict[str, int]:
         before = GroupStatus(
             total=0, ready=0, delayed=0, in_flight=0, done=0, dead=0, cancelled=0
         )  # fmt: skip
-    return {
-        "done": max(0, after.done - before.done),
-        "dead": max(0, after.dead - before.dead),
-        "cancelled": max(0, after.cancelled - before.cancelled),
-    }
+    names = ("done", "dead", "cancelled", "evicted", "discarded", "died")
+    return {name: max(0, getattr(after, name) - getattr(before, name)) for name in names}
+
+
+def _remedy(summary: dict[str, Any]) -> str:
+    if not summary["dead"]:
+        return "None of them is kept any more, so enqueue their rows again"
+    which = "them" if summary["dead"] == summary["died"] else f"the {summary['dead']:,} still kept"
+    return (
+        f"See `queuepool dead list --key {summary['key']}`; "
+        f"`queuepool dead replay` runs {which} again"
+    )
 
 
 def _report(summary: dict[str, Any], group: TaskGroup, *, as_json: bool) -> Exit:
-    dead = summary["dead"]
+    died = summary["died"]
     if as_json:
         output.print_json(summary)
     else:
         rate = summary["enqueued"] / max(summary["seconds"], 0.001)
+        no_longer_kept = "".join(
+            f", {summary[name]:,} {name}" for name in ("evicted", "discarded") if summary[name]
+        )
         print(
-            f"{summary['done']:,} done, {dead:,} dead, {summary['cancelled']:,} cancelled "
+            f"{summary['done']:,} done, {summary['dead']:,} dead{no_longer_kept}, "
+            f"{summary['cancelled']:,} cancelled "
             f"in {summary['seconds']:.1f} s ({rate:,.0f} jobs/s)"
         )
-    if not dead:
+    if not died:
         return Exit.OK
     why = next((d.error for d in group.partition.dead(0, 200) if d.group == group.group), None)
     example = output.clean(f", such as {why.type or why.reason}: {why.message}") if why else ""
     example = example.rstrip(".")
     raise CommandError(
-        f"{dead:,} jobs died{example}. See `queuepool dead list --key {summary['key']}`; "
-        "`queuepool dead replay` runs them again",
+        f"{died:,} jobs died{example}. {_remedy(summary)}",
         Exit.DIED,
     )

@@ -27,7 +27,7 @@ _MEANINGS = {
     Exit.FAILED: "not done, or something is wrong: the message on standard error says what",
     Exit.USAGE: "wrong arguments, input or settings; nothing was done",
     Exit.UNAVAILABLE: "a server or the coordinator did not answer; running it again is safe",
-    Exit.DIED: "done, but some of the jobs are dead (see `queuepool dead list`)",
+    Exit.DIED: "ended, but some jobs died; `queuepool dead list` shows those still kept",
     Exit.INTERRUPTED: "interrupted by Ctrl-C",
     Exit.BROKEN_PIPE: "whoever read the output went away",
 }

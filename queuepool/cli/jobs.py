@@ -93,7 +93,7 @@ def group_wait(arguments: argparse.Namespace) -> Exit:
         show = False if arguments.json else None
         status = pool.group(arguments.key).wait(timeout_s=arguments.timeout, show=show)
     print_group(status, arguments)
-    return Exit.DIED if status.dead else Exit.OK
+    return Exit.DIED if status.died else Exit.OK
 
 
 def group_cancel(arguments: argparse.Namespace) -> Exit:

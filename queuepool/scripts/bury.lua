@@ -2,14 +2,15 @@
 -- bury: move running jobs that will not be retried to dead, and keep dead within its bounds.
 -- KEYS[1] base; derived: o dr c j fl:<epoch> dead at cr er pr cn g:<group>
 -- ARGV    nonce, epoch, dead jobs kept, dead bytes kept, ms a dead job is kept, then n * (id, error)
--- Returns one character a job: b buried, 0 not in this book; or {FENCED, current epoch}.
--- Each job buried evicts at most two of the oldest; evictions are counted. A draining owner may.
+-- Returns {one character a job: b buried, 0 not in this book; evicted}; or {FENCED, current epoch}.
+-- Each job buried evicts at most two of the oldest; evictions are counted, also in their groups. A
+-- draining owner may.
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j, dead = base .. ':c', base .. ':j', base .. ':dead'
 -- uses: fence_or_drain, clock, group_of
 for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end
 
-local jobs, status, size = {}, {}, tonumber(redis.call('HGET', c, 'dead_bytes') or 0)
+local jobs, status, evicted, size = {}, {}, 0, tonumber(redis.call('HGET', c, 'dead_bytes') or 0)
 for i = 6, #ARGV, 2 do
   local body = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
   if body then
@@ -49,10 +50,12 @@ for i = 6, #ARGV, 2 do
       local old = redis.call('HGET', j, oldest[1]) or ''
       redis.call('ZREM', dead, oldest[1])
       for _, k in ipairs({'j', 'at', 'cr', 'er'}) do redis.call('HDEL', base .. ':' .. k, oldest[1]) end
+      evicted = evicted + 1
       redis.call('HINCRBY', c, 'evicted', 1)
       redis.call('HINCRBY', c, 'dead_bytes', 0 - #old) -- not -#old: Redis 7.0 reads no -0
       redis.call('HINCRBY', c, 'bytes', 0 - #old)
       local g = base .. ':g:' .. group_of(old)
+      if #old > 0 then redis.call('HINCRBY', g, 'evicted', 1) end
       if #old > 0 and redis.call('HINCRBY', g, 'dead', -1) <= 0
         and tonumber(redis.call('HGET', g, 'left') or 0) <= 0 then
         redis.call('PEXPIRE', g, math.min(86400000, 60000 * (redis.call('HGET', g, 'total') or 1)))
@@ -61,4 +64,4 @@ for i = 6, #ARGV, 2 do
     end
   end
 end
-return table.concat(status)
+return {table.concat(status), evicted}

@@ -22,6 +22,7 @@ for i, id in ipairs(ARGV) do
     if groups[i] then
       redis.call('HINCRBY', c, 'dead_bytes', -sizes[i])
       redis.call('HINCRBY', c, 'bytes', -sizes[i])
+      redis.call('HINCRBY', groups[i], 'discarded', 1)
       if redis.call('HINCRBY', groups[i], 'dead', -1) <= 0 and tonumber(redis.call('HGET', groups[i], 'left') or 0) <= 0 then
         redis.call('PEXPIRE', groups[i], math.min(86400000, 60000 * (redis.call('HGET', groups[i], 'total') or 1)))
       end

@@ -1,10 +1,10 @@
 #!lua
 -- enqueue: accept up to 200 jobs; each id is accepted once.
--- KEYS[1] base; derived: j dl c wk cx dn:<0|1> g:<group> q:<tier>:<group> ring:<tier>
+-- KEYS[1] base; derived: j dl c wk cx dead dn:<0|1> g:<group> q:<tier>:<group> ring:<tier>
 -- ARGV    max_depth (jobs), max_bytes, jobs, bytes
 --         then runs of jobs alike: tier (0-3), group, delay ms, n, n * (id, body from its slot on)
 -- Returns one character a job, 1 accepted or 0 duplicate; or {FULL, depth, bytes} with nothing
---         written: room is tested for the whole call.
+--         written: room is tested for the whole call. Dead jobs take none: they have bounds of their own.
 -- No allow-oom flag: an out-of-memory server refuses it before the first line.
 -- The script stamps the time into the body, so no producer's clock counts. O(jobs).
 local base, max_depth, max_bytes = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -12,8 +12,9 @@ local j, dl, c, wk, cx = base .. ':j', base .. ':dl', base .. ':c', base .. ':wk
 local was = redis.call('HMGET', c, 'r0', 'r1', 'r2', 'r3', 'bytes', 'enqueued', 'cut')
 for k = 1, 7 do was[k] = tonumber(was[k] or 0) end
 local depth, bytes = redis.call('HLEN', j), was[5]
-if depth + tonumber(ARGV[3]) > max_depth or bytes + tonumber(ARGV[4]) > max_bytes then
-  return {'FULL', depth, bytes}
+if depth + ARGV[3] > max_depth or bytes + ARGV[4] > max_bytes then
+  local live, held = depth - redis.call('ZCARD', base .. ':dead'), bytes - (redis.call('HGET', c, 'dead_bytes') or 0)
+  if live + ARGV[3] > max_depth or held + ARGV[4] > max_bytes then return {'FULL', live, held} end
 end
 local idle = was[1] + was[2] + was[3] + was[4] <= 0
 local groups, rings, late, i = {}, {}, false, 5

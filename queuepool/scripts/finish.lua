@@ -10,14 +10,15 @@ local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local j, c, dl = base .. ':j', base .. ':c', base .. ':dl'
 -- uses: fence_or_drain
 if ARGV[3] == '0' then return {0, 0, 0} end -- commands below want an id
--- uses: clock, remember, group_of, tier_of, settle
+-- uses: clock, remember, group_of, tier_of
 local rare, jobs = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':er', base .. ':pr', base .. ':cn') > 0, redis.call('HLEN', j)
 if rare then for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end end -- EXISTS looks at no type
 redis.call('HLEN', c)
 local groups = 4 + ARGV[3] -- from here on in ARGV
-local i = groups
+local i, totals = groups, {}
 while i <= #ARGV do -- read every key before the first write
-  redis.call('HLEN', base .. ':g:' .. ARGV[i])
+  local g = base .. ':g:' .. ARGV[i]
+  totals[g] = redis.call('HMGET', g, 'left', 'done', 'total', 'dead')
   local m = tonumber(ARGV[i + 3])
   i = i + 4
   for k = i, i + 3 * m - 1, 3 do redis.call('EXISTS', base .. ':r:' .. ARGV[k]) end -- SET takes any type
@@ -49,6 +50,24 @@ local function stray(id) -- not in this book, but its body exists
     redis.call('HINCRBY', c, 'r' .. tier_of(body), -1)
   end
   return 1
+end
+
+local function count(g, n) -- n jobs of a group are done; with none left it is soon forgotten
+  local left, done, total, dead = unpack(totals[g], 1, 4)
+  if not done then -- none yet; or a version before took done for what the other states leave
+    done = (total or 0) - (left or 0)
+    if done ~= 0 then
+      for _, ended in ipairs(redis.call('HMGET', g, 'dead', 'cancelled', 'evicted', 'discarded')) do done = done - (ended or 0) end
+    end
+  end
+  left, done = (left or 0) - n, done + n
+  totals[g] = {left, done, total, dead}
+  if left > 0 then
+    redis.call('HSET', g, 'left', left, 'done', done)
+  else
+    redis.call('HSET', g, 'left', left, 'done', done, 'finished', now)
+    if tonumber(dead or 0) <= 0 then redis.call('PEXPIRE', g, math.min(86400000, 60000 * (total or 1))) end
+  end
 end
 
 -- What ends: all of them, or, when some are not in this book or named twice, those that are left.
@@ -90,7 +109,7 @@ while i <= #ARGV do
   i = i + 3 * m
   local d = n > 0 and redis.call('HDEL', j, unpack(gone, next, next + n - 1)) or 0
   next, finished = next + n, finished + d
-  if d > 0 then settle(g, d) end
+  if d > 0 then count(g, d) end
 end
 if last >= first then
   redis.call('SADD', dn, unpack(gone, first, last))

@@ -47,6 +47,9 @@ class Group:
     created: int = 0
     finished: int = 0
     cancelled_at: int = -1
+    done: int = 0
+    evicted: int = 0
+    discarded: int = 0
     expires: int | None = None
 
 

@@ -37,6 +37,7 @@ def finish(p: PartitionData, args: Args) -> Any:
         finished, freed = finished + len(done), freed + sum(done.values())
         if done:
             group = p.find_group(name) or p.groups.setdefault(name, Group())
+            group.done += len(done)
             p.leave_group(group, len(done))
     p.count("done", finished)
     p.counters["bytes"] = p.counters.get("bytes", 0) - freed if p.jobs else 0
@@ -94,7 +95,7 @@ def bury(p: PartitionData, args: Args) -> Any:
     if refused:
         return refused
     keep_jobs, keep_bytes, keep_ms = (int(x) for x in args[2:5])
-    status = bytearray()
+    status, evicted = bytearray(), 0
     for job_id, error in zip(args[5::2], args[6::2], strict=True):
         body = p.jobs.get(job_id)
         if body is None or not p.unbook(int(args[1]), job_id):
@@ -115,7 +116,8 @@ def bury(p: PartitionData, args: Args) -> Any:
             ):
                 break
             _evict(p, oldest[1])
-    return bytes(status)
+            evicted += 1
+    return [bytes(status), evicted]
 
 
 def add_dead(p: PartitionData, job_id: bytes, body: bytes, error: bytes) -> None:
@@ -139,6 +141,7 @@ def _evict(p: PartitionData, job_id: bytes) -> None:
     if body:
         group = p.group_of(body)
         group.dead -= 1
+        group.evicted += 1
         p.expire_group(group)
 
 

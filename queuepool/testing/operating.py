@@ -122,6 +122,7 @@ def discard(p: PartitionData, args: Args) -> Any:
             p.count("bytes", -len(body))
             group = p.group_of(body)
             group.dead -= 1
+            group.discarded += 1
             p.expire_group(group)
     return n
 

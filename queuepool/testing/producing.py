@@ -13,7 +13,8 @@ from queuepool.testing.data import STARTED, TIERS, Args, Group, PartitionData, l
 def enqueue(p: PartitionData, args: Args) -> Any:
     """Accept jobs; each id once."""
     max_depth, max_bytes = int(args[0]), int(args[1])
-    depth, held = len(p.jobs), p.counters.get("bytes", 0)
+    depth = len(p.jobs) - len(p.dead)  # dead jobs have bounds of their own
+    held = p.counters.get("bytes", 0) - p.counters.get("dead_bytes", 0)
     if depth + int(args[2]) > max_depth or held + int(args[3]) > max_bytes:
         return [b"FULL", depth, held]
     idle = sum(p.counters.get(f"r{t}", 0) for t in TIERS) <= 0
@@ -200,4 +201,7 @@ def group(p: PartitionData, args: Args) -> Any:
     finished = 0 if g.left > 0 else g.finished
     cut = max(g.cancelled_at, 0)
     ready = min(waiting, g.left)
-    return [g.total, g.left, g.dead, g.cancelled, g.delayed, ready, g.created, finished, cut]
+    return [
+        *(g.total, g.left, g.dead, g.cancelled, g.delayed, ready, g.created, finished, cut),
+        *(g.done, g.evicted, g.discarded),
+    ]

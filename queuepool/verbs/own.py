@@ -90,6 +90,14 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
+class Buried:
+    """One byte a job, b or 0 (not in this book), and how many of the oldest dead had to go."""
+
+    status: bytes
+    evicted: int
+
+
+@dataclass(frozen=True, slots=True)
 class Promoted:
     """What became due. next_due_ms: 0 when more is due now, None when nothing waits."""
 
@@ -245,12 +253,12 @@ def bury(
     keep_jobs: int,
     keep_bytes: int,
     keep_ms: int,
-) -> Verb[bytes]:
-    """Move (id, error) to dead, within the bounds of what is kept; one byte a job: b or 0."""
+) -> Verb[Buried]:
+    """Move (id, error) to dead, within the bounds of what is kept."""
     args: list[Argument] = [keep_jobs, keep_bytes, keep_ms]
     for job in jobs:
         args += job
-    return _owned("bury", life, args, bytes)
+    return _owned("bury", life, args, lambda r: Buried(*r))
 
 
 def hand_back(life: Life, ids: Sequence[bytes]) -> Verb[int]:

@@ -15,7 +15,7 @@ from queuepool.verbs import Argument, Verb
 
 @dataclass(frozen=True, slots=True)
 class Full:
-    """The whole call was refused: the partition holds this many jobs and bytes."""
+    """The whole call was refused: the partition holds so many jobs and bytes, without dead ones."""
 
     depth: int
     size_bytes: int
@@ -101,15 +101,18 @@ def group(name: bytes) -> Verb[GroupStatus]:
     """Count the jobs of a group by state."""
 
     def read(reply: Any) -> GroupStatus:
-        total, left, dead, cancelled, delayed, ready, created_ms, finished_ms, _cut = reply
+        total, left, dead, cancelled, delayed, ready, created_ms, finished_ms, _cut = reply[:9]
+        done, evicted, discarded = reply[9:]
         return GroupStatus(
             total=total,
             ready=ready,
             delayed=delayed,
             in_flight=max(0, left - delayed - ready),
-            done=total - left - dead - cancelled,
+            done=done,
             dead=dead,
             cancelled=cancelled,
+            evicted=evicted,
+            discarded=discarded,
             created_ms=created_ms or None,
             finished_ms=finished_ms or None,
         )

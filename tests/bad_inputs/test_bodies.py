@@ -68,7 +68,7 @@ def test_it_can_be_looked_at_buried_replayed_and_discarded(world: World, body: b
     claims = w.claim(owned)
     assert claims.ids == [b"bad"]
     verb = own.bury(owned.life, [(b"bad", UNDECODABLE)], **w.KEEP)
-    assert owned.run(verb) == b"b"
+    assert owned.run(verb).status == b"b"
     assert world.partition.status("bad").state is JobState.DEAD
     assert [(d.body, d.payload) for d in world.partition.dead(0, 9)] == [(body, None)]
     assert world.partition.replay(["bad"]) == 1

@@ -96,6 +96,7 @@ def _of_applications() -> list[Verb[Any]]:
     cursors = (b"start", b"lanes", b"0", b"books")
     return [
         produce.enqueue(runs, jobs=3, size_bytes=3 * (13 + len(body)), **w.LIMITS),
+        produce.enqueue(runs, jobs=3, size_bytes=9, **(w.LIMITS | {"max_depth": 3})),
         *(produce.status(i, 0) for i in ("ready", "delayed", "dead-a", "crash", "done", "never")),
         *(produce.cancel(i) for i in ("ready", "delayed", "a", "crash", "dead-a")),
         *(produce.group(group) for group in groups),

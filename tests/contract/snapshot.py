@@ -11,7 +11,10 @@ from queuepool.testing.data import STARTED, Group, PartitionData
 from queuepool.testing.server import MemoryServer
 from tests.contract.world import World
 
-_GROUP_TOTALS = ("total", "left", "dead", "cancelled", "delayed")
+_GROUP_TOTALS = (
+    *("total", "left", "dead", "cancelled", "delayed"),
+    *("done", "evicted", "discarded"),
+)
 
 
 def snapshot(world: World) -> dict[str, Any]:

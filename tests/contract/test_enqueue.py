@@ -159,3 +159,18 @@ def test_a_group_counts_anew_when_it_gets_work_after_its_end(world: World) -> No
     assert (status.total, status.done, status.ready) == (2, 1, 1)
     assert status.finished_ms is None
     assert w.drain(owned) == ["b"]
+
+
+def test_dead_jobs_take_no_room(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a", "b", "c"])
+    w.bury(owned, w.claim(owned).ids)
+    size = 13 + len(w.tail(b"g"))
+
+    assert w.enqueue(world, ["d", "e"], max_depth=2, max_bytes=2 * size) == b"11"
+    assert w.enqueue(world, ["f"], max_depth=2) == Full(2, 2 * size)
+    assert w.enqueue(world, ["f"], max_bytes=3 * size - 1) == Full(2, 2 * size)
+    assert world.partition.observe().bytes == 5 * size
+    assert w.enqueue(world, ["f"], max_depth=3, max_bytes=3 * size) == b"1"
+    world.partition.replay(["a"])
+    assert isinstance(w.enqueue(world, ["h"], max_depth=4), Full)

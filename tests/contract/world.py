@@ -136,10 +136,10 @@ def retry(
 
 
 def bury(owned: OwnedPartition, ids: Sequence[bytes], **keep: int) -> bytes:
-    """Bury jobs."""
+    """Bury jobs; returns the status of each."""
     return owned.run(
         own.bury(owned.life, [(i, b'{"reason":"permanent"}') for i in ids], **(KEEP | keep))
-    )
+    ).status
 
 
 def promote(owned: OwnedPartition) -> own.Promoted:

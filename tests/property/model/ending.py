@@ -75,8 +75,11 @@ def bury(s: State, epoch: int, ids: Sequence[bytes], error: bytes) -> bytes:
     return status
 
 
-def evict(s: State, there: set[bytes], *, buried: int, keep_jobs: int, keep_s: float) -> None:
-    """Forget the dead that the server no longer has, if it might: the oldest, and few a call."""
+def evict(s: State, there: set[bytes], *, buried: int, keep_jobs: int, keep_s: float) -> int:
+    """Forget the dead that the server no longer has, if it might: the oldest, and few a call.
+
+    Returns how many these are.
+    """
     dead = {i: s.jobs[i].died for i in s.at(Place.DEAD)}
     gone = [i for i in dead if i not in there]
     kept = [i for i in dead if i in there]
@@ -91,6 +94,7 @@ def evict(s: State, there: set[bytes], *, buried: int, keep_jobs: int, keep_s: f
     assert newest is None or over([*kept, newest]), f"evicted {gone} without need"
     for job_id in gone:
         s.end(job_id, "evicted")
+    return len(gone)
 
 
 def abandon(s: State, epoch: int, ids: Sequence[bytes]) -> int:

@@ -166,7 +166,10 @@ def check_same_totals(space: Space, state: State) -> None:
     stored = {n: space.counter(n) for n in GROWING}
 
     assert stored == {n: state.counters[n] for n in GROWING}, "the counters differ"
-    names = ("total", "left", "dead", "cancelled", "delayed")
+    names = (
+        *("total", "left", "dead", "cancelled", "delayed"),
+        *("done", "evicted", "discarded"),
+    )
     assert {
         name: {k: int(fields.get(k.encode(), 0)) for k in names}
         for name, fields in space.groups.items()

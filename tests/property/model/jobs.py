@@ -42,7 +42,7 @@ class JobsMachine(BaseMachine):
     def enqueue(self, ids: Sequence[bytes], tier: int, delay: int, room: int) -> None:
         groups = {group_of(i): [k for k in ids if group_of(k) == group_of(i)] for i in ids}
         runs = [Run(tier, g, delay * STEP_S, tuple(mine)) for g, mine in groups.items()]
-        depth = len(self.state.jobs)
+        depth = len(self.state.jobs) - len(self.state.at(Place.DEAD))
         idle = self.state.ready() == 0
 
         reply = self.run(enqueue_verb(runs, max_depth=depth + room))
@@ -170,11 +170,11 @@ class JobsMachine(BaseMachine):
             keep_ms=keep_s * 1000,
         )
 
-        def expect(_: Any) -> bytes:
+        def expect(_: Any) -> own.Buried:
             status = ending.bury(self.state, life.life.epoch, ids, ERROR)
             there, buried = set(self.space.ids("dead")), status.count(b"b")
-            ending.evict(self.state, there, buried=buried, keep_jobs=keep, keep_s=keep_s)
-            return status
+            evicted = ending.evict(self.state, there, buried=buried, keep_jobs=keep, keep_s=keep_s)
+            return own.Buried(status, evicted)
 
         self.as_owner(life, verb, expect)
 

@@ -208,7 +208,9 @@ class PartitionMachine(JobsMachine):
             assert (status.attempts, status.crashes) == (job.attempts, job.crashes or 0)
         status_of, known = self.partition.group(group), s.groups.get(group)
         if known:
-            done = known.total - known.left - known.dead - known.cancelled
             assert (status_of.total, status_of.done, status_of.dead) == (
-                known.total, done, known.dead,
+                known.total, known.done, known.dead,
             )  # fmt: skip
+            assert (status_of.evicted, status_of.discarded) == (known.evicted, known.discarded)
+            ended = status_of.done + status_of.cancelled + status_of.died
+            assert status_of.total == known.left + ended, "the states do not sum up"

@@ -64,6 +64,9 @@ class Totals:
     dead: int = 0
     cancelled: int = 0
     delayed: int = 0
+    done: int = 0
+    evicted: int = 0
+    discarded: int = 0
     cut: int = -1
     forget_s: float | None = None
 
@@ -181,8 +184,7 @@ class State:
         else:
             group.left -= 1
             self.recent.add(job_id)
-        if how == "cancelled":
-            group.cancelled += 1
+        setattr(group, how, getattr(group, how) + 1)
         if group.left == 0 and group.dead == 0:
             group.forget_s = self.now_s + min(DAY_S, MINUTE_S * group.total)
 
