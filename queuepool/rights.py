@@ -21,8 +21,8 @@ from queuepool.scripts import names, script
 
 # Every command of the scripts that writes; a test asks a server for its opinion.
 WRITING = frozenset((
-    "hdel", "hincrby", "hset", "hsetnx", "lpop", "lpush", "persist", "pexpire", "pexpireat",
-    "rpush", "sadd", "set", "xadd", "zadd", "zrem",
+    "hdel", "hincrby", "hset", "hsetnx", "lpop", "lpush", "persist", "pexpire", "rpush", "sadd",
+    "set", "unlink", "xadd", "zadd", "zrem",
 ))  # fmt: skip
 _CALLED = re.compile(r"redis\.call\('([A-Z]+)'")
 _DERIVED = re.compile(r"^-- KEYS\[1\] (?:system )?base; derived: (.+(?:\n--  +.+)*)$", re.MULTILINE)

@@ -75,10 +75,10 @@ else
 end
 for _, id in ipairs(gone) do
   for _, k in ipairs({'j', 'at', 'cr', 'er', 'cn'}) do redis.call('HDEL', base .. ':' .. k, id) end
-  redis.call('SADD', dn, '!' .. id)
 end
 if #gone > 0 then
-  redis.call('PEXPIREAT', dn, (window + 2) * 60000, 'NX')
+  for k, id in ipairs(gone) do gone[k] = '!' .. id end
+  remember(gone, 1, #gone)
   redis.call('HINCRBY', c, 'cancelled', #gone)
   redis.call('HINCRBY', c, 'bytes', -size)
   redis.call('HINCRBY', g, 'cancelled', #gone)

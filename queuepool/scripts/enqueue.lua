@@ -9,7 +9,7 @@
 -- The script stamps the time into the body, so no producer's clock counts. O(jobs).
 local base, max_depth, max_bytes = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
 local j, dl, c, wk, cx = base .. ':j', base .. ':dl', base .. ':c', base .. ':wk', base .. ':cx'
-local was = redis.call('HMGET', c, 'r0', 'r1', 'r2', 'r3', 'bytes', 'enqueued', 'cut')
+local was = redis.call('HMGET', c, 'r0', 'r1', 'r2', 'r3', 'bytes', 'enqueued', 'cut', 'dn', 'dn_since')
 for k = 1, 7 do was[k] = tonumber(was[k] or 0) end
 local depth, bytes = redis.call('HLEN', j), was[5]
 if depth + ARGV[3] > max_depth or bytes + ARGV[4] > max_bytes then
@@ -29,12 +29,12 @@ while i < #ARGV do -- read every key before the first write
   i = i + 4 + 2 * ARGV[i + 3]
 end
 local woken, told = idle and redis.call('LPOS', wk, 'w'), late and redis.call('LPOS', wk, 'd')
--- uses: clock
+-- uses: clock, remembered
 -- Never the ms of a group's cancellation: its cut must tell what came before it.
 local stamp = string.format('%011x', math.max(now, was[7] + 1))
 
-local seen = {} -- finished or cancelled in the last minutes, or cancelled and still in a lane
-if redis.call('EXISTS', cx, base .. ':dn:0', base .. ':dn:1') > 0 then
+local seen, sets = {}, remembered(was[8], was[9]) -- ended in the last minutes, or cancelled and still in a lane
+if redis.call('EXISTS', cx, unpack(sets)) > 0 then
   local ids, marks = {}, {}
   i = 5
   while i < #ARGV do
@@ -43,8 +43,8 @@ if redis.call('EXISTS', cx, base .. ':dn:0', base .. ':dn:1') > 0 then
   end
   local places = redis.call('HMGET', cx, unpack(ids))
   for k, id in ipairs(ids) do seen[id] = places[k] end
-  for p = 0, 1 do
-    local done, cancelled = redis.call('SMISMEMBER', base .. ':dn:' .. p, unpack(ids)), redis.call('SMISMEMBER', base .. ':dn:' .. p, unpack(marks))
+  for _, set in ipairs(sets) do
+    local done, cancelled = redis.call('SMISMEMBER', set, unpack(ids)), redis.call('SMISMEMBER', set, unpack(marks))
     for k, id in ipairs(ids) do seen[id] = seen[id] or done[k] == 1 or cancelled[k] == 1 end
   end
 end
@@ -96,6 +96,7 @@ for tier, n in pairs(ready) do
   local k = #counts
   counts[k + 1], counts[k + 2] = 'r' .. tier, was[tier + 1] + n
 end
+if now < tonumber(was[9] or 0) then counts[#counts + 1] = 'dn_since'; counts[#counts + 1] = now end -- the clock went back
 if #counts > 0 then redis.call('HSET', c, unpack(counts)) end
 if added < #status then redis.call('HINCRBY', c, 'duplicate', #status - added) end
 if wake and not woken then redis.call('RPUSH', wk, 'w') end

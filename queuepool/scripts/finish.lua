@@ -13,7 +13,6 @@ if ARGV[3] == '0' then return {0, 0, 0} end -- commands below want an id
 -- uses: clock, remember, group_of, tier_of
 local rare, jobs = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':er', base .. ':pr', base .. ':cn') > 0, redis.call('HLEN', j)
 if rare then for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end end -- EXISTS looks at no type
-redis.call('HLEN', c)
 local groups = 4 + ARGV[3] -- from here on in ARGV
 local i, totals = groups, {}
 while i <= #ARGV do -- read every key before the first write
@@ -112,10 +111,9 @@ while i <= #ARGV do
   if d > 0 then count(g, d) end
 end
 if last >= first then
-  redis.call('SADD', dn, unpack(gone, first, last))
+  remember(gone, first, last)
   if rare then for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HDEL', base .. ':' .. k, unpack(gone, first, last)) end end
 end
-redis.call('PEXPIREAT', dn, (window + 2) * 60000, 'NX')
 redis.call('HINCRBY', c, 'done', finished)
 if jobs == finished then redis.call('HSET', c, 'bytes', 0) else redis.call('HINCRBY', c, 'bytes', 0 - freed) end
 local duplicates = ARGV[3] - finished

@@ -1,26 +1,27 @@
 #!lua flags=allow-oom
 -- renew: keep the lease, report, and hear what is new.
--- KEYS[1] base; derived: o dr rec cmd cn dl c fl:<epoch>
+-- KEYS[1] base; derived: o dr rec cmd cn dl c fl:<epoch> dn:<0|1>
 -- ARGV    nonce, epoch, lease ms, beat (count of renewals), workers, busy, target, last applied command
 -- Returns {role (1 owner, 2 draining), now ms, rolled back (1: this server forgot a beat), books to
 --         recover, ms until the next delayed job (-1 none), [[command id, [field, value ...]] ...],
 --         [ids of running jobs asked to cancel]}; or {FENCED, current epoch}.
 -- An expired lease that nobody took is kept. Books of draining predecessors whose lease ended are
--- queued for recovery here. O(commands + cancels).
+-- queued for recovery here, and ids that ended long ago are forgotten. O(commands + cancels).
 local base = KEYS[1]
-local o, dr, rec = base .. ':o', base .. ':dr', base .. ':rec'
+local o, dr, rec, c = base .. ':o', base .. ':dr', base .. ':rec', base .. ':c'
 -- uses: clock
 local nonce, epoch, beat = unpack(redis.call('HMGET', o, 'nonce', 'epoch', 'beat'))
 local cancels = redis.call('HKEYS', base .. ':cn')
 if nonce ~= ARGV[1] or epoch ~= ARGV[2] then
   local leaving = redis.call('HGET', dr, ARGV[2])
   if not leaving or string.find(leaving, ARGV[1] .. ':', 1, true) ~= 1 then
-    redis.call('HINCRBY', base .. ':c', 'fenced', 1)
+    redis.call('HINCRBY', c, 'fenced', 1)
     return {'FENCED', epoch or '0'}
   end
   redis.call('HSET', dr, ARGV[2], ARGV[1] .. ':' .. string.format('%.0f', now + ARGV[3]))
   return {2, now, 0, 0, -1, {}, cancels}
 end
+-- uses: remember
 local drains, booked = redis.call('HGETALL', dr), {} -- one entry a draining process
 for i = 1, #drains, 2 do booked[i] = redis.call('ZCARD', base .. ':fl:' .. drains[i]) end
 local books, following = redis.call('LLEN', rec), redis.call('ZRANGE', base .. ':dl', 0, 0, 'WITHSCORES')
@@ -33,6 +34,7 @@ for i = 1, #drains, 2 do
     if booked[i] > 0 then books = redis.call('RPUSH', rec, drains[i]) end
   end
 end
+if not stands and redis.call('EXISTS', base .. ':dn:0', base .. ':dn:1') > 0 then turn() end
 return {1, now, tonumber(beat or 0) < ARGV[4] - 1 and 1 or 0, books,
   following[2] and math.max(0, following[2] - now) or -1,
   commands, cancels}

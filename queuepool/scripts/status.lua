@@ -1,19 +1,20 @@
 #!lua flags=no-writes
 -- status: tell where one job is.
--- KEYS[1] base; derived: j dl dead o dr rec fl:<epochs> at cr er pr cn r:<id> dn:<0|1>
+-- KEYS[1] base; derived: j c dl dead o dr rec fl:<epochs> at cr er pr cn r:<id> dn:<0|1>
 -- ARGV    id
 -- Returns {state, body, ms (due, start or death), failed attempts, crashes, error, progress, result,
 --         1 when cancellation was asked}; absent parts are ''. A claimed job that did not start has 0 ms.
 -- State is done or cancelled for one to two minutes after the end (done: as long as its result is
 -- kept), then unknown, as for an id that never was. O(1).
 local base, id = KEYS[1], ARGV[1]
+-- uses: clock, remembered
 local body = redis.call('HGET', base .. ':j', id)
 if not body then
   local result = redis.call('GET', base .. ':r:' .. id)
   local state = result and 'done' or 'unknown'
-  for p = 0, 1 do
-    local found = redis.call('SMISMEMBER', base .. ':dn:' .. p, id, '!' .. id)
-    if found[1] == 1 then state = 'done' elseif found[2] == 1 then state = 'cancelled' end
+  for _, set in ipairs(remembered(unpack(redis.call('HMGET', base .. ':c', 'dn', 'dn_since')))) do
+    local found = redis.call('SMISMEMBER', set, id, '!' .. id)
+    if found[1] == 1 then state = 'done' elseif found[2] == 1 and state ~= 'done' then state = 'cancelled' end
   end
   return {state, '', 0, 0, 0, '', '', result or '', 0}
 end

@@ -18,6 +18,7 @@ from queuepool.testing.scored import ScoredSet
 TIERS = (0, 1, 2, 3)
 STARTED = 1e12  # scores of a book: below, a claim sequence; from here on, the ms of a start
 DAY_MS, MINUTE_MS = 86_400_000, 60_000
+MAX_ENDED = 2_000_000  # ids of one set
 Args = Sequence[bytes]
 Lane = tuple[int, bytes]  # tier, group
 
@@ -54,11 +55,40 @@ class Group:
 
 
 @dataclass(slots=True)
-class Window:
-    """The ids that ended in one minute; cancelled ones with a mark."""
+class Ended:
+    """Ids that ended, cancelled ones with a mark: two sets, and since when which one is in use."""
 
-    members: set[bytes] = field(default_factory=set)
-    expires: int | None = None
+    sets: list[set[bytes]] = field(default_factory=lambda: [set(), set()])  # dn:<0|1>
+    in_use: int = 0
+    since: int = 0
+
+    def turn(self, now: int) -> None:
+        """Let a set that was in use for a minute, or is full, make way for the other one, emptied."""
+        for members in self.over(now):
+            members.clear()
+        if now - self.since >= MINUTE_MS or len(self.sets[self.in_use]) >= MAX_ENDED:
+            self.in_use = 1 - self.in_use
+            self.sets[self.in_use] = set()
+            self.since = now
+        self.heed_the_clock(now)
+
+    def heed_the_clock(self, now: int) -> None:
+        """Begin the minute anew when the clock went back."""
+        self.since = min(self.since, now)
+
+    def over(self, now: int) -> list[set[bytes]]:
+        """Return the sets all of whose ids ended more than a minute ago."""
+        age = now - self.since
+        return [
+            members
+            for n, members in enumerate(self.sets)
+            if age >= (2 * MINUTE_MS if n == self.in_use else MINUTE_MS)
+        ]
+
+    def remembers(self, member: bytes, now: int) -> bool:
+        """Return whether it ended and is not forgotten by now."""
+        over = [id(members) for members in self.over(now)]
+        return any(member in members for members in self.sets if id(members) not in over)
 
 
 @dataclass(slots=True)
@@ -128,7 +158,7 @@ class PartitionData:
     progress: dict[bytes, bytes] = field(default_factory=dict)  # pr
     cancels: dict[bytes, int] = field(default_factory=dict)  # cn
     marks: set[bytes] = field(default_factory=set)  # cx
-    windows: list[Window] = field(default_factory=lambda: [Window(), Window()])  # dn:<0|1>
+    ended: Ended = field(default_factory=Ended)  # dn:<0|1>; dn and dn_since of c
     results: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # r:<id>
     groups: dict[bytes, Group] = field(default_factory=dict)  # g:<group>
     counters: dict[str, int] = field(default_factory=dict)  # c
@@ -188,20 +218,10 @@ class PartitionData:
         if group.left <= 0 and group.dead <= 0:
             group.expires = self.now + min(DAY_MS, MINUTE_MS * max(group.total, 1))
 
-    def window(self, parity: int) -> Window:
-        """Return one minute's memory of ended jobs, emptied when its time is over."""
-        window = self.windows[parity]
-        if window.expires is not None and self.now > window.expires:
-            window = self.windows[parity] = Window()
-        return window
-
     def remember(self, member: bytes) -> None:
         """Remember that a job ended, for one to two minutes."""
-        minute = self.now // MINUTE_MS
-        window = self.window(minute % 2)
-        window.members.add(member)
-        if window.expires is None:
-            window.expires = (minute + 2) * MINUTE_MS
+        self.ended.turn(self.now)
+        self.ended.sets[self.ended.in_use].add(member)
 
     def result(self, job_id: bytes) -> bytes | None:
         """Return a stored result that is still kept."""

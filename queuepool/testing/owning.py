@@ -45,6 +45,8 @@ def renew(p: PartitionData, args: Args) -> Any:
             del p.draining[old]
             if p.book(old):
                 p.to_recover.append(old)
+    if any(p.ended.sets):
+        p.ended.turn(p.now)
     newer = [c for c in p.commands if c.order > command_order(args[7])][:100]
     commands = [[c.id, c.fields] for c in newer]
     due = _until_due(p)

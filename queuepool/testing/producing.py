@@ -37,6 +37,7 @@ def enqueue(p: PartitionData, args: Args) -> Any:
             _join(p, group, len(fresh), delayed=delay > 0)
             sooner = _settle(p, fresh, tier, group, delay) or sooner
             wake = wake or (idle and delay <= 0)
+    p.ended.heed_the_clock(p.now)
     if added:
         p.count("enqueued", added)
         p.count("bytes", size)
@@ -50,11 +51,8 @@ def enqueue(p: PartitionData, args: Args) -> Any:
 
 
 def _seen(p: PartitionData, job_id: bytes) -> bool:
-    ended = any(
-        job_id in members or b"!" + job_id in members
-        for members in (p.window(0).members, p.window(1).members)
-    )
-    return ended or job_id in p.marks
+    ended = (p.ended.remembers(member, p.now) for member in (job_id, b"!" + job_id))
+    return job_id in p.marks or any(ended)
 
 
 def _join(p: PartitionData, name: bytes, n: int, *, delayed: bool) -> None:
@@ -111,12 +109,10 @@ def status(p: PartitionData, args: Args) -> Any:
 def _ended(p: PartitionData, job_id: bytes) -> list[Any]:
     result = p.result(job_id)
     state = b"unknown" if result is None else b"done"
-    for parity in (0, 1):
-        members = p.window(parity).members
-        if job_id in members:
-            state = b"done"
-        elif b"!" + job_id in members:
-            state = b"cancelled"
+    if p.ended.remembers(job_id, p.now):
+        state = b"done"
+    elif state == b"unknown" and p.ended.remembers(b"!" + job_id, p.now):
+        state = b"cancelled"
     return [state, b"", 0, 0, 0, b"", b"", result or b"", 0]
 
 

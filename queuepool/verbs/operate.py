@@ -10,7 +10,9 @@ from queuepool.errors import UndecodableError
 from queuepool.models import AuditReport, DeadJob, ErrorRecord, JobId, Owner, PartitionState
 from queuepool.verbs import Verb, fields
 
-_NOT_COUNTERS = frozenset(("r0", "r1", "r2", "r3", "k0", "k1", "k2", "k3", "bytes", "cut"))
+_NOT_COUNTERS = frozenset(
+    ("r0", "r1", "r2", "r3", "k0", "k1", "k2", "k3", "bytes", "cut", "dn", "dn_since")
+)
 
 
 def observe(partition: int) -> Verb[PartitionState]:

@@ -11,6 +11,7 @@ from queuepool.testing.data import STARTED, Group, PartitionData
 from queuepool.testing.server import MemoryServer
 from tests.contract.world import World
 
+_TIMES = ("cut", "dn_since")
 _GROUP_TOTALS = (
     *("total", "left", "dead", "cancelled", "delayed"),
     *("done", "evicted", "discarded"),
@@ -40,10 +41,10 @@ def _of_memory(p: PartitionData) -> dict[str, Any]:
         "progress": p.progress,
         "cancels": set(p.cancels),
         "marks": p.marks,
-        "ended": set.union(*(p.window(parity).members for parity in (0, 1))),
+        "ended": p.ended.sets,
         "results": {i: v for i in p.results if (v := p.result(i)) is not None},
         "groups": {n: _totals(g) for n in list(p.groups) if (g := p.find_group(n))},
-        "counters": {k: v for k, v in p.counters.items() if v and k != "cut"},
+        "counters": {k: v for k, v in p.counters.items() if v and k not in _TIMES},
         "draining": len(p.draining),
         "to_recover": len(p.to_recover),
         "commands": [(c.id, c.fields[:-1]) for c in p.commands],
@@ -78,10 +79,10 @@ def _of_server(client: Any, base: bytes) -> dict[str, Any]:
         "progress": client.hgetall(key("pr")),
         "cancels": set(client.hkeys(key("cn"))),
         "marks": set(client.hkeys(key("cx"))),
-        "ended": client.smembers(key("dn:0")) | client.smembers(key("dn:1")),
+        "ended": [client.smembers(key("dn:0")), client.smembers(key("dn:1"))],
         "results": {i: client.get(key(b"r:" + i)) for i in suffixes(b"r")},
         "groups": {n: _fields(client.hgetall(key(b"g:" + n))) for n in suffixes(b"g")},
-        "counters": {k: v for k, v in counters.items() if v and k != "cut"},
+        "counters": {k: v for k, v in counters.items() if v and k not in _TIMES},
         "draining": client.hlen(key("dr")),
         "to_recover": client.llen(key("rec")),
         "commands": [

@@ -260,8 +260,10 @@ def age(client: Any, base: bytes, ms: int) -> None:
             for name, value in client.hgetall(key).items():
                 text, _, until = value.rpartition(b":")
                 client.hset(key, name, b"%s:%d" % (text, int(until) - ms))
-        elif kind == b"c" and client.hexists(key, "cut"):
-            client.hincrby(key, "cut", -ms)
+        elif kind == b"c":
+            for name in ("cut", "dn_since"):
+                if client.hexists(key, name):
+                    client.hincrby(key, name, -ms)
 
 
 def _age_fields(client: Any, key: bytes, ms: int) -> None:

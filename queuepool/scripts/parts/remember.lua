@@ -1,4 +1,26 @@
--- The set of ids that ended in this minute; kept until the next minute is over.
-local window = math.floor(now / 60000)
-local dn = base .. ':dn:' .. window % 2
-redis.call('SCARD', dn)
+-- uses: clock
+-- Ids that ended are remembered in two sets. After a minute in use, or when it is full, a set makes way
+-- for the other, which is freed first: an id is remembered for a minute at least, or for 2,000,000 ends.
+local sets = redis.call('HMGET', c, 'dn', 'dn_since')
+local dn, age = base .. ':dn:' .. (sets[1] or '0'), now - (tonumber(sets[2]) or 0)
+local over, stands = {}, age >= 0 and age < 60000 -- below 0: the clock went back, the minute begins anew
+if redis.call('SCARD', dn) >= 2000000 or age >= 60000 then
+  if age >= 120000 then over[1] = dn end
+  sets[1], stands = sets[1] == '1' and '0' or '1', false
+  dn = base .. ':dn:' .. sets[1]
+  redis.call('SCARD', dn)
+  over[#over + 1] = dn
+end
+local function turn()
+  if stands then return end
+  stands = true
+  for _, set in ipairs(over) do -- unless it expires: then it has ids of an older release
+    if redis.call('PTTL', set) < 0 then redis.call('UNLINK', set) end -- frees it beside the server's work
+  end
+  redis.call('HSET', c, 'dn', sets[1] or '0', 'dn_since', now)
+end
+local function remember(ids, first, last)
+  turn()
+  redis.call('SADD', dn, unpack(ids, first, last))
+  redis.call('PERSIST', dn) -- an older release lets it expire
+end

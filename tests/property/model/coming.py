@@ -24,7 +24,7 @@ def enqueue(s: State, runs: Sequence[Run]) -> bytes:
     status = b""
     for run in runs:
         for job_id in run.ids:
-            if job_id in s.jobs or job_id in s.recent or job_id in s.marks:
+            if job_id in s.jobs or job_id in s.ends.known(s.now_s) or job_id in s.marks:
                 s.counters["duplicate"] += 1
                 status += b"0"
                 continue

@@ -15,7 +15,7 @@ def finish(s: State, epoch: int, runs: dict[bytes, list[bytes]]) -> tuple[int, i
             job = s.jobs.get(job_id)
             if job is None or job.place is Place.DEAD:
                 if job is None:
-                    s.recent.add(job_id)
+                    s.remember(job_id)
                 continue
             if (job.place, job.epoch) != (Place.BOOKED, epoch):
                 strays += 1

@@ -107,7 +107,7 @@ def check_notes(space: Space) -> None:
 
 def check_expiry(space: Space) -> None:
     """What is remembered for a time expires; a group with work or dead jobs does not."""
-    forever = [k for k in space.lasting if k.startswith((b"dn:", b"r:"))]
+    forever = [k for k in space.lasting if k.startswith(b"r:")]
 
     assert not forever, f"kept for ever: {forever}"
     for name, fields in space.groups.items():
@@ -176,8 +176,7 @@ def check_same_totals(space: Space, state: State) -> None:
     } == {name: {k: getattr(group, k) for k in names} for name, group in state.groups.items()}, (
         "the groups differ"
     )
-    ended = {i.removeprefix(b"!") for i in space.ended}
-    assert ended == state.recent, f"remembered as ended: {ended ^ state.recent}"
+    assert space.ended == state.ends.sets, f"remembered: {space.ended}, not {state.ends.sets}"
 
 
 def check_same_control(space: Space, state: State) -> None:

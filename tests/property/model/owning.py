@@ -21,6 +21,8 @@ def renew(s: State, nonce: str, epoch: int, *, lease_s: float, beat: int, applie
     if not s.owns(nonce, epoch) or s.owner is None:
         s.draining[epoch] = (nonce, s.now_s + lease_s)
         return False
+    if any(s.ends.sets):
+        s.ends.turn(s.now_s)
     forgot = s.owner.beat < beat - 1
     s.owner = Owner(nonce, epoch, s.now_s + lease_s, beat, applied)
     for old, (_, until_s) in list(s.draining.items()):

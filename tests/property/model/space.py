@@ -35,7 +35,7 @@ class Space:
     rings: list[list[bytes]] = field(default_factory=lambda: [[], [], [], []])
     books: dict[int, list[tuple[bytes, float]]] = field(default_factory=dict)
     groups: dict[bytes, dict[bytes, bytes]] = field(default_factory=dict)
-    ended: set[bytes] = field(default_factory=set)
+    ended: list[set[bytes]] = field(default_factory=lambda: [set(), set()])
     commands: list[Any] = field(default_factory=list)
     lasting: set[bytes] = field(default_factory=set)  # keys without an expiry
 
@@ -83,7 +83,7 @@ def read(client: Any, base: bytes) -> Space:
         elif kind == b"g":
             space.groups[rest] = pairs(content)
         elif kind == b"dn":
-            space.ended |= set(content)
+            space.ended[int(rest)] = {i.removeprefix(b"!") for i in content}
         elif suffix == b"cmd":
             space.commands = content
         else:

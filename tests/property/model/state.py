@@ -20,7 +20,7 @@ class Place(StrEnum):
 
 @dataclass(slots=True)
 class Job:
-    """One life of an id. order: the call that enqueued or replayed it; due_s and ranks order what waits."""
+    """One life of an id. order: the call that enqueued or replayed it; due and died order others."""
 
     birth: int
     order: int
@@ -83,6 +83,34 @@ class Owner:
 
 
 @dataclass
+class Ends:
+    """Ids that ended, in two sets; one is in use for a minute, then the other one, emptied."""
+
+    sets: list[set[bytes]] = field(default_factory=lambda: [set(), set()])
+    in_use: int = 0
+    since_s: float = -1e9
+
+    def turn(self, now_s: float) -> None:
+        """Use the other set when this one's minute is over."""
+        if now_s - self.since_s >= MINUTE_S:
+            self.drop_over(now_s)
+            self.in_use, self.since_s = 1 - self.in_use, now_s
+            self.sets[self.in_use] = set()
+
+    def drop_over(self, now_s: float) -> None:
+        """Forget the sets all of whose ids ended more than a minute ago."""
+        for n in (0, 1):
+            if now_s - self.since_s >= (2 if n == self.in_use else 1) * MINUTE_S:
+                self.sets[n] = set()
+
+    def known(self, now_s: float) -> set[bytes]:
+        """Return the ids that are not forgotten."""
+        young = Ends(list(self.sets), self.in_use, self.since_s)
+        young.drop_over(now_s)
+        return young.sets[0] | young.sets[1]
+
+
+@dataclass
 class State:
     """Everything a partition holds, and what has ended in this line of events.
 
@@ -99,7 +127,7 @@ class State:
     marks: set[bytes] = field(default_factory=set)
     groups: dict[bytes, Totals] = field(default_factory=dict)
     counters: Counter[str] = field(default_factory=Counter)
-    recent: set[bytes] = field(default_factory=set)
+    ends: Ends = field(default_factory=Ends)
     ended: dict[int, str] = field(default_factory=dict)
     owner: Owner | None = None
     draining: dict[int, tuple[str, float]] = field(default_factory=dict)
@@ -183,15 +211,19 @@ class State:
             group.dead -= 1
         else:
             group.left -= 1
-            self.recent.add(job_id)
+            self.remember(job_id)
         setattr(group, how, getattr(group, how) + 1)
         if group.left == 0 and group.dead == 0:
             group.forget_s = self.now_s + min(DAY_S, MINUTE_S * group.total)
 
+    def remember(self, job_id: bytes) -> None:
+        """Remember that an id ended now."""
+        self.ends.turn(self.now_s)
+        self.ends.sets[self.ends.in_use].add(job_id)
+
     def pass_time(self, seconds: float) -> None:
         """Let time pass, more than the minutes for which ended ids are remembered."""
         self.now_s += seconds
-        self.recent.clear()
         for name, group in list(self.groups.items()):
             if group.forget_s is not None and group.forget_s <= self.now_s:
                 del self.groups[name]
