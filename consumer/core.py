@@ -5,7 +5,8 @@
 
 Invariants
   C1 open = claimed jobs that have not ended; a claim asks for at most target + lookahead - open.
-  C2 an outcome leaves the outbox only when its verb was answered; a repeat is harmless by id.
+  C2 an outcome leaves the outbox only when its verb was answered. A repeat is harmless: it names
+     the stamp of the body that ended (see outbox), and another job may have the id by then.
   C3 a claim whose answer was lost is found in the book and handed back (reconcile). The book is
      read in a turn that claims nothing: a server that forgot a script executes that verb after the
      others of its turn, and what the same turn claims would look like a stray.
@@ -63,6 +64,7 @@ class Core:
         self._ready: list[Claimed] = []
         self._events: list[object] = []
         self._duplicates = 0
+        self._left: set[bytes] = set()
 
     # -- what the loop tells ---------------------------------------------------------------------
 
@@ -227,7 +229,7 @@ class Core:
         Raises FencedError when someone newer owns the partition, and the first other error after
         all replies were heeded; what it concerned is repeated by a later turn.
         """
-        self._ready, self._events, self._duplicates = [], [], 0
+        self._ready, self._events, self._duplicates, self._left = [], [], 0, set()
         if plan is self._armed:
             self._armed, plan.now_s = None, now_s  # it waited for a token, not for the server
         failed: Exception | None = None
@@ -269,6 +271,7 @@ class Core:
     def lost(self, plan: Plan, now_s: float) -> None:
         """Note that a turn got no answer: it may or may not have happened."""
         self._keep(plan, now_s)
+        self.holdings.doubt()
         if plan is self._armed:
             self._armed = None
         self.life, self._rekeying = self.life.rekeyed(), True
@@ -277,6 +280,7 @@ class Core:
 
     def _keep(self, plan: Plan, now_s: float) -> None:
         self._hungry = True
+        self.holdings.doubt(outcome.job for outcome in plan.outcomes)
         if any(verb.script == "renew" for verb, _ in plan.steps):
             self.tenure.due_s = now_s
         if self._promote_at is None:
@@ -284,7 +288,9 @@ class Core:
 
     def _forget(self, plan: Plan) -> None:
         if plan.outcomes:
-            self.holdings.recorded(plan.outcomes)
+            plan.outcomes = self.holdings.recorded(plan.outcomes, self._left)
+            if self._duplicates:  # what was claimed under such an id may be unheard of
+                self._reconcile_at = min(self._reconcile_at, plan.now_s + _RECONCILE_SOON_S)
             for outcome in plan.outcomes:
                 if outcome.end is End.RETRY:
                     due = plan.now_s + outcome.delay_ms / 1000
@@ -300,6 +306,7 @@ class Core:
     def _recorded(self, reply: Any) -> None:
         if isinstance(reply, own.Finished):
             self._duplicates += reply.duplicates
+            self._left.update(reply.left)
         elif isinstance(reply, own.Buried) and reply.evicted:
             self._events.append(events.EvictedDead(reply.evicted))
 
@@ -323,6 +330,7 @@ class Core:
             self._events += self.tenure.renewed(renewal, sent_s, draining=self.draining)
             if renewal.rolled_back:
                 self._reconcile_at = sent_s
+                self.holdings.doubt()
             self.holdings.cancel(renewal.cancels)
             if not self.draining and renewal.next_due_ms is not None:
                 due = sent_s + renewal.next_due_ms / 1000

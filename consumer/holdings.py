@@ -14,9 +14,10 @@ as started, so it is charged if it does that again, and it runs among the others
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from consumer.jobs import Claimed, End, Outcome, claimed
+from queuepool.codec import read_stamp
 from queuepool.verbs.own import MAX_BATCH, Claims
 
 _AHEAD_BEGUN_S = 0.02  # a job from memory that runs for longer is booked as started
@@ -39,8 +40,11 @@ class Holdings:
         """Take claimed jobs; return those to start. Beyond the `free` first they wait in memory."""
         ready: list[Claimed] = []
         for i, id in enumerate(claims.ids):
-            if id in self.claimed:  # ours already: its end is on the way
-                continue
+            known = self.claimed.get(id)
+            if known is not None:
+                if read_stamp(known.body) == read_stamp(claims.bodies[i]):
+                    continue  # ours already: its end is on the way
+                known.doubtful = True  # it ended unnoticed, and this is another job
             attempts = claims.attempts[i] if claims.attempts else None
             crashes = claims.crashes[i] if claims.crashes else None
             attempt = int(attempts or 0) + 1
@@ -81,8 +85,8 @@ class Holdings:
 
     def hand_back_all(self, now_s: float) -> int:
         """Hand back whatever still runs; return how many."""
-        ending = {o.job.id for o in self._outbox}
-        running = [job for id, job in self.claimed.items() if id not in ending]
+        ending = {o.job for o in self._outbox}
+        running = [job for job in self.claimed.values() if job not in ending]
         self.hand_back(running, now_s)
         return len(running)
 
@@ -106,11 +110,27 @@ class Holdings:
         """Return the oldest outcomes of the outbox, as many as one turn records."""
         return self._outbox[:_RECORDED_A_TURN]
 
-    def recorded(self, outcomes: Sequence[Outcome]) -> None:
-        """Forget the oldest outcomes and their jobs: the server has them."""
-        del self._outbox[: len(outcomes)]
-        for outcome in outcomes:
-            self.claimed.pop(outcome.job.id, None)
+    def recorded(self, outcomes: Sequence[Outcome], left: Collection[bytes] = ()) -> list[Outcome]:
+        """Forget the oldest outcomes and their jobs: the server has them. Returns those.
+
+        left: ids of jobs that the server left alone; their ends are told again, with stamps.
+        """
+        alone = [o for o in outcomes if o.job.id in left and o.end is End.DONE] if left else []
+        again = [o for o in alone if not o.job.doubtful]
+        self.doubt(o.job for o in again)
+        self._outbox[: len(outcomes)] = again
+        done = [o for o in outcomes if o not in again] if again else list(outcomes)
+        for outcome in done:
+            if self.claimed.get(outcome.job.id) is outcome.job:
+                del self.claimed[outcome.job.id]
+        return done
+
+    def doubt(self, jobs: Iterable[Claimed] | None = None) -> None:
+        """Note that the ends of these jobs, or of all that are ours, may be recorded already."""
+        for job in (
+            [*self.claimed.values(), *(o.job for o in self._outbox)] if jobs is None else jobs
+        ):
+            job.doubtful = True
 
     def suspect_to_book(self, seats: int) -> Claimed | None:
         """Return the suspect whose start is to be booked next, if one of the seats is free for it.

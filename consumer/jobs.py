@@ -23,7 +23,8 @@ class Claimed(msgspec.Struct, eq=False):
     """One claimed job. The loop makes it; the worker that runs it writes `started_s` and `context`.
 
     waited_ms: since it was enqueued, when it was claimed. ahead: booked as waiting in memory, not
-    as started. Times are time.monotonic() seconds.
+    as started. doubtful: its end may be recorded already, so another job may have its id by now; it
+    is told with the stamp of this body. Times are time.monotonic() seconds.
     """
 
     id: bytes
@@ -36,6 +37,7 @@ class Claimed(msgspec.Struct, eq=False):
     started_s: float = 0.0
     ahead: bool = False
     cancelled: bool = False
+    doubtful: bool = False
     context: object | None = None
 
 

@@ -31,7 +31,7 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "pr": ("HASH", "id -> progress of a running job"),
     "cn": ("HASH", "id -> ms of a cancel request for a running job"),
     "cx": ("HASH", "id -> 1: cancelled while ready, its id is still in a lane"),
-    "dn:<minute parity>": ("SET", "ids finished in this or the last minute"),
+    "dn:<set>": ("SET", "ids that ended lately: one set in use, and the one before"),
     "r:<id>": ("STRING", "result of a finished job, with a time to live"),
     "g:<group>": ("HASH", "totals of a task group"),
     "c": ("HASH", "counters"),

@@ -112,8 +112,8 @@ ROLES: dict[str, Role] = {
         Role(
             name="consumer",
             scripts=_words(
-                "acquire renew rekey release claim start finish retry bury abandon hand_back "
-                "progress promote recover book"
+                "acquire renew rekey release claim start finish finish_stray retry bury abandon "
+                "hand_back progress promote recover book"
             ),
             writes=_words("j c g q ring wk dl dn cn cx at cr er fl pr r dead o dr rec"),
             direct=("blpop", "info"),

@@ -1,19 +1,22 @@
 #!lua flags=allow-oom
 -- abandon: end running jobs as cancelled, because cancellation was requested and they stopped.
 -- KEYS[1] base; derived: o dr c j fl:<epoch> at cr er pr cn g:<group> dn:<0|1>
--- ARGV    nonce, epoch, ids (1-200)
--- Returns how many were in this book; or {FENCED, current epoch}. A draining owner may. O(n).
+-- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed ('': whichever))
+-- Returns how many were in this book with that body; or {FENCED, current epoch}. A draining owner may. O(n).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
--- uses: fence_or_drain, clock, end_cancelled, group_of
+-- uses: fence_or_drain, clock, end_cancelled, is_claimed, group_of
 local bodies = {}
 for _, k in ipairs({'c', 'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end
-for i = 3, #ARGV do
-  bodies[i] = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
-  if bodies[i] then redis.call('HLEN', base .. ':g:' .. group_of(bodies[i])) end
+for i = 3, #ARGV, 2 do
+  local body = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
+  if body and is_claimed(body, ARGV[i + 1]) then
+    bodies[i] = body
+    redis.call('HLEN', base .. ':g:' .. group_of(body))
+  end
 end
 local n = 0
-for i = 3, #ARGV do
+for i = 3, #ARGV, 2 do
   local id, body = ARGV[i], bodies[i]
   if body and redis.call('ZREM', book, id) == 1 then
     n = n + 1

@@ -1,32 +1,33 @@
 #!lua flags=allow-oom
 -- bury: move running jobs that will not be retried to dead, and keep dead within its bounds.
 -- KEYS[1] base; derived: o dr c j fl:<epoch> dead at cr er pr cn g:<group>
--- ARGV    nonce, epoch, dead jobs kept, dead bytes kept, ms a dead job is kept, then n * (id, error)
--- Returns {one character a job: b buried, 0 not in this book; evicted}; or {FENCED, current epoch}.
+-- ARGV    nonce, epoch, dead jobs kept, dead bytes kept, ms a dead job is kept, then n * (id, error, stamp
+--         of the body that was claimed ('': whichever))
+-- Returns {one character a job: b buried, 0 not in this book, or another body; evicted}; or {FENCED, current epoch}.
 -- Each job buried evicts at most two of the oldest; evictions are counted, also in their groups. A
 -- draining owner may.
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j, dead = base .. ':c', base .. ':j', base .. ':dead'
--- uses: fence_or_drain, clock, group_of
+-- uses: fence_or_drain, clock, is_claimed, group_of
 for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end
 
 local jobs, status, evicted, size = {}, {}, 0, tonumber(redis.call('HGET', c, 'dead_bytes') or 0)
-for i = 6, #ARGV, 2 do
+for i = 6, #ARGV, 3 do
   local body = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
-  if body then
+  if body and is_claimed(body, ARGV[i + 2]) then
     jobs[i] = {g = base .. ':g:' .. group_of(body), size = #body}
     redis.call('HLEN', jobs[i].g)
     size = size + #body
   end
 end
 local first = redis.call('ZRANGE', dead, 0, 0, 'WITHSCORES')
-if redis.call('ZCARD', dead) + (#ARGV - 5) / 2 > tonumber(ARGV[3]) or size > tonumber(ARGV[4])
+if redis.call('ZCARD', dead) + (#ARGV - 5) / 3 > tonumber(ARGV[3]) or size > tonumber(ARGV[4])
   or first[2] and now - first[2] > tonumber(ARGV[5]) then -- some may be evicted
-  for _, id in ipairs(redis.call('ZRANGE', dead, 0, #ARGV - 6)) do
+  for _, id in ipairs(redis.call('ZRANGE', dead, 0, 2 * (#ARGV - 5) / 3 - 1)) do
     redis.call('HLEN', base .. ':g:' .. group_of(redis.call('HGET', j, id) or ''))
   end
 end
-for i = 6, #ARGV, 2 do
+for i = 6, #ARGV, 3 do
   local id, job = ARGV[i], jobs[i]
   if not job or redis.call('ZREM', book, id) == 0 then
     status[#status + 1] = '0'

@@ -1,18 +1,18 @@
 #!lua flags=allow-oom
 -- hand_back: return claimed jobs, uncharged and in order, to the front of their lanes.
 -- KEYS[1] base; derived: o dr c j wk fl:<epoch> at cr er pr cn g:<group> dn:<0|1> q:<tier>:<group> ring:<tier>
--- ARGV    nonce, epoch, ids in claim order (1-200)
--- Returns how many were in this book; or {FENCED, current epoch}. A draining owner may. Jobs that
+-- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed ('': whichever)), in claim order
+-- Returns how many were in this book with that body; or {FENCED, current epoch}. A draining owner may. Jobs that
 -- were asked to cancel end here instead. O(n).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
--- uses: fence_or_drain, clock, end_cancelled, is_cancelled, wake, group_of, tier_of
+-- uses: fence_or_drain, clock, end_cancelled, is_cancelled, is_claimed, wake, group_of, tier_of
 local bodies = {}
 redis.call('LLEN', base .. ':wk')
 for _, k in ipairs({'c', 'pr', 'cn', 'at', 'cr', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
-for i = 3, #ARGV do
+for i = 3, #ARGV, 2 do
   local body = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
-  if body then
+  if body and is_claimed(body, ARGV[i + 1]) then
     local tier, group = tier_of(body), group_of(body)
     local g = base .. ':g:' .. group
     bodies[i] = {tier = tier, group = group, size = #body, lane = base .. ':q:' .. tier .. ':' .. group, g = g,
@@ -22,7 +22,7 @@ for i = 3, #ARGV do
   end
 end
 local n, back = 0, 0
-for i = #ARGV, 3, -1 do
+for i = #ARGV - 1, 3, -2 do
   local job = bodies[i]
   if job and redis.call('ZREM', book, ARGV[i]) == 1 then
     n = n + 1

@@ -1,24 +1,25 @@
 #!lua flags=allow-oom
 -- retry: send running jobs back to delayed, to run again when their delay is over.
 -- KEYS[1] base; derived: o dr c j fl:<epoch> dl at cr er pr cn g:<group> dn:<0|1>
--- ARGV    nonce, epoch, then n * (id, delay ms, charge (1: counts as a failed attempt), error or '')
--- Returns one character a job: r retried, c cancelled instead (it was asked for), 0 not in this book;
+-- ARGV    nonce, epoch, then n * (id, delay ms, charge (1: counts as a failed attempt), error or '',
+--         stamp of the body that was claimed ('': whichever))
+-- Returns one character a job: r retried, c cancelled instead (it was asked for), 0 not in this book, or another body;
 --         or {FENCED, current epoch}. A draining owner may. O(n log delayed).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j, dl = base .. ':c', base .. ':j', base .. ':dl'
--- uses: fence_or_drain, clock, end_cancelled, is_cancelled, group_of
+-- uses: fence_or_drain, clock, end_cancelled, is_cancelled, is_claimed, group_of
 local bodies = {}
 redis.call('ZCARD', dl)
 for _, k in ipairs({'c', 'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end
-for i = 3, #ARGV, 4 do
+for i = 3, #ARGV, 5 do
   local body = redis.call('HGET', j, ARGV[i])
-  if body and redis.call('ZSCORE', book, ARGV[i]) then
+  if body and is_claimed(body, ARGV[i + 4]) and redis.call('ZSCORE', book, ARGV[i]) then
     local g = base .. ':g:' .. group_of(body)
     bodies[i] = {g = g, size = #body, cancelled = is_cancelled(ARGV[i], body, g)}
   end
 end
 local status = {}
-for i = 3, #ARGV, 4 do
+for i = 3, #ARGV, 5 do
   local id, job = ARGV[i], bodies[i]
   if not job or redis.call('ZREM', book, id) == 0 then
     status[#status + 1] = '0'

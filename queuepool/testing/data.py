@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from queuepool import codec
+from queuepool.testing.ended import Ended
 from queuepool.testing.scored import ScoredSet
 
 TIERS = (0, 1, 2, 3)
 STARTED = 1e12  # scores of a book: below, a claim sequence; from here on, the ms of a start
 DAY_MS, MINUTE_MS = 86_400_000, 60_000
-MAX_ENDED = 2_000_000  # ids of one set
 Args = Sequence[bytes]
 Lane = tuple[int, bytes]  # tier, group
 
@@ -52,43 +52,6 @@ class Group:
     evicted: int = 0
     discarded: int = 0
     expires: int | None = None
-
-
-@dataclass(slots=True)
-class Ended:
-    """Ids that ended, cancelled ones with a mark: two sets, and since when which one is in use."""
-
-    sets: list[set[bytes]] = field(default_factory=lambda: [set(), set()])  # dn:<0|1>
-    in_use: int = 0
-    since: int = 0
-
-    def turn(self, now: int) -> None:
-        """Let a set that was in use for a minute, or is full, make way for the other one, emptied."""
-        for members in self.over(now):
-            members.clear()
-        if now - self.since >= MINUTE_MS or len(self.sets[self.in_use]) >= MAX_ENDED:
-            self.in_use = 1 - self.in_use
-            self.sets[self.in_use] = set()
-            self.since = now
-        self.heed_the_clock(now)
-
-    def heed_the_clock(self, now: int) -> None:
-        """Begin the minute anew when the clock went back."""
-        self.since = min(self.since, now)
-
-    def over(self, now: int) -> list[set[bytes]]:
-        """Return the sets all of whose ids ended more than a minute ago."""
-        age = now - self.since
-        return [
-            members
-            for n, members in enumerate(self.sets)
-            if age >= (2 * MINUTE_MS if n == self.in_use else MINUTE_MS)
-        ]
-
-    def remembers(self, member: bytes, now: int) -> bool:
-        """Return whether it ended and is not forgotten by now."""
-        over = [id(members) for members in self.over(now)]
-        return any(member in members for members in self.sets if id(members) not in over)
 
 
 @dataclass(slots=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from queuepool import codec
 from queuepool.testing.data import STARTED, Args, Group, PartitionData, lane_of
 
 
@@ -13,7 +15,8 @@ def finish(p: PartitionData, args: Args) -> Any:
     refused = p.refuse(args, draining_may=True)
     if refused:
         return refused
-    finished = rolled = freed = 0
+    finished = freed = 0
+    left: list[bytes] = []
     sent = int(args[2])
     if not sent:
         return [0, 0, 0]
@@ -23,9 +26,8 @@ def finish(p: PartitionData, args: Args) -> Any:
         ids = list(dict.fromkeys(islice(named, n)))
         results = [tuple(islice(rest, 3)) for _ in range(m)]
         known = p.book(int(args[1]))
-        strays = [i for i in ids if i not in known and i not in p.dead]
-        rolled += sum(_stray(p, i) for i in strays)
-        gone = [i for i in ids if i in known or i not in p.dead]
+        left += [i for i in ids if i not in known and i in p.jobs]
+        gone = [i for i in ids if i in known or i not in p.jobs]
         for job_id, ttl_ms, value in results:
             if job_id in gone and job_id in p.jobs:
                 p.results[job_id] = (value, p.now + int(ttl_ms))
@@ -41,24 +43,68 @@ def finish(p: PartitionData, args: Args) -> Any:
             p.leave_group(group, len(done))
     p.count("done", finished)
     p.counters["bytes"] = p.counters.get("bytes", 0) - freed if p.jobs else 0
-    if finished < sent:
-        p.count("duplicate_finish", sent - finished)
+    duplicates = sent - finished - len(left)
+    if duplicates:
+        p.count("duplicate_finish", duplicates)
+    return [finished, duplicates, len(left), *left]
+
+
+def finish_stray(p: PartitionData, args: Args) -> Any:
+    """Record the end of jobs wherever they are, if they are the ones that were claimed."""
+    refused = p.refuse(args, draining_may=True)
+    if refused:
+        return refused
+    finished = rolled = 0
+    for job_id, stamp, ttl_ms, value in _by(4, args[2:]):
+        body = p.jobs.get(job_id)
+        if body is not None and _is_claimed(body, stamp) and job_id not in p.dead:
+            rolled += _leave(p, int(args[1]), job_id, body)
+            finished += 1
+            p.forget(job_id)
+            p.count("done")
+            p.count("bytes", -len(body))
+            if ttl_ms != b"0":
+                p.results[job_id] = (value, p.now + int(ttl_ms))
+            group = p.group_of(body)
+            group.done += 1
+            p.leave_group(group)
+        if job_id not in p.jobs:
+            p.remember(job_id)
+    duplicates = (len(args) - 2) // 4 - finished
+    if duplicates:
+        p.count("duplicate_finish", duplicates)
     if rolled:
         p.count("rollback_finish", rolled)
-    return [finished, sent - finished, rolled]
+    return [finished, duplicates, rolled]
 
 
-def _stray(p: PartitionData, job_id: bytes) -> int:
-    # In no book of the caller: a failover undid its claim, or it lost the partition in between.
-    body = p.jobs.get(job_id)
-    if body is None:
-        return 0
+def _leave(p: PartitionData, epoch: int, job_id: bytes, body: bytes) -> bool:
+    # Takes a job out of where it is. Returns whether that was no book of the caller: a failover
+    # undid its claim, or it lost the partition in between.
+    if p.unbook(epoch, job_id):
+        return False
     if p.delayed.remove(job_id):
         p.group_of(body).delayed -= 1
-    elif not any(p.unbook(epoch, job_id) for epoch in p.epochs()):
+    elif not any(p.unbook(other, job_id) for other in p.epochs()):
         p.marks.add(job_id)
         p.count(f"r{lane_of(body)[0]}", -1)
-    return 1
+    return True
+
+
+def _by(size: int, args: Args) -> Iterator[Args]:
+    return (args[i : i + size] for i in range(0, len(args), size))
+
+
+def _is_claimed(body: bytes, stamp: bytes) -> bool:
+    return not stamp or codec.read_stamp(body) == stamp
+
+
+def _claimed(p: PartitionData, epoch: int, job_id: bytes, stamp: bytes) -> bytes | None:
+    # Takes a job out of a book if its body is the one that was claimed, and returns that.
+    body = p.jobs.get(job_id)
+    if body is None or not _is_claimed(body, stamp) or not p.unbook(epoch, job_id):
+        return None
+    return body
 
 
 def retry(p: PartitionData, args: Args) -> Any:
@@ -67,10 +113,9 @@ def retry(p: PartitionData, args: Args) -> Any:
     if refused:
         return refused
     status = bytearray()
-    for i in range(2, len(args), 4):
-        job_id, delay_ms, charge, error = args[i : i + 4]
-        body = p.jobs.get(job_id)
-        if body is None or not p.unbook(int(args[1]), job_id):
+    for job_id, delay_ms, charge, error, stamp in _by(5, args[2:]):
+        body = _claimed(p, int(args[1]), job_id, stamp)
+        if body is None:
             status += b"0"
         elif p.is_cancelled(job_id, body):
             p.end_cancelled(job_id, body)
@@ -96,9 +141,9 @@ def bury(p: PartitionData, args: Args) -> Any:
         return refused
     keep_jobs, keep_bytes, keep_ms = (int(x) for x in args[2:5])
     status, evicted = bytearray(), 0
-    for job_id, error in zip(args[5::2], args[6::2], strict=True):
-        body = p.jobs.get(job_id)
-        if body is None or not p.unbook(int(args[1]), job_id):
+    for job_id, error, stamp in _by(3, args[5:]):
+        body = _claimed(p, int(args[1]), job_id, stamp)
+        if body is None:
             status += b"0"
             continue
         status += b"b"
@@ -151,9 +196,9 @@ def hand_back(p: PartitionData, args: Args) -> Any:
     if refused:
         return refused
     n = back = 0
-    for job_id in reversed(args[2:]):
-        body = p.jobs.get(job_id)
-        if body is None or not p.unbook(int(args[1]), job_id):
+    for job_id, stamp in reversed(list(_by(2, args[2:]))):
+        body = _claimed(p, int(args[1]), job_id, stamp)
+        if body is None:
             continue
         n += 1
         if p.is_cancelled(job_id, body):
@@ -173,9 +218,9 @@ def abandon(p: PartitionData, args: Args) -> Any:
     if refused:
         return refused
     n = 0
-    for job_id in args[2:]:
-        body = p.jobs.get(job_id)
-        if body is not None and p.unbook(int(args[1]), job_id):
+    for job_id, stamp in _by(2, args[2:]):
+        body = _claimed(p, int(args[1]), job_id, stamp)
+        if body is not None:
             n += 1
             p.end_cancelled(job_id, body)
     return n

@@ -162,7 +162,10 @@ def _settle(owned: OwnedPartition, job: Claimed, outcome: Ended) -> None:
         ttl_ms = int(outcome.result_ttl_s * 1000)
         if outcome.result is not None and ttl_ms > 0:
             ack.results = [(job.job_id, ttl_ms, codec.encode_result(outcome.result))]
-        owned.run(own.finish(owned.life, {codec.read_group(job.body): ack}))
+        if owned.run(own.finish(owned.life, {codec.read_group(job.body): ack})).left:
+            [result] = ack.results or [(job.job_id, 0, b"")]
+            stray = (job.job_id, codec.read_stamp(job.body), *result[1:])
+            owned.run(own.finish_stray(owned.life, [stray]))
     elif outcome.state is JobState.DELAYED:
         delay_ms = int((outcome.delay_s or 0) * 1000)
         owned.run(own.retry(owned.life, [(job.job_id, delay_ms, outcome.charged, error)]))

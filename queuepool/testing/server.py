@@ -19,9 +19,10 @@ _PARTITION_VERBS: Mapping[str, Callable[[PartitionData, Args], Any]] = {
     f.__name__: f
     for f in (
         producing.enqueue, producing.status, producing.cancel, producing.cancel_group,
-        producing.group, claiming.claim, ending.finish, ending.retry, ending.bury,
-        ending.hand_back, ending.abandon, ending.progress, ending.start, owning.acquire,
-        owning.renew, owning.rekey, owning.release, owning.promote, owning.recover, owning.book,
+        producing.group, claiming.claim, ending.finish, ending.finish_stray, ending.retry,
+        ending.bury, ending.hand_back, ending.abandon, ending.progress, ending.start,
+        owning.acquire, owning.renew, owning.rekey, owning.release, owning.promote,
+        owning.recover, owning.book,
         operating.observe, operating.dead, operating.replay, operating.discard, operating.audit,
         leading.command, leading.checkpoint,
     )

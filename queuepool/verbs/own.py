@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 from queuepool.models import Command
 from queuepool.verbs import Argument, Verb, fenced, fields
 
 MAX_BATCH = 200
+_WHICHEVER = repeat(b"")  # body is booked
 _COMMAND_ID = re.compile(rb"[0-9]{1,20}-[0-9]{1,20}")
 
 
@@ -82,11 +84,15 @@ class Claims:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What became of acknowledgements. rolled_back: a failover had undone the claim."""
+    """What became of acknowledgements. rolled_back: a failover had undone the claim.
+
+    left: ids that were not in the book but have a body; `finish_stray` tells what becomes of them.
+    """
 
     finished: int
     duplicates: int
     rolled_back: int
+    left: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +232,7 @@ def claim(
 
 
 def finish(life: Life, acks: Mapping[bytes, Acks]) -> Verb[Finished]:
-    """Record successes, by group."""
+    """Record successes of jobs in this book, by group."""
     args: list[Argument] = [0]
     for ack in acks.values():
         args += ack.ids
@@ -235,20 +241,36 @@ def finish(life: Life, acks: Mapping[bytes, Acks]) -> Verb[Finished]:
         args += (group, ack.size_bytes, len(ack.ids), len(ack.results))
         for result in ack.results:
             args += result
-    return _owned("finish", life, args, lambda r: Finished(*r))
+    return _owned("finish", life, args, lambda r: Finished(r[0], r[1], 0, tuple(r[3:])))
 
 
-def retry(life: Life, jobs: Iterable[tuple[bytes, int, bool, bytes]]) -> Verb[bytes]:
-    """Send (id, delay ms, charged, error) back to delayed; one byte a job: r, c or 0."""
+def finish_stray(life: Life, jobs: Iterable[tuple[bytes, bytes, int, bytes]]) -> Verb[Finished]:
+    """Record successes, (id, stamp, ttl ms, result), wherever the job of that stamp is by now."""
+    args = [argument for job in jobs for argument in job]
+    return _owned("finish_stray", life, args, lambda r: Finished(*r))
+
+
+def retry(
+    life: Life,
+    jobs: Iterable[tuple[bytes, int, bool, bytes]],
+    stamps: Iterable[bytes] = _WHICHEVER,
+) -> Verb[bytes]:
+    """Send (id, delay ms, charged, error) back to delayed; one byte a job: r, c or 0.
+
+    stamps, here and below: of the bodies that were claimed, one a job. Jobs whose body has another
+    one are left alone.
+    """
     args: list[Argument] = []
-    for job_id, delay_ms, charged, error in jobs:
-        args += (job_id, delay_ms, int(charged), error)
+    for (job_id, delay_ms, charged, error), stamp in zip(jobs, stamps, strict=False):
+        args += (job_id, delay_ms, int(charged), error, stamp)
     return _owned("retry", life, args, bytes)
 
 
 def bury(
     life: Life,
     jobs: Iterable[tuple[bytes, bytes]],
+    stamps: Iterable[bytes] = _WHICHEVER,
+    /,
     *,
     keep_jobs: int,
     keep_bytes: int,
@@ -256,14 +278,14 @@ def bury(
 ) -> Verb[Buried]:
     """Move (id, error) to dead, within the bounds of what is kept."""
     args: list[Argument] = [keep_jobs, keep_bytes, keep_ms]
-    for job in jobs:
-        args += job
+    for job, stamp in zip(jobs, stamps, strict=False):
+        args += (*job, stamp)
     return _owned("bury", life, args, lambda r: Buried(*r))
 
 
-def hand_back(life: Life, ids: Sequence[bytes]) -> Verb[int]:
+def hand_back(life: Life, ids: Sequence[bytes], stamps: Iterable[bytes] = _WHICHEVER) -> Verb[int]:
     """Return claimed jobs uncharged to the front of their lanes."""
-    return _owned("hand_back", life, ids, int)
+    return _owned("hand_back", life, _stamped(ids, stamps), int)
 
 
 def start(life: Life, ids: Sequence[bytes]) -> Verb[int]:
@@ -276,9 +298,9 @@ def progress(life: Life, texts: Mapping[bytes, bytes]) -> Verb[int]:
     return _owned("progress", life, [x for pair in texts.items() for x in pair], int)
 
 
-def abandon(life: Life, ids: Sequence[bytes]) -> Verb[int]:
+def abandon(life: Life, ids: Sequence[bytes], stamps: Iterable[bytes] = _WHICHEVER) -> Verb[int]:
     """End running jobs as cancelled."""
-    return _owned("abandon", life, ids, int)
+    return _owned("abandon", life, _stamped(ids, stamps), int)
 
 
 def promote(life: Life) -> Verb[Promoted]:
@@ -296,6 +318,10 @@ def recover(life: Life, *, max_crashes: int, error: bytes) -> Verb[Recovered]:
 def book(life: Life) -> Verb[Sequence[bytes]]:
     """List the ids booked under this life."""
     return Verb("book", [life.epoch], list)
+
+
+def _stamped(ids: Sequence[bytes], stamps: Iterable[bytes]) -> list[bytes]:
+    return [argument for pair in zip(ids, stamps, strict=False) for argument in pair]
 
 
 def _owned(script: str, life: Life, args: Sequence[Argument], read: Any) -> Verb[Any]:

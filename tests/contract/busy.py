@@ -127,6 +127,7 @@ def _of_owner(life: own.Life) -> list[Verb[Any]]:
         own.start(life, [b"a", b"b"]),
         own.finish(life, {b"g": known}),
         own.finish(life, {b"g": strays}),
+        own.finish_stray(life, [(i, b"", 60_000, b"1") for i in strays.ids]),
         own.retry(life, [(i, 1000, True, _ERROR) for i in (b"a", b"c")]),
         own.bury(life, [(b"a", _ERROR)], keep_jobs=10, **_KEEP),
         own.bury(life, [(b"a", _ERROR), (b"b", _ERROR)], keep_jobs=1, **_KEEP),

@@ -33,6 +33,7 @@ class Walker:
     def __init__(self, world: w.World) -> None:
         self.world = world
         self.owners: list[OwnedPartition] = []
+        self.claims: list[own.Claims] = []
 
     def acquire(self, nonce: str) -> Any:
         got = self.world.partition.acquire(lease_s=600, host="walk", nonce=nonce)
@@ -41,6 +42,11 @@ class Walker:
         self.owners = [*self.owners[-2:], got]
         a = got.acquired
         return a.books, a.checkpoint, a.applied
+
+    def body(self, job_id: bytes) -> bytes:
+        """Return the body of an id as it was claimed last."""
+        newest = next(c for c in reversed(self.claims) if job_id in c.ids)
+        return newest.bodies[newest.ids.index(job_id)]
 
     def owned(self, action: Callable[[OwnedPartition], Any], back: int = 0) -> Any:
         if not self.owners:
@@ -145,6 +151,7 @@ class Walk:
             except FencedError:
                 return "fenced"
             self.bodies.update(zip(claims.ids, claims.bodies, strict=True))
+            t.claims.append(claims)
             return plain(claims)
 
         return step
@@ -153,11 +160,11 @@ class Walk:
         ids, back = self.some(12), self.random.choice((0, 0, 0, 1))
         results = self.random.random() < 0.3
 
-        def act(o: OwnedPartition) -> Any:
-            bodies = [self.bodies[i] for i in ids]
+        def act(t: Walker, o: OwnedPartition) -> Any:
+            bodies = [t.body(i) for i in ids]
             return w.finish(o, own.Claims(0, ids, bodies, (), (), 0), results=results)
 
-        return lambda t: t.owned(act, back) if ids else None
+        return lambda t: t.owned(lambda o: act(t, o), back) if ids else None
 
     def retry(self) -> Callable[[Walker], Any]:
         ids, charge = self.some(5), self.random.random() < 0.7

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
@@ -84,7 +85,7 @@ def test_a_replayed_body_differs_from_the_one_that_died_and_has_its_size(world: 
         world.partition.replay(["a"])
         bodies += w.claim(owned).bodies
 
-    assert all(old != new for old, new in zip(bodies, bodies[1:], strict=False))
+    assert all(old != new for old, new in pairwise(bodies))
     assert {(b[:2], b[13:]) for b in bodies} == {(body[:2], body[13:])}
 
 

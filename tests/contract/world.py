@@ -24,6 +24,7 @@ LIMITS = {"max_depth": 1_000_000, "max_bytes": 2**40}
 WEIGHTS = (6, 3, 2, 1)
 STRICT = (0, 0, 0, 0)
 KEEP = {"keep_jobs": 100_000, "keep_bytes": 2**40, "keep_ms": 10**12}
+_HELD: dict[bytes, list[Any]] = {}  # base key -> bodies of each claim, as tests hold them
 
 
 def tail(group: bytes, payload: bytes = b"{}", slot: int = 7) -> bytes:
@@ -106,15 +107,17 @@ def claim(
 ) -> own.Claims:
     """Claim jobs; by default all of them start at once."""
     begin = limit if starting is None else starting
-    return owned.run(
+    claims = owned.run(
         own.claim(owned.life, limit, starting=begin, promote_after_ms=age_ms, weights=weights)
     )
+    _HELD.setdefault(owned.partition.key, []).append(claims.bodies)
+    return claims
 
 
 def finish(
     owned: OwnedPartition, claims: own.Claims, *places: int, results: bool = False
 ) -> own.Finished:
-    """Finish claimed jobs, all or those at the places given."""
+    """Finish claimed jobs, all or those at the places given, as a consumer does: also strays."""
     acks: dict[bytes, own.Acks] = {}
     for place in places or range(len(claims.ids)):
         job_id, body = claims.ids[place], claims.bodies[place]
@@ -123,7 +126,18 @@ def finish(
         ack.ids.append(job_id)
         if results:
             ack.results.append((job_id, 60_000, b'"r-%s"' % job_id))
-    return owned.run(own.finish(owned.life, acks))
+    done = owned.run(own.finish(owned.life, acks))
+    if not done.left:
+        return done
+    results_of = {i: result for ack in acks.values() for i, *result in ack.results}
+    strays = [
+        (i, codec.read_stamp(claims.bodies[claims.ids.index(i)]), *results_of.get(i, (0, b"")))
+        for i in done.left
+    ]
+    late = owned.run(own.finish_stray(owned.life, strays))
+    return own.Finished(
+        done.finished + late.finished, done.duplicates + late.duplicates, late.rolled_back
+    )
 
 
 def retry(
@@ -225,7 +239,9 @@ def real_world(url: str, stage: str) -> World:
 
 
 def age(client: Any, base: bytes, ms: int) -> None:
-    """Put every time below a base key back by so many ms."""
+    """Put every time below a base key back by so many ms, and the stamps of what was claimed."""
+    for bodies in _HELD.get(base, ()):
+        bodies[:] = [older(body, ms) for body in bodies]
     for key in list(client.scan_iter(match=_literal(base) + b":*", count=1000)):
         suffix = key[len(base) + 1 :]
         kind = suffix.split(b":")[0]
@@ -235,7 +251,7 @@ def age(client: Any, base: bytes, ms: int) -> None:
                 client.delete(key)
                 continue
             client.pexpire(key, ttl - ms)
-        if kind in (b"o", b"g", b"ck", b"leader"):
+        if kind in (b"o", b"g", b"c", b"ck", b"leader"):
             _age_fields(client, key, ms)
         elif kind in (b"dl", b"dead", b"fl"):
             scores = client.zrange(key, 0, -1, withscores=True)
@@ -248,26 +264,23 @@ def age(client: Any, base: bytes, ms: int) -> None:
             client.delete(key)
             client.rpush(key, *seats)
         elif kind == b"j":
-            bodies = client.hgetall(key)
-            client.hset(
-                key,
-                mapping={
-                    i: b[:2] + b"%011x" % (int(b[2:13], 16) - ms) + b[13:]
-                    for i, b in bodies.items()
-                },
-            )
+            client.hset(key, mapping={i: older(b, ms) for i, b in client.hgetall(key).items()})
         elif kind in (b"dr", b"manual"):
             for name, value in client.hgetall(key).items():
                 text, _, until = value.rpartition(b":")
                 client.hset(key, name, b"%s:%d" % (text, int(until) - ms))
-        elif kind == b"c":
-            for name in ("cut", "dn_since"):
-                if client.hexists(key, name):
-                    client.hincrby(key, name, -ms)
+
+
+def older(body: bytes, ms: int) -> bytes:
+    """Return a body as if it had been enqueued so many ms before."""
+    return body[:2] + b"%011x" % (int(body[2:13], 16) - ms) + body[13:]
 
 
 def _age_fields(client: Any, key: bytes, ms: int) -> None:
-    times = ("expires", "heartbeat", "since", "created", "finished", "cancelled_at", "at")
+    times = (
+        *("expires", "heartbeat", "since", "created", "finished", "cancelled_at", "at"),
+        *("cut", "dn_since"),
+    )
     for name in times:
         value = client.hget(key, name)
         if value and int(value) > 0:

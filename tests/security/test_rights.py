@@ -28,7 +28,7 @@ FORBIDDEN = re.compile(
 # What a script writes to under a name that does not tell the key.
 ALIASES = {
     "job.g": "g", "g": "g", "group_of(": "g", "groups[": "g", "lanes[": "q", "lane.key": "q",
-    "job.lane": "q", "lane": "q", "rings[": "ring", "book": "fl", "key": "dl dead",
+    "job.lane": "q", "lane": "q", "rings[": "ring", "book": "fl", "key": "dl dead", "set": "dn",
 }  # fmt: skip
 
 

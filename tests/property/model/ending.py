@@ -7,27 +7,50 @@ from collections.abc import Sequence
 from tests.property.model.state import Book, Place, State
 
 
-def finish(s: State, epoch: int, runs: dict[bytes, list[bytes]]) -> tuple[int, int, int]:
-    """End jobs wherever they are, unless they are dead; returns (finished, duplicates, strays)."""
-    finished = strays = 0
+def finish(
+    s: State, epoch: int, runs: dict[bytes, list[bytes]]
+) -> tuple[int, int, tuple[bytes, ...]]:
+    """End jobs of this life; returns (finished, duplicates, those that are elsewhere)."""
+    finished = duplicates = 0
+    left: dict[bytes, None] = {}
     for ids in runs.values():
+        elsewhere = {i for i in ids if i in s.jobs and not in_book(s, epoch, i)}
         for job_id in ids:
-            job = s.jobs.get(job_id)
-            if job is None or job.place is Place.DEAD:
-                if job is None:
-                    s.remember(job_id)
-                continue
-            if (job.place, job.epoch) != (Place.BOOKED, epoch):
-                strays += 1
-            if job.place is Place.READY:
-                s.marks.add(job_id)
-            s.leave(job_id)
-            s.end(job_id, "done")
-            finished += 1
-    duplicates = sum(map(len, runs.values())) - finished
+            if job_id not in s.jobs:
+                s.remember(job_id)
+                duplicates += 1
+            elif job_id in elsewhere:
+                duplicates += job_id in left
+                left[job_id] = None
+            else:
+                s.leave(job_id)
+                s.end(job_id, "done")
+                finished += 1
     s.counters["duplicate_finish"] += duplicates
+    return finished, duplicates, tuple(left)
+
+
+def finish_stray(s: State, epoch: int, ids: Sequence[tuple[bytes, bool]]) -> tuple[int, int, int]:
+    """End jobs wherever they are, unless they are dead or not the ones that were claimed.
+
+    Returns (finished, duplicates, of the finished those not of this life).
+    """
+    finished = strays = 0
+    for job_id, claimed in ids:
+        job = s.jobs.get(job_id)
+        if job is None:
+            s.remember(job_id)
+        if job is None or not claimed or job.place is Place.DEAD:
+            continue
+        strays += not in_book(s, epoch, job_id)
+        if job.place is Place.READY:
+            s.marks.add(job_id)
+        s.leave(job_id)
+        s.end(job_id, "done")
+        finished += 1
+    s.counters["duplicate_finish"] += len(ids) - finished
     s.counters["rollback_finish"] += strays
-    return finished, duplicates, strays
+    return finished, len(ids) - finished, strays
 
 
 def in_book(s: State, epoch: int, job_id: bytes) -> bool:

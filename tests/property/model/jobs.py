@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
+from queuepool.codec import read_stamp
 from queuepool.verbs import own, produce
 from tests.property.model import coming, ending
 from tests.property.model.coming import Run
@@ -25,6 +26,7 @@ from tests.property.model.machine import (
 )
 from tests.property.model.names import group_of
 from tests.property.model.process import (
+    FENCED,
     Life,
     enqueue_verb,
     finish_verb,
@@ -131,11 +133,33 @@ class JobsMachine(BaseMachine):
         if not ids:
             return
         runs = {group_of(i): [k for k in ids if group_of(k) == group_of(i)] for i in ids}
+
+        def expect(_: own.Finished) -> own.Finished:
+            finished, duplicates, left = ending.finish(self.state, life.life.epoch, runs)
+            return own.Finished(finished, duplicates, 0, left)
+
+        reply = self.as_owner(life, finish_verb(life.life, ids), expect)
+        if reply != FENCED and reply.left:
+            self.finish_strays(life, reply.left)
+
+    @rule(back=who, picks=picks)
+    def finish_again(self, back: int, picks: list[int]) -> None:
+        if ids := self.life(back).pick(picks):
+            self.finish_strays(self.life(back), ids)
+
+    def finish_strays(self, life: Life, ids: Sequence[bytes]) -> None:
+        jobs = [(i, life.stamp(i), 60_000 * (sum(i) % 3 == 0), b"1") for i in ids]
+        known = [(i, i in self.claimed(life, [i])) for i in ids]
         self.as_owner(
             life,
-            finish_verb(life.life, ids),
-            lambda _: own.Finished(*ending.finish(self.state, life.life.epoch, runs)),
+            own.finish_stray(life.life, jobs),
+            lambda _: own.Finished(*ending.finish_stray(self.state, life.life.epoch, known)),
         )
+
+    def claimed(self, life: Life, ids: Sequence[bytes]) -> list[bytes]:
+        """Return these ids, with b"" for those whose body is another than the one claimed."""
+        stored = self.space.hash("j")
+        return [i if life.stamp(i) in (b"", read_stamp(stored.get(i, b""))) else b"" for i in ids]
 
     @rule(
         back=who,
@@ -146,10 +170,11 @@ class JobsMachine(BaseMachine):
     )
     def retry(self, back: int, picks: list[int], delay: int, charge: bool, error: bytes) -> None:
         life, delay_s = self.life(back), delay * STEP_S
-        ids = life.pick(picks)
+        picked = life.pick(picks)
+        ids, stamps = self.claimed(life, picked), map(life.stamp, picked)
         self.as_owner(
             life,
-            own.retry(life.life, [(i, delay_s * 1000, charge, error) for i in ids]),
+            own.retry(life.life, [(i, delay_s * 1000, charge, error) for i in picked], stamps),
             lambda _: ending.retry(self.state, life.life.epoch, ids, delay_s, charge, error),
         )
 
@@ -161,10 +186,12 @@ class JobsMachine(BaseMachine):
     )
     def bury(self, back: int, picks: list[int], keep: int, keep_s: int) -> None:
         life = self.life(back)
-        ids = life.pick(picks)
+        picked = life.pick(picks)
+        ids = self.claimed(life, picked)
         verb = own.bury(
             life.life,
-            [(i, ERROR) for i in ids],
+            [(i, ERROR) for i in picked],
+            map(life.stamp, picked),
             keep_jobs=keep,
             keep_bytes=2**40,
             keep_ms=keep_s * 1000,
@@ -178,14 +205,26 @@ class JobsMachine(BaseMachine):
 
         self.as_owner(life, verb, expect)
 
-    @rule(back=who, picks=picks, verb=st.sampled_from((own.hand_back, own.start, own.abandon)))
-    def hand_back_start_or_abandon(self, back: int, picks: list[int], verb: Any) -> None:
+    @rule(back=who, picks=picks)
+    def start(self, back: int, picks: list[int]) -> None:
         life = self.life(back)
-        ids = life.pick(picks)
-        if ids:
+        if ids := life.pick(picks):
+            self.as_owner(
+                life,
+                own.start(life.life, ids),
+                lambda _: ending.start(self.state, life.life.epoch, ids),
+            )
+
+    @rule(back=who, picks=picks, verb=st.sampled_from((own.hand_back, own.abandon)))
+    def hand_back_or_abandon(self, back: int, picks: list[int], verb: Any) -> None:
+        life = self.life(back)
+        if picked := life.pick(picks):
+            ids, stamps = self.claimed(life, picked), map(life.stamp, picked)
             promise = getattr(ending, verb.__name__)
             self.as_owner(
-                life, verb(life.life, ids), lambda _: promise(self.state, life.life.epoch, ids)
+                life,
+                verb(life.life, picked, stamps),
+                lambda _: promise(self.state, life.life.epoch, ids),
             )
 
     @rule(back=who)

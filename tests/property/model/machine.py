@@ -17,7 +17,7 @@ from queuepool.models import JobState
 from queuepool.partition import Partition
 from queuepool.servers.sync import Server
 from queuepool.verbs import Verb
-from tests.contract.world import age
+from tests.contract.world import age, older
 from tests.property.model import invariants
 from tests.property.model.process import (
     FENCED,
@@ -108,9 +108,15 @@ class BaseMachine(RuleBasedStateMachine):
 
     @rule(steps=st.sampled_from((1, 2)))
     def pass_time(self, steps: int) -> None:
-        age(self.client, self.partition.key, steps * STEP_S * 1000)
+        self.grow_older(steps * STEP_S * 1000)
         self.state.pass_time(steps * STEP_S)
         self.space = read(self.client, self.partition.key)
+
+    def grow_older(self, ms: int) -> None:
+        """Let time pass for all that is stored, and for the bodies that processes know."""
+        age(self.client, self.partition.key, ms)
+        for life in self.lives:
+            life.bodies = {i: older(body, ms) for i, body in life.bodies.items()}
 
     @rule()
     def forget_scripts(self) -> None:
@@ -145,7 +151,9 @@ class BaseMachine(RuleBasedStateMachine):
         self.state.call, self.state.births = calls, births
         self.rollbacks += 1
         if passed:
-            age(self.client, self.partition.key, int(passed * 1000))
+            age(
+                self.client, self.partition.key, int(passed * 1000)
+            )  # what processes know did already
             self.state.pass_time(passed)
         self.space = read(self.client, self.partition.key)
 

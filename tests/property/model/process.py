@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from queuepool.codec import read_stamp
 from queuepool.errors import FencedError
 from queuepool.partition import Partition
 from queuepool.verbs import Verb, own, produce
@@ -27,6 +28,10 @@ class Life:
         """Return claimed ids by number, the newest first; the same number twice is the same id."""
         ids = list(reversed(self.bodies))
         return [ids[n % len(ids)] for n in picks] if ids else []
+
+    def stamp(self, job_id: bytes) -> bytes:
+        """Return the stamp of the body that it claimed; b"" for an id that it never had."""
+        return read_stamp(self.bodies.get(job_id, b""))
 
 
 def enqueue_verb(runs: Sequence[Run], *, max_depth: int) -> Verb[bytes | produce.Full]:

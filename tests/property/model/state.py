@@ -20,7 +20,7 @@ class Place(StrEnum):
 
 @dataclass(slots=True)
 class Job:
-    """One life of an id. order: the call that enqueued or replayed it; due and died order others."""
+    """One life of an id. order: the call that enqueued or replayed it."""
 
     birth: int
     order: int
