@@ -47,7 +47,9 @@ class EnqueueStatus(StrEnum):
     """What became of one job of an enqueue call."""
 
     ACCEPTED = "accepted"
-    DUPLICATE = "duplicate"  # the id was accepted before; nothing changed
+    # The id was accepted before; nothing changed. Of an id that you chose, it may be this very call
+    # that got it in, when a first try of it had no answer.
+    DUPLICATE = "duplicate"
     REJECTED = "rejected"  # not enqueued: a partition was full, or the call ended before its turn
     UNKNOWN = "unknown"  # sent, not answered or not confirmed: enqueue it again with the same id
 

@@ -56,6 +56,7 @@ class Chunk(msgspec.Struct, eq=False):
     """At most 200 jobs of one partition, laid out for the enqueue script.
 
     doubtful_since_s: when the first call with it was sent that had no answer; it may be in.
+    chosen: those of its ids that the application chose; the others are ours alone.
     """
 
     partition: int
@@ -66,6 +67,7 @@ class Chunk(msgspec.Struct, eq=False):
     ids: list[bytes] = msgspec.field(default_factory=list)
     positions: list[int] = msgspec.field(default_factory=list)
     runs: list[Argument] = msgspec.field(default_factory=list)
+    chosen: set[bytes] = msgspec.field(default_factory=set)
     _run: tuple[Any, ...] = ()
     _count_at: int = -1
 
@@ -185,6 +187,8 @@ class Producer:
         else:
             raw_id = check_job_id(job_id).encode()
         chunk = Chunk(route.partition, route.base, positions=[0])
+        if job_id is not None:
+            chunk.chosen.add(raw_id)
         run = (int(defaults.tier), route.group, _ms(defaults.delay_s))
         chunk.add(run, raw_id, route.tail + envelope)
         return chunk
@@ -249,6 +253,8 @@ class Producer:
                 chunk = open_chunks[route.partition] = Chunk(route.partition, route.base)
             tail = route.tail + envelope
             chunk.add(run, job_id, tail)
+            if job is not None and job.job_id is not None:
+                chunk.chosen.add(job_id)
             chunk.positions.append(position)
             jobs += 1
             size += _STAMP_BYTES + len(tail)

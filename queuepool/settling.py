@@ -74,14 +74,22 @@ def unanswered(chunks: Sequence[Chunk], error: UnavailableError, begun_s: float)
 
 
 def enqueued(chunk: Chunk, answer: bytes) -> Enqueued:
-    """Return the result of a chunk of one job."""
+    """Return the result of a chunk of one job that was sent once."""
     status = EnqueueStatus.ACCEPTED if answer == b"1" else EnqueueStatus.DUPLICATE
     return Enqueued(JobId(chunk.ids[0].decode()), status, chunk.partition)
 
 
 def note(results: EnqueueResults, chunk: Chunk, answer: bytes) -> None:
-    """Note what the server said of each job of a chunk."""
+    """Note what the server said of each job of a chunk.
+
+    A duplicate of a chunk that may have been in before: under an id that we made it is our own job,
+    accepted by the call that was not answered. Under one that the application chose, nobody can
+    tell that from a job that was there already: it stays a duplicate.
+    """
     codes = [ACCEPTED if code == 0x31 else DUPLICATE for code in answer]
+    if chunk.doubtful_since_s is not None and DUPLICATE in codes:
+        known = chunk.chosen
+        codes = [c if i in known else ACCEPTED for c, i in zip(codes, chunk.ids, strict=True)]
     results.put(chunk.positions, chunk.ids, chunk.partition, codes)
 
 

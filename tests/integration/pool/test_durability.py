@@ -161,7 +161,7 @@ def test_a_primary_that_is_demoted_meanwhile_is_asked_again(
             thread.join(timeout=30)
 
         # The first try stored it, and its confirmation ended with the demotion.
-        assert job.status is EnqueueStatus.DUPLICATE
+        assert job.status is EnqueueStatus.ACCEPTED
 
 
 def test_on_a_cluster_each_node_answers_for_its_own_jobs(

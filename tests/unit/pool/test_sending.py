@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from queuepool import (
     EnqueueStatus,
     InvalidInputError,
+    Job,
     QueueFullError,
     UnavailableError,
 )
@@ -75,8 +77,54 @@ def test_a_single_job_whose_answer_was_lost_is_in_once() -> None:
 
     enqueued = pool.enqueue("t", {}, partition_key="g")
 
-    assert enqueued.status is EnqueueStatus.DUPLICATE  # the second time; it is in
+    assert enqueued.status is EnqueueStatus.ACCEPTED  # by the call that was not answered
     assert stored(server) == [enqueued.job_id]
+
+
+@pytest.mark.parametrize("plan", [["lost"], ["ok"] * 3 + ["lost"], ["lost", "cut", "lost"]])
+def test_jobs_that_a_call_without_an_answer_stored_are_accepted(plan: list[str]) -> None:
+    pool, server = faulty_pool(plan)
+
+    results = pool.enqueue_many("t", rows(1_000), partition_key="g")
+
+    assert (results.accepted, results.duplicates) == (1_000, 0)
+    assert [r.job_id for r in results] == stored(server)
+
+
+@pytest.mark.parametrize("was_there", [True, False])
+def test_under_an_id_of_the_application_a_lost_answer_is_a_duplicate(was_there: bool) -> None:
+    # Nobody can tell whether it was there before the call that was not answered.
+    pool, server = faulty_pool()
+    if was_there:
+        pool.enqueue("t", {}, partition_key="g", job_id="mine")
+    server.plan.append("lost")
+
+    assert pool.enqueue("t", {}, partition_key="g", job_id="mine").status == "duplicate"
+
+
+def test_in_a_chunk_only_ids_of_the_application_are_duplicates_after_a_lost_answer() -> None:
+    pool, server = faulty_pool(["lost"])
+    jobs: list[Any] = [
+        Job({}),
+        Job({}, job_id="mine"),
+        {"i": 1},
+        Job({}, tier="high"),
+        Job({}, job_id="own"),
+    ]
+
+    results = pool.enqueue_many("t", jobs, partition_key="g")
+
+    found = [r.status.value for r in results]
+    assert found == ["accepted", "duplicate", "accepted", "accepted", "duplicate"]
+    assert len(stored(server)) == 5
+
+
+def test_a_duplicate_without_a_lost_answer_is_one() -> None:
+    pool, _ = faulty_pool()
+
+    results = pool.enqueue_many("t", [Job({}, job_id="mine")] * 2, partition_key="g")
+
+    assert [r.status.value for r in results] == ["accepted", "duplicate"]
 
 
 def test_a_job_that_ended_before_the_retry_is_not_enqueued_again() -> None:

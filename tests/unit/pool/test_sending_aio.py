@@ -14,6 +14,7 @@ from queuepool import (
     AsyncQueuePool,
     EnqueueStatus,
     InvalidInputError,
+    Job,
     QueueFullError,
     UnavailableError,
 )
@@ -40,14 +41,22 @@ def test_no_fault_loses_or_doubles_or_reorders(plan: list[str]) -> None:
     results, server = run(plan, lambda pool: pool.enqueue_many("t", rows(900), partition_key="g"))
 
     assert [r.job_id for r in results] == stored(server)
-    assert results.unknown == results.rejected == 0
+    assert results.accepted == 900
 
 
 def test_a_job_that_ended_before_the_retry_is_not_enqueued_again() -> None:
     found, server = run(["lost and drained"], lambda p: p.enqueue("t", {}, partition_key="g"))
 
-    assert found.status is EnqueueStatus.DUPLICATE
+    assert found.status is EnqueueStatus.ACCEPTED  # by the call that was not answered
     assert stored(server) == []
+
+
+def test_in_a_chunk_only_ids_of_the_application_are_duplicates_after_a_lost_answer() -> None:
+    jobs: list[Any] = [Job({}), Job({}, job_id="mine"), {"i": 1}]
+
+    results, _ = run(["lost"], lambda pool: pool.enqueue_many("t", jobs, partition_key="g"))
+
+    assert [r.status.value for r in results] == ["accepted", "duplicate", "accepted"]
 
 
 @pytest.mark.parametrize(
