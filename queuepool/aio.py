@@ -17,6 +17,7 @@ from queuepool.durability import Confirmation, asked_for, batched
 from queuepool.errors import InvalidInputError, UnavailableError, WaitTimeoutError
 from queuepool.finding import is_found, parts, the_only_one
 from queuepool.group import OnProgress, raise_for_state
+from queuepool.interruption import Source, note_sending, note_unsent, tell
 from queuepool.models import Durability, Enqueued, GroupStatus, Job, JobState, JobStatus, Tier
 from queuepool.producer import Chunk, PartitionKey, Producer, Route, check_job_id
 from queuepool.results import EnqueueResults
@@ -110,7 +111,14 @@ class AsyncQueuePool:
         payload = {} if payload is None else payload
         chunk = self.producer.single(defaults, payload, partition_key, job_id)
         results = EnqueueResults()
-        await self._settle([chunk], results, self._asked(durability), 0.0)
+        try:
+            await self._settle([chunk], results, self._asked(durability), 0.0)
+        except SERVER_ERRORS:
+            raise
+        except BaseException as error:
+            note_unsent(results, [chunk])
+            tell(error, results)
+            raise
         return results[0]
 
     async def enqueue_many(
@@ -139,15 +147,17 @@ class AsyncQueuePool:
         asked = self._asked(durability)
         results, held, gathered = EnqueueResults(), dict[int, Chunk](), dict[int, list[Chunk]]()
         chunks = self.producer.chunks(defaults, items, partition_key, held)
+        batches = Source(batched(chunks, gathered, together=bool(asked)))
         try:
-            for batch in batched(chunks, gathered, together=bool(asked)):
+            for batch in batches:
                 await self._settle(batch, results, asked, wait_s)
-        except SERVER_ERRORS:
-            for chunk in (*(c for batch in gathered.values() for c in batch), *held.values()):
-                note_unsettled(results, chunk)
-            raise
-        except Exception as error:
-            error.add_note(f"{results.accepted:,} jobs before it were enqueued")
+        except BaseException as error:
+            note_unsent(results, (c for batch in gathered.values() for c in batch))
+            note_unsent(results, held.values())
+            if error is batches.failure:
+                error.add_note(f"{results.accepted:,} jobs before it were enqueued")
+            elif not isinstance(error, SERVER_ERRORS):
+                tell(error, results)
             raise
         return results
 
@@ -163,6 +173,8 @@ class AsyncQueuePool:
     ) -> None:
         """Send chunks of one partition in one call; see Sender.settle."""
         since_s = monotonic()
+        for chunk in chunks:
+            note_sending(results, chunk, since_s)
         left = note_settled(results, chunks, await self._attempt(chunks, asked))
         while left:
             chunk, answer = left.popleft()

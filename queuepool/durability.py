@@ -26,6 +26,7 @@ from typing import Any
 from queuepool.config import PoolConfig
 from queuepool.errors import (
     InvalidInputError,
+    JobTimeoutError,
     NotConfirmedError,
     QueuePoolError,
     UnavailableError,
@@ -146,8 +147,8 @@ def batched(
 ) -> Iterator[list[Chunk]]:
     """Yield chunks in batches of one partition, in order; alone unless `together`.
 
-    held: filled with the chunks that were not yielded yet. An error of the iterable comes out after
-    all that was taken before it.
+    held: filled with the chunks until the batch after theirs is asked for. An error of the iterable
+    comes out after all that was taken before it; a timeout at once.
     """
     failure = None
     try:
@@ -156,12 +157,21 @@ def batched(
             batch.append(chunk)
             size = sum(c.size_bytes for c in batch)
             if not together or len(batch) == _BATCH or size > _BATCH_BYTES:
-                yield held.pop(chunk.partition)
+                yield batch
+                del held[chunk.partition]
             elif len(held) > _BATCHES:
-                yield held.pop(next(iter(held)))
+                oldest = next(iter(held))
+                yield held[oldest]
+                del held[oldest]
+    except JobTimeoutError:
+        raise
     except Exception as error:
+        if any(not batch or batch[0].sent_s for batch in held.values()):
+            raise  # it struck from outside, as a batch began or just after it was sent
         failure = error
     while held:
-        yield held.pop(next(iter(held)))
+        oldest = next(iter(held))
+        yield held[oldest]
+        del held[oldest]
     if failure is not None:
         raise failure

@@ -18,7 +18,7 @@ import msgspec
 
 from queuepool import codec, ids
 from queuepool.config import PoolConfig
-from queuepool.errors import InvalidInputError, shown
+from queuepool.errors import InvalidInputError, JobTimeoutError, shown
 from queuepool.models import Job, Tier
 from queuepool.routing import MAX_GROUP_BYTES, group_of, key_bytes, partition_of, slot_of
 from queuepool.tasks import Registry, Task, check_attempts, check_name, check_tier, check_timeout
@@ -55,7 +55,9 @@ class Route:
 class Chunk(msgspec.Struct, eq=False):
     """At most 200 jobs of one partition, laid out for the enqueue script.
 
+    sent_s: when a call with it was sent last; 0: never, so it is certainly not in.
     doubtful_since_s: when the first call with it was sent that had no answer; it may be in.
+    taken: whether whoever sends it was given it, at least nearly.
     chosen: those of its ids that the application chose; the others are ours alone.
     """
 
@@ -68,18 +70,27 @@ class Chunk(msgspec.Struct, eq=False):
     positions: list[int] = msgspec.field(default_factory=list)
     runs: list[Argument] = msgspec.field(default_factory=list)
     chosen: set[bytes] = msgspec.field(default_factory=set)
+    taken: bool = False
     _run: tuple[Any, ...] = ()
     _count_at: int = -1
 
     def add(self, run: tuple[Any, ...], job_id: bytes, tail: bytes) -> None:
-        """Append one job; run = (tier, group, delay ms)."""
+        """Append one job; run = (tier, group, delay ms).
+
+        Its position follows when it is whole: see `whole`.
+        """
+        self.ids.append(job_id)
         if run != self._run:
             self._run, self._count_at = run, len(self.runs) + 3
             self.runs += (*run, 0)
         self.runs[self._count_at] += 1  # type: ignore[operator]
         self.runs += (job_id, tail)
         self.size_bytes += _STAMP_BYTES + len(tail)
-        self.ids.append(job_id)
+
+    @property
+    def whole(self) -> bool:
+        """Return whether every job in it is; one is not that an interruption struck amid `add`."""
+        return 0 < len(self.ids) == len(self.positions)
 
     def doubt(self, since_s: float) -> None:
         """Remember that a call with it, sent at this time, was not answered."""
@@ -202,17 +213,21 @@ class Producer:
     ) -> Iterator[Chunk]:
         """Yield chunks; jobs are numbered by `positions`, in the order of the iterable.
 
-        held: filled with the chunks whose jobs were taken and that were not yielded yet. An error
-        of an item, or of the iterable, comes out after all that was taken before it.
+        held: filled with the chunks whose jobs were taken, until the one after them is asked for.
+        An error of an item, or of the iterable, comes out after all that was taken before it; but
+        at once when it is a timeout, or struck amid a job.
         """
         open_chunks: dict[int, Chunk] = {} if held is None else held
         failure = None
         try:
             yield from self._full_chunks(defaults, items, partition_key, open_chunks)
+        except JobTimeoutError:
+            raise
         except Exception as error:
+            if not all(chunk.whole and not chunk.taken for chunk in open_chunks.values()):
+                raise
             failure = error
-        while open_chunks:
-            yield open_chunks.pop(next(iter(open_chunks)))
+        yield from _emptied(open_chunks)
         if failure is not None:
             raise failure
 
@@ -259,12 +274,13 @@ class Producer:
             jobs += 1
             size += _STAMP_BYTES + len(tail)
             if jobs >= _HELD_BACK or size > _HELD_BACK_BYTES:
-                while open_chunks:
-                    yield open_chunks.pop(next(iter(open_chunks)))
+                yield from _emptied(open_chunks)
                 jobs = size = 0
             elif len(chunk.ids) == CHUNK or chunk.size_bytes > _CHUNK_BYTES:
                 jobs, size = jobs - len(chunk.ids), size - chunk.size_bytes
-                yield open_chunks.pop(route.partition)
+                chunk.taken = True
+                yield chunk
+                del open_chunks[route.partition]
 
     def _route_of(self, common: PartitionKey | None, payload: Any, job: Job | None) -> Route:
         key: Any = job.partition_key if job is not None else None
@@ -297,6 +313,14 @@ def _fresh_ids(fixed: Route | None) -> list[bytes]:
     if fixed is None:
         return ids.new_endings(CHUNK, os.urandom(9 * CHUNK))
     return ids.new_ids(CHUNK, os.urandom(21 * CHUNK // 2), fixed.hint)
+
+
+def _emptied(open_chunks: dict[int, Chunk]) -> Iterator[Chunk]:
+    while open_chunks:
+        partition = next(iter(open_chunks))
+        open_chunks[partition].taken = True
+        yield open_chunks[partition]
+        del open_chunks[partition]
 
 
 def _remember(memory: dict[Any, Any], key: object, value: object) -> None:

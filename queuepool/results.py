@@ -29,12 +29,12 @@ class EnqueueResults(Sequence[Enqueued]):
         self, positions: Sequence[int], ids: Sequence[bytes], partition: int, codes: Sequence[int]
     ) -> None:
         """Note the results of one chunk; its positions may come in any order between chunks."""
-        missing = positions[-1] + 1 - len(self._ids)
-        if missing > 0:
-            self._ids += [b""] * missing
-            self._codes += bytes(missing)
-            self._partitions.extend([0] * missing)
         first, last = positions[0], positions[-1] + 1
+        if last > len(self._ids):
+            # The ids last: their number is what counts, should an interruption strike in between.
+            self._codes += bytes(last - len(self._codes))
+            self._partitions.extend([0] * (last - len(self._partitions)))
+            self._ids += [b""] * (last - len(self._ids))
         if last - first == len(positions):  # the usual case: one partition, no gaps
             self._ids[first:last] = ids
             self._codes[first:last] = bytes(codes)

@@ -9,6 +9,10 @@
 A chunk that is sent again is in once, and the order of its group holds. Only a
 full partition can let a later chunk in before an earlier one: room may come between two of them.
 
+Whatever ends a call amid all this, an error of a server as well as Ctrl-C or the timeout of the job
+that makes it, carries the results of all jobs that were taken: a chunk is noted as unknown before
+it is sent, and its answer after it was read. A pipe that was interrupted is never read again.
+
 Chunks that are to be confirmed (queuepool.durability) are not streamed: a batch of them goes in one
 call, with the confirmation behind them on the same connection.
 """
@@ -24,6 +28,7 @@ from time import monotonic
 from queuepool.config import PoolConfig
 from queuepool.durability import Confirmation, batched
 from queuepool.errors import QueuePoolError, UnavailableError
+from queuepool.interruption import Source, note_sending, note_unsent, tell
 from queuepool.models import Enqueued
 from queuepool.producer import Chunk
 from queuepool.results import EnqueueResults
@@ -43,6 +48,7 @@ from queuepool.settling import (
 
 WINDOW = 6  # chunks on the way to one partition: enough to overlap encoding with the server
 _MAX_PIPES = 4  # connections of one bulk call
+_LAST_WORDS_S = 0.3  # of the servers to a call that was interrupted
 
 
 class Sender:
@@ -56,11 +62,20 @@ class Sender:
     def settle_one(self, chunk: Chunk) -> Enqueued:
         """Send a chunk of one job as `settle` does; returns its result. Usually in one call."""
         since_s = monotonic()
-        (answer,) = self._attempt([chunk])
-        if isinstance(answer, bytes):
-            return enqueued(chunk, answer)
-        results = EnqueueResults()
-        self._settle_left(deque([(chunk, answer)]), results, since_s, 0.0)
+        try:
+            (answer,) = self._attempt([chunk])
+            if isinstance(answer, bytes):
+                return enqueued(chunk, answer)
+            results = EnqueueResults()
+            self._settle_left(deque([(chunk, answer)]), results, since_s, 0.0)
+        except SERVER_ERRORS:
+            raise
+        except BaseException as error:
+            note_unsent(told := EnqueueResults(), [chunk])
+            if chunk.sent_s:
+                note_sending(told, chunk, chunk.sent_s)
+            tell(error, told)
+            raise
         return results[0]
 
     def settle(
@@ -72,6 +87,8 @@ class Sender:
         QueueFullError, or the last refusal.
         """
         since_s = monotonic()
+        for chunk in chunks:
+            note_sending(results, chunk, since_s)
         left = note_settled(results, chunks, self._attempt(chunks))
         self._settle_left(left, results, since_s, wait_when_full_s)
 
@@ -102,20 +119,23 @@ class Sender:
     ) -> EnqueueResults:
         """Send all chunks in batches; results and errors are those of Bulk.send_all."""
         results, gathered = EnqueueResults(), dict[int, list[Chunk]]()
+        batches = Source(batched(chunks, gathered, together=True))
         try:
-            for batch in batched(chunks, gathered, together=True):
+            for batch in batches:
                 self.settle(batch, results, wait_when_full_s=wait_when_full_s)
-        except SERVER_ERRORS:
-            for chunk in (*(c for batch in gathered.values() for c in batch), *held.values()):
-                note_unsettled(results, chunk)
-            raise
-        except Exception as error:
-            error.add_note(f"{results.accepted:,} jobs before it were enqueued")
+        except BaseException as error:
+            note_unsent(results, (c for batch in gathered.values() for c in batch))
+            note_unsent(results, held.values())
+            if error is batches.failure:
+                error.add_note(f"{results.accepted:,} jobs before it were enqueued")
+            elif not isinstance(error, SERVER_ERRORS):
+                tell(error, results)
             raise
         return results
 
     def _attempt(self, chunks: Sequence[Chunk]) -> list[Answer]:
         first, begun_s = chunks[0], monotonic()
+        first.sent_s = begun_s
         verbs = call(chunks, self.config, self.asked)
         try:
             replies = self.port_of(first.partition).run(first.key, verbs)
@@ -136,8 +156,8 @@ class Pipe:
 
     def send(self, chunk: Chunk) -> None:
         """Send a chunk; reads the oldest reply when the window is full."""
+        note_sending(self._results, chunk, monotonic())
         self._sent.append(chunk)
-        chunk.sent_s = monotonic()
         try:
             if self._stream is None:
                 port = self._sender.port_of(chunk.partition)
@@ -159,6 +179,11 @@ class Pipe:
         self._read_replies()
         while self._sent:
             note_unsettled(self._results, self._sent.popleft())
+
+    def hurry(self, until_s: float) -> None:
+        """Wait for no reply beyond a time of the monotonic clock, in seconds."""
+        if self._stream is not None:
+            self._stream.hurry(max(0.01, until_s - monotonic()))
 
     def close(self) -> None:
         """Give the connection back."""
@@ -223,6 +248,7 @@ class Bulk:
         self.results = EnqueueResults()
         self._sender, self._wait_when_full_s = sender, wait_when_full_s
         self._pipes: dict[int, Pipe] = {}  # the one used last comes last
+        self._sending = False
 
     def send(self, chunk: Chunk) -> None:
         """Send a chunk. Raises what Sender.settle raises, for this or for an earlier chunk."""
@@ -237,30 +263,44 @@ class Bulk:
     def send_all(self, chunks: Iterable[Chunk], held: Mapping[int, Chunk]) -> EnqueueResults:
         """Send all chunks; returns one result per job. held: jobs taken that are in no chunk yet.
 
-        An error of the servers carries the results of all jobs that were taken. One of the items
-        comes out when everything taken before it is settled.
+        What ends it carries the results of all jobs that were taken; but an error of one of the
+        items comes out when everything taken before it is settled, and says how many that were.
         """
+        source = Source(chunks)
         try:
             try:
-                for chunk in chunks:
+                for chunk in source:
+                    self._sending = True
                     self.send(chunk)
-            except SERVER_ERRORS:
-                raise
+                    self._sending = False
             except Exception as error:
+                if error is not source.failure:
+                    raise
+                self._sending = True
                 self._settle()
                 error.add_note(f"{self.results.accepted:,} jobs before it were enqueued")
                 raise
+            self._sending = True
             self._settle()
-        except SERVER_ERRORS:
-            for pipe in self._pipes.values():
-                pipe.give_up()
-            for chunk in held.values():
-                note_unsettled(self.results, chunk)
+        except BaseException as error:
+            note_unsent(self.results, held.values())
+            self._give_up(error, source)
             raise
         finally:
             for pipe in self._pipes.values():
                 pipe.close()
         return self.results
+
+    def _give_up(self, error: BaseException, source: Source[Chunk]) -> None:
+        if isinstance(error, SERVER_ERRORS):
+            for pipe in self._pipes.values():
+                pipe.give_up()
+        elif error is not source.failure:
+            until_s = monotonic() + _LAST_WORDS_S
+            for pipe in () if self._sending else self._pipes.values():
+                pipe.hurry(until_s)
+                pipe.give_up()
+            tell(error, self.results)
 
     def _settle(self) -> None:
         for pipe in self._pipes.values():

@@ -37,6 +37,7 @@ from queuepool.verbs.produce import Full, read_enqueue
 Answer = bytes | Full | QueuePoolError
 SERVER_ERRORS = (UnavailableError, ScriptError, UnconfirmableError)
 
+_CODE_OF = bytes.maketrans(b"01", bytes((DUPLICATE, ACCEPTED)))
 _REMEMBERED_S = 55.0  # ids that ended are remembered for a minute at least
 
 
@@ -86,10 +87,10 @@ def note(results: EnqueueResults, chunk: Chunk, answer: bytes) -> None:
     accepted by the call that was not answered. Under one that the application chose, nobody can
     tell that from a job that was there already: it stays a duplicate.
     """
-    codes = [ACCEPTED if code == 0x31 else DUPLICATE for code in answer]
+    codes = answer.translate(_CODE_OF)
     if chunk.doubtful_since_s is not None and DUPLICATE in codes:
-        known = chunk.chosen
-        codes = [c if i in known else ACCEPTED for c, i in zip(codes, chunk.ids, strict=True)]
+        told = zip(codes, chunk.ids, strict=True)
+        codes = bytes(c if i in chunk.chosen else ACCEPTED for c, i in told)
     results.put(chunk.positions, chunk.ids, chunk.partition, codes)
 
 

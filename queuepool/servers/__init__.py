@@ -82,13 +82,19 @@ class Bell(Protocol):
 
 
 class Stream(Protocol):
-    """Verbs sent ahead of their replies. Used by one thread; a failure closes it."""
+    """Verbs sent ahead of their replies. Used by one thread; a failure closes it.
+
+    So does an interruption amid a push or a pull: no reply is read after one that may be another's.
+    """
 
     def push(self, verb: Verb[Any]) -> None:
         """Send a verb without waiting for its reply."""
 
     def pull(self) -> Reply:
         """Return the reply of the oldest verb on the way."""
+
+    def hurry(self, timeout_s: float) -> None:
+        """From now on wait at most so long for a reply; the connection goes when it is closed."""
 
     def close(self) -> None:
         """Give the connection back, or drop it when replies are outstanding."""

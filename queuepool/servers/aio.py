@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import redis
 import redis.asyncio
 
 from queuepool.servers import Reply, wire
+from queuepool.servers.aio_connections import AsyncConnections
 from queuepool.verbs import Verb
 
 _ERRORS = (redis.RedisError, OSError)
@@ -22,65 +23,49 @@ class AsyncServer:
         self.name = wire.display_name(self._url)
         options = wire.client_options(timeout_s)
         options["retry"] = redis.asyncio.retry.Retry(redis.backoff.NoBackoff(), 0)
-        options |= {"max_connections": max_connections, "timeout": timeout_s}
-        self._pool = wire.make_pool(redis.asyncio.BlockingConnectionPool, self._url, options)
+        options["socket_timeout"] = None  # the waits are bounded by AsyncConnections
+        pool = wire.make_pool(redis.asyncio.ConnectionPool, self._url, options)
+        self._connections = AsyncConnections(pool.make_connection, max_connections, timeout_s)
 
     async def run(self, key: bytes, verbs: Sequence[Verb[Any]]) -> list[Reply]:
         """Run verbs on one base key in one round trip; one reply each, in order."""
         if not verbs:
             return []
-
-        async def talk(connection: Any) -> list[Any]:
-            calls = [(key, verb) for verb in verbs]
-            replies = await _exchange(connection, [wire.pack(*call) for call in calls])
-            places, loads, again = wire.repetition(calls, replies)
-            if places:
-                repeated = (await _exchange(connection, loads + again))[len(loads) :]
-                for i, reply in zip(places, repeated, strict=True):
-                    replies[i] = reply
-            return replies
-
-        replies = await self._with_connection(talk)
+        calls = [(key, verb) for verb in verbs]
+        replies = await self._ask(calls, [wire.pack(*call) for call in calls])
         return [wire.translate(self.name, r) if isinstance(r, Exception) else r for r in replies]
 
     async def ask(self, *words: bytes | str) -> Any:
         """Return the reply to a command that only reads. Raises UnavailableError or ScriptError."""
-        packed = wire.pack_words(words)
-        (reply,) = await self._with_connection(lambda c: _exchange(c, [packed]))
+        (reply,) = await self._ask((), [wire.pack_words(words)])
         if isinstance(reply, Exception):
             raise wire.translate(self.name, reply)
         return reply
 
-    async def _with_connection(self, talk: Callable[[Any], Awaitable[list[Any]]]) -> list[Any]:
+    async def _ask(
+        self, calls: Sequence[tuple[bytes, Verb[Any]]], packed: Sequence[bytes]
+    ) -> list[Any]:
+        connections = self._connections
         try:
-            connection: Any = await self._pool.get_connection()
+            connection = await connections.borrow()
+            try:
+                replies = await connections.exchange(connection, packed)
+                places, loads, again = wire.repetition(calls, replies)
+                if places:
+                    repeated = await connections.exchange(connection, loads + again)
+                    for i, reply in zip(places, repeated[len(loads) :], strict=True):
+                        replies[i] = reply
+            except BaseException:  # cancelled: replies are on the way, never hand them on
+                connections.drop(connection)
+                raise
         except _ERRORS as error:
             raise wire.translate(self.name, error) from error
-        try:
-            replies = await talk(connection)
-            if any(wire.is_misplaced(reply) for reply in replies):
-                await connection.disconnect()
-        except _ERRORS as error:
-            await connection.disconnect()
-            raise wire.translate(self.name, error) from error
-        except BaseException:
-            await connection.disconnect()  # cancelled: replies are on the way, never hand them on
-            raise
-        finally:
-            await self._pool.release(connection)
+        if any(wire.is_misplaced(reply) for reply in replies):
+            connections.drop(connection)
+        else:
+            connections.give_back(connection)
         return replies
 
     async def close(self) -> None:
         """Close every connection."""
-        await self._pool.disconnect()
-
-
-async def _exchange(connection: Any, packed: Sequence[bytes]) -> list[Any]:
-    await connection.send_packed_command(b"".join(packed))
-    replies = []
-    for _ in packed:
-        try:
-            replies.append(await connection.read_response())
-        except redis.ResponseError as error:
-            replies.append(error)
-    return replies
+        await self._connections.close()

@@ -32,6 +32,7 @@ import redis
 
 from queuepool.errors import UnavailableError
 from queuepool.servers import Reply, wire
+from queuepool.servers.connections import Connections, Link
 from queuepool.verbs import Verb
 
 _BLOCK_S = 1.0
@@ -45,9 +46,9 @@ _ERRORS = (redis.RedisError, OSError)
 class Doorbell:
     """Made and waited on by one thread; `ring` is for any thread."""
 
-    def __init__(self, pool: redis.ConnectionPool, key: bytes, timeout_s: float) -> None:
-        self._pool, self._key, self._timeout_s = pool, key, timeout_s
-        self._connection: Any = None
+    def __init__(self, connections: Connections, key: bytes, timeout_s: float) -> None:
+        self._connections, self._key, self._timeout_s = connections, key, timeout_s
+        self._link: Link | None = None
         self._asked_s = self._awake_until_s = 0.0
         self._retry_s, self._pause_s = 0.0, 0.05
         self._read, self._write = os.pipe()
@@ -110,7 +111,7 @@ class Doorbell:
             return False
         self._armed = True
         try:
-            self._connection.send_packed_command([wire.pack(self._key, verb)])
+            self._asked().send(wire.pack(self._key, verb))
         except _ERRORS:
             self._drop()
         return True
@@ -142,19 +143,21 @@ class Doorbell:
 
     def _ask(self, now: float) -> None:
         try:
-            if self._connection is None:
-                self._connection = self._pool.get_connection()
-                self._socket = self._connection._sock.fileno()  # noqa: SLF001 - has no public name
+            if self._link is None:
+                self._link = self._connections.borrow()
+                self._socket = self._link.fileno()
                 self._poller.register(self._socket, select.POLLIN)
-            self._connection.send_command("BLPOP", self._key + b":wk", _BLOCK_S)
+            self._link.send(wire.pack_words([b"BLPOP", self._key + b":wk", _BLOCK_S]))
             self._asking, self._asked_s = True, now
-        except (*_ERRORS, AttributeError):
+        except _ERRORS:
             self._drop()
 
     def _answer(self) -> bytes | None:
         try:
             self._asking = False  # the next wait asks again: whoever got a token has work to do
-            reply = self._connection.read_response()
+            reply = self._asked().read()
+            if isinstance(reply, Exception):
+                raise reply
             if self._armed:
                 self._reply, self._armed = self._receive(), False
             self._pause_s = 0.05
@@ -164,13 +167,16 @@ class Doorbell:
         return bytes(reply[1]) if reply else None
 
     def _receive(self) -> Reply:
-        try:
-            return self._connection.read_response()
-        except redis.ResponseError as error:  # this call was refused; the connection is in order
-            return wire.translate("the server", error)
+        reply = self._asked().read()
+        return wire.translate("the server", reply) if isinstance(reply, Exception) else reply
+
+    def _asked(self) -> Link:
+        if self._link is None:
+            raise redis.ConnectionError("the connection was given up")
+        return self._link
 
     def _drop(self) -> None:
-        connection, self._connection = self._connection, None
+        link, self._link = self._link, None
         if self._armed:
             self._reply = UnavailableError(
                 "the connection was lost: it may or may not have happened"
@@ -179,8 +185,7 @@ class Doorbell:
         if self._socket >= 0:
             self._poller.unregister(self._socket)
             self._socket = -1
-        if connection is not None:
-            connection.disconnect()
-            self._pool.release(connection)
+        if link is not None:
+            link.drop()
         self._retry_s = monotonic() + self._pause_s
         self._pause_s = min(1.0, self._pause_s * 2)

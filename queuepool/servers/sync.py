@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Sequence
 from time import monotonic
@@ -10,12 +9,13 @@ from typing import Any
 
 import redis
 
+from queuepool.errors import ScriptError, UnavailableError
 from queuepool.servers import Reply, wire
+from queuepool.servers.connections import Connections, Link
 from queuepool.servers.doorbell import Doorbell
-from queuepool.verbs import Verb
+from queuepool.verbs import Verb, fields
 
 _ERRORS = (redis.RedisError, OSError)
-_WARM_S = 1.0
 
 
 class Server:
@@ -25,11 +25,11 @@ class Server:
         self._url, _ = wire.check_url(url)
         self.name = wire.display_name(self._url)
         self._timeout_s = timeout_s
-        options = wire.client_options(timeout_s) | {"max_connections": max_connections}
-        self._pool = wire.make_pool(redis.ConnectionPool, self._url, options)
-        self._warm: deque[tuple[Any, float]] = deque()
+        # What the URL asks for; its accounts of who holds which connection are not for threads
+        # that are interrupted (see connections).
+        self._pool = wire.make_pool(redis.ConnectionPool, self._url, wire.client_options(timeout_s))
+        self.connections = Connections(self._connection, max_connections)
         self.loaded: set[str] = set()  # scripts that a stream has sent; a hint, no more
-        self._pid, self._closed = os.getpid(), False
 
     def run(self, key: bytes, verbs: Sequence[Verb[Any]]) -> list[Reply]:
         """Run verbs on one base key in one round trip."""
@@ -39,68 +39,53 @@ class Server:
         """Run verbs on several base keys in one round trip; one reply each, in order."""
         if not calls:
             return []
-        connection = self.borrow()
+        hand: list[Link] = []  # what is in it is dropped, should this end early
         try:
-            replies = _exchange(connection, [wire.pack(key, verb) for key, verb in calls])
+            hand.append(self.connections.borrow())
+            replies = exchange(hand[0], [wire.pack(key, verb) for key, verb in calls])
             if not any(isinstance(reply, Exception) for reply in replies):
+                self.connections.give_back(hand.pop())
                 return replies
             places, loads, again = wire.repetition(calls, replies)
             if places:
-                repeated = _exchange(connection, loads + again)[len(loads) :]
+                repeated = exchange(hand[0], loads + again)[len(loads) :]
                 for i, reply in zip(places, repeated, strict=True):
                     replies[i] = reply
             if any(wire.is_misplaced(reply) for reply in replies):
-                connection.disconnect()  # a demoted primary: find the new one by connecting anew
+                hand[0].drop()  # a demoted primary: find the new one by connecting anew
+            else:
+                self.connections.give_back(hand.pop())
         except _ERRORS as error:
-            connection.disconnect()
+            drop_all(hand)
             raise wire.translate(self.name, error) from error
         except BaseException:
-            connection.disconnect()  # replies are still on the way: never hand them to another
+            drop_all(hand)  # replies are still on the way: never hand them to another
             raise
-        finally:
-            self.give_back(connection)
         return [wire.translate(self.name, r) if isinstance(r, Exception) else r for r in replies]
 
     def ask(self, *words: bytes | str) -> Any:
         """Return the reply to a command that only reads. Raises UnavailableError or ScriptError."""
-        connection = self.borrow()
+        hand: list[Link] = []
         try:
-            (reply,) = _exchange(connection, [wire.pack_words(words)])
-        except BaseException as error:
-            connection.disconnect()
-            if isinstance(error, _ERRORS):
-                raise wire.translate(self.name, error) from error
+            hand.append(self.connections.borrow())
+            (reply,) = exchange(hand[0], [wire.pack_words(words)])
+            self.connections.give_back(hand.pop())
+        except _ERRORS as error:
+            drop_all(hand)
+            raise wire.translate(self.name, error) from error
+        except BaseException:
+            drop_all(hand)
             raise
-        finally:
-            self.give_back(connection)
         if isinstance(reply, Exception):
             raise wire.translate(self.name, reply)
         return reply
 
-    def borrow(self) -> Any:
+    def borrow(self) -> Link:
         """Return a connection for one thread. Raises UnavailableError when none can be made."""
-        # The newest connection first, without the pool's own checks: used a moment ago, it works.
-        if self._pid != os.getpid():  # forked: the parent reads from the warm ones
-            self._warm, self._pid = deque(), os.getpid()
         try:
-            connection, used_s = self._warm.pop()
-            if monotonic() - used_s < _WARM_S:
-                return connection
-            self._pool.release(connection)
-        except IndexError:
-            pass
-        try:
-            return self._pool.get_connection()  # this one is tested before it is handed out
+            return self.connections.borrow()
         except _ERRORS as error:
             raise wire.translate(self.name, error) from error
-
-    def give_back(self, connection: Any) -> None:
-        """Take back a borrowed connection, in order or disconnected."""
-        if self._closed:
-            connection.disconnect()
-            self._pool.release(connection)
-        else:
-            self._warm.append((connection, monotonic()))
 
     def stream(self, key: bytes, window: int) -> SyncStream:
         """Return a pipe that keeps up to `window` verbs on the way."""
@@ -108,57 +93,55 @@ class Server:
 
     def doorbell(self, key: bytes) -> Doorbell:
         """Return what an idle owner of this partition sleeps on."""
-        return Doorbell(self._pool, key, self._timeout_s)
+        return Doorbell(self.connections, key, self._timeout_s)
 
     def info(self) -> dict[str, Any]:
         """Return INFO, and the CONFIG that matters under config_*, as far as it may be read."""
-        with redis.Redis(connection_pool=self._pool) as client:
-            try:
-                known: dict[str, Any] = dict(client.info())
-                try:
-                    for pattern in ("maxmemory*", "appendonly", "appendfsync", "save"):
-                        found = client.config_get(pattern)
-                        known.update({f"config_{k}": v for k, v in _text(found).items()})
-                except redis.ResponseError:
-                    known["config_denied"] = True
-            except _ERRORS as error:
-                raise wire.translate(self.name, error) from error
+        lines = (line.partition(":") for line in self.ask("INFO").decode().splitlines())
+        known: dict[str, Any] = {name: value for name, colon, value in lines if colon}
+        try:
+            for pattern in ("maxmemory*", "appendonly", "appendfsync", "save"):
+                found = fields(self.ask("CONFIG", "GET", pattern))
+                known |= {f"config_{k}": v.decode() for k, v in found.items()}
+        except ScriptError:
+            known["config_denied"] = True
         return known
 
     def close(self) -> None:
         """Close every connection; what is under way fails. Idempotent."""
-        self._closed = True
-        self._warm.clear()
-        self._pool.disconnect()
+        self.connections.close()
+
+    def _connection(self) -> Any:
+        return self._pool.connection_class(**self._pool.connection_kwargs)
 
 
-def _text(found: dict[Any, Any]) -> dict[str, str]:
-    def plain(x: Any) -> str:
-        return x.decode() if isinstance(x, bytes) else str(x)
+def drop_all(hand: list[Link]) -> None:
+    """Close what is in somebody's hand."""
+    for link in hand:
+        link.drop()
 
-    return {plain(k): plain(v) for k, v in found.items()}
 
-
-def _exchange(connection: Any, packed: Sequence[bytes]) -> list[Any]:
-    connection.send_packed_command([b"".join(packed)])
-    replies = []
-    for _ in packed:
-        try:
-            replies.append(connection.read_response())
-        except redis.ResponseError as error:  # this call was refused; the connection is in order
-            replies.append(error)
+def exchange(link: Link, packed: Sequence[bytes]) -> list[Any]:
+    """Send commands in one write; return one reply each, refusals in their places."""
+    link.send(b"".join(packed))
+    replies = [link.read() for _ in packed]
+    link.used_s = monotonic()
     return replies
 
 
 class SyncStream:
-    """Verbs sent ahead of their replies, on one borrowed connection. For one thread."""
+    """Verbs sent ahead of their replies, on one borrowed connection. For one thread.
+
+    The connection is taken out for as long as something is done with it, and put back when that is
+    whole: after an interruption there is none, and nothing of it is read or sent any more.
+    """
 
     def __init__(self, server: Server, key: bytes, window: int) -> None:
         self._server, self._key = server, key
         self._pending: deque[tuple[Verb[Any], bool]] = deque(maxlen=window)  # (verb, loads it)
         self._answers: deque[Any] = deque(maxlen=window)  # of the oldest pending ones
-        self._misplaced = False
-        self._connection: Any = server.borrow()
+        self._misplaced = self._hurried = False
+        self._link: Link | None = server.borrow()
 
     def push(self, verb: Verb[Any]) -> None:
         """Send a verb without waiting for its reply. Raises UnavailableError; then it is closed."""
@@ -169,63 +152,79 @@ class SyncStream:
         if loads:
             self._server.loaded.add(verb.script)
             packed = wire.pack_load(verb) + packed
+        link = self._take()
         try:
-            self._connection.send_packed_command([packed])
+            link.send(packed)
+            self._pending.append((verb, loads))
         except _ERRORS as error:
-            self._drop()
+            link.drop()
             raise wire.translate(self._server.name, error) from error
-        self._pending.append((verb, loads))
+        except BaseException:
+            link.drop()
+            raise
+        self._link = link
 
     def pull(self) -> Reply:
         """Return the reply of the oldest verb. Raises UnavailableError; then it is closed.
 
         When the server forgot the script, that verb and those behind it are sent again, in order.
         """
+        link = self._take()
         try:
             if not self._answers:
-                self._answers.append(self._next())
+                self._answers.append(self._next(link))
                 if wire.is_unknown_script(self._answers[0]):
-                    self._load_and_repeat()
+                    self._load_and_repeat(link)
+            self._pending.popleft()
+            reply = self._answers.popleft()
+            link.used_s = monotonic()
         except _ERRORS as error:
-            self._drop()
+            link.drop()
             raise wire.translate(self._server.name, error) from error
-        self._pending.popleft()
-        reply = self._answers.popleft()
+        except BaseException:
+            link.drop()
+            raise
+        self._link = link
         if isinstance(reply, Exception):
             self._misplaced = self._misplaced or wire.is_misplaced(reply)
             return wire.translate(self._server.name, reply)
         return reply
 
-    def _next(self, place: int = 0) -> Any:
-        if self._pending[place][1]:
-            self._read()  # of the script's own loading
-        return self._read()
-
-    def _load_and_repeat(self) -> None:
-        # Read everything on the way first: what would be sent now must not overtake it.
-        calls = [(self._key, verb) for verb, _loads in self._pending]
-        self._answers.extend(self._next(place) for place in range(1, len(calls)))
-        places, loads, again = wire.repetition(calls, self._answers)
-        replies = _exchange(self._connection, loads + again)[len(loads) :]
-        for i, reply in zip(places, replies, strict=True):
-            self._answers[i] = reply
+    def hurry(self, timeout_s: float) -> None:
+        """From now on wait at most so long for a reply; the connection is not used afterwards."""
+        self._hurried = True
+        if self._link is not None:
+            self._link.hurry(timeout_s)
 
     def close(self) -> None:
         """Give the connection back; drop it when replies are outstanding. Idempotent."""
-        if len(self._pending) > len(self._answers) or self._misplaced:
-            self._drop()
-        elif self._connection is not None:
-            self._server.give_back(self._connection)
-            self._connection = None
+        link, self._link = self._link, None
+        if link is None:
+            return
+        if len(self._pending) > len(self._answers) or self._misplaced or self._hurried:
+            link.drop()
+        else:
+            self._server.connections.give_back(link)
 
-    def _read(self) -> Any:
-        try:
-            return self._connection.read_response()
-        except redis.ResponseError as error:  # this call was refused; the connection is in order
-            return error
+    def _take(self) -> Link:
+        link, self._link = self._link, None
+        if link is None:
+            raise UnavailableError(
+                f"{self._server.name}: the connection was given up amid what was sent on it; that "
+                "may or may not have happened"
+            )
+        return link
 
-    def _drop(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.disconnect()
-            self._server.give_back(connection)
+    def _next(self, link: Link, place: int = 0) -> Any:
+        if self._pending[place][1]:
+            link.read()  # of the script's own loading
+        return link.read()
+
+    def _load_and_repeat(self, link: Link) -> None:
+        # Read everything on the way first: what would be sent now must not overtake it.
+        calls = [(self._key, verb) for verb, _loads in self._pending]
+        self._answers.extend(self._next(link, place) for place in range(1, len(calls)))
+        places, loads, again = wire.repetition(calls, self._answers)
+        replies = exchange(link, loads + again)[len(loads) :]
+        for i, reply in zip(places, replies, strict=True):
+            self._answers[i] = reply

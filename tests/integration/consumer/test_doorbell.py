@@ -218,8 +218,8 @@ def test_a_stalled_server_delays_nobody_who_rings_and_is_heard_again(
         _, took_s = waited(bell, 10)
         timer.join()
         assert took_s < 3
-        half_open = bell._connection
-        wait_until(lambda: bell.wait(0.1) or bell._connection is not half_open)
+        half_open = bell._link
+        wait_until(lambda: bell.wait(0.1) or bell._link is not half_open)
         os.kill(embedded.pid, signal.SIGCONT)
         with redis.Redis.from_url(embedded.url) as client:
             client.rpush(key + b":wk", b"w")

