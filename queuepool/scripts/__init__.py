@@ -1,5 +1,7 @@
 """The Lua scripts: one verb each, with its contract at the top of the file.
 
+All of them are read when this package is imported, and never again.
+
 What several scripts do is written once, in `parts`. A line of a script names those it uses, and
 they stand in its place when the script is loaded; each once a script, and first what they use:
 
@@ -10,7 +12,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
 from hashlib import sha1
 from importlib.resources import files
 
@@ -31,26 +32,39 @@ def named(name: str, source: bytes) -> Script:
     return Script(name, source, sha1(source, usedforsecurity=False).hexdigest().encode())
 
 
-@cache
 def script(name: str) -> Script:
     """Return the script of that name."""
-    return named(name, _joined(f"{name}.lua", set()))
+    return _scripts[name]
 
 
 def names() -> list[str]:
     """Return the names of all scripts, sorted."""
-    return sorted(f.name[:-4] for f in files(__name__).iterdir() if f.name.endswith(".lua"))
+    return sorted(_scripts)
 
 
-def _joined(path: str, used: set[bytes]) -> bytes:
-    """Return a file with the parts that it uses in their places. used: those that stand already."""
+def _read() -> dict[str, Script]:
+    """Return all scripts, by their names."""
+    folder = files(__name__)
+    texts = {f.name[:-4]: f.read_bytes() for f in folder.iterdir() if f.name.endswith(".lua")}
+    parts = folder.joinpath("parts").iterdir()
+    known = {f.name[:-4].encode(): f.read_bytes() for f in parts if f.name.endswith(".lua")}
+    return {name: named(name, _joined(text, known, set())) for name, text in texts.items()}
+
+
+def _joined(text: bytes, known: dict[bytes, bytes], used: set[bytes]) -> bytes:
+    """Return a text with the parts that it uses in their places. used: those that stand already."""
 
     def parts(line: re.Match[bytes]) -> bytes:
         text = b""
         for part in line[1].split(b", "):
             if part not in used:
                 used.add(part)
-                text += _joined(f"parts/{part.decode()}.lua", used)
+                text += _joined(known[part], known, used)
         return text
 
-    return _USES.sub(parts, files(__name__).joinpath(path).read_bytes())
+    return _USES.sub(parts, text)
+
+
+# Read once, when a process starts. Read later, they would be those of another version after an
+# upgrade in place, or missing: after a deployment, or for want of a descriptor.
+_scripts = _read()
