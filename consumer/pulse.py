@@ -7,7 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Pulse:
-    """Monotonic seconds: of the last pass, and of the last turn that the server answered."""
+    """Monotonic seconds: of the last pass, and of the last turn that the server answered.
+
+    why: what the last turn failed for; "" when it did not.
+    """
 
     passed_s: float
     turned_s: float
+    why: str = ""

@@ -16,7 +16,7 @@ class Reporter:
     """Logs events worth a line. Repeated failures are logged when they begin and when they end."""
 
     def __init__(self) -> None:
-        self._failing = False
+        self._failing: set[type] = set()  # kinds of errors since the server answered last
         self._standing_by = False
         self._failures = FailureLog(_log)
 
@@ -63,7 +63,7 @@ class Reporter:
     def _(self, event: events.Turned) -> None:
         if self._failing:
             _log.info("the server answers again")
-            self._failing = False
+            self._failing.clear()
         self._failures.note(event.outcomes, monotonic())
 
     @listen.register
@@ -76,9 +76,9 @@ class Reporter:
 
     @listen.register
     def _(self, event: events.TurnFailed) -> None:
-        if not self._failing:
+        if type(event.error) not in self._failing:  # a new one may need another remedy
             _log.warning("%s Trying again until it answers.", event.error)
-        self._failing = True
+        self._failing.add(type(event.error))
 
     @listen.register
     def _(self, event: events.LeaseAtRisk) -> None:

@@ -54,7 +54,7 @@ class Standby:
                 # All the time, for a second outage begins the wait anew.
                 replaces = not outage and monotonic() >= quiet_until
                 found = self._look(candidates, replaces=replaces)
-                pulse.turned_s = monotonic()
+                pulse.turned_s, pulse.why = monotonic(), ""
                 if isinstance(found, OwnedPartition):
                     return found
                 if outage:
@@ -63,6 +63,7 @@ class Standby:
                 self._emit(events.StandingBy(wait_s))
             except QueuePoolError as error:
                 outage = outage or isinstance(error, UnavailableError)
+                pulse.why = str(error)
                 self._emit(events.TurnFailed(error, wait_s))
             self._pause(stop, wait_s * (0.8 + 0.4 * random.random()))
         return None

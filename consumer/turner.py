@@ -122,6 +122,7 @@ class Turner:
             return self._failed(error)
         self._start(jobs, told)
         self._pulse.turned_s = self._last_turn_s = monotonic()
+        self._pulse.why = ""
         self._pause_s, self._retry_s, self.failing, self._at_risk = 0.05, 0.0, False, False
         return 0.0
 
@@ -146,7 +147,7 @@ class Turner:
         if left < _MARGIN_S and not self._at_risk:
             self._at_risk = True
             self._emit(events.LeaseAtRisk(left))
-        self.failing = True
+        self.failing, self._pulse.why = True, str(error)
         pause = self._pause_s * (0.5 + random.random())
         self._pause_s = min(1.0, self._pause_s * 2)
         self._retry_s = monotonic() + pause

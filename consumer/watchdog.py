@@ -58,7 +58,10 @@ class Watchdog:
     def problem(self) -> str | None:
         """Return what is wrong for the health endpoint, or None."""
         silent = monotonic() - self._pulse.turned_s
-        return None if silent < self._stall_s else f"no successful turn for {silent:.0f} s"
+        if silent < self._stall_s:
+            return None
+        why = self._pulse.why
+        return f"no successful turn for {silent:.0f} s" + (f": {why}" if why else "")
 
     def _run(self) -> None:
         looked_s = monotonic()

@@ -23,6 +23,7 @@ __all__ = [
     "JobCancelled",
     "JobError",
     "JobTimeoutError",
+    "LocalError",
     "NotConfirmedError",
     "PayloadTooLargeError",
     "PermanentError",
@@ -105,6 +106,21 @@ class UnavailableError(QueuePoolError):
     """
 
     results: Any = None
+
+
+class LocalError(UnavailableError):
+    """No connection could be made for want of something here; the server was not asked.
+
+    Descriptors, memory, a local port, a file of certificates. Nothing was written. It may pass, so
+    whatever tries again when a server is away tries again here.
+    """
+
+    def __init__(self, server: str, missing: str) -> None:
+        self.server = server
+        super().__init__(
+            f"{server} was not asked, and nothing was written: {missing}. It is not the server's "
+            "fault; trying again helps once it is fixed here."
+        )
 
 
 class QueueFullError(UnavailableError):

@@ -27,7 +27,7 @@ from time import monotonic
 
 from queuepool.config import PoolConfig
 from queuepool.durability import Confirmation, batched
-from queuepool.errors import QueuePoolError, UnavailableError
+from queuepool.errors import LocalError, QueuePoolError, UnavailableError
 from queuepool.interruption import Source, note_sending, note_unsent, tell
 from queuepool.models import Enqueued
 from queuepool.producer import Chunk
@@ -163,8 +163,9 @@ class Pipe:
                 port = self._sender.port_of(chunk.partition)
                 self._stream = port.stream(chunk.key, WINDOW + 1)
             self._stream.push(chunk.verb(self._sender.config))
-        except UnavailableError:
-            self._doubt_all()
+        except UnavailableError as error:
+            if not isinstance(error, LocalError):  # it was not even sent
+                self._doubt_all()
             self._send_again()
         while len(self._sent) >= self._window:
             self._settle_oldest()

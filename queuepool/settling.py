@@ -20,6 +20,7 @@ from typing import Any
 from queuepool.config import PoolConfig
 from queuepool.durability import Confirmation
 from queuepool.errors import (
+    LocalError,
     NotConfirmedError,
     QueueFullError,
     QueuePoolError,
@@ -69,8 +70,9 @@ def _answer(reply: Any) -> Answer:
 
 def unanswered(chunks: Sequence[Chunk], error: UnavailableError, begun_s: float) -> list[Answer]:
     """Return what it means for each chunk that a call was not answered."""
-    for chunk in chunks:
-        chunk.doubt(begun_s)
+    if not isinstance(error, LocalError):  # it was not even sent
+        for chunk in chunks:
+            chunk.doubt(begun_s)
     return [error] * len(chunks)
 
 

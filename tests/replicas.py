@@ -20,23 +20,24 @@ def replica_arguments(port: int) -> tuple[str, ...]:
     return ("--replicaof", "127.0.0.1", str(port), *PROMPT)
 
 
-def wait_until_replicating(primary: EmbeddedServer) -> None:
-    """Return when a replica has what its primary was told just now.
+def wait_until_replicating(primary: EmbeddedServer, key: bytes = b"replicating") -> None:
+    """Return when a replica has what its primary was told just now, by a key that it may write.
 
-    Looking at the link is not enough: Redis 7.0 sends nothing on it before the first ACK. Neither
+    A primary counts a replica from its first word on, also while that waits for its copy. And
+    looking at the link is not enough: Redis 7.0 sends nothing on it before the first ACK. Neither
     is one WAIT: while a primary has never had a replica, its offset is 0, which any replica has,
     also one that is still copying.
     """
     with redis.Redis.from_url(primary.url) as client:
 
         def followed() -> bool:
-            client.delete("replicating")
-            client.set("replicating", "1", px=10_000)
+            client.delete(key)
+            client.set(key, "1", px=10_000)
             return bool(client.execute_command("WAIT", 1, 500))
 
         for _ in range(2):
             wait_until(followed, 20.0, "a replica that follows its primary")
-        client.delete("replicating")
+        client.delete(key)
 
 
 @contextmanager

@@ -95,6 +95,7 @@ def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:
     import redis
 
     from queuepool.servers import tls, wire
+    from queuepool.servers.local_faults import local_error
 
     plain_url, cluster = wire.check_url(url)
     where = f"{name} ({wire.display_name(plain_url)})"
@@ -111,6 +112,9 @@ def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:
     except redis.AuthenticationError as error:
         return [Finding("error", where, f"refuses the password: {error}. Mend QUEUEPOOL_URL")]
     except (redis.RedisError, OSError) as error:
+        ours = local_error(where, error)
+        if ours is not None:
+            return [Finding("error", where, str(ours))]
         problem = output.clean(f"{type(error).__name__}: {error}")
         remedy = tls.remedy(error) or "start it, or mend QUEUEPOOL_URL"
         remedy = remedy[0].upper() + remedy[1:]

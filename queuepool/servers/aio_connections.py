@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import redis
+from redis.exceptions import MaxConnectionsError
 
 _FAILED = (redis.RedisError, OSError)
 
@@ -35,8 +36,8 @@ class AsyncConnections:
                 async with asyncio.timeout(self._timeout_s):
                     await self._room.acquire()
             except TimeoutError:
-                text = f"all {self._limit} connections of this pool are in use"
-                raise redis.ConnectionError(text) from None
+                text = f"all {self._limit} connections of this process are in use"
+                raise MaxConnectionsError(text) from None
         else:
             await self._room.acquire()  # without a wait
         connection = None

@@ -93,7 +93,10 @@ class Server:
 
     def doorbell(self, key: bytes) -> Doorbell:
         """Return what an idle owner of this partition sleeps on."""
-        return Doorbell(self.connections, key, self._timeout_s)
+        try:
+            return Doorbell(self.connections, key, self._timeout_s)
+        except OSError as error:  # it needs two descriptors of its own
+            raise wire.translate(self.name, error) from error
 
     def info(self) -> dict[str, Any]:
         """Return INFO, and the CONFIG that matters under config_*, as far as it may be read."""

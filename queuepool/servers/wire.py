@@ -28,6 +28,7 @@ from redis.retry import Retry
 from queuepool.errors import ConfigurationError, QueuePoolError, ScriptError, UnavailableError
 from queuepool.scripts import script
 from queuepool.servers import tls
+from queuepool.servers.local_faults import local_error
 from queuepool.verbs import Argument, Verb
 
 # What the client raises when a call fails; the cluster's own exception is none of its RedisErrors.
@@ -107,6 +108,9 @@ def translate(name: str, error: Exception) -> QueuePoolError:
             f"{name}: {text[:500]} Nothing was written. Put user and password into QUEUEPOOL_URL."
         )
     if isinstance(error, FAILURES):
+        ours = local_error(name, error)
+        if ours is not None:
+            return ours
         hint = tls.remedy(error)
         return UnavailableError(
             f"{name}: {type(error).__name__}: {text[:500].rstrip('.') or 'no answer'}. "

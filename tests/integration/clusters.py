@@ -11,6 +11,7 @@ import redis
 from redis.crc import key_slot
 
 from queuepool.embedded import EmbeddedServer
+from tests.replicas import PROMPT
 from tests.waiting import wait_until
 
 SLOTS = 16384
@@ -20,6 +21,7 @@ ARGUMENTS = (
     "--cluster-node-timeout", "2000",
     "--cluster-require-full-coverage", "no",
     "--appendfsync", "always",  # a node that is killed amid a sync would lose what came meanwhile
+    *PROMPT,
 )  # fmt: skip
 
 

@@ -10,9 +10,18 @@ from typing import Any
 import pytest
 import redis
 
-from queuepool import EnqueueStatus, Job, NotConfirmedError, QueuePool, UnconfirmableError
+from queuepool import (
+    EnqueueStatus,
+    Job,
+    NotConfirmedError,
+    PoolConfig,
+    QueuePool,
+    UnconfirmableError,
+)
 from queuepool.embedded import EmbeddedServer, find_server_binary
+from queuepool.models import Durability
 from queuepool.partition import Partition
+from queuepool.topology import single
 from tests.integration.clusters import ARGUMENTS, LocalCluster, local_cluster
 from tests.integration.pool.conftest import MakePool, run_all
 from tests.replicas import PROMPT, frozen, replica_arguments, wait_until_replicating
@@ -169,22 +178,31 @@ def test_on_a_cluster_each_node_answers_for_its_own_jobs(
 ) -> None:
     with (
         local_cluster(find_server_binary(), tmp_path, nodes=3) as cluster,
-        QueuePool(cluster.url, partitions=8, durability="replicated") as pool,
+        QueuePool(config=_on(cluster, timeout_s=20.0)) as pool,
+        QueuePool(config=_on(cluster, timeout_s=1.0)) as brief,
     ):
         base_of, route = pool.config.keyspace.partition, pool.producer.route
         found = map(str, range(100))
         keys = {cluster.place_of(base_of(route(key).partition)): key for key in found}
         (followed, key), (_alone, other), *_ = keys.items()
         _follow(cluster, followed, server_factory(tmp_path / "replica", extra_args=ARGUMENTS))
+        marker = base_of(route(key).partition) + b":replicating"
+        wait_until_replicating(cluster.nodes[followed], marker)
 
         assert pool.enqueue("t", partition_key=key).status is EnqueueStatus.ACCEPTED
         assert pool.enqueue_many("t", rows(1_000), partition_key=key).accepted == 1_000
         with pytest.raises(NotConfirmedError):
-            pool.enqueue("t", partition_key=other)
+            brief.enqueue("t", partition_key=other)
+
+
+def _on(cluster: LocalCluster, timeout_s: float) -> PoolConfig:
+    return PoolConfig(
+        topology=single(cluster.url, 8), timeout_s=timeout_s, durability=Durability.REPLICATED
+    )
 
 
 def _follow(cluster: LocalCluster, place: int, server: EmbeddedServer) -> None:
-    """Make a server a replica of one node; returns when it is."""
+    """Make a server a replica of one node; returns when that says so."""
     name = cluster.clients[place].execute_command("CLUSTER", "MYID")
     with redis.Redis.from_url(server.url) as client:
         client.execute_command("CLUSTER", "MEET", "127.0.0.1", cluster.nodes[place].port)
@@ -197,9 +215,6 @@ def _follow(cluster: LocalCluster, place: int, server: EmbeddedServer) -> None:
             return True
 
         wait_until(follows, 20.0, "a node that follows another")
-    waits = "a node with a replica"
-    known = cluster.clients[place]
-    wait_until(lambda: known.info("replication")["connected_slaves"] == 1, 20.0, waits)
 
 
 # -- fsynced ---------------------------------------------------------------------------------------
