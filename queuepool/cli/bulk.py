@@ -17,8 +17,9 @@ from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.rows import Payload, Row, RowError, guess_format, open_rows, read_rows
 from queuepool.errors import InvalidInputError, UnavailableError, UnconfirmableError
 from queuepool.group import TaskGroup
-from queuepool.models import GroupStatus
+from queuepool.models import EnqueueStatus, GroupStatus
 from queuepool.pool import QueuePool
+from queuepool.results import EnqueueResults
 
 _BATCH = 5_000  # rows a call: what may be uncertain when a server goes away amid one
 
@@ -64,7 +65,14 @@ def run(arguments: argparse.Namespace) -> Exit:
                 output.print_json(summary)
             return Exit.OK
         _warn_without_consumer(group)
-        after = group.wait(timeout_s=arguments.timeout, show=False if arguments.json else None)
+        try:
+            after = group.wait(timeout_s=arguments.timeout, show=False if arguments.json else None)
+        except KeyboardInterrupt:
+            raise CommandError(
+                f"interrupted: all {tally.rows:,} rows are enqueued, and their jobs go on without "
+                f"this command; `queuepool group show {arguments.key}` tells how far they are",
+                Exit.INTERRUPTED,
+            ) from None
         summary |= _outcome(before, after) | {"seconds": round(time.monotonic() - started, 3)}
         return _report(summary, group, as_json=arguments.json)
 
@@ -102,12 +110,13 @@ def _check_payload(task: str, limit: int, payload: Payload) -> None:
 def _enqueue(
     pool: QueuePool, rows: Iterator[Payload], arguments: argparse.Namespace, advance: Advance
 ) -> _Tally:
-    tally = _Tally()
+    tally, sending = _Tally(), False
     while True:
         try:
             batch = list(islice(rows, _BATCH))
             if not batch:
                 return tally
+            sending = True
             results = pool.enqueue_many(
                 arguments.task,
                 _told(batch, advance),
@@ -118,12 +127,16 @@ def _enqueue(
                 wait_when_full_s=arguments.wait_when_full,
                 durability=arguments.durability,
             )
+            tally.accepted += results.accepted
+            tally.duplicates += results.duplicates
+            tally.rows += len(batch)
+            sending = False
         except (InvalidInputError, UnavailableError, UnconfirmableError) as error:
             error.add_note(_where_it_stopped(tally.rows + arguments.skip, error))
             raise
-        tally.rows += len(batch)
-        tally.accepted += results.accepted
-        tally.duplicates += results.duplicates
+        except KeyboardInterrupt as error:
+            where = _where_it_stopped(tally.rows + arguments.skip, error, sending=sending)
+            raise CommandError(f"interrupted: {where}", Exit.INTERRUPTED) from None
 
 
 def _told(batch: Iterable[Payload], advance: Advance) -> Iterator[Payload]:
@@ -133,22 +146,35 @@ def _told(batch: Iterable[Payload], advance: Advance) -> Iterator[Payload]:
             advance(500)
 
 
-def _where_it_stopped(done: int, error: Exception) -> str:
-    results = getattr(error, "results", None)
+def _where_it_stopped(done: int, error: BaseException, *, sending: bool = True) -> str:
+    results: EnqueueResults | None = getattr(error, "results", None)
     if results is not None:
-        done += results.accepted + results.duplicates
-        if results.unknown:
+        sure, perhaps = _extent(results)
+        done += sure
+        if perhaps:
             return (
-                f"the first {done:,} rows are enqueued, and perhaps the next {results.unknown:,}; "
+                f"the first {done:,} rows are enqueued, and perhaps the next {perhaps:,}; "
                 f"go on with --skip {done} if running some of them twice does no harm"
             )
         return f"exactly the first {done:,} rows are enqueued; go on later with --skip {done}"
     if isinstance(error, RowError):
         return f"the first {done:,} rows are enqueued; mend the row and go on with --skip {done}"
+    if not sending:
+        return f"exactly the first {done:,} rows are enqueued; go on later with --skip {done}"
     return (
         f"the first {done:,} rows are enqueued, and perhaps some of the next {_BATCH:,}; go on "
         f"with --skip {done} if running some of them twice does no harm"
     )
+
+
+def _extent(results: EnqueueResults) -> tuple[int, int]:
+    """Return how many rows are in for sure, from the first on, and how many behind them may be."""
+    there = (EnqueueStatus.ACCEPTED, EnqueueStatus.DUPLICATE)
+    statuses = [result.status for result in results]
+    sure = next((n for n, status in enumerate(statuses) if status not in there), len(statuses))
+    while statuses and statuses[-1] is EnqueueStatus.REJECTED:
+        statuses.pop()
+    return sure, max(0, len(statuses) - sure)
 
 
 @contextmanager
