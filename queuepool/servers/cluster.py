@@ -11,7 +11,6 @@ the URL, so a node that is down hides no other. Nothing is repeated here: the ca
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Sequence
 from itertools import count
 from typing import Any
@@ -31,7 +30,8 @@ class ClusterServer:
         self._url, _ = wire.check_url(url)
         self.name = f"cluster {wire.display_name(self._url)}"
         self._timeout_s = timeout_s
-        self._lock = threading.Lock()
+        # No lock: one that an interrupted thread holds would stop all others. Threads may read the
+        # map at the same time, and read the same.
         self._first = address_in(self._url)
         self._nodes = {self._first: self._connect(self._first)}
         self._map: SlotMap | None = None
@@ -78,20 +78,21 @@ class ClusterServer:
 
     def close(self) -> None:
         """Close every connection."""
-        with self._lock:
-            self._map = None
-            for node in self._nodes.values():
-                node.close()
+        self._map = None
+        for node in list(self._nodes.values()):
+            node.close()
 
     def node(self, key: bytes) -> Server:
         """Return the node that has a key. Raises UnavailableError."""
-        with self._lock:
-            slots = self._map = self._map or self._read_map()
-            address = slots.address_of(key)
-            if address is None:
-                self._map = None
-                raise UnavailableError(f"{self.name}: no node serves the slot of {key!r} now")
-            return self._nodes[address]
+        slots = self._map
+        if slots is None:
+            slots = self._map = self._read_map()
+        address = slots.address_of(key)
+        if address is None:
+            self._map = None
+            raise UnavailableError(f"{self.name}: no node serves the slot of {key!r} now")
+        known = self._nodes.get(address)
+        return known or self._nodes.setdefault(address, self._connect(address))
 
     def _read_map(self) -> SlotMap:
         nodes = list(self._nodes.items())
@@ -110,17 +111,18 @@ class ClusterServer:
         raise failure or UnavailableError(f"{self.name}: no node serves any slot now")
 
     def _keep_nodes(self, wanted: set[str]) -> None:
-        for address in self._nodes.keys() - wanted:
-            self._nodes.pop(address).close()
-        for address in wanted - self._nodes.keys():
-            self._nodes[address] = self._connect(address)
+        for address in set(self._nodes) - wanted:
+            node = self._nodes.pop(address, None)
+            if node is not None:  # and no other thread was quicker
+                node.close()
+        for address in wanted - set(self._nodes):
+            self._nodes.setdefault(address, self._connect(address))
 
     def _connect(self, address: str) -> Server:
         return Server(node_url(self._url, address), timeout_s=self._timeout_s)
 
     def _forget(self) -> None:
-        with self._lock:
-            self._map = None
+        self._map = None
 
 
 class ClusterBell:
