@@ -4,18 +4,21 @@
     arm(now)  -> a claim for the next token     lost(plan, now): the reply never came
 
 Invariants
-  C1 open = claimed jobs that have not ended; a claim asks for at most target + lookahead - open.
+  C1 open = claimed jobs that have not ended, without suspects that wait. A claim asks for at most
+     target + lookahead - open, less what ended and does not fit into this turn.
   C2 an outcome leaves the outbox only when its verb was answered. A repeat is harmless: it names
      the stamp of the body that ended (see outbox), and another job may have the id by then.
   C3 a claim whose answer was lost is found in the book and handed back (reconcile). The book is
      read in a turn that claims nothing: a server that forgot a script executes that verb after the
      others of its turn, and what the same turn claims would look like a stray.
-  C4 of the jobs that were running in a crash at most one runs at a time (see holdings).
+  C4 of the jobs that the next crash would bury at most one runs at a time (see suspects).
   C5 after a turn without an answer the next one first changes the nonce: whatever of the lost turn
      is still on its way is refused, and cannot undo what was decided since.
   C6 while a claim is armed, no other claim and no reading of the book is planned, so C1 and C3
      hold for it too. Whoever makes a job ready leaves a token, so it is not needed either.
   C7 after drain() nothing is claimed, promoted or recovered.
+  C8 after a turn without an answer the next one carries less; one that records much never carries
+     the renewal; what cannot get through ends as a failed attempt (see recording).
 """
 
 from __future__ import annotations
@@ -27,8 +30,10 @@ from consumer import events
 from consumer.holdings import Holdings
 from consumer.jobs import Claimed, End, Outcome
 from consumer.lookahead import Lookahead
-from consumer.outbox import record_verbs
+from consumer.outbox import executions, record_verbs
+from consumer.pace import Pace
 from consumer.plan import Absorb, Plan
+from consumer.recording import Recording
 from consumer.settings import ConsumerSettings
 from consumer.tenure import Tenure
 from queuepool.codec import encode_error
@@ -51,7 +56,10 @@ class Core:
         self.life, self._settings = acquired.life, settings
         self.tenure = Tenure(acquired, settings, workers=workers, now_s=now_s)
         self.lookahead = Lookahead(settings.lookahead)
-        self.holdings = Holdings()
+        self.holdings = Holdings(max(1, settings.max_crashes - 1))
+        self.pace = Pace(settings.lease_s, own.MAX_BATCH)
+        self.recording = Recording(self.holdings.outbox, self.pace)
+        self._now_s = now_s
         self.alive = 0  # worker threads, as the loop sees them
         self.draining = False
         self.progress: dict[bytes, bytes] = {}
@@ -118,22 +126,29 @@ class Core:
 
     def due_s(self, now_s: float) -> float:
         """Return in how many seconds the next turn is due; 0 for at once."""
-        if self._rekeying or self.holdings.owes or (self.tenure.books and not self.draining):
+        record_s = self.recording.wait_s(now_s)
+        if self._rekeying or record_s == 0.0 or (self.tenure.books and not self.draining):
             return 0.0
-        if not self.draining and self.holdings.suspect_to_book(self._seats()):
-            return 0.0
-        if self._claims() and self._room() > 0:
+        if self._claims(now_s) and self._room(now_s) > 0:
             return 0.0
         at = self.tenure.due_s if self._armed else min(self.tenure.due_s, self._reconcile_at)
         if not self.draining:
             at = min(at, self._poll_at, self._promote_at if self._promote_at is not None else at)
+            trial_s = self.holdings.suspects.wait_s(now_s)
+            if trial_s is not None and self.open < self.target:
+                at = min(at, now_s + trial_s)
+            hold_s = self.holdings.suspects.hold_s(now_s)
+            if self._hungry and hold_s > 0 and self._room(now_s) > 0:
+                at = min(at, now_s + hold_s)
         if self.progress:
             at = min(at, self._poll_at - 0.8 * self._settings.poll_s)
+        if record_s is not None:
+            at = min(at, now_s + record_s)
         return max(0.0, at - now_s)
 
-    def claims_much(self) -> bool:
+    def claims_much(self, now_s: float) -> bool:
         """Return whether a turn that is due now would claim as much as one claim can."""
-        return self._claims() and self._room() >= own.MAX_BATCH
+        return self._claims(now_s) and self._room(now_s) >= own.MAX_BATCH
 
     @property
     def unconfirmed(self) -> Verb[int] | None:
@@ -144,12 +159,13 @@ class Core:
         """Return the verbs of one turn."""
         if self._rekeying:  # alone: what depends on it must not overtake it
             return Plan(now_s, [(own.rekey(self.life), self._rekeyed)])
-        plan = Plan(now_s, outcomes=self.holdings.unrecorded())
+        plan = Plan(now_s)
+        self.recording.pick(plan, renews=now_s >= self.tenure.due_s)
         add = plan.steps.append
         for verb in record_verbs(self.life, plan.outcomes, self._settings):
             add((verb, self._recorded))
         plan.recording = len(plan.steps)
-        begun = self.holdings.begun(now_s, self._seats())
+        begun = self.holdings.begun(now_s, 0 if self.draining else self.target)
         if begun:
             add((own.start(self.life, [job.id for job in begun]), self._started(begun)))
         if self.progress:
@@ -176,13 +192,15 @@ class Core:
             plan.steps.append((own.promote(self.life), self._promoted(now_s)))
             self._hungry = True
         hungry = self._hungry or now_s >= self._poll_at
-        if hungry and self._armed is None and self._room() > 0:
-            self._plan_claim(plan)
+        busy = self._armed or self.recording.is_tight or self.holdings.suspects.hold_s(now_s) > 0
+        room = 0 if busy else self._room(now_s) - self.recording.left(plan)  # they keep their slots
+        if hungry and room > 0:
+            self._plan_claim(plan, room)
         if now_s >= self._poll_at:
             self._poll_at = now_s + self._settings.poll_s
 
-    def _plan_claim(self, plan: Plan) -> None:
-        limit = min(self._room(), own.MAX_BATCH)
+    def _plan_claim(self, plan: Plan, room: int) -> None:
+        limit = min(room, self.pace.jobs)
         verb = own.claim(
             self.life,
             limit,
@@ -191,7 +209,7 @@ class Core:
             weights=self._settings.tier_weights,
         )
         plan.steps.append((verb, self._took(limit, plan)))
-        plan.claiming = True
+        plan.claiming = limit
 
     def arm(self, now_s: float) -> Plan | None:
         """Return a claim that the server may carry out when the next token comes, if one is wanted.
@@ -199,10 +217,12 @@ class Core:
         It is armed from here on, until its answer is absorbed or lost.
         """
         busy = self.draining or self._rekeying or self.tenure.books or self._hungry
-        if busy or self._armed or self._room() <= 0 or now_s >= self._reconcile_at:
+        busy = busy or len(self.holdings.suspects) or self.pace.jobs < own.MAX_BATCH
+        room = 0 if busy or self._armed or now_s >= self._reconcile_at else self._room(now_s)
+        if room <= 0 or self.holdings.suspects.hold_s(now_s) > 0:
             return None
         self._armed = Plan(now_s)
-        self._plan_claim(self._armed)
+        self._plan_claim(self._armed, room)
         return self._armed
 
     def unarm(self) -> None:
@@ -230,6 +250,7 @@ class Core:
         all replies were heeded; what it concerned is repeated by a later turn.
         """
         self._ready, self._events, self._duplicates, self._left = [], [], 0, set()
+        self._now_s = now_s
         if plan is self._armed:
             self._armed, plan.now_s = None, now_s  # it waited for a token, not for the server
         failed: Exception | None = None
@@ -250,14 +271,10 @@ class Core:
         if failed is not None:
             self._keep(plan, now_s)
             raise failed
-        turn_s, busy_s = now_s - plan.now_s, 0.0
-        ran = 0
-        for o in plan.outcomes:
-            if o.end is not End.HAND_BACK:
-                ran += 1
-                busy_s += o.ended_s - o.started_s
+        turn_s = now_s - plan.now_s
         if turn_s > 0:
-            self.lookahead.turned(turn_s, ran, busy_s)
+            self.lookahead.turned(turn_s, *executions(plan.outcomes))
+            self.recording.on_reply(plan, turn_s, self._ready)
         claimed = len(self._ready)
         self._events.append(events.Turned(plan.outcomes, claimed, self._duplicates, turn_s))
         return self._ready, self._events
@@ -277,6 +294,19 @@ class Core:
         self.life, self._rekeying = self.life.rekeyed(), True
         if plan.claiming:
             self._reconcile_at = now_s
+        self.recording.on_no_reply(plan, now_s)
+
+    def is_progress(self, plan: Plan) -> bool:
+        """Return whether the answer to a turn shows that the work of this owner goes on.
+
+        A renewal does only when there was nothing to record or to claim, so one whose outbox stays
+        full is seen to stall; what goes back uncharged is no progress, either.
+        """
+        if plan.claiming or any(o.end is not End.HAND_BACK for o in plan.outcomes):
+            return True
+        waits = self.holdings.owes or (self._claims(self._now_s) and self._room(self._now_s) > 0)
+        scripts = {verb.script for verb, _ in plan.steps}
+        return "recover" in scripts or ("renew" in scripts and not waits)
 
     def _keep(self, plan: Plan, now_s: float) -> None:
         self._hungry = True
@@ -293,10 +323,7 @@ class Core:
                 self._reconcile_at = min(self._reconcile_at, plan.now_s + _RECONCILE_SOON_S)
             for outcome in plan.outcomes:
                 if outcome.end is End.RETRY:
-                    due = plan.now_s + outcome.delay_ms / 1000
-                    self._promote_at = (
-                        due if self._promote_at is None else min(due, self._promote_at)
-                    )
+                    self._promote_by(plan.now_s + outcome.delay_ms / 1000)
                 elif outcome.end is End.HAND_BACK:
                     self._hungry = True
 
@@ -312,7 +339,7 @@ class Core:
 
     def _started(self, begun: Sequence[Claimed]) -> Absorb:
         def heed(_: int) -> None:
-            self._ready += self.holdings.booked(begun)
+            self._ready += self.holdings.booked(begun, self._now_s)
 
         return heed
 
@@ -328,15 +355,18 @@ class Core:
     def _renewed(self, sent_s: float) -> Absorb:
         def heed(renewal: own.Renewal) -> None:
             self._events += self.tenure.renewed(renewal, sent_s, draining=self.draining)
+            self._events += self.recording.on_renewal()
             if renewal.rolled_back:
                 self._reconcile_at = sent_s
                 self.holdings.doubt()
             self.holdings.cancel(renewal.cancels)
             if not self.draining and renewal.next_due_ms is not None:
-                due = sent_s + renewal.next_due_ms / 1000
-                self._promote_at = due if self._promote_at is None else min(due, self._promote_at)
+                self._promote_by(sent_s + renewal.next_due_ms / 1000)
 
         return heed
+
+    def _promote_by(self, due_s: float) -> None:
+        self._promote_at = due_s if self._promote_at is None else min(due_s, self._promote_at)
 
     def _promoted(self, now_s: float) -> Absorb:
         def heed(promoted: own.Promoted) -> None:
@@ -361,11 +391,13 @@ class Core:
 
         return heed
 
-    def _claims(self) -> bool:
-        return self._hungry and not self.draining and self._armed is None
+    def _claims(self, now_s: float) -> bool:
+        busy = self.draining or self._armed or self.holdings.suspects.hold_s(now_s) > 0
+        return self._hungry and not busy
 
-    def _room(self) -> int:
-        return self._seats() - self.open
-
-    def _seats(self) -> int:
-        return self.target + self.lookahead.jobs(self.target)
+    def _room(self, now_s: float) -> int:
+        suspects = self.holdings.suspects
+        if len(suspects):  # they begin on workers that are free
+            ahead = suspects.slots or int(suspects.wait_s(now_s) == 0.0)
+            return self.target - self.open - ahead
+        return self.target + self.lookahead.jobs(self.target) - self.open

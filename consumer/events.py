@@ -59,6 +59,14 @@ class TurnFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class ResultUndelivered:
+    """A result got no answer again and again: its job counts as a failed attempt (outcome)."""
+
+    outcome: Outcome
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Resized:
     """The worker count was set by a command, or by its absence at start."""
 

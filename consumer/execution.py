@@ -72,7 +72,10 @@ class Runner:
             result = codec.encode_result(value)
             ttl_ms = int(task.result_ttl_s * 1000)
             kept = result if ttl_ms else None
-            return Outcome(job, End.DONE, started, monotonic(), task.name, kept, ttl_ms)
+            return Outcome(
+                job, End.DONE, started, monotonic(), task.name, kept, ttl_ms,
+                max_attempts=options.max_attempts or task.max_attempts,
+            )  # fmt: skip
         except BaseException as error:  # a handler may raise anything; the worker lives on
             try:
                 return _failure(job, task, options, started, error)

@@ -3,12 +3,11 @@
 A claimed job is in exactly one of these places (`claimed` holds all of them):
 
     take ----> running or queued in the pool --> outbox --> recorded: forgotten here
-      `------> suspects, one at a time --> start confirmed --> running
+      `------> suspects --> start confirmed --> running
 
-A suspect was running when its consumer died. At most one runs at a time, and its start is booked
-before it begins: a poison job is charged its crashes, and takes no innocent along. A job that
-waited in the memory of a consumer that died (0 crashes) may have begun unnoted: its claim books it
-as started, so it is charged if it does that again, and it runs among the others in its order.
+A suspect was running when its consumer died (see suspects.py). A job that waited in the memory of a
+consumer that died (0 crashes) may have begun unnoted: its claim books it as started, so it is
+charged if it does that again, and it runs among the others in its order.
 """
 
 from __future__ import annotations
@@ -17,23 +16,23 @@ from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 
 from consumer.jobs import Claimed, End, Outcome, claimed
+from consumer.outbox import Outbox
+from consumer.suspects import Suspects
 from queuepool.codec import read_stamp
 from queuepool.verbs.own import MAX_BATCH, Claims
 
 _AHEAD_BEGUN_S = 0.02  # a job from memory that runs for longer is booked as started
-_RECORDED_A_TURN = 400
 
 
 class Holdings:
-    """open: claimed jobs that have not ended."""
+    """open: claimed jobs that have not ended; suspects count from when their start is confirmed."""
 
-    def __init__(self) -> None:
+    def __init__(self, last_crashes: int = 2) -> None:
         self.claimed: dict[bytes, Claimed] = {}
         self.open = 0
-        self._outbox: list[Outcome] = []
+        self.outbox = Outbox()
+        self.suspects = Suspects(last_crashes)
         self._ahead: deque[Claimed] = deque()
-        self._suspects: deque[Claimed] = deque()
-        self._suspect: Claimed | None = None
         self._asked: frozenset[bytes] = frozenset()
 
     def take(self, claims: Claims, free: int, now_s: float) -> list[Claimed]:
@@ -51,22 +50,27 @@ class Holdings:
             job = claimed(id, claims.bodies[i], attempt, int(crashes or 0), claims.now_ms, now_s)
             job.cancelled = id in self._asked  # a renewal may be heard before an armed claim
             self.claimed[id] = job
-            self.open += 1
             if job.crashes:
-                self._suspects.append(job)
+                delayed = self.suspects.take(job, now_s)
+                if delayed is not None:
+                    self.outbox.add([delayed])
                 continue
+            self.open += 1
             if i >= free and crashes is None:
                 job.ahead = True
                 self._ahead.append(job)
             ready.append(job)
+        if ready:
+            self.suspects.on_other_start(now_s)
         return ready
 
     def ended(self, outcomes: Sequence[Outcome]) -> None:
         """Put executions that ended, or never began, into the outbox."""
         self.open -= len(outcomes)
-        self._outbox.extend(outcomes)
-        if self._suspect is not None and any(o.job is self._suspect for o in outcomes):
-            self._suspect = None
+        self.outbox.add(outcomes)
+        if self.suspects.watches:
+            for outcome in outcomes:
+                self.suspects.on_ended(outcome.job, outcome.ended_s)
 
     def hand_back(self, jobs: Sequence[Claimed], now_s: float) -> None:
         """Put jobs that no worker has begun into the outbox."""
@@ -79,13 +83,14 @@ class Holdings:
 
     def hand_back_suspects(self, now_s: float) -> None:
         """Hand back the suspects that did not begin."""
-        waiting = list(self._suspects)  # one whose start is confirmed is not among them
-        self._suspects.clear()
+        waiting = self.suspects.withdraw()  # one whose start is confirmed is not among them
+        self.open += len(waiting)
         self.hand_back(waiting, now_s)
 
     def hand_back_all(self, now_s: float) -> int:
         """Hand back whatever still runs; return how many."""
-        ending = {o.job for o in self._outbox}
+        ending = {o.job for o in self.outbox}
+        self.open += len(self.suspects.withdraw())
         running = [job for job in self.claimed.values() if job not in ending]
         self.hand_back(running, now_s)
         return len(running)
@@ -104,22 +109,18 @@ class Holdings:
     @property
     def owes(self) -> bool:
         """Return whether the outbox holds anything."""
-        return bool(self._outbox)
-
-    def unrecorded(self) -> list[Outcome]:
-        """Return the oldest outcomes of the outbox, as many as one turn records."""
-        return self._outbox[:_RECORDED_A_TURN]
+        return len(self.outbox) > 0
 
     def recorded(self, outcomes: Sequence[Outcome], left: Collection[bytes] = ()) -> list[Outcome]:
-        """Forget the oldest outcomes and their jobs: the server has them. Returns those.
+        """Forget these outcomes and their jobs: the server has them. Returns those.
 
         left: ids of jobs that the server left alone; their ends are told again, with stamps.
         """
         alone = [o for o in outcomes if o.job.id in left and o.end is End.DONE] if left else []
         again = [o for o in alone if not o.job.doubtful]
         self.doubt(o.job for o in again)
-        self._outbox[: len(outcomes)] = again
         done = [o for o in outcomes if o not in again] if again else list(outcomes)
+        self.outbox.forget(done)
         for outcome in done:
             if self.claimed.get(outcome.job.id) is outcome.job:
                 del self.claimed[outcome.job.id]
@@ -127,29 +128,17 @@ class Holdings:
 
     def doubt(self, jobs: Iterable[Claimed] | None = None) -> None:
         """Note that the ends of these jobs, or of all that are ours, may be recorded already."""
-        for job in (
-            [*self.claimed.values(), *(o.job for o in self._outbox)] if jobs is None else jobs
-        ):
+        ours = [*self.claimed.values(), *(o.job for o in self.outbox)] if jobs is None else jobs
+        for job in ours:
             job.doubtful = True
 
-    def suspect_to_book(self, seats: int) -> Claimed | None:
-        """Return the suspect whose start is to be booked next, if one of the seats is free for it.
+    def begun(self, now_s: float, workers: int) -> list[Claimed]:
+        """Return the jobs to book as started: suspects before they begin, others after.
 
         A booked suspect that waits for a worker would be charged for somebody else's crash.
         """
-        if self.open - len(self._suspects) >= seats:
-            return None
-        if self._suspects and self._suspect in (None, self._suspects[0]):
-            return self._suspects[0]
-        return None
-
-    def begun(self, now_s: float, seats: int) -> list[Claimed]:
-        """Return the jobs to book as started: a suspect before it begins, others after."""
-        begun: list[Claimed] = []
-        suspect = self.suspect_to_book(seats)
-        if suspect is not None:
-            self._suspect = suspect
-            begun.append(suspect)
+        begun = self.suspects.to_book(now_s, workers - self.open)
+        self.suspects.on_booking(begun)
         # The same job, not only its id: one that was handed back may be ours again.
         while self._ahead and self.claimed.get(self._ahead[0].id) is not self._ahead[0]:
             self._ahead.popleft()
@@ -157,11 +146,11 @@ class Holdings:
             begun += [j for j in self._ahead if j.started_s > 0.0 and self.claimed.get(j.id) is j]
         return begun[:MAX_BATCH]
 
-    def booked(self, begun: Sequence[Claimed]) -> list[Claimed]:
-        """Note that these starts are booked; return the suspect that may begin now."""
+    def booked(self, begun: Sequence[Claimed], now_s: float) -> list[Claimed]:
+        """Note that these starts are booked; return the suspects that may begin now."""
         for job in begun:
             job.ahead = False
         self._ahead = deque(job for job in self._ahead if job.ahead)
-        if self._suspects and self._suspects[0] in begun:
-            return [self._suspects.popleft()]
-        return []
+        suspects = self.suspects.on_booked(begun, now_s)
+        self.open += len(suspects)
+        return suspects

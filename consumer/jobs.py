@@ -52,7 +52,8 @@ def claimed(
 class Outcome(msgspec.Struct, eq=False, gc=False):  # nothing it holds points back to it
     """The end of one execution: what to record. Times are time.monotonic() seconds.
 
-    max_attempts: how many it may have, of one that failed.
+    max_attempts: how many it may have, of one that failed or returned a result. unanswered: how
+    often it was sent alone, in vain.
     """
 
     job: Claimed
@@ -67,3 +68,4 @@ class Outcome(msgspec.Struct, eq=False, gc=False):  # nothing it holds points ba
     error: bytes = b""
     reason: str = ""
     max_attempts: int = 0
+    unanswered: int = 0

@@ -38,7 +38,6 @@ from queuepool.tasks import Registry, default_registry
 from queuepool.verbs import own
 
 _LOOK_S = 0.02  # a draining loop looks so often for jobs that ended
-_LAST_TURNS = 32  # of up to 400 records each, to hand back all that still runs
 _HEAR_S = 0.05  # a loop that never sleeps hears commands so often
 
 
@@ -147,10 +146,15 @@ class Consumer:
                 bell.wait(pause_s)
         abandoned = core.give_up(monotonic())
         turner.hurry()
-        for _ in range(_LAST_TURNS):
-            turner.turn()
+        until = (
+            monotonic() + self._settings.lease_s
+        )  # to record the last ends, and hand back the rest
+        while monotonic() < until:
+            wait_s = turner.turn()
             if turner.failing or not core.claimed:
                 break
+            if wait_s > 0:
+                turner.rest(min(wait_s, _LOOK_S))
         if self._release(owned, drain=False) is not None:
             self.listen(events.Stopped(owned.partition.number, abandoned))
         if self.workers is not None and not abandoned:

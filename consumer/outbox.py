@@ -1,4 +1,8 @@
-"""From outcomes to the verbs that record them. Pure."""
+"""Outcomes that the server has not confirmed yet, and the verbs that record them. Pure.
+
+A turn takes as many of the oldest as its budget of bytes allows. One that is larger than a whole
+budget goes alone, and to the back when it was not confirmed, so that it keeps no other waiting.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,111 @@ from typing import Any
 
 from consumer.jobs import End, Outcome
 from consumer.settings import ConsumerSettings
-from queuepool.codec import read_stamp
+from queuepool.codec import encode_error, read_stamp
+from queuepool.models import ErrorRecord
 from queuepool.verbs import Verb, own
 from queuepool.verbs.own import MAX_BATCH, Acks, Life
+
+_RECORDED_A_TURN = 400
+_AGAIN_MS = 10_000  # until a job runs again whose result did not get through
+_ID_BYTES = 64  # what names a job in a verb, about
+
+
+def size_bytes(outcomes: Sequence[Outcome]) -> int:
+    """Return about how many bytes it takes to record these outcomes."""
+    size = _ID_BYTES * len(outcomes)
+    for outcome in outcomes:
+        if outcome.result is not None:
+            size += len(outcome.result)
+        size += len(outcome.error)
+    return size
+
+
+def executions(outcomes: Sequence[Outcome]) -> tuple[int, float]:
+    """Return (how many of them were executed, the seconds that this took together)."""
+    ran, busy_s = 0, 0.0
+    for outcome in outcomes:
+        if outcome.end is not End.HAND_BACK:
+            ran += 1
+            busy_s += outcome.ended_s - outcome.started_s
+    return ran, busy_s
+
+
+class Outbox:
+    """Outcomes in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._outcomes: list[Outcome] = []
+
+    def __len__(self) -> int:
+        return len(self._outcomes)
+
+    def __iter__(self) -> Iterator[Outcome]:
+        return iter(self._outcomes)
+
+    def add(self, outcomes: Sequence[Outcome]) -> None:
+        """Take outcomes that are to be recorded."""
+        self._outcomes.extend(outcomes)
+
+    def pick(self, budget_bytes: int, *, alone: bool) -> tuple[list[Outcome], int]:
+        """Return (the outcomes that one turn records, their bytes).
+
+        alone: the oldest one may exceed the budget, by itself.
+        """
+        oldest = self._outcomes[:_RECORDED_A_TURN]
+        size = size_bytes(oldest)
+        if size <= budget_bytes:
+            return oldest, size
+        size = size_bytes(oldest[:1])
+        if alone and size > budget_bytes:
+            return oldest[:1], size
+        picked, left = [], budget_bytes
+        for outcome in oldest:
+            size = size_bytes((outcome,))
+            if size <= left:
+                picked.append(outcome)
+                left -= size
+        return picked, budget_bytes - left
+
+    def forget(self, outcomes: Sequence[Outcome]) -> None:
+        """Drop outcomes that were recorded."""
+        if self._outcomes[: len(outcomes)] == outcomes:  # nothing was passed over
+            del self._outcomes[: len(outcomes)]
+        else:
+            gone = {id(outcome) for outcome in outcomes}
+            self._outcomes = [o for o in self._outcomes if id(o) not in gone]
+
+    def postpone(self, outcome: Outcome) -> None:
+        """Let all others go before this one."""
+        self.replace(outcome, outcome)
+
+    def replace(self, outcome: Outcome, by: Outcome) -> None:
+        """Record something else in place of an outcome, after all others."""
+        self._outcomes = [o for o in self._outcomes if o is not outcome]
+        self._outcomes.append(by)
+
+
+def undelivered(outcome: Outcome, tries: int) -> Outcome:
+    """Return what is recorded instead of a result that did not get through: a failed attempt."""
+    record = ErrorRecord(
+        reason="bad-result",
+        message=(
+            f"the job succeeded, but its result of {len(outcome.result or b'')} bytes did not "
+            f"reach the server in time, {tries} times, while smaller calls did. Nothing of it is kept. "
+            "Return less (or a reference to it), or give the consumer a faster link or a longer "
+            "CONSUMER_LEASE_S and QUEUEPOOL_TIMEOUT_S"
+        ),
+    )
+    return Outcome(
+        outcome.job,
+        End.BURY if outcome.is_last else End.RETRY,
+        outcome.started_s,
+        outcome.ended_s,
+        outcome.task,
+        delay_ms=_AGAIN_MS,
+        error=encode_error(record),
+        reason=record.reason,
+    )
 
 
 def record_verbs(

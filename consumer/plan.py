@@ -16,14 +16,21 @@ Absorb = Callable[[Any], None]
 class Plan:
     """One turn: its verbs, what to do with each reply, and the outcomes that it records.
 
-    recording: how many of the steps, the first ones, record the outcomes.
+    recording: how many of the steps, the first ones, record the outcomes; sent_bytes: about how
+    large these are. claiming: how many jobs are asked for.
     """
 
     now_s: float
     steps: list[tuple[Verb[Any], Absorb]] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
     recording: int = 0
-    claiming: bool = False
+    sent_bytes: int = 0
+    claiming: int = 0
+
+    @property
+    def is_rekey(self) -> bool:
+        """Return whether it only changes the nonce, as the first turn after a lost one does."""
+        return len(self.steps) == 1 and self.steps[0][0].script == "rekey"
 
     @property
     def verbs(self) -> list[Verb[Any]]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Pulse:
-    """Monotonic seconds: of the last pass, and of the last turn that the server answered.
+    """Monotonic seconds: of the last pass, and of the last answered turn that recorded or claimed.
 
-    why: what the last turn failed for; "" when it did not.
+    Where nothing was there to record or claim, an answered renewal counts as well. why: what the
+    last turn failed for; "" when it did not.
     """
 
     passed_s: float

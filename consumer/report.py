@@ -81,6 +81,15 @@ class Reporter:
         self._failing.add(type(event.error))
 
     @listen.register
+    def _(self, event: events.ResultUndelivered) -> None:
+        _log.error(
+            "the result of job %s (%d bytes) did not reach the server in time, again and again, "
+            "while smaller calls did: the attempt counts as failed (%s)",
+            event.outcome.job.id.decode(), event.size_bytes, event.outcome.reason,
+            extra={"task": event.outcome.task, "attempt": event.outcome.job.attempt},
+        )  # fmt: skip
+
+    @listen.register
     def _(self, event: events.LeaseAtRisk) -> None:
         _log.error(
             "the lease may be over in %.1f s: no job starts until it is renewed", event.seconds_left

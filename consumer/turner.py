@@ -1,7 +1,8 @@
 """Turns of a consumer: the part between its core, its workers and the server.
 
 A turn takes what ended, plans, makes one round trip and starts what was claimed. One that gets no
-answer is repeated after a pause that grows to a second; nothing starts once the lease may be over.
+answer is repeated, with less in it, after a pause that grows to a second; nothing starts once the
+lease may be over. The turn that only changes the nonce ends a pause, and proves nothing else.
 Between turns the owner sleeps, with a claim armed behind the token that will wake it.
 """
 
@@ -64,7 +65,7 @@ class Turner:
         wait_s = core.due_s(now)
         if wait_s > 0:
             return self._watched(wait_s)
-        if workers.queued and not core.claims_much():
+        if workers.queued and not core.claims_much(now):
             linger_s = self._last_turn_s + core.lookahead.linger_s() - now
             if linger_s > 0:
                 self._lingering.wait(linger_s)
@@ -120,10 +121,14 @@ class Turner:
             jobs, told = core.take_started()
             self._start(jobs, told)
             return self._failed(error)
+        progresses = core.is_progress(plan)
         self._start(jobs, told)
-        self._pulse.turned_s = self._last_turn_s = monotonic()
-        self._pulse.why = ""
-        self._pause_s, self._retry_s, self.failing, self._at_risk = 0.05, 0.0, False, False
+        self._last_turn_s, self._retry_s = monotonic(), 0.0
+        if progresses:
+            self._pulse.turned_s = self._last_turn_s
+        if not plan.is_rekey:
+            self._pulse.why, self._pause_s = "", 0.05
+            self.failing = self._at_risk = False
         return 0.0
 
     def hurry(self) -> None:

@@ -5,6 +5,9 @@
     no turn for stall_s, the server answers us    deaf: after another stall_s the process ends
     the loop did not even pass for 2 x stall_s    hung: the process ends
 
+A turn is one that recorded or claimed something; where nothing was there to record or to claim, one
+that renewed the lease. An owner that renews for ever over a full outbox is deaf.
+
 "The server answers us" is asked on a fresh connection, so that a broken one cannot hide it.
 """
 

@@ -228,7 +228,7 @@ class Consumer(Process):
             self._turned(min(wait_s, patience_s))
             return
         linger_s = self._last_turn_s + core.lookahead.linger_s() - now
-        if crew.queued and not core.claims_much() and linger_s > 0:
+        if crew.queued and not core.claims_much(now) and linger_s > 0:
             self.after(linger_s, self._turn)
             return
         plan = core.plan(now)
@@ -245,7 +245,8 @@ class Consumer(Process):
             return
         if self._learn(core, plan, answer):
             self._last_turn_s = self.now_s
-            self._pause_s, self._failing = 0.05, False
+            if not plan.is_rekey:
+                self._pause_s, self._failing = 0.05, False
             self._turned(0.0)
 
     def _learn(self, core: Core, plan: Plan, answer: Answer) -> bool:

@@ -93,7 +93,8 @@ class Crew:
             return
         job.started_s = now
         left_s = self._ledger.lease_left_s(self._epoch)
-        execution = Execution(job.id, self._epoch, now, left_s, job.crashes > 0)
+        suspect = job.crashes >= max(1, self._scenario.max_crashes - 1)
+        execution = Execution(job.id, self._epoch, now, left_s, suspect)
         self._journal.executions.append(execution)
         self._journal.note(now, self._process.name, f"starts {job.id!r}, attempt {job.attempt}")
         self._running[id(execution)] = execution

@@ -88,8 +88,8 @@ class RunsSuspectsTogether(Core):
 
         def all_at_once(claims: own.Claims) -> None:
             heed(claims)
-            suspects: list[Claimed] = list(self.holdings._suspects)
-            self.holdings._suspects.clear()
+            suspects: list[Claimed] = self.holdings.suspects.withdraw()
+            self.holdings.open += len(suspects)
             self._ready += suspects
 
         return all_at_once

@@ -56,15 +56,15 @@ def test_of_very_short_jobs_one_claim_is_on_its_way_while_another_runs() -> None
     world.turn()  # learns how short they are
     world.turn()
     assert world.core.open == 8 + 200
-    assert world.core.claims_much()  # as much again, before any of these has ended
+    assert world.core.claims_much(world.now)  # as much again, before any of these has ended
     world.turn()
     assert world.core.open == 8 + 400
-    assert not world.core.claims_much()
+    assert not world.core.claims_much(world.now)
 
     world.end(list(world.running[:200]), took_s=0.000001)
-    assert world.core.claims_much()
+    assert world.core.claims_much(world.now)
     world.core.drain(world.now)
-    assert not world.core.claims_much()
+    assert not world.core.claims_much(world.now)
 
 
 def test_jobs_that_end_among_few_are_recorded_together() -> None:
@@ -75,7 +75,7 @@ def test_jobs_that_end_among_few_are_recorded_together() -> None:
     world.settle()
 
     assert world.core.open == 12
-    assert not world.core.claims_much()  # nothing is left to claim
+    assert not world.core.claims_much(world.now)  # nothing is left to claim
 
 
 def test_the_lookahead_never_exceeds_its_setting() -> None:
