@@ -101,9 +101,9 @@ def undelivered(outcome: Outcome, tries: int) -> Outcome:
         reason="bad-result",
         message=(
             f"the job succeeded, but its result of {len(outcome.result or b'')} bytes did not "
-            f"reach the server in time, {tries} times, while smaller calls did. Nothing of it is kept. "
-            "Return less (or a reference to it), or give the consumer a faster link or a longer "
-            "CONSUMER_LEASE_S and QUEUEPOOL_TIMEOUT_S"
+            f"reach the server in time, {tries} times, while smaller calls did. Nothing of it is "
+            "kept. Return less (or a reference to it), or give the consumer a faster link or a "
+            "longer CONSUMER_LEASE_S and QUEUEPOOL_TIMEOUT_S"
         ),
     )
     return Outcome(

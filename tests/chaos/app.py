@@ -14,6 +14,14 @@ from tests.apps.recorded import note
 _TIMEOUT_S = 300.0
 
 
+@task(timeout_s=_TIMEOUT_S, result_ttl_s=600, max_attempts=1)
+def chaos_large(ctx: JobContext, size: int) -> str:
+    """Return so many bytes."""
+    note("begin", ctx.job_id, ctx.attempt)
+    note("end", ctx.job_id, ctx.attempt)
+    return "x" * size
+
+
 @task(timeout_s=_TIMEOUT_S, backoff=Backoff(base_s=0.01, cap_s=0.05, floor_s=0.0))
 def chaos_work(ctx: JobContext, ms: float = 0.0, filling: str = "") -> None:
     """Take some time; filling: only there to be big."""

@@ -10,6 +10,8 @@
                          a retransmission would; the other way passes
     slow(...)            each chunk arrives later, by a latency with jitter; some stall for longer,
                          as a lost packet does until it is sent again. The order is kept
+    narrow(bytes_per_s)  all connections share a link of that rate in each direction; what does not
+                         fit yet stays with its sender
 
 What was swallowed is lost for its connection, so the next other weather resets such a connection:
 a server must never see a stream with a hole. An end that is sent while nothing passes is not seen
@@ -34,6 +36,7 @@ from queuepool.embedded.ports import HOST
 TO_SERVER, TO_CLIENT = "to server", "to client"
 _CHUNK = 65_536
 _QUEUED = 256  # chunks on their way in one direction
+_PACKET, _PACKET_S = 1460, 0.01  # a narrow link carries packets, or as much as in this time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,7 @@ class Weather:
     jitter_s: float = 0.0
     stall_share: float = 0.0
     stall_s: float = 0.0
+    bytes_per_s: float | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -72,6 +76,7 @@ class Proxy:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._listener: asyncio.Server | None = None
         self.port = 0
+        self._free_s = {TO_SERVER: 0.0, TO_CLIENT: 0.0}  # when a narrow link has sent what it took
         self.connects_s: list[float] = []  # monotonic, of each connection that was tried
         self.open = self.peak = 0  # connections that the client holds open; the most at once
 
@@ -122,6 +127,10 @@ class Proxy:
                 latency_s=latency_s, jitter_s=jitter_s, stall_share=stall_share, stall_s=stall_s
             )
         )
+
+    def narrow(self, bytes_per_s: float) -> None:
+        """Carry so many bytes a second in each direction, over all connections together."""
+        self._change(Weather(bytes_per_s=bytes_per_s))
 
     def _change(self, weather: Weather, harm: Callable[[_Link], None] | None = None) -> None:
         async def change() -> None:
@@ -201,6 +210,8 @@ class Proxy:
                     link.tainted = True
                 else:
                     await queue.put((monotonic() + self._delay_s(), chunk))
+                    if self._weather.bytes_per_s is not None:
+                        await queue.join()
                 if not chunk:
                     break
             if not link.tainted:
@@ -225,13 +236,28 @@ class Proxy:
                 await self._clear.wait()
             if way in self._weather.swallowed:  # it was on its way when that began
                 link.tainted = True
+                queue.task_done()
                 continue
             with contextlib.suppress(OSError):
                 if not chunk:
                     writer.close()
+                    queue.task_done()
                     return
-                writer.write(chunk)
-                await writer.drain()
+                await self._send(way, chunk, writer)
+            queue.task_done()
+
+    async def _send(self, way: str, chunk: bytes, writer: asyncio.StreamWriter) -> None:
+        sent = 0
+        while sent < len(chunk):
+            rate = self._weather.bytes_per_s
+            size = len(chunk) if rate is None else max(_PACKET, int(rate * _PACKET_S))
+            packet = chunk[sent : sent + size]
+            if rate is not None:
+                self._free_s[way] = max(monotonic(), self._free_s[way]) + len(packet) / rate
+                await asyncio.sleep(self._free_s[way] - monotonic())
+            writer.write(packet)
+            await writer.drain()
+            sent += size
 
     def _delay_s(self) -> float:
         weather = self._weather

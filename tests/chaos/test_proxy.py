@@ -198,6 +198,25 @@ def test_slow_delays_both_ways_and_keeps_the_order(proxy: Proxy, stall_s: float)
     assert took > 0.02 + stall_s
 
 
+def test_a_narrow_link_is_shared_and_what_is_small_passes_beside_what_is_large(
+    proxy: Proxy, echo: Echo
+) -> None:
+    proxy.narrow(200_000)
+    with connect(proxy) as large, connect(proxy) as small:
+        began = monotonic()
+        threading.Thread(target=large.sendall, args=(b"x" * 100_000,), daemon=True).start()
+        assert says(small, b"a") == b"a"
+        passed_s = monotonic() - began
+        got = 0
+        while got < 100_000:
+            got += len(large.recv(65_536))
+        took_s = monotonic() - began
+
+    assert passed_s < 0.4
+    assert took_s >= 0.5
+    assert len(echo.heard) == 100_001
+
+
 def test_a_server_that_is_away_is_away_through_the_proxy(proxy: Proxy, echo: Echo) -> None:
     echo.close()
     with socket.socket() as nobody:
