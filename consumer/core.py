@@ -17,8 +17,8 @@ Invariants
   C6 while a claim is armed, no other claim and no reading of the book is planned, so C1 and C3
      hold for it too. Whoever makes a job ready leaves a token, so it is not needed either.
   C7 after drain() nothing is claimed, promoted or recovered.
-  C8 after a turn without an answer the next one carries less; one that records much never carries
-     the renewal; what cannot get through ends as a failed attempt (see recording).
+  C8 after a turn without an answer the lease is renewed first, by a turn of its own, and the next
+     one carries less; what cannot get through ends as a failed attempt (see recording).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Core:
         self.alive = 0  # worker threads, as the loop sees them
         self.draining = False
         self.progress: dict[bytes, bytes] = {}
-        self._rekeying = False
+        self._rekeying = self._renews_first = False
         self._armed: Plan | None = None
         self._hungry = True
         self._promote_at: float | None = now_s
@@ -127,7 +127,12 @@ class Core:
     def due_s(self, now_s: float) -> float:
         """Return in how many seconds the next turn is due; 0 for at once."""
         record_s = self.recording.wait_s(now_s)
-        if self._rekeying or record_s == 0.0 or (self.tenure.books and not self.draining):
+        if (
+            self._rekeying
+            or self._renews_first
+            or record_s == 0.0
+            or (self.tenure.books and not self.draining)
+        ):
             return 0.0
         if self._claims(now_s) and self._room(now_s) > 0:
             return 0.0
@@ -160,6 +165,9 @@ class Core:
         if self._rekeying:  # alone: what depends on it must not overtake it
             return Plan(now_s, [(own.rekey(self.life), self._rekeyed)])
         plan = Plan(now_s)
+        if self._renews_first:
+            self._plan_renewal(plan)
+            return plan
         self.recording.pick(plan, renews=now_s >= self.tenure.due_s)
         add = plan.steps.append
         for verb in record_verbs(self.life, plan.outcomes, self._settings):
@@ -174,14 +182,17 @@ class Core:
             if texts:
                 add((own.progress(self.life, texts), lambda _: None))
         if now_s >= self.tenure.due_s:
-            busy = min(self.open, self.alive)
-            renewal = self.tenure.renewal(self.life, alive=self.alive, busy=busy)
-            add((renewal, self._renewed(now_s)))
+            self._plan_renewal(plan)
         if now_s >= self._reconcile_at and self._armed is None:
             add((own.book(self.life), self._reconciled(now_s)))
         elif not self.draining:
             self._plan_claims(plan, now_s)
         return plan
+
+    def _plan_renewal(self, plan: Plan) -> None:
+        busy = min(self.open, self.alive)
+        renewal = self.tenure.renewal(self.life, alive=self.alive, busy=busy)
+        plan.steps.append((renewal, self._renewed(plan.now_s)))
 
     def _plan_claims(self, plan: Plan, now_s: float) -> None:
         if self.tenure.books:
@@ -276,7 +287,10 @@ class Core:
             self.lookahead.turned(turn_s, *executions(plan.outcomes))
             self.recording.on_reply(plan, turn_s, self._ready)
         claimed = len(self._ready)
-        self._events.append(events.Turned(plan.outcomes, claimed, self._duplicates, turn_s))
+        plan.progress = self.is_progress(plan)
+        self._events.append(
+            events.Turned(plan.outcomes, claimed, self._duplicates, turn_s, plan.progress)
+        )
         return self._ready, self._events
 
     def take_started(self) -> tuple[list[Claimed], list[object]]:
@@ -292,6 +306,7 @@ class Core:
         if plan is self._armed:
             self._armed = None
         self.life, self._rekeying = self.life.rekeyed(), True
+        self._renews_first = True
         if plan.claiming:
             self._reconcile_at = now_s
         self.recording.on_no_reply(plan, now_s)
@@ -354,6 +369,7 @@ class Core:
 
     def _renewed(self, sent_s: float) -> Absorb:
         def heed(renewal: own.Renewal) -> None:
+            self._renews_first = False
             self._events += self.tenure.renewed(renewal, sent_s, draining=self.draining)
             self._events += self.recording.on_renewal()
             if renewal.rolled_back:

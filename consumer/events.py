@@ -35,12 +35,16 @@ class RecoveredJobs:
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """A turn succeeded: these executions are recorded, so many jobs were claimed."""
+    """A turn succeeded: these executions are recorded, so many jobs were claimed.
+
+    progress: not when it only renewed although there was something to record or to claim.
+    """
 
     outcomes: Sequence[Outcome]
     claimed: int
     duplicates: int
     seconds: float
+    progress: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ class Plan:
     """One turn: its verbs, what to do with each reply, and the outcomes that it records.
 
     recording: how many of the steps, the first ones, record the outcomes; sent_bytes: about how
-    large these are. claiming: how many jobs are asked for.
+    large these are. claiming: how many jobs are asked for. progress: its answer showed that the work
+    of this owner goes on.
     """
 
     now_s: float
@@ -26,6 +27,7 @@ class Plan:
     recording: int = 0
     sent_bytes: int = 0
     claiming: int = 0
+    progress: bool = False
 
     @property
     def is_rekey(self) -> bool:

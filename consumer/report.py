@@ -61,7 +61,7 @@ class Reporter:
 
     @listen.register
     def _(self, event: events.Turned) -> None:
-        if self._failing:
+        if self._failing and event.progress:
             _log.info("the server answers again")
             self._failing.clear()
         self._failures.note(event.outcomes, monotonic())

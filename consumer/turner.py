@@ -2,7 +2,8 @@
 
 A turn takes what ended, plans, makes one round trip and starts what was claimed. One that gets no
 answer is repeated, with less in it, after a pause that grows to a second; nothing starts once the
-lease may be over. The turn that only changes the nonce ends a pause, and proves nothing else.
+lease may be over. A turn that only changes the nonce, or only renews although there is something to
+record or to claim, ends one pause, and does not make the next one shorter.
 Between turns the owner sleeps, with a claim armed behind the token that will wake it.
 """
 
@@ -121,13 +122,12 @@ class Turner:
             jobs, told = core.take_started()
             self._start(jobs, told)
             return self._failed(error)
-        progresses = core.is_progress(plan)
         self._start(jobs, told)
         self._last_turn_s, self._retry_s = monotonic(), 0.0
-        if progresses:
-            self._pulse.turned_s = self._last_turn_s
+        if plan.progress:
+            self._pulse.turned_s, self._pause_s = self._last_turn_s, 0.05
         if not plan.is_rekey:
-            self._pulse.why, self._pause_s = "", 0.05
+            self._pulse.why = ""
             self.failing = self._at_risk = False
         return 0.0
 

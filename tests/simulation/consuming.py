@@ -245,8 +245,10 @@ class Consumer(Process):
             return
         if self._learn(core, plan, answer):
             self._last_turn_s = self.now_s
+            if plan.progress:
+                self._pause_s = 0.05
             if not plan.is_rekey:
-                self._pause_s, self._failing = 0.05, False
+                self._failing = False
             self._turned(0.0)
 
     def _learn(self, core: Core, plan: Plan, answer: Answer) -> bool:

@@ -50,6 +50,57 @@ def test_after_a_kill_a_standby_takes_over_and_only_what_ran_runs_again(
     assert int(found[1]) <= 2 * 8
 
 
+def test_what_ran_in_one_crash_runs_again_together_and_lets_others_pass(
+    pool: QueuePool, partition: Partition, consume: StartConsumer, records: Records
+) -> None:
+    first = consume(workers=16, lease_s=1)
+    crashed = pool.enqueue_many("work", ({"ms": 500} for _ in range(16)), partition_key="g")
+    wait_until(lambda: len(records.begun()) == 16)
+    first.kill()
+    killed_ns = time.monotonic_ns()
+    urgent = pool.enqueue_many(
+        "work", ({"ms": 1} for _ in range(20)), partition_key="urgent", tier="critical"
+    )
+    consume(workers=20, lease_s=1)
+    drained(partition, 36)
+
+    again = [run for run in records.runs() if run.began_ns > killed_ns]
+    assert sorted(run.job_id for run in again) == sorted(
+        str(result.job_id) for result in (*crashed, *urgent)
+    )
+    assert records.peak(killed_ns) >= 16  # all of them at once
+    ended = [run.ended_ns or 0 for run in again]
+    ids = {str(result.job_id) for result in crashed}
+    first_end = min(end for run, end in zip(again, ended, strict=True) if run.job_id in ids)
+    assert all(run.began_ns < first_end for run in again if run.job_id not in ids)
+
+
+def test_jobs_that_ran_in_two_crashes_are_tried_one_at_a_time_beside_others(
+    pool: QueuePool, partition: Partition, consume: StartConsumer, records: Records
+) -> None:
+    crashed = pool.enqueue_many("work", ({"ms": 600} for _ in range(4)), partition_key="g")
+    ids = {str(result.job_id) for result in crashed}
+    for kills in (1, 2):
+        process = consume(workers=8, lease_s=1)
+        wait_until(lambda kills=kills: sum(records.begun().values()) == 4 * kills)  # type: ignore[misc]
+        process.kill()
+    killed_ns = time.monotonic_ns()
+    consume(workers=8, lease_s=1)
+    wait_until(lambda: len(records.runs()) > 8)
+    urgent = pool.enqueue_many(
+        "work", ({"ms": 1} for _ in range(50)), partition_key="urgent", tier="critical"
+    )
+    drained(partition, 54)
+
+    again = [run for run in records.runs() if run.began_ns > killed_ns]
+    tried = sorted((r.began_ns, r.ended_ns or 0) for r in again if r.job_id in ids)
+    assert len(tried) == 4
+    assert all(one[1] <= other[0] for one, other in zip(tried, tried[1:], strict=False))
+    passed = [r.began_ns for r in again if r.job_id not in ids]
+    assert len(passed) == len(urgent)
+    assert max(passed) < tried[2][0]  # while the rest of the suspects waited
+
+
 def test_the_order_of_a_group_survives_a_kill(
     pool: QueuePool, partition: Partition, consume: StartConsumer, records: Records
 ) -> None:

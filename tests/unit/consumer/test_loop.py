@@ -53,8 +53,11 @@ class Flaky(MemoryServer):
     """A server whose answers are lost while `away` is set."""
 
     away, tries = False, 0
+    without = ""  # what gets no answer, by its script
 
     def run(self, key: bytes, verbs: Any) -> list[Any]:
+        if self.without in [verb.script for verb in verbs]:
+            raise UnavailableError(f"no answer to {self.without}")
         if self.away:
             self.tries += 1
             raise UnavailableError("away")
@@ -141,6 +144,40 @@ def test_it_waits_out_an_outage_and_tells_when_its_lease_may_be_over(
 
     assert consumer.error is None
     assert not consumer.has(events.RolledBack)
+
+
+@pytest.mark.parametrize(("without", "stalls"), [("finish", True), ("claim", True), ("", False)])
+def test_an_owner_that_renews_and_records_or_claims_nothing_is_seen_to_stall(
+    pool: QueuePool, server: Flaky, registry: Registry, start: Start, without: str, stalls: bool
+) -> None:
+    began = threading.Event()
+
+    @registry.task(name="t")
+    def handler() -> None:
+        began.set()
+
+    consumer = start(lease_s=2, workers=1, poll_s=0.2)
+    pulse = consumer.consumer.pulse
+    wait_until(lambda: consumer.has(events.Owns))
+    server.without = without or "nothing of the kind"
+    pool.enqueue("t", partition_key="g")
+    if without != "claim":
+        assert began.wait(10)
+    owner = pool.partition(0).observe().owner
+    assert owner is not None
+    beat_ms, silent_s = owner.heartbeat_ms, 0.0
+    until = monotonic() + 3.0
+    while monotonic() < until:
+        silent_s = max(silent_s, monotonic() - pulse.turned_s)
+        threading.Event().wait(0.02)
+
+    owner = pool.partition(0).observe().owner
+    assert owner is not None
+    assert owner.heartbeat_ms > beat_ms
+    assert owner.lease_ms > 1000  # it is kept all the while
+    assert (silent_s > 2.5) is stalls
+    server.without = "nothing of the kind"
+    wait_until(lambda: done(pool) == 1)
 
 
 def test_one_that_lost_its_partition_ends_and_tells_its_handlers(
