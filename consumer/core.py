@@ -32,7 +32,7 @@ from consumer.jobs import Claimed, End, Outcome
 from consumer.lookahead import Lookahead
 from consumer.outbox import executions, record_verbs
 from consumer.pace import Pace
-from consumer.plan import Absorb, Plan
+from consumer.plan import Absorb, Plan, read_replies
 from consumer.recording import Recording
 from consumer.settings import ConsumerSettings
 from consumer.tenure import Tenure
@@ -139,12 +139,8 @@ class Core:
         at = self.tenure.due_s if self._armed else min(self.tenure.due_s, self._reconcile_at)
         if not self.draining:
             at = min(at, self._poll_at, self._promote_at if self._promote_at is not None else at)
-            trial_s = self.holdings.suspects.wait_s(now_s)
-            if trial_s is not None and self.open < self.target:
-                at = min(at, now_s + trial_s)
-            hold_s = self.holdings.suspects.hold_s(now_s)
-            if self._hungry and hold_s > 0 and self._room(now_s) > 0:
-                at = min(at, now_s + hold_s)
+            if self.open < self.target:
+                at = min(at, self.holdings.suspects.due_s(now_s))
         if self.progress:
             at = min(at, self._poll_at - 0.8 * self._settings.poll_s)
         if record_s is not None:
@@ -264,21 +260,12 @@ class Core:
         self._now_s = now_s
         if plan is self._armed:
             self._armed, plan.now_s = None, now_s  # it waited for a token, not for the server
-        failed: Exception | None = None
-        replied = iter(zip(plan.steps, replies, strict=True))
-        for _ in range(plan.recording):
-            (verb, heed), reply = next(replied)
-            try:
-                heed(verb.read(reply))
-            except Exception as error:
-                failed = failed or error
+        recording = plan.recording
+        failed = read_replies(plan.steps[:recording], replies[:recording])
         if failed is None:  # before the claim is read: it may hold a job that was just handed back
             self._forget(plan)
-        for (verb, heed), reply in replied:
-            try:
-                heed(verb.read(reply))
-            except Exception as error:
-                failed = failed or error
+        later = read_replies(plan.steps[recording:], replies[recording:])
+        failed = failed or later
         if failed is not None:
             self._keep(plan, now_s)
             raise failed
@@ -286,11 +273,10 @@ class Core:
         if turn_s > 0:
             self.lookahead.turned(turn_s, *executions(plan.outcomes))
             self.recording.on_reply(plan, turn_s, self._ready)
-        claimed = len(self._ready)
-        plan.progress = self.is_progress(plan)
-        self._events.append(
-            events.Turned(plan.outcomes, claimed, self._duplicates, turn_s, plan.progress)
-        )
+        progress, claimed = self.is_progress(plan), len(self._ready)
+        plan.progress = progress
+        turned = events.Turned(plan.outcomes, claimed, self._duplicates, turn_s, progress)
+        self._events.append(turned)
         return self._ready, self._events
 
     def take_started(self) -> tuple[list[Claimed], list[object]]:
@@ -314,8 +300,7 @@ class Core:
     def is_progress(self, plan: Plan) -> bool:
         """Return whether the answer to a turn shows that the work of this owner goes on.
 
-        A renewal does only when there was nothing to record or to claim, so one whose outbox stays
-        full is seen to stall; what goes back uncharged is no progress, either.
+        A renewal does only when there was nothing to record or to claim; a hand-back never does.
         """
         if plan.claiming or any(o.end is not End.HAND_BACK for o in plan.outcomes):
             return True

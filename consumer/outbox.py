@@ -108,13 +108,14 @@ def undelivered(outcome: Outcome, tries: int) -> Outcome:
     )
     return Outcome(
         outcome.job,
-        End.BURY if outcome.is_last else End.RETRY,
+        End.BURY if 0 < outcome.max_attempts <= outcome.job.attempt else End.RETRY,
         outcome.started_s,
         outcome.ended_s,
         outcome.task,
         delay_ms=_AGAIN_MS,
         error=encode_error(record),
         reason=record.reason,
+        max_attempts=outcome.max_attempts,
     )
 
 

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from consumer.jobs import Outcome
+from queuepool.servers import Reply
 from queuepool.verbs import Verb
 
 Absorb = Callable[[Any], None]
+Step = tuple[Verb[Any], Absorb]
+
+
+def read_replies(steps: Sequence[Step], replies: Sequence[Reply]) -> Exception | None:
+    """Read each reply and hand it over; returns the first error, after all were read."""
+    failed: Exception | None = None
+    for (verb, heed), reply in zip(steps, replies, strict=True):
+        try:
+            heed(verb.read(reply))
+        except Exception as error:
+            failed = failed or error
+    return failed
 
 
 @dataclass(slots=True)
@@ -22,7 +35,7 @@ class Plan:
     """
 
     now_s: float
-    steps: list[tuple[Verb[Any], Absorb]] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
     recording: int = 0
     sent_bytes: int = 0

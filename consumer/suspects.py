@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from math import inf
 
 from consumer.jobs import Claimed, End, Outcome
 
@@ -135,6 +136,11 @@ class Suspects:
         if self._on_trial is None:
             return _QUIET_S if self._last and now_s >= self._trial_due_s else 0.0
         return WINDOW_S if self._began_s is None else max(0.0, self._began_s + WINDOW_S - now_s)
+
+    def due_s(self, now_s: float) -> float:
+        """Return when a worker that is free may get something new to do here, inf for never."""
+        wait_s, hold_s = self.wait_s(now_s), self.hold_s(now_s)
+        return now_s + min(inf if wait_s is None else wait_s, hold_s or inf)
 
     @property
     def _trial_due_s(self) -> float:

@@ -157,7 +157,7 @@ def test_after_its_last_attempt_such_a_job_is_dead() -> None:
     world = World(workers=1)
     (big,) = world.enqueue(1)
     world.settle()
-    end(world, list(world.running), 1_000_000, is_last=True)
+    end(world, list(world.running), 1_000_000, max_attempts=1)
 
     SlowLink(world, 12_500).turns(20 * LEASE_S)
 
@@ -185,7 +185,7 @@ def test_a_claim_whose_answer_is_lost_is_repeated_for_fewer_jobs() -> None:
     world = World(workers=200)
     world.enqueue(400)
     asked = []
-    for _ in range(12):
+    for _ in range(20):
         plan = world.core.plan(world.now)
         if plan.claiming:
             asked.append(plan.claiming)
@@ -231,13 +231,14 @@ def test_a_new_nonce_and_claims_that_go_back_are_no_progress() -> None:
     world.owned.turn(claim.verbs)
     world.core.lost(claim, world.now)
     kinds = []
-    for _ in range(4):
+    for _ in range(5):
         plan = world.core.plan(world.now)
         world.core.absorb(plan, world.owned.turn(plan.verbs), world.now)
         kinds.append((plan.is_rekey, scripts(plan), world.core.is_progress(plan)))
 
     assert kinds[0] == (True, ["rekey"], False)
-    assert [progress for _, words, progress in kinds if "claim" not in words] == [False] * 2
+    assert [progress for _, words, progress in kinds if "claim" not in words] == [False] * 3
+    assert kinds[1][1] == ["renew"]
     assert any("claim" in words and progress for _, words, progress in kinds)
 
 
