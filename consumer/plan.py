@@ -30,8 +30,8 @@ class Plan:
     """One turn: its verbs, what to do with each reply, and the outcomes that it records.
 
     recording: how many of the steps, the first ones, record the outcomes; sent_bytes: about how
-    large these are. claiming: how many jobs are asked for. progress: its answer showed that the work
-    of this owner goes on.
+    large these are. claiming: how many jobs are asked for. progress: its answer showed that the
+    work of this owner goes on.
     """
 
     now_s: float

@@ -154,7 +154,8 @@ class Turner:
             self._emit(events.LeaseAtRisk(left))
         self.failing, self._pulse.why = True, str(error)
         pause = self._pause_s * (0.5 + random.random())
-        self._pause_s = min(1.0, self._pause_s * 2)
+        # A renewal goes between two tries: the pause must leave room for several in a lease.
+        self._pause_s = min(1.0, self._core.tenure.lease_s / 6, self._pause_s * 2)
         self._retry_s = monotonic() + pause
         self._emit(events.TurnFailed(error, pause))
         return pause

@@ -280,7 +280,7 @@ class Consumer(Process):
     def _failed(self) -> float:
         self._failing = True
         pause_s = self._pause_s * (0.5 + self._random.random())
-        self._pause_s = min(1.0, self._pause_s * 2)
+        self._pause_s = min(1.0, self._settings.lease_s / 6, self._pause_s * 2)
         return pause_s
 
     def _turned(self, wait_s: float) -> None:
