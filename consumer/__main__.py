@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import faulthandler
-import importlib
 import logging
 import os
 import signal
@@ -17,7 +16,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
@@ -35,6 +33,7 @@ from queuepool.logs import configure
 from queuepool.pool import QueuePool
 from queuepool.servers.connect import connect
 from queuepool.settings import load, load_pool_config
+from queuepool.startup import import_app, refuse_servers_that_cannot_work
 from queuepool.tasks import default_registry
 
 OK, FAILED, CONFIGURATION, FENCED, WATCHDOG = 0, 1, 2, 3, 4
@@ -56,6 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _refuse(error)
     with pool:
         try:
+            refuse_servers_that_cannot_work(pool)
             return _run(pool, settings)
         except ConfigurationError as error:
             return _refuse(error)
@@ -151,18 +151,7 @@ def _settings(flags: argparse.Namespace) -> ConsumerSettings:
 
 
 def _import_app(app: str) -> None:
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    for name in filter(None, (part.strip() for part in app.split(","))):
-        try:
-            importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name is None or not name.startswith(error.name):
-                raise
-            raise ConfigurationError(
-                f"--app {name}: there is no such module here ({Path.cwd()}); name it as in "
-                "`import`, without .py, and run in its directory or set PYTHONPATH"
-            ) from error
+    import_app(app)
     if not any(True for _ in default_registry):
         raise ConfigurationError(f"--app {app}: no function there is decorated with @task")
 

@@ -39,6 +39,7 @@ from queuepool.exposition import Exposition
 from queuepool.logs import configure
 from queuepool.pool import QueuePool
 from queuepool.settings import load_pool_config
+from queuepool.startup import refuse_servers_that_cannot_work
 
 OK, FAILED, CONFIGURATION, WATCHDOG = 0, 1, 2, 4
 _STOP_S = 0.8  # for the loop to end and resign: together with the rest, less than a second
@@ -65,6 +66,7 @@ def run(settings: CoordinatorSettings, config: PoolConfig) -> int:
     timeout_s = min(config.timeout_s, settings.request_timeout_s)
     with QueuePool(config=replace(config, timeout_s=timeout_s)) as pool:
         try:
+            refuse_servers_that_cannot_work(pool)
             asyncio.run(_serve(pool, settings))
         except ConfigurationError:
             raise

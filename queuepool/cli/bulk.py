@@ -15,7 +15,7 @@ from queuepool import codec
 from queuepool.cli import output
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.rows import Payload, Row, RowError, guess_format, open_rows, read_rows
-from queuepool.errors import InvalidInputError, UnavailableError, UnconfirmableError
+from queuepool.errors import InvalidInputError, ScriptError, UnavailableError, UnconfirmableError
 from queuepool.group import TaskGroup
 from queuepool.models import EnqueueStatus, GroupStatus
 from queuepool.pool import QueuePool
@@ -192,7 +192,10 @@ def _progress(total: int | None) -> Iterator[Advance]:
 
 
 def _warn_without_consumer(group: TaskGroup) -> None:
-    owner = group.partition.observe().owner
+    try:
+        owner = group.partition.observe().owner
+    except ScriptError:  # a producer may not look at partitions, and does not need to
+        return
     if owner is None or owner.lease_ms <= 0:
         output.remark(
             f"partition {group.partition.number} has no consumer now: the jobs wait until one "

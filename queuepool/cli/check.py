@@ -23,6 +23,11 @@ from queuepool.verbs import confirm
 _PINGS = 20
 _SLOW_S = 0.01
 _SKEW_S = 5.0
+_NEARLY_FULL, _FULL = 0.80, 0.95  # shares of maxmemory
+_RIGHTS = (
+    "The check needs the rights of `ops`: `queuepool acl` prints them, docs/security.md explains "
+    "them; producers, consumers and coordinators do with less"
+)
 OTHER_VARIABLES = frozenset((
     "QUEUEPOOL_GRPC", "QUEUEPOOL_GRPC_TOKEN", "QUEUEPOOL_GRPC_CA", "QUEUEPOOL_GRPC_CERT",
     "QUEUEPOOL_GRPC_KEY", "QUEUEPOOL_REDIS_SERVER", *map(variable, (*ROLES, ADMIN)),
@@ -111,6 +116,10 @@ def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:
         return [*found, *confirmation(url, where, first, config)]
     except redis.AuthenticationError as error:
         return [Finding("error", where, f"refuses the password: {error}. Mend QUEUEPOOL_URL")]
+    except redis.exceptions.NoPermissionError as error:
+        return [Finding("error", where, f"{output.clean(str(error))}. {_RIGHTS}")]
+    except redis.ResponseError as error:  # it answers, so starting it is no remedy
+        return [Finding("error", where, f"refuses: {output.clean(str(error))}")]
     except (redis.RedisError, OSError) as error:
         ours = local_error(where, error)
         if ours is not None:
@@ -163,7 +172,6 @@ def confirmation(url: str, where: str, partition: int, config: PoolConfig) -> It
 
 
 def _look(client: Any, base: bytes, *, cluster: bool = False) -> Iterator[tuple[str, str]]:
-    client.ping()
     info = _info(client)
     failures = probe(client, base)
     missing = functions(failures, Trouble.MISSING)
@@ -177,13 +185,11 @@ def _look(client: Any, base: bytes, *, cluster: bool = False) -> Iterator[tuple[
             ),
         )
     if forbidden:
-        user = info.get("user", "this user")
+        name = client.get_connection_kwargs().get("username")
+        user = info.get("user", f"user {name}" if name else "this user")
         yield (
             "error",
-            (
-                f"{user} may not call {', '.join(forbidden)} on {base.decode()}:*. The check needs "
-                "the rights of `ops`: `queuepool acl` prints them, docs/security.md explains them"
-            ),
+            (f"{user} may not call {', '.join(forbidden)} on {base.decode()}:*. {_RIGHTS}"),
         )
     for failure in failures:
         if failure.trouble is Trouble.OTHER:
@@ -206,7 +212,13 @@ def _info(client: Any) -> dict[str, Any]:
         known["user"] = f"user {user.decode() if isinstance(user, bytes) else user}"
     with suppress(redis.ResponseError):
         known["config_save"] = next(iter(client.config_get("save").values()), "")
+        known["lazy_expire"] = _text(client.config_get("lazyfree-lazy-expire"))
     return known
+
+
+def _text(found: Mapping[Any, Any]) -> str:
+    value = next(iter(found.values()), "")
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def _name(info: Mapping[str, Any]) -> str:
@@ -238,6 +250,7 @@ def judge_info(info: Mapping[str, Any], *, cluster: bool) -> Iterator[tuple[str,
                 "it is a node of a cluster, but the URL is not; write redis+cluster:// instead of redis://"
             ),
         )
+    yield from _judge_memory(info)
     if not info.get("maxmemory") and info.get("total_system_memory"):
         yield "ok", "maxmemory is not set: QUEUEPOOL_MAX_BYTES bounds what a partition may hold"
     if not info.get("aof_enabled"):
@@ -256,17 +269,45 @@ def judge_info(info: Mapping[str, Any], *, cluster: bool) -> Iterator[tuple[str,
         yield "warning", "it is loading its data; it answers when that is done"
 
 
+def _judge_memory(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    limit = info.get("maxmemory") or 0
+    used = (info.get("used_memory") or 0) - (info.get("mem_not_counted_for_evict") or 0)
+    if limit and used >= _NEARLY_FULL * limit:
+        yield (
+            "error" if used >= _FULL * limit else "warning",
+            (
+                f"{used / limit:.0%} of maxmemory is used ({used / 2**20:,.0f} of "
+                f"{limit / 2**20:,.0f} MiB): when it is full, producers are refused. Raise "
+                "maxmemory, let workers catch up, or see what else fills it (`queuepool status`)"
+            ),
+        )
+    elif limit:
+        yield "ok", f"{used / limit:.0%} of maxmemory is used ({limit / 2**20:,.0f} MiB)"
+    if info.get("lazy_expire") == "no":
+        yield (
+            "ok",
+            (
+                "lazyfree-lazy-expire is no: the server frees large keys that expire while others "
+                "wait. Better: CONFIG SET lazyfree-lazy-expire yes (and in its configuration file)"
+            ),
+        )
+
+
 def _timing(client: Any) -> Iterator[tuple[str, str]]:
+    import redis
+
     times = []
-    for _ in range(_PINGS):
-        started = time.perf_counter()
-        client.ping()
-        times.append(time.perf_counter() - started)
+    try:
+        for _ in range(_PINGS):
+            started = time.perf_counter()
+            seconds, microseconds = client.time()
+            times.append(time.perf_counter() - started)
+    except redis.exceptions.NoPermissionError:
+        return  # told among the functions that are missing
     middle_s = statistics.median(times)
     level = "warning" if middle_s > _SLOW_S else "ok"
     remark = ". Run consumers nearer to it" if middle_s > _SLOW_S else ""
     yield level, f"answers in {middle_s * 1000:.2f} ms (median of {_PINGS}){remark}"
-    seconds, microseconds = client.time()
     skew_s = time.time() - (seconds + microseconds / 1e6)
     if abs(skew_s) > _SKEW_S:
         yield (

@@ -13,6 +13,7 @@ class Exit(IntEnum):
     USAGE = 2
     UNAVAILABLE = 3
     DIED = 4
+    UNATTENDED = 5
     INTERRUPTED = 130
     BROKEN_PIPE = 141
 
@@ -28,6 +29,7 @@ _MEANINGS = {
     Exit.USAGE: "wrong arguments, input or settings; nothing was done",
     Exit.UNAVAILABLE: "a server or the coordinator did not answer; running it again is safe",
     Exit.DIED: "ended, but some jobs died; `queuepool dead list` shows those still kept",
+    Exit.UNATTENDED: "shown, but some partition has no owner: nobody runs its jobs (`status`)",
     Exit.INTERRUPTED: "interrupted by Ctrl-C",
     Exit.BROKEN_PIPE: "whoever read the output went away",
 }

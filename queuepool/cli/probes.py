@@ -123,7 +123,7 @@ def judge(text: str) -> Trouble:
 
 def functions(failures: Iterable[Failure], trouble: Trouble) -> list[str]:
     """Return the names of what failed for one reason, the loading of scripts as one."""
-    found = [f.function for f in failures if f.trouble is trouble]
+    found = list(dict.fromkeys(f.function for f in failures if f.trouble is trouble))
     loads = [name for name in found if name.startswith("SCRIPT LOAD")]
     rest = [name for name in found if name not in loads]
     return [*rest, f"SCRIPT LOAD ({len(loads)} scripts)"] if loads else rest

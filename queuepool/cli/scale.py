@@ -14,6 +14,7 @@ from queuepool.pool import QueuePool
 from queuepool.verbs import lead
 
 _LONGEST_S = 7 * 86400
+_MOST = 4096  # workers that the settings allow
 
 
 def run(arguments: argparse.Namespace) -> Exit:
@@ -50,6 +51,14 @@ def _by_coordinator(arguments: argparse.Namespace, address: str) -> dict[str, An
         if arguments.auto:
             client.ClearWorkers(api.ClearWorkersRequest(partition=number, reason="queuepool scale"))
             return {"partition": number, "mode": "automatic"}
+        most = client.GetCluster(api.GetClusterRequest()).cluster.limits.max_workers
+        if arguments.workers > most:
+            raise CommandError(
+                f"{arguments.workers:,} workers are above the maximum of {most:,} that the "
+                "coordinator has (COORDINATOR_MAX_WORKERS); nothing was changed. Raise it, and "
+                "CONSUMER_MAX_WORKERS with it, or ask for fewer",
+                Exit.USAGE,
+            )
         reply = client.SetWorkers(
             api.SetWorkersRequest(
                 partition=number,
@@ -63,6 +72,12 @@ def _by_coordinator(arguments: argparse.Namespace, address: str) -> dict[str, An
 
 def _directly(arguments: argparse.Namespace) -> dict[str, Any]:
     number = arguments.partition
+    if not arguments.auto and arguments.workers > _MOST:
+        raise CommandError(
+            f"{arguments.workers:,} workers are above {_MOST:,}, the most that "
+            "COORDINATOR_MAX_WORKERS and CONSUMER_MAX_WORKERS can be; nothing was changed",
+            Exit.USAGE,
+        )
     with QueuePool.from_env() as pool:
         pool.config.topology.server_of(number)  # raises for a partition that is not there
         server, key = pool.system
@@ -77,6 +92,10 @@ def _directly(arguments: argparse.Namespace) -> dict[str, Any]:
         output.remark("no coordinator leads now: it takes effect when one does")
     if arguments.auto:
         return {"partition": number, "mode": "automatic"}
+    output.remark(
+        "no coordinator was asked, so its maximum is not known here: no more than "
+        "COORDINATOR_MAX_WORKERS and CONSUMER_MAX_WORKERS allow are applied (`queuepool status`)"
+    )
     return _manual(number, arguments.workers, until_ms)
 
 

@@ -15,7 +15,7 @@ _RATE_OVER_S = 0.5
 
 
 def run(arguments: argparse.Namespace) -> Exit:
-    """Print the table; a partition that cannot be seen makes the command fail."""
+    """Print the table; a partition that cannot be seen, or that nobody owns, is an exit code."""
     with open_source(arguments.grpc) as source:
         view = source.look()
         if all(row.per_s is None for row in view.rows):
@@ -26,4 +26,7 @@ def run(arguments: argparse.Namespace) -> Exit:
     else:
         console = output.console()
         console.print(Board().draw(view, sparks=False, width=console.width))
-    return Exit.UNAVAILABLE if any(row.problem for row in view.rows) else Exit.OK
+    if any(row.problem for row in view.rows):
+        return Exit.UNAVAILABLE
+    # Without a coordinator all jobs run; without an owner those of a partition do not.
+    return Exit.OK if all(row.owned for row in view.rows) else Exit.UNATTENDED

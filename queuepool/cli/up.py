@@ -101,9 +101,17 @@ def _plan(arguments: argparse.Namespace) -> Plan:
 @contextmanager
 def _only_one() -> Iterator[None]:
     """Hold the lock of this directory. The kernel frees it however this process ends."""
-    local.STATE_DIR.mkdir(exist_ok=True)
-    (local.STATE_DIR / ".gitignore").write_text("*\n")  # a URL with a password may be in here
-    with (local.STATE_DIR / "up.lock").open("a+") as lock:
+    try:
+        local.STATE_DIR.mkdir(exist_ok=True)
+        (local.STATE_DIR / ".gitignore").write_text("*\n")  # a URL with a password may be in here
+        opened = (local.STATE_DIR / "up.lock").open("a+")
+    except OSError as error:
+        raise CommandError(
+            f"`queuepool up` keeps its logs and its state in {Path.cwd() / local.STATE_DIR}, which "
+            f"cannot be written: {error.strerror or error}. Run it in a directory of yours",
+            Exit.USAGE,
+        ) from error
+    with opened as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

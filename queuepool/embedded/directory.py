@@ -27,11 +27,23 @@ class ServerDirectory:
         self._lock_file: IO[str] | None = None
         self._log_start = 0
         if data_dir is None:
-            self.path = Path(tempfile.mkdtemp(prefix="queuepool-server-"))
+            try:
+                self.path = Path(tempfile.mkdtemp(prefix="queuepool-server-"))
+            except OSError as error:
+                raise EmbeddedServerError(
+                    f"no temporary directory can be made: {error.strerror or error}. Nothing was "
+                    "started. Set TMPDIR to one that this user can write to."
+                ) from error
         else:
             self.path = data_dir.absolute()
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._lock_file = _lock(self.path)
+            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+                self._lock_file = _lock(self.path)
+            except OSError as error:
+                raise EmbeddedServerError(
+                    f"{self.path} cannot be the server's data directory: {error.strerror or error}."
+                    " Nothing was started. Choose one that this user can write to (--data-dir)."
+                ) from error
 
     @property
     def lock_descriptors(self) -> list[int]:

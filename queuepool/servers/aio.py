@@ -52,8 +52,9 @@ class AsyncServer:
                 replies = await connections.exchange(connection, packed)
                 places, loads, again = wire.repetition(calls, replies)
                 if places:
-                    repeated = await connections.exchange(connection, loads + again)
-                    for i, reply in zip(places, repeated[len(loads) :], strict=True):
+                    sent_again = await connections.exchange(connection, loads + again)
+                    repeated = wire.repeated(loads, sent_again)
+                    for i, reply in zip(places, repeated, strict=True):
                         replies[i] = reply
             except BaseException:  # cancelled: replies are on the way, never hand them on
                 connections.drop(connection)

@@ -48,7 +48,7 @@ class Server:
                 return replies
             places, loads, again = wire.repetition(calls, replies)
             if places:
-                repeated = exchange(hand[0], loads + again)[len(loads) :]
+                repeated = wire.repeated(loads, exchange(hand[0], loads + again))
                 for i, reply in zip(places, repeated, strict=True):
                     replies[i] = reply
             if any(wire.is_misplaced(reply) for reply in replies):
@@ -228,6 +228,6 @@ class SyncStream:
         calls = [(self._key, verb) for verb, _loads in self._pending]
         self._answers.extend(self._next(link, place) for place in range(1, len(calls)))
         places, loads, again = wire.repetition(calls, self._answers)
-        replies = exchange(link, loads + again)[len(loads) :]
+        replies = wire.repeated(loads, exchange(link, loads + again))
         for i, reply in zip(places, replies, strict=True):
             self._answers[i] = reply

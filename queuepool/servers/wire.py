@@ -42,6 +42,8 @@ _TRANSIENT_WORDS = frozenset(("BUSY", "MISCONF", "NOMASTERLINK", "NOREPLICAS"))
 # What a script hears of a slot that moves, and a confirmation of a primary that was demoted; the
 # server gives them no words of their own.
 _MOVING = ("non local key", "the cluster is down", "cannot be used with replica", "UNBLOCKED")
+# What an older server says of the first line of a script, which names its flags.
+_TOO_OLD = ("unexpected symbol near '#'",)
 # What a script hears of a missing right, from Valkey and from Redis.
 _FORBIDDEN = ("ACL failure in script", "The user executing the script can't")
 # Its stub knows tuples of one element only.
@@ -96,6 +98,12 @@ def translate(name: str, error: Exception) -> QueuePoolError:
             "workers have made room; raise maxmemory if it persists."
         )
     transient = isinstance(error, _TRANSIENT) or word in _TRANSIENT_WORDS or is_misplaced(error)
+    if any(words in text for words in _TOO_OLD):
+        return ConfigurationError(
+            f"{name} cannot run queuepool's scripts; it is older than Redis 7.0, or made like one "
+            "that is. Nothing was written. Use Redis 7.0 or newer, or Valkey; `queuepool check` "
+            "says what is missing."
+        )
     if isinstance(error, ResponseError) and not transient:
         forbidden = isinstance(error, NoPermissionError) or any(w in text for w in _FORBIDDEN)
         refused = "no permissions " if forbidden else ""
@@ -205,7 +213,21 @@ def repetition(
     return places, [pack_load(v) for v in scripts.values()], [pack(*calls[i]) for i in places]
 
 
+def repeated(loads: Sequence[bytes], replies: Sequence[Any]) -> Sequence[Any]:
+    """Return the replies to the calls that were sent behind `loads`; see `repetition`.
+
+    A script that could not be loaded is the reason why its calls could not be carried out: its
+    refusal stands in for the server's "no such script", which sounds as if it would pass.
+    """
+    again = replies[len(loads) :]
+    refusal = next((r for r in replies[: len(loads)] if isinstance(r, ResponseError)), None)
+    if refusal is None:
+        return again
+    return [refusal if is_unknown_script(reply) else reply for reply in again]
+
+
 __all__ = [
     "FAILURES", "check_url", "client_options", "display_name", "is_misplaced", "is_unknown_script",
-    "make_pool", "pack", "pack_load", "pack_words", "redis", "repetition", "translate",
+    "make_pool", "pack", "pack_load", "pack_words", "redis", "repeated", "repetition",
+    "translate",
 ]  # fmt: skip

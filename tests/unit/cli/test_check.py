@@ -40,6 +40,12 @@ def test_a_server_in_order_has_nothing_to_mend() -> None:
         ({"aof_enabled": 0}, "warning", "nothing is written to disk"),
         ({"aof_enabled": 0, "config_save": "60 1"}, "warning", "only snapshots"),
         ({"aof_last_write_status": "err"}, "error", "disk full"),
+        ({"maxmemory": 100, "used_memory": 79}, "ok", "79% of maxmemory is used"),
+        ({"maxmemory": 100, "used_memory": 80}, "warning", "80% of maxmemory.*Raise maxmemory"),
+        ({"maxmemory": 100, "used_memory": 94}, "warning", "94% of maxmemory"),
+        ({"maxmemory": 100, "used_memory": 95}, "error", "95% of maxmemory"),
+        ({"maxmemory": 100, "used_memory": 99, "mem_not_counted_for_evict": 30}, "ok", "69% of"),
+        ({"lazy_expire": "no"}, "ok", "CONFIG SET lazyfree-lazy-expire yes"),
     ],
 )
 def test_each_risk_is_named_with_its_remedy(change: dict[str, Any], level: str, words: str) -> None:
