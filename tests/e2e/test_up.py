@@ -78,6 +78,10 @@ def test_a_manual_count_arrives_at_the_workers_and_leaves_again(cluster: LocalUp
 
     assert cluster.run("scale", "1", "4", "--for", "5m").code == Exit.OK
     wait_until(lambda: workers() == [4, 4], 20, "partition 1 has 4 workers again")
+    refused = cluster.run("scale", "1", "2400")
+    assert refused.code == Exit.USAGE
+    assert "above the maximum of 32" in refused.err
+    assert "COORDINATOR_MAX_WORKERS" in refused.err
     assert cluster.run("scale", "1", "--auto").code == Exit.OK
     wait_until(
         lambda: not any(p["manual_until_ms"] for p in cluster.status()["partitions"]), 20
