@@ -5,23 +5,26 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from queuepool import codec
-from queuepool.cli import output
+from queuepool.cli import output, row_ids
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.row_ids import RowId
 from queuepool.cli.rows import Payload, Row, RowError, guess_format, open_rows, read_rows
 from queuepool.errors import InvalidInputError, ScriptError, UnavailableError, UnconfirmableError
 from queuepool.group import TaskGroup
-from queuepool.models import EnqueueStatus, GroupStatus
+from queuepool.models import EnqueueStatus, GroupStatus, Job
 from queuepool.pool import QueuePool
 from queuepool.results import EnqueueResults
 
 _BATCH = 5_000  # rows a call: what may be uncertain when a server goes away amid one
+_NOT_TWICE = "a row that is in is not added twice, while its job lives and for a minute after"
 
 Advance = Callable[[int], None]
 Check = Callable[[Payload], None]
@@ -39,13 +42,15 @@ def run(arguments: argparse.Namespace) -> Exit:
     form = arguments.format or guess_format(arguments.file)
     with QueuePool.from_env() as pool:
         check = partial(_check_payload, arguments.task, pool.config.max_payload_bytes)
-        total = None if arguments.file == "-" else _check_file(arguments, form, check)
+        total, id_of = None, _ids_for(arguments)
+        if not _is_stream(arguments.file):
+            total = _check_file(arguments, form, check, id_of)
         started = time.monotonic()
         group = pool.group(arguments.key)
         before = group.status()
         with open_rows(arguments.file) as lines, _progress(total) as advance:
-            rows = islice(read_rows(lines, form), arguments.skip, None)
-            tally = _enqueue(pool, _checked(rows, check), arguments, advance)
+            rows = _checked(read_rows(lines, form), check, id_of, arguments.skip)
+            tally = _enqueue(pool, rows, arguments, advance)
         summary: dict[str, Any] = {
             "file": arguments.file,
             "task": arguments.task,
@@ -53,6 +58,7 @@ def run(arguments: argparse.Namespace) -> Exit:
             "partition": group.partition.number,
             "rows": tally.rows,
             "enqueued": tally.accepted,
+            "duplicates": tally.duplicates,
             "enqueue_seconds": round(time.monotonic() - started, 3),
         }
         if not arguments.json:
@@ -60,6 +66,7 @@ def run(arguments: argparse.Namespace) -> Exit:
                 f"{tally.accepted:,} jobs enqueued to partition {group.partition.number} "
                 f"in {summary['enqueue_seconds']:.1f} s"
             )
+            _remark_on_a_second_run(tally, before)
         if not arguments.wait:
             if arguments.json:
                 output.print_json(summary)
@@ -77,13 +84,41 @@ def run(arguments: argparse.Namespace) -> Exit:
         return _report(summary, group, as_json=arguments.json)
 
 
-def _check_file(arguments: argparse.Namespace, form: str, check: Check) -> int:
+def _ids_for(arguments: argparse.Namespace) -> RowId:
+    task, key = arguments.task, arguments.key
+    if arguments.id is not None:
+        return row_ids.by_column(arguments.id, task, key)
+    if _is_stream(arguments.file):
+        return row_ids.by_stream(task, key)
+    return row_ids.by_file(arguments.file, task, key)
+
+
+def _is_stream(name: str) -> bool:
+    """Return whether rows can be read only once: standard input, or a pipe with a name."""
+    return name == "-" or Path(name).is_fifo()
+
+
+def _remark_on_a_second_run(tally: _Tally, before: GroupStatus) -> None:
+    if tally.duplicates:
+        output.remark(
+            f"{tally.duplicates:,} rows were not added again: jobs with their ids are there, or "
+            "ended less than two minutes ago (dead ones run again by `queuepool dead replay`)"
+        )
+    elif before.total:
+        output.remark(
+            f"the group had {before.total:,} jobs before, {before.left:,} of them not ended. If "
+            "they were these rows, they run again: ids that ended are remembered for a minute or "
+            "two (docs/first-day.md)"
+        )
+
+
+def _check_file(arguments: argparse.Namespace, form: str, check: Check, id_of: RowId) -> int:
     """Read the whole file once, so that a bad row is found before anything is enqueued."""
     name: str = arguments.file
     skip: int = arguments.skip
     with open_rows(name) as lines:
         try:
-            total = sum(1 for _ in _checked(read_rows(lines, form), check))
+            total = sum(1 for _ in _checked(read_rows(lines, form), check, id_of))
         except RowError as error:
             error.add_note(f"nothing of {name} was enqueued")
             raise
@@ -94,13 +129,18 @@ def _check_file(arguments: argparse.Namespace, form: str, check: Check) -> int:
     return total - skip
 
 
-def _checked(rows: Iterable[Row], check: Check) -> Iterator[Payload]:
+def _checked(rows: Iterable[Row], check: Check, id_of: RowId, skip: int = 0) -> Iterator[Job]:
+    """Yield the job of each row beyond those to skip, which count for the ids all the same."""
+    rows = iter(rows)
+    for line, payload in islice(rows, skip):
+        with suppress(RowError):
+            id_of(line, payload)
     for line, payload in rows:
         try:
             check(payload)
         except InvalidInputError as error:
             raise RowError(line, str(error)) from error
-        yield payload
+        yield Job(payload, job_id=id_of(line, payload))
 
 
 def _check_payload(task: str, limit: int, payload: Payload) -> None:
@@ -108,7 +148,7 @@ def _check_payload(task: str, limit: int, payload: Payload) -> None:
 
 
 def _enqueue(
-    pool: QueuePool, rows: Iterator[Payload], arguments: argparse.Namespace, advance: Advance
+    pool: QueuePool, rows: Iterator[Job], arguments: argparse.Namespace, advance: Advance
 ) -> _Tally:
     tally, sending = _Tally(), False
     while True:
@@ -139,7 +179,7 @@ def _enqueue(
             raise CommandError(f"interrupted: {where}", Exit.INTERRUPTED) from None
 
 
-def _told(batch: Iterable[Payload], advance: Advance) -> Iterator[Payload]:
+def _told(batch: Iterable[Job], advance: Advance) -> Iterator[Job]:
     for number, row in enumerate(batch, start=1):
         yield row
         if number % 500 == 0:
@@ -154,7 +194,7 @@ def _where_it_stopped(done: int, error: BaseException, *, sending: bool = True) 
         if perhaps:
             return (
                 f"the first {done:,} rows are enqueued, and perhaps the next {perhaps:,}; "
-                f"go on with --skip {done} if running some of them twice does no harm"
+                f"run it again, or go on with --skip {done}: {_NOT_TWICE}"
             )
         return f"exactly the first {done:,} rows are enqueued; go on later with --skip {done}"
     if isinstance(error, RowError):
@@ -162,8 +202,8 @@ def _where_it_stopped(done: int, error: BaseException, *, sending: bool = True) 
     if not sending:
         return f"exactly the first {done:,} rows are enqueued; go on later with --skip {done}"
     return (
-        f"the first {done:,} rows are enqueued, and perhaps some of the next {_BATCH:,}; go on "
-        f"with --skip {done} if running some of them twice does no harm"
+        f"the first {done:,} rows are enqueued, and perhaps some of the next {_BATCH:,}; "
+        f"run it again, or go on with --skip {done}: {_NOT_TWICE}"
     )
 
 

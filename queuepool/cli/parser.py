@@ -113,6 +113,12 @@ def _work(commands: Any) -> None:
     bulk.add_argument("file", metavar="FILE", help="the file; - for standard input")
     bulk.add_argument("--task", required=True, metavar="NAME", help="the task that runs each job")
     bulk.add_argument("--key", required=True, metavar="KEY", help="partition key: names the group")
+    bulk.add_argument(
+        "--id",
+        metavar="COLUMN",
+        help="whose value tells the rows apart: a second run adds no row twice (default: the "
+        "file's content and the row's line)",
+    )
     bulk.add_argument("--wait", action="store_true", help="until all jobs have ended")
     bulk.add_argument("--timeout", type=_duration, metavar="TIME", help="of --wait")
     bulk.add_argument("--format", choices=("csv", "jsonl"), help="default: by the file's name")

@@ -1,0 +1,78 @@
+"""An id for each row of a bulk action, the same in a second run: an id is accepted once.
+
+    --id COLUMN         from the row's value in that column
+    a file              from the content of the whole file, and the row's line
+    standard input      from everything that came up to the row, for no more is known by then
+
+The task and the partition key are part of each. Ids look like those that the library makes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from hashlib import blake2b, file_digest
+from pathlib import Path
+
+from queuepool import ids
+from queuepool.cli.rows import Payload, RowError
+from queuepool.errors import InvalidInputError, shown
+from queuepool.routing import key_bytes, slot_of
+
+RowId = Callable[[int, Payload], str]
+
+
+def by_column(column: str, task: str, key: str) -> RowId:
+    """Return what makes ids of a column's values. It raises RowError for a value that is none."""
+    make = _maker(b"column", task, key)
+
+    def of(line: int, payload: Payload) -> str:
+        if column not in payload:
+            known = ", ".join(map(str, payload))[:200]
+            raise RowError(line, f"there is no column {shown(column)} for --id (known: {known})")
+        value = payload[column]
+        if isinstance(value, bool) or not isinstance(value, (str, int)) or not str(value).strip():
+            raise RowError(
+                line, f"column {shown(column)} holds no id: --id needs a text or a whole number"
+            )
+        return make(str(value).encode("utf-8", "surrogatepass"))
+
+    return of
+
+
+def by_file(name: str, task: str, key: str) -> RowId:
+    """Return what makes ids of the content of a file and the lines of its rows."""
+    try:
+        with Path(name).open("rb") as file:
+            content = file_digest(file, blake2b).digest()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InvalidInputError(f"{shown(name)} cannot be read: {why}") from error
+    make = _maker(b"file" + content, task, key)
+    return lambda line, _payload: make(b"%d" % line)
+
+
+def by_stream(task: str, key: str) -> RowId:
+    """Return what makes ids of the rows so far; it must be asked for each row, in order."""
+    make, so_far = _maker(b"stream", task, key), blake2b()
+
+    def of(_line: int, payload: Payload) -> str:
+        row = json.dumps(payload).encode()
+        so_far.update(b"%d:%s" % (len(row), row))
+        return make(so_far.digest())
+
+    return of
+
+
+def _maker(kind: bytes, task: str, key: str) -> Callable[[bytes], str]:
+    raw = key_bytes(key)
+    parts = (kind, task.encode("utf-8", "surrogatepass"), raw)
+    common = blake2b(b"".join(b"%d:%s" % (len(part), part) for part in parts), digest_size=9)
+    hint = ids.hint_of(slot_of(raw))
+
+    def make(own: bytes) -> str:
+        whole = common.copy()
+        whole.update(own)
+        return (hint + ids.new_endings(1, whole.digest())[0]).decode()
+
+    return make
