@@ -43,6 +43,11 @@ def new_endings(count: int, entropy: bytes) -> list[bytes]:
     return [text[i : i + _RANDOM] for i in range(0, _RANDOM * count, _RANDOM)]
 
 
+def ending_from(nine: bytes) -> bytes:
+    """Return the end of one id, made of nine bytes."""
+    return b2a_base64(nine, newline=False).translate(_FROM_BASE64)
+
+
 def ending_of(job_id: bytes) -> bytes:
     """Return the random end of an id that the library made; an ending is its own."""
     return job_id[-_RANDOM:]

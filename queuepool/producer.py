@@ -194,7 +194,7 @@ class Producer:
         limit = self.config.max_payload_bytes
         envelope = codec.encode_envelope(defaults.task, payload, options, limit=limit)
         if job_id is None:
-            raw_id = route.hint + ids.new_endings(1, os.urandom(9))[0]
+            raw_id = route.hint + ids.ending_from(os.urandom(9))
         else:
             raw_id = check_job_id(job_id).encode()
         chunk = Chunk(route.partition, route.base, positions=[0])

@@ -41,10 +41,11 @@ def run(arguments: argparse.Namespace) -> Exit:
     """Enqueue the rows, wait if asked to, and sum up."""
     form = arguments.format or guess_format(arguments.file)
     with QueuePool.from_env() as pool:
-        check = partial(_check_payload, arguments.task, pool.config.max_payload_bytes)
+        check: Check = partial(_check_payload, arguments.task, pool.config.max_payload_bytes)
         total, id_of = None, _ids_for(arguments)
         if not _is_stream(arguments.file):
             total = _check_file(arguments, form, check, id_of)
+            check = _checked_before
         started = time.monotonic()
         group = pool.group(arguments.key)
         before = group.status()
@@ -118,6 +119,8 @@ def _check_file(arguments: argparse.Namespace, form: str, check: Check, id_of: R
     skip: int = arguments.skip
     with open_rows(name) as lines:
         try:
+            if arguments.id is None:  # no row can lack one
+                id_of = _no_id
             total = sum(1 for _ in _checked(read_rows(lines, form), check, id_of))
         except RowError as error:
             error.add_note(f"nothing of {name} was enqueued")
@@ -145,6 +148,14 @@ def _checked(rows: Iterable[Row], check: Check, id_of: RowId, skip: int = 0) -> 
 
 def _check_payload(task: str, limit: int, payload: Payload) -> None:
     codec.encode_envelope(task, payload, codec.NO_OPTIONS, limit=limit)
+
+
+def _no_id(_line: int, _payload: Payload) -> None:
+    return None
+
+
+def _checked_before(_payload: Payload) -> None:
+    """Check nothing: the whole file was read once, and the pool refuses what changed since."""
 
 
 def _enqueue(

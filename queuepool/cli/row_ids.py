@@ -19,7 +19,10 @@ from queuepool.cli.rows import Payload, RowError
 from queuepool.errors import InvalidInputError, shown
 from queuepool.routing import key_bytes, slot_of
 
-RowId = Callable[[int, Payload], str]
+_BYTES = 9  # of an id, beside its slot
+_NUMBERS = 256**_BYTES
+
+RowId = Callable[[int, Payload], str | None]  # line and row -> id
 
 
 def by_column(column: str, task: str, key: str) -> RowId:
@@ -48,8 +51,16 @@ def by_file(name: str, task: str, key: str) -> RowId:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise InvalidInputError(f"{shown(name)} cannot be read: {why}") from error
-    make = _maker(b"file" + content, task, key)
-    return lambda line, _payload: make(b"%d" % line)
+    # Numbers that follow one another from a first one: no two rows of a file have the same.
+    raw = key_bytes(key)
+    digest = _common(b"file" + content, task, raw).digest()
+    hint, first = ids.hint_of(slot_of(raw)), int.from_bytes(digest, "big")
+
+    def of(line: int, _payload: Payload) -> str:
+        number = (first + line) % _NUMBERS
+        return (hint + ids.ending_from(number.to_bytes(_BYTES, "big"))).decode()
+
+    return of
 
 
 def by_stream(task: str, key: str) -> RowId:
@@ -66,13 +77,17 @@ def by_stream(task: str, key: str) -> RowId:
 
 def _maker(kind: bytes, task: str, key: str) -> Callable[[bytes], str]:
     raw = key_bytes(key)
-    parts = (kind, task.encode("utf-8", "surrogatepass"), raw)
-    common = blake2b(b"".join(b"%d:%s" % (len(part), part) for part in parts), digest_size=9)
-    hint = ids.hint_of(slot_of(raw))
+    common, hint = _common(kind, task, raw), ids.hint_of(slot_of(raw))
 
     def make(own: bytes) -> str:
         whole = common.copy()
         whole.update(own)
-        return (hint + ids.new_endings(1, whole.digest())[0]).decode()
+        return (hint + ids.ending_from(whole.digest())).decode()
 
     return make
+
+
+def _common(kind: bytes, task: str, key: bytes) -> blake2b:
+    parts = (kind, task.encode("utf-8", "surrogatepass"), key)
+    framed = b"".join(b"%d:%s" % (len(part), part) for part in parts)
+    return blake2b(framed, digest_size=_BYTES)

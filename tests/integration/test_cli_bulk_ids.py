@@ -169,6 +169,7 @@ def test_the_id_of_a_row_is_enough_to_find_its_job(shell: Shell, pool: QueuePool
     write("rows.csv", "id\n4711\n")
     bulk(shell, "--id", "id")
     job_id = row_ids.by_column("id", "t", KEY)(2, {"id": "4711"})
+    assert job_id is not None
 
     assert hinted_slot(job_id) == slot_of(KEY.encode())
     assert pool.status(job_id).state is JobState.READY
