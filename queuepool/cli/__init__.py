@@ -45,11 +45,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return Exit.BROKEN_PIPE
     except CommandError as error:
         return _complain(str(error), error.code)
+    except QueuePoolError as error:
+        return _complain("\n".join([str(error), *getattr(error, "__notes__", ())]), code_of(error))
     except OSError as error:  # a file: the library has errors of its own for the network
         where = f"{error.filename}: " if error.filename else ""
         return _complain(f"{where}{error.strerror or error}", Exit.FAILED)
-    except QueuePoolError as error:
-        return _complain("\n".join([str(error), *getattr(error, "__notes__", ())]), code_of(error))
 
 
 def code_of(error: QueuePoolError) -> Exit:

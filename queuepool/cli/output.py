@@ -44,7 +44,8 @@ def console(stream: TextIO | None = None) -> Console:
 
     stream = stream or sys.stdout
     given = os.environ.get("COLUMNS", "")
-    width = None if stream.isatty() or given.isdecimal() else _ANY_WIDTH
+    width: int | None = int(given) if given.isdecimal() and 0 < len(given) < 5 else 0
+    width = width or (None if stream.isatty() else _ANY_WIDTH)
     return Console(file=stream, width=width, highlight=False)
 
 

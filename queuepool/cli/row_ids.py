@@ -67,8 +67,11 @@ def by_stream(task: str, key: str) -> RowId:
     """Return what makes ids of the rows so far; it must be asked for each row, in order."""
     make, so_far = _maker(b"stream", task, key), blake2b()
 
-    def of(_line: int, payload: Payload) -> str:
-        row = json.dumps(payload).encode()
+    def of(line: int, payload: Payload) -> str:
+        try:
+            row = json.dumps(payload).encode()
+        except RecursionError:
+            raise RowError(line, "it is nested too deeply") from None
         so_far.update(b"%d:%s" % (len(row), row))
         return make(so_far.digest())
 

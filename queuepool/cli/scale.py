@@ -52,7 +52,7 @@ def _by_coordinator(arguments: argparse.Namespace, address: str) -> dict[str, An
             client.ClearWorkers(api.ClearWorkersRequest(partition=number, reason="queuepool scale"))
             return {"partition": number, "mode": "automatic"}
         most = client.GetCluster(api.GetClusterRequest()).cluster.limits.max_workers
-        if arguments.workers > most:
+        if 0 < most < arguments.workers:
             raise CommandError(
                 f"{arguments.workers:,} workers are above the maximum of {most:,} that the "
                 "coordinator has (COORDINATOR_MAX_WORKERS); nothing was changed. Raise it, and "

@@ -373,3 +373,20 @@ def test_a_clock_neither_goes_back_nor_starts_before_the_queue_could() -> None:
         clock.advance(-1)
     with pytest.raises(InvalidInputError, match="2002"):
         FakeClock(0)
+
+
+def test_an_id_alone_finds_its_job_here_too() -> None:
+    pool = MemoryPool(7)
+    for key in ("a", "b", "c", "d"):
+        made = pool.enqueue("t", {}, partition_key=key).job_id
+        mine = pool.enqueue("t", {}, partition_key=key, job_id=f"mine-{key}").job_id
+
+        assert pool.status(made).group == pool.status(mine).group == key.encode()
+        assert (pool.cancel(made), pool.cancel(mine)) == ("ready", "ready")
+
+    async def ask() -> str:
+        twin = pool.asyncio()
+        job = await twin.enqueue("t", {}, partition_key="e")
+        return (await twin.status(job.job_id)).state
+
+    assert asyncio.run(ask()) == "ready"
