@@ -10,6 +10,7 @@ from pathlib import Path
 
 from queuepool.errors import ConfigurationError, ScriptError, UnavailableError
 from queuepool.pool import QueuePool
+from queuepool.verbs import confirm
 
 
 def refuse_servers_that_cannot_work(pool: QueuePool) -> None:
@@ -22,7 +23,7 @@ def refuse_servers_that_cannot_work(pool: QueuePool) -> None:
         if partition.server not in seen:
             seen.add(partition.server)
             with suppress(UnavailableError, ScriptError):
-                partition.observe()
+                partition.run(confirm.load("observe"))  # every role may load
 
 
 def import_app(names: str) -> None:

@@ -21,6 +21,7 @@ from coordinator.board import Board
 from coordinator.settings import load
 from coordinator.status import StatusService
 from queuepool import cli
+from queuepool.cli.exits import Exit
 from queuepool.errors import ConfigurationError, InvalidInputError
 from queuepool.rpc.auth import Access, Role, role_for
 from queuepool.rpc.client import QueuePoolClient, connect
@@ -201,7 +202,7 @@ def test_the_command_line_tells_a_viewer_what_to_do(
 ) -> None:
     monkeypatch.setenv("QUEUEPOOL_GRPC_TOKEN", VIEWER)
 
-    assert cli.main(["status", "--grpc", by_token.grpc]) == 0
+    assert cli.main(["status", "--grpc", by_token.grpc]) == Exit.UNATTENDED  # shown: no consumer
     assert cli.main(["scale", "1", "9", "--grpc", by_token.grpc]) == 1
     assert "use a token of COORDINATOR_GRPC_TOKEN" in capsys.readouterr().err
 
@@ -247,7 +248,7 @@ def test_a_certificate_has_the_role_of_its_name(
         names = ("TOKEN", "CA", "CERT", "KEY")
         for name, value in zip(names, (OPERATOR, authority.ca, *bob), strict=True):
             monkeypatch.setenv(f"QUEUEPOOL_GRPC_{name}", str(value))
-        assert cli.main(["status", "--grpc", process.grpc]) == 0
+        assert cli.main(["status", "--grpc", process.grpc]) == Exit.UNATTENDED
         assert cli.main(["scale", "1", "9", "--grpc", process.grpc]) == 1
         said = capsys.readouterr().err
         assert "the certificate of bob, bob.test is a viewer's" in said
