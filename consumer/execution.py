@@ -6,6 +6,7 @@ body and an unknown task are all endings of an attempt.
     returns                      done (a result other than None is kept for result_ttl_s)
     raises RetryLater            delayed, no attempt burned
     raises PermanentError        dead
+    its payload does not fit     dead, as bad-payload: the annotations say what fits
     raises JobCancelled          cancelled, when it was asked for; else a failure
     times out, anything else     retried with backoff until max_attempts, then dead
 """
@@ -23,6 +24,7 @@ from consumer.jobs import Claimed, End, Outcome
 from consumer.timeouts import Timekeeper
 from queuepool import codec
 from queuepool.errors import (
+    BadPayloadError,
     InvalidInputError,
     JobCancelled,
     JobTimeoutError,
@@ -51,6 +53,8 @@ class Runner:
         self._registry, self._life = registry, life
         self._loop, self._timekeeper = loop, timekeeper
         self.progress: Progress = {}
+        for task in registry:
+            task.signature.prepare()  # said at the start, not amid the first jobs
         self.start_until_s = float("inf")
 
     def run(self, job: Claimed) -> Outcome:
@@ -84,7 +88,9 @@ class Runner:
                 return _failure(job, task, options, started, strange)
 
     def _call(self, task: Task, envelope: codec.Envelope, job: Claimed, started: float) -> Any:
-        arguments = envelope.payload
+        arguments, convert = envelope.payload, task.signature.convert
+        if convert is not None:
+            arguments = convert(arguments)
         timeout_s = envelope.options.timeout_s or task.timeout_s
         if task.context_parameter is not None:
             arguments[task.context_parameter] = RunContext(
@@ -122,7 +128,7 @@ def _failure(
         )
     )
     most = options.max_attempts or task.max_attempts
-    if reason in ("permanent", "undecodable") or job.attempt >= most:
+    if reason in ("permanent", "undecodable", "bad-payload") or job.attempt >= most:
         return Outcome(
             job, End.BURY, started, ended, task.name,
             error=record, reason=reason, max_attempts=most,
@@ -139,6 +145,8 @@ def _reason(error: BaseException) -> str:
         return "permanent"
     if isinstance(error, UndecodableError):
         return "undecodable"
+    if isinstance(error, BadPayloadError):
+        return "bad-payload"
     if isinstance(error, UnknownTaskError):
         return "unknown-task"
     if isinstance(error, JobTimeoutError):

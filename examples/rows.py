@@ -12,6 +12,6 @@ writing = threading.Lock()
 
 
 @task
-def write_row(id: str, name: str, city: str, ctx: JobContext) -> None:
+def write_row(ctx: JobContext, id: str, name: str, city: str) -> None:
     with writing:
         db.execute("INSERT OR IGNORE INTO rows VALUES (?, ?, ?, ?)", (ctx.job_id, id, name, city))

@@ -3,7 +3,9 @@
 from queuepool.aio import AsyncQueuePool
 from queuepool.backoff import Backoff
 from queuepool.config import PoolConfig
+from queuepool.context import JobContext
 from queuepool.errors import (
+    BadPayloadError,
     ConfigurationError,
     FencedError,
     InvalidInputError,
@@ -22,12 +24,12 @@ from queuepool.errors import (
     WaitTimeoutError,
 )
 from queuepool.group import JobDiedError, TaskGroup
+from queuepool.handles import AsyncJobHandle, JobHandle
+from queuepool.jobs import AsyncEnqueued, Enqueued, Job
 from queuepool.models import (
     Durability,
-    Enqueued,
     EnqueueStatus,
     GroupStatus,
-    Job,
     JobId,
     JobState,
     JobStatus,
@@ -35,13 +37,17 @@ from queuepool.models import (
 )
 from queuepool.pool import QueuePool
 from queuepool.results import EnqueueResults
-from queuepool.tasks import JobContext, Registry, Task, task
+from queuepool.tasks import Registry, Task, task
+from queuepool.typed import TaskFunction
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AsyncEnqueued",
+    "AsyncJobHandle",
     "AsyncQueuePool",
     "Backoff",
+    "BadPayloadError",
     "ConfigurationError",
     "Durability",
     "EnqueueResults",
@@ -54,6 +60,7 @@ __all__ = [
     "JobCancelled",
     "JobContext",
     "JobDiedError",
+    "JobHandle",
     "JobId",
     "JobState",
     "JobStatus",
@@ -69,6 +76,7 @@ __all__ = [
     "Registry",
     "RetryLater",
     "Task",
+    "TaskFunction",
     "TaskGroup",
     "Tier",
     "UnavailableError",

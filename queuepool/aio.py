@@ -6,20 +6,24 @@ import asyncio
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 from time import monotonic
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack, overload
 
-from queuepool import ids
+from queuepool import calls, ids
+from queuepool.calls import ManyJobsOptions, OneJobOptions
 from queuepool.config import PoolConfig
 from queuepool.durability import Confirmation, asked_for, batched
-from queuepool.errors import InvalidInputError, UnavailableError, WaitTimeoutError
+from queuepool.errors import InvalidInputError, UnavailableError
 from queuepool.finding import is_found, parts, the_only_one
-from queuepool.group import OnProgress, raise_for_state
+from queuepool.group import AsyncTaskGroup as AsyncTaskGroup  # noqa: PLC0414 - known from here
+from queuepool.handles import AsyncJobHandle
 from queuepool.interruption import Source, note_sending, note_unsent, tell
-from queuepool.models import Durability, Enqueued, GroupStatus, Job, JobState, JobStatus, Tier
-from queuepool.producer import Chunk, PartitionKey, Producer, Route, check_job_id
+from queuepool.jobs import AsyncEnqueued
+from queuepool.models import Durability, Enqueued, Job, JobId, JobState, JobStatus, Tier
+from queuepool.producer import Chunk, PartitionKey, Producer, check_job_id
 from queuepool.results import EnqueueResults
 from queuepool.retrying import Attempts, check_wait
 from queuepool.routing import partition_of
@@ -35,9 +39,10 @@ from queuepool.settling import (
     note_unsettled,
     unanswered,
 )
-from queuepool.tasks import Registry, default_registry
+from queuepool.tasks import Registry, Task, default_registry
 from queuepool.timing import delay_until
 from queuepool.topology import single
+from queuepool.typed import R, TaskFunction
 from queuepool.verbs import Verb, produce
 
 T = TypeVar("T")
@@ -86,30 +91,70 @@ class AsyncQueuePool:
 
         return cls(config=load_pool_config(), registry=registry)
 
+    @overload
+    async def enqueue(
+        self,
+        task: Job[R],
+        payload: None = None,
+        *,
+        partition_key: str | bytes | None = None,
+        **options: Unpack[OneJobOptions],
+    ) -> AsyncJobHandle[R]: ...
+    @overload
+    async def enqueue(
+        self,
+        task: TaskFunction[..., ..., Any, R],
+        payload: Payload | None = None,
+        *,
+        partition_key: str | bytes,
+        **options: Unpack[OneJobOptions],
+    ) -> AsyncEnqueued[R]: ...
+    @overload
     async def enqueue(
         self,
         task: str | Callable[..., Any],
         payload: Payload | None = None,
         *,
         partition_key: str | bytes,
+        **options: Unpack[OneJobOptions],
+    ) -> AsyncEnqueued: ...
+
+    async def enqueue(
+        self,
+        task: Job[Any] | str | Callable[..., Any],
+        payload: Payload | None = None,
+        *,
+        partition_key: str | bytes | None = None,
         tier: Tier | int | str | None = None,
+        delay: timedelta | float | None = None,
         delay_s: float | None = None,
         run_at: datetime | None = None,
         max_attempts: int | None = None,
         timeout_s: float | None = None,
         job_id: str | None = None,
         durability: Durability | str | None = None,
-    ) -> Enqueued:
+    ) -> Any:
         """Enqueue one job; it is stored when this returns, as durably as was asked for."""
-        defaults = self.producer.defaults(
-            task,
-            tier=tier,
-            delay_s=delay_until(run_at, delay_s),
-            max_attempts=max_attempts,
-            timeout_s=timeout_s,
-        )
-        payload = {} if payload is None else payload
-        chunk = self.producer.single(defaults, payload, partition_key, job_id)
+        delay_s = delay_until(run_at, delay_s, delay)
+        if isinstance(task, Job):
+            chunk, of = calls.one_job(
+                self.producer,
+                task,
+                payload,
+                partition_key,
+                job_id,
+                tier=tier,
+                delay_s=delay_s,
+                max_attempts=max_attempts,
+                timeout_s=timeout_s,
+            )
+        else:
+            defaults = self.producer.defaults(
+                task, tier=tier, delay_s=delay_s, max_attempts=max_attempts, timeout_s=timeout_s
+            )
+            payload = {} if payload is None else payload
+            chunk = self.producer.single(defaults, payload, partition_key, job_id)
+            of = defaults.of
         results = EnqueueResults()
         try:
             await self._settle([chunk], results, self._asked(durability), 0.0)
@@ -119,34 +164,67 @@ class AsyncQueuePool:
             note_unsent(results, [chunk])
             tell(error, results)
             raise
-        return results[0]
+        if isinstance(task, Job):
+            return self._handle(of, results[0])
+        return results.bind(AsyncEnqueued, lambda _position: partial(self._handle, of))[0]
 
+    @overload
+    async def enqueue_many(
+        self,
+        task: Iterable[Job[R]],
+        items: None = None,
+        *,
+        partition_key: PartitionKey | None = None,
+        **options: Unpack[ManyJobsOptions],
+    ) -> EnqueueResults[AsyncEnqueued[R]]: ...
+    @overload
+    async def enqueue_many(
+        self,
+        task: TaskFunction[..., ..., Any, R],
+        items: Iterable[Payload | Job[R]],
+        *,
+        partition_key: PartitionKey | None = None,
+        **options: Unpack[ManyJobsOptions],
+    ) -> EnqueueResults[AsyncEnqueued[R]]: ...
+    @overload
     async def enqueue_many(
         self,
         task: str | Callable[..., Any],
         items: Iterable[Payload | Job],
         *,
         partition_key: PartitionKey | None = None,
+        **options: Unpack[ManyJobsOptions],
+    ) -> EnqueueResults[AsyncEnqueued]: ...
+
+    async def enqueue_many(
+        self,
+        task: str | Callable[..., Any] | Iterable[Job[Any]],
+        items: Iterable[Payload | Job[Any]] | None = None,
+        *,
+        partition_key: PartitionKey | None = None,
         tier: Tier | int | str | None = None,
+        delay: timedelta | float | None = None,
         delay_s: float | None = None,
         run_at: datetime | None = None,
         max_attempts: int | None = None,
         timeout_s: float | None = None,
         wait_when_full_s: float = 0.0,
         durability: Durability | str | None = None,
-    ) -> EnqueueResults:
+    ) -> EnqueueResults[Any]:
         """Enqueue any number of jobs, streamed; returns one result per job, in order."""
-        defaults = self.producer.defaults(
+        defaults, jobs, of = calls.many(
+            self.producer,
             task,
+            items,
             tier=tier,
-            delay_s=delay_until(run_at, delay_s),
+            delay_s=delay_until(run_at, delay_s, delay),
             max_attempts=max_attempts,
             timeout_s=timeout_s,
         )
         wait_s = check_wait("wait_when_full_s", wait_when_full_s)
         asked = self._asked(durability)
         results, held, gathered = EnqueueResults(), dict[int, Chunk](), dict[int, list[Chunk]]()
-        chunks = self.producer.chunks(defaults, items, partition_key, held)
+        chunks = self.producer.chunks(defaults, jobs, partition_key, held)
         batches = Source(batched(chunks, gathered, together=bool(asked)))
         try:
             for batch in batches:
@@ -159,7 +237,17 @@ class AsyncQueuePool:
             elif not isinstance(error, SERVER_ERRORS):
                 tell(error, results)
             raise
-        return results
+        return results.bind(AsyncEnqueued, lambda position: partial(self._handle, of(position)))
+
+    def _handle(self, of: Task | None, enqueued: Enqueued[Any]) -> AsyncJobHandle[Any]:
+        return AsyncJobHandle(
+            enqueued.job_id,
+            enqueued.partition,
+            self.run_verb,
+            self._find,
+            of=of,
+            enqueue_status=enqueued.status,
+        )
 
     def _asked(self, durability: Durability | str | None) -> Confirmation:
         return self._usual if durability is None else asked_for(self.config, durability)
@@ -202,11 +290,8 @@ class AsyncQueuePool:
         return answers(chunks, replies, asked, begun_s)
 
     async def status(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobStatus:
-        """Tell where a job is; without its key as QueuePool.status does."""
-        if partition_key is None:
-            return await self._find(check_job_id(job_id))
-        partition = self.producer.route(partition_key).partition
-        return await self.run_verb(partition, produce.status(check_job_id(job_id), partition))
+        """Tell where a job is. The key may be left out, as for QueuePool.status."""
+        return await self.job(job_id, partition_key=partition_key).status()
 
     async def _find(self, job_id: str) -> JobStatus:
         count, slot = self.config.topology.partitions, ids.hinted_slot(job_id)
@@ -230,32 +315,21 @@ class AsyncQueuePool:
         self, job_id: str, *, partition_key: str | bytes | None = None, timeout_s: float = 30.0
     ) -> Any:
         """Wait for a job to end; return its result. Raises WaitTimeoutError, or the job's error."""
-        deadline, pause = monotonic() + check_wait("timeout_s", timeout_s), 0.005
-        home: int | None = None
-        while True:
-            if home is None:
-                status = await self.status(job_id, partition_key=partition_key)
-                home = None if status.state is JobState.UNKNOWN else status.partition
-            else:
-                status = await self.run_verb(home, produce.status(job_id, home))
-            if raise_for_state(status):
-                return status.result
-            if monotonic() + pause > deadline:
-                raise WaitTimeoutError(
-                    f"job {job_id} is {status.state} after {timeout_s:g} s; it may still finish"
-                )
-            await asyncio.sleep(pause)
-            pause = min(0.25, pause * 1.5)
+        return await self.job(job_id, partition_key=partition_key).result(timeout_s=timeout_s)
+
+    def job(self, job_id: str, *, partition_key: str | bytes | None = None) -> AsyncJobHandle:
+        """Return a handle on a job: result, status, cancel, to be awaited.
+
+        The key may be left out, as for `status`. Asks the server nothing yet.
+        """
+        partition = None
+        if partition_key is not None:
+            partition = self.producer.route(partition_key).partition
+        return AsyncJobHandle(JobId(check_job_id(job_id)), partition, self.run_verb, self._find)
 
     async def cancel(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobState:
         """Cancel a job; returns the state it was in. The key may be left out, as for `status`."""
-        verb = produce.cancel(check_job_id(job_id))
-        if partition_key is not None:
-            return await self.run_verb(self.producer.route(partition_key).partition, verb)
-        found = await self._find(job_id)
-        if found.state is JobState.UNKNOWN:
-            return found.state
-        return await self.run_verb(found.partition, verb)
+        return await self.job(job_id, partition_key=partition_key).cancel()
 
     def group(self, partition_key: str | bytes) -> AsyncTaskGroup:
         """Return a handle on a task group: totals, progress, wait, cancel."""
@@ -293,53 +367,3 @@ class AsyncQueuePool:
         traceback: TracebackType | None,
     ) -> None:
         await self.close()
-
-
-class AsyncTaskGroup:
-    """All jobs that share a partition key; the asyncio twin of TaskGroup."""
-
-    def __init__(self, pool: AsyncQueuePool, route: Route, partition_key: str | bytes) -> None:
-        self._pool, self._route, self.partition_key = pool, route, partition_key
-
-    async def status(self) -> GroupStatus:
-        """Count the group's jobs by state."""
-        return await self._pool.run_verb(self._route.partition, produce.group(self._route.group))
-
-    async def wait(
-        self,
-        *,
-        timeout_s: float | None = None,
-        show: bool | None = None,
-        on_progress: OnProgress | None = None,
-    ) -> GroupStatus:
-        """Wait until every job of the group has ended; return the totals."""
-        from queuepool.progress import progress_bar
-
-        if timeout_s is not None:
-            check_wait("timeout_s", timeout_s)
-        deadline = None if timeout_s is None else monotonic() + timeout_s
-        pause, status = 0.005, await self.status()
-        with progress_bar(show, str(self.partition_key)) as draw:
-            while True:
-                draw(status)
-                if on_progress is not None:
-                    on_progress(status)
-                if status.left == 0:
-                    return status
-                if deadline is not None and monotonic() + pause > deadline:
-                    raise WaitTimeoutError(
-                        f"{status.left:,} of {status.total:,} jobs of group {self.partition_key!r} "
-                        f"are left after {timeout_s:g} s; they go on without you"
-                    )
-                await asyncio.sleep(pause)
-                pause = min(0.25, pause * 1.5)
-                status = await self.status()
-
-    async def cancel(self) -> tuple[int, int]:
-        """Cancel the group's jobs of now; returns (cancelled, running ones asked to stop)."""
-        cursor, cancelled, asked = b"start", 0, 0
-        while cursor:
-            verb = produce.cancel_group(self._route.group, cursor)
-            cursor, n, m = await self._pool.run_verb(self._route.partition, verb)
-            cancelled, asked = cancelled + n, asked + m
-        return cancelled, asked

@@ -63,7 +63,16 @@ class _StoredError(msgspec.Struct, omit_defaults=True):
 
 
 NO_OPTIONS = Options()
-_encoder = msgspec.json.Encoder()
+
+
+def _plain(value: Any) -> Any:
+    """Return a model of pydantic as plain values; asked for what msgspec does not know."""
+    if hasattr(type(value), "__pydantic_serializer__") and hasattr(value, "model_dump"):
+        return value.model_dump(mode="json", round_trip=True)
+    raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_plain)
 _decoder = msgspec.json.Decoder(Envelope)
 _error_decoder = msgspec.json.Decoder(_StoredError)
 _MAX_ERROR_TEXT = 4096
@@ -171,7 +180,11 @@ def _not_finite(value: Any) -> str | None:
 
     The encoder writes such a number as null, which the reader would take for None.
     """
-    return None if _is_finite(value) else _first_not_finite(msgspec.to_builtins(value))
+    return (
+        None
+        if _is_finite(value)
+        else _first_not_finite(msgspec.to_builtins(value, enc_hook=_plain))
+    )
 
 
 def _is_finite(value: Any) -> bool:

@@ -14,9 +14,11 @@ QueuePoolError
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 __all__ = [
+    "BadPayloadError",
     "ConfigurationError",
     "FencedError",
     "InvalidInputError",
@@ -216,6 +218,18 @@ class UndecodableError(QueuePoolError):
     """A stored job cannot be read: unknown version, truncated, or not ours."""
 
 
+class BadPayloadError(QueuePoolError):
+    """A payload does not fit the annotations of its task; the job is dead at once (`bad-payload`).
+
+    argument: the first that cannot be converted. What `enqueue` refuses itself, where the task is
+    registered, is an InvalidInputError.
+    """
+
+    def __init__(self, message: str, *, argument: str = "") -> None:
+        self.argument = argument
+        super().__init__(message)
+
+
 class WaitTimeoutError(QueuePoolError, TimeoutError):
     """What was waited for did not happen in time; it may still happen."""
 
@@ -229,13 +243,26 @@ class PermanentError(JobError):
 
 
 class RetryLater(JobError):  # noqa: N818 - reads as an instruction: raise RetryLater(30)
-    """Raise in a handler to run the job again after `delay_s`, without burning an attempt."""
+    """Raise in a handler to run the job again later, without burning an attempt.
 
-    def __init__(self, delay_s: float, reason: str = "") -> None:
-        if not 0 <= delay_s <= 366 * 86400:
-            raise InvalidInputError(f"RetryLater({delay_s}): the delay must be 0 s to 366 days")
-        self.delay_s = delay_s
-        super().__init__(reason or f"asked to run again in {delay_s:g} s")
+    RetryLater(30), RetryLater(timedelta(minutes=5), "busy"); `delay_s`: the same in seconds.
+    """
+
+    def __init__(
+        self,
+        delay_s: float | timedelta | None = None,
+        reason: str = "",
+        *,
+        delay: timedelta | float | None = None,
+    ) -> None:
+        if (delay is None) == (delay_s is None):
+            raise InvalidInputError("RetryLater takes one delay: a timedelta, or seconds")
+        given = delay_s if delay is None else delay
+        seconds = given.total_seconds() if isinstance(given, timedelta) else given
+        if not (isinstance(seconds, (int, float)) and 0 <= seconds <= 366 * 86400):
+            raise InvalidInputError(f"RetryLater({given}): the delay must be 0 s to 366 days")
+        self.delay_s: float = seconds
+        super().__init__(reason or f"asked to run again in {seconds:g} s")
 
 
 class JobCancelled(JobError):  # noqa: N818 - a state, not a failure

@@ -1,17 +1,23 @@
-"""A handle on one task group: a bulk action as its producer sees it."""
+"""Handles on one task group, sync and asyncio: a bulk action as its producer sees it."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from queuepool.errors import JobCancelled, JobError, WaitTimeoutError
 from queuepool.models import GroupStatus, JobState, JobStatus
 from queuepool.partition import Partition
 from queuepool.retrying import check_wait
+from queuepool.verbs import produce
+
+if TYPE_CHECKING:
+    from queuepool.aio import AsyncQueuePool
+    from queuepool.producer import Route
 
 OnProgress = Callable[[GroupStatus], None]
 
@@ -94,6 +100,56 @@ class TaskGroup:
         Jobs enqueued afterwards are not touched.
         """
         return self.partition.cancel_group(self.group)
+
+
+class AsyncTaskGroup:
+    """All jobs that share a partition key; the asyncio twin of TaskGroup."""
+
+    def __init__(self, pool: AsyncQueuePool, route: Route, partition_key: str | bytes) -> None:
+        self._pool, self._route, self.partition_key = pool, route, partition_key
+
+    async def status(self) -> GroupStatus:
+        """Count the group's jobs by state."""
+        return await self._pool.run_verb(self._route.partition, produce.group(self._route.group))
+
+    async def wait(
+        self,
+        *,
+        timeout_s: float | None = None,
+        show: bool | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> GroupStatus:
+        """Wait until every job of the group has ended; return the totals."""
+        from queuepool.progress import progress_bar
+
+        if timeout_s is not None:
+            check_wait("timeout_s", timeout_s)
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        pause, status = 0.005, await self.status()
+        with progress_bar(show, str(self.partition_key)) as draw:
+            while True:
+                draw(status)
+                if on_progress is not None:
+                    on_progress(status)
+                if status.left == 0:
+                    return status
+                if deadline is not None and time.monotonic() + pause > deadline:
+                    raise WaitTimeoutError(
+                        f"{status.left:,} of {status.total:,} jobs of group {self.partition_key!r} "
+                        f"are left after {timeout_s:g} s; they go on without you"
+                    )
+                await asyncio.sleep(pause)
+                pause = min(0.25, pause * 1.5)
+                status = await self.status()
+
+    async def cancel(self) -> tuple[int, int]:
+        """Cancel the group's jobs of now; returns (cancelled, running ones asked to stop)."""
+        cursor, cancelled, asked = b"start", 0, 0
+        while cursor:
+            verb = produce.cancel_group(self._route.group, cursor)
+            cursor, n, m = await self._pool.run_verb(self._route.partition, verb)
+            cancelled, asked = cancelled + n, asked + m
+        return cancelled, asked
 
 
 def describe(status: GroupStatus) -> dict[str, Any]:

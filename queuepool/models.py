@@ -7,9 +7,13 @@ people set are floats in seconds and end in `_s`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import IntEnum, StrEnum
 from typing import Any, NewType
+
+from queuepool.jobs import Enqueued as Enqueued  # noqa: PLC0414 - imported from here, too
+from queuepool.jobs import Job as Job  # noqa: PLC0414
+from queuepool.words import in_words
 
 JobId = NewType("JobId", str)
 
@@ -21,6 +25,9 @@ class Tier(IntEnum):
     HIGH = 1
     DEFAULT = 2
     LOW = 3
+
+    def __str__(self) -> str:
+        return self.name.lower()
 
 
 class Durability(StrEnum):
@@ -54,33 +61,12 @@ class EnqueueStatus(StrEnum):
     UNKNOWN = "unknown"  # sent, not answered or not confirmed: enqueue it again with the same id
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One job to enqueue, where a payload alone does not say enough. None: the call's value."""
-
-    payload: Mapping[str, Any]
-    partition_key: str | bytes | None = None
-    job_id: str | None = None
-    tier: Tier | int | str | None = None
-    delay_s: float | None = None
-    max_attempts: int | None = None
-    timeout_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Enqueued:
-    """The answer to one enqueued job."""
-
-    job_id: JobId
-    status: EnqueueStatus
-    partition: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorRecord:
     """Why an attempt failed.
 
-    reason: failed, permanent, timeout, bad-result, crashed, undecodable or unknown-task.
+    reason: failed, permanent, timeout, bad-payload, bad-result, crashed, undecodable or
+    unknown-task.
     """
 
     reason: str
@@ -113,6 +99,10 @@ class JobStatus:
     result: Any = None
     cancel_requested: bool = False
 
+    def __repr__(self) -> str:
+        """Return what is known, in words; without the parts that do not apply."""
+        return in_words(self, [f.name for f in fields(self)])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadJob:
@@ -128,6 +118,9 @@ class DeadJob:
     error: ErrorRecord
     payload: Mapping[str, Any] | None
     body: bytes = field(repr=False, default=b"")
+
+    def __repr__(self) -> str:
+        return in_words(self, [f.name for f in fields(self) if f.repr])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,9 @@
 """The Queue Pool: where applications enqueue jobs and ask for them.
 
     pool = QueuePool("redis://localhost:6379/0", partitions=4)
-    pool.enqueue("send_mail", {"to": "ada@example.org"}, partition_key="promotion-42")
-    bulk = pool.enqueue_many("send_mail", rows, partition_key="promotion-42")
+    job = pool.enqueue(send_mail.job(to="ada@example.org"), partition_key="promotion-42")
+    job.result()
+    pool.enqueue_many("send_mail", rows, partition_key="promotion-42")
     pool.group("promotion-42").wait()
 
 It hides how many partitions there are and which server holds each. `AsyncQueuePool` has the same
@@ -11,22 +12,23 @@ methods. Both use the same network-free Producer.
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack, overload
 
-from queuepool import ids
+from queuepool import calls, ids
+from queuepool.calls import ManyJobsOptions, OneJobOptions
 from queuepool.config import PoolConfig
 from queuepool.durability import asked_for
-from queuepool.errors import InvalidInputError, WaitTimeoutError
+from queuepool.errors import InvalidInputError
 from queuepool.finding import ASKED_AT_ONCE, is_found, parts, the_only_one
-from queuepool.group import TaskGroup, raise_for_state
-from queuepool.models import Durability, Enqueued, Job, JobState, JobStatus, Tier
+from queuepool.group import TaskGroup
+from queuepool.handles import JobHandle
+from queuepool.jobs import bound
+from queuepool.models import Durability, Enqueued, Job, JobId, JobState, JobStatus, Tier
 from queuepool.partition import Partition
 from queuepool.patience import PatientPartition, patiently
 from queuepool.producer import Chunk, PartitionKey, Producer, check_job_id
@@ -36,9 +38,10 @@ from queuepool.routing import partition_of
 from queuepool.sending import Bulk, Sender
 from queuepool.servers import Port
 from queuepool.servers.connect import connect
-from queuepool.tasks import Registry, default_registry
+from queuepool.tasks import Registry, Task, default_registry
 from queuepool.timing import delay_until
 from queuepool.topology import single
+from queuepool.typed import R, TaskFunction
 from queuepool.verbs import Verb, produce
 
 Payload = Mapping[str, Any]
@@ -72,6 +75,7 @@ class QueuePool:
         self.producer = Producer(config, registry)
         self._partitions: dict[int, Partition] = {}
         self._usual = self._new_sender(None)
+        self._handle_any = partial(self._handle, None)
         self._servers = (
             dict(servers)
             if servers is not None
@@ -90,75 +94,173 @@ class QueuePool:
 
     # -- enqueue ---------------------------------------------------------------------------------
 
+    @overload
+    def enqueue(
+        self,
+        task: Job[R],
+        payload: None = None,
+        *,
+        partition_key: str | bytes | None = None,
+        **options: Unpack[OneJobOptions],
+    ) -> JobHandle[R]: ...
+    @overload
+    def enqueue(
+        self,
+        task: TaskFunction[..., ..., Any, R],
+        payload: Payload | None = None,
+        *,
+        partition_key: str | bytes,
+        **options: Unpack[OneJobOptions],
+    ) -> Enqueued[R]: ...
+    @overload
     def enqueue(
         self,
         task: str | Callable[..., Any],
         payload: Payload | None = None,
         *,
         partition_key: str | bytes,
+        **options: Unpack[OneJobOptions],
+    ) -> Enqueued: ...
+
+    def enqueue(
+        self,
+        task: Job[Any] | str | Callable[..., Any],
+        payload: Payload | None = None,
+        *,
+        partition_key: str | bytes | None = None,
         tier: Tier | int | str | None = None,
+        delay: timedelta | float | None = None,
         delay_s: float | None = None,
         run_at: datetime | None = None,
         max_attempts: int | None = None,
         timeout_s: float | None = None,
         job_id: str | None = None,
         durability: Durability | str | None = None,
-    ) -> Enqueued:
+    ) -> Any:
         """Enqueue one job; it is stored when this returns, as durably as was asked for.
 
-        payload: the handler's keyword arguments. partition_key: names the task group. run_at: an
-        aware datetime, instead of delay_s. job_id: your own id, accepted once. durability: instead
-        of the pool's. Raises InvalidInputError, QueueFullError, NotConfirmedError (stored, but not
-        as durable), or UnavailableError when the server did not answer within retry_for_s: the job
-        may be in; enqueue it again with its id, `error.results[0].job_id`.
+            job = pool.enqueue(greet.job(name="Ada"), partition_key="welcome-7")
+            job.result(timeout_s=10)                        # a str, as greet is annotated
+
+            pool.enqueue("greet", {"name": "Ada"}, partition_key="welcome-7")
+
+        task: a job made by `task.job(...)`, which answers with its JobHandle; or a task, by name or
+        function, with its payload: the handler's keyword arguments. Where the task is registered,
+        the arguments are checked against its signature. partition_key: names the task group. delay:
+        a timedelta, or seconds; or delay_s: seconds; or run_at: an aware datetime. job_id: your own
+        id, accepted once. durability: instead of the pool's. Raises InvalidInputError,
+        QueueFullError, NotConfirmedError (stored, but not as durable), or UnavailableError when the
+        server did not answer within retry_for_s: the job may be in; enqueue it again with its id,
+        `error.results[0].job_id`.
         """
+        delay_s = delay_until(run_at, delay_s, delay)
+        if isinstance(task, Job):
+            chunk, of = calls.one_job(
+                self.producer,
+                task,
+                payload,
+                partition_key,
+                job_id,
+                tier=tier,
+                delay_s=delay_s,
+                max_attempts=max_attempts,
+                timeout_s=timeout_s,
+            )
+            return self._handle(of, self._sender(durability).settle_one(chunk))
         defaults = self.producer.defaults(
-            task,
-            tier=tier,
-            delay_s=delay_until(run_at, delay_s),
-            max_attempts=max_attempts,
-            timeout_s=timeout_s,
+            task, tier=tier, delay_s=delay_s, max_attempts=max_attempts, timeout_s=timeout_s
         )
         payload = {} if payload is None else payload
         chunk = self.producer.single(defaults, payload, partition_key, job_id)
-        return self._sender(durability).settle_one(chunk)
+        enqueued = self._sender(durability).settle_one(chunk)
+        return bound(enqueued, self._reach(defaults.of))
 
+    @overload
+    def enqueue_many(
+        self,
+        task: Iterable[Job[R]],
+        items: None = None,
+        *,
+        partition_key: PartitionKey | None = None,
+        **options: Unpack[ManyJobsOptions],
+    ) -> EnqueueResults[Enqueued[R]]: ...
+    @overload
+    def enqueue_many(
+        self,
+        task: TaskFunction[..., ..., Any, R],
+        items: Iterable[Payload | Job[R]],
+        *,
+        partition_key: PartitionKey | None = None,
+        **options: Unpack[ManyJobsOptions],
+    ) -> EnqueueResults[Enqueued[R]]: ...
+    @overload
     def enqueue_many(
         self,
         task: str | Callable[..., Any],
         items: Iterable[Payload | Job],
         *,
         partition_key: PartitionKey | None = None,
+        **options: Unpack[ManyJobsOptions],
+    ) -> EnqueueResults[Enqueued]: ...
+
+    def enqueue_many(
+        self,
+        task: str | Callable[..., Any] | Iterable[Job[Any]],
+        items: Iterable[Payload | Job[Any]] | None = None,
+        *,
+        partition_key: PartitionKey | None = None,
         tier: Tier | int | str | None = None,
+        delay: timedelta | float | None = None,
         delay_s: float | None = None,
         run_at: datetime | None = None,
         max_attempts: int | None = None,
         timeout_s: float | None = None,
         wait_when_full_s: float = 0.0,
         durability: Durability | str | None = None,
-    ) -> EnqueueResults:
+    ) -> EnqueueResults[Any]:
         """Enqueue any number of jobs, streamed; returns one result per job, in order.
 
-        items: payloads, or Job objects that say more. partition_key: one for all, or a function of
+            pool.enqueue_many((greet.job(name=n) for n in names), partition_key="bulk-42")
+            pool.enqueue_many("greet", ({"name": n} for n in names), partition_key="bulk-42")
+
+        task: jobs made by `task.job(...)`, of one task or of several; or a task, and the items:
+        payloads, or Job objects that say more. partition_key: one for all, or a function of
         the payload. wait_when_full_s: how long to wait for room in a full partition before raising
         QueueFullError; `results` of it and of UnavailableError tells of every job that was taken.
         durability: instead of the pool's; thousands of jobs are confirmed together.
         After an error of an item, all jobs before it are in. The order of a task group is kept,
         except that a partition that is full may let a chunk in before an earlier one.
         """
-        defaults = self.producer.defaults(
+        defaults, jobs, of = calls.many(
+            self.producer,
             task,
+            items,
             tier=tier,
-            delay_s=delay_until(run_at, delay_s),
+            delay_s=delay_until(run_at, delay_s, delay),
             max_attempts=max_attempts,
             timeout_s=timeout_s,
         )
         wait_s = check_wait("wait_when_full_s", wait_when_full_s)
         sender, held = self._sender(durability), dict[int, Chunk]()
-        chunks = self.producer.chunks(defaults, items, partition_key, held)
+        chunks = self.producer.chunks(defaults, jobs, partition_key, held)
         if sender.asked:
-            return sender.send_all(chunks, held, wait_when_full_s=wait_s)
-        return Bulk(sender, wait_s).send_all(chunks, held)
+            results = sender.send_all(chunks, held, wait_when_full_s=wait_s)
+        else:
+            results = Bulk(sender, wait_s).send_all(chunks, held)
+        return results.bind(Enqueued, lambda position: self._reach(of(position)))
+
+    def _reach(self, of: Task | None) -> Callable[[Enqueued[Any]], JobHandle[Any]]:
+        return self._handle_any if of is None else partial(self._handle, of)
+
+    def _handle(self, of: Task | None, enqueued: Enqueued[Any]) -> JobHandle[Any]:
+        return JobHandle(
+            enqueued.job_id,
+            enqueued.partition,
+            self._patient,
+            self._find,
+            of=of,
+            enqueue_status=enqueued.status,
+        )
 
     def _sender(self, durability: Durability | str | None) -> Sender:
         return self._usual if durability is None else self._new_sender(durability)
@@ -175,9 +277,7 @@ class QueuePool:
         Without it, an id that the library made says so itself; for one of your own all partitions
         are asked. Raises InvalidInputError when several have a job of that id.
         """
-        if partition_key is None:
-            return self._find(check_job_id(job_id))
-        return self._partition_of(partition_key).status(check_job_id(job_id))
+        return self.job(job_id, partition_key=partition_key).status()
 
     def _find(self, job_id: str) -> JobStatus:
         topology, slot = self.config.topology, ids.hinted_slot(job_id)
@@ -191,8 +291,8 @@ class QueuePool:
         for name, server in self._servers.items():
             numbers = [n for n in sorted(others) if topology.server_of(n) == name]
             for some in parts(numbers, ASKED_AT_ONCE):
-                calls = [(self.partition(n).key, produce.status(job_id, n)) for n in some]
-                statuses += patiently(partial(_read_all, server, calls), self.config.retry_for_s)
+                asked = [(self.partition(n).key, produce.status(job_id, n)) for n in some]
+                statuses += patiently(partial(_read_all, server, asked), self.config.retry_for_s)
         return the_only_one(statuses)
 
     def result(
@@ -202,23 +302,17 @@ class QueuePool:
 
         The key may be left out, as for `status`.
         """
-        deadline, pause = time.monotonic() + check_wait("timeout_s", timeout_s), 0.005
-        home: Partition | None = None
-        while True:
-            if home is None:
-                status = self.status(job_id, partition_key=partition_key)
-                if status.state is not JobState.UNKNOWN:
-                    home = self._patient(status.partition)
-            else:
-                status = home.status(job_id)
-            if raise_for_state(status):
-                return status.result
-            if time.monotonic() + pause > deadline:
-                raise WaitTimeoutError(
-                    f"job {job_id} is {status.state} after {timeout_s:g} s; it may still finish"
-                )
-            threading.Event().wait(pause)
-            pause = min(0.25, pause * 1.5)
+        return self.job(job_id, partition_key=partition_key).result(timeout_s=timeout_s)
+
+    def job(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobHandle:
+        """Return a handle on a job: result, status, cancel. Asks the server nothing yet.
+
+        The key may be left out, as for `status`.
+        """
+        partition = None
+        if partition_key is not None:
+            partition = self.producer.route(partition_key).partition
+        return JobHandle(JobId(check_job_id(job_id)), partition, self._patient, self._find)
 
     def cancel(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobState:
         """Cancel a job; returns the state it was in. The key may be left out, as for `status`.
@@ -227,12 +321,7 @@ class QueuePool:
         DONE, UNKNOWN: nothing to cancel. CANCELLED: it was cancelled already, perhaps by a first
         try of this call whose answer was lost.
         """
-        if partition_key is not None:
-            return self._partition_of(partition_key).cancel(check_job_id(job_id))
-        found = self._find(check_job_id(job_id))
-        if found.state is JobState.UNKNOWN:
-            return found.state
-        return self._patient(found.partition).cancel(job_id)
+        return self.job(job_id, partition_key=partition_key).cancel()
 
     def group(self, partition_key: str | bytes) -> TaskGroup:
         """Return a handle on a task group: totals, progress, wait, cancel."""
@@ -263,9 +352,6 @@ class QueuePool:
     def servers(self) -> Mapping[str, Port]:
         """Return the servers by name."""
         return dict(self._servers)
-
-    def _partition_of(self, partition_key: str | bytes) -> Partition:
-        return self._patient(self.producer.route(partition_key).partition)
 
     def _patient(self, number: int) -> Partition:
         known = self.partition(number)

@@ -18,10 +18,12 @@ import msgspec
 
 from queuepool import codec, ids
 from queuepool.config import PoolConfig
+from queuepool.defaults import Defaults, TaskName, own_defaults
 from queuepool.errors import InvalidInputError, JobTimeoutError, shown
 from queuepool.models import Job, Tier
 from queuepool.routing import MAX_GROUP_BYTES, group_of, key_bytes, partition_of, slot_of
-from queuepool.tasks import Registry, Task, check_attempts, check_name, check_tier, check_timeout
+from queuepool.tasks import Registry, check_attempts, check_name, check_tier, check_timeout
+from queuepool.timing import seconds_of
 from queuepool.verbs import Argument, Verb, produce
 
 CHUNK = 200
@@ -32,6 +34,11 @@ _KEY_TYPES = (str, bytes)
 _OWN_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _MAX_DELAY_S = 366 * 86400
 _STAMP_BYTES = 13
+
+_NO_KEY = (
+    "partition_key is missing: name what belongs together, such as the id of the bulk "
+    "action; jobs that share it form a task group"
+)
 
 PartitionKey = str | bytes | Callable[[Mapping[str, Any]], str | bytes]
 
@@ -108,19 +115,6 @@ class Chunk(msgspec.Struct, eq=False):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Defaults:
-    """What holds for all jobs of a call that do not say otherwise. of: the task, if known here."""
-
-    task: str
-    of: Task | None
-    tier: Tier
-    delay_s: float = 0.0
-    max_attempts: int | None = None
-    timeout_s: float | None = None
-    trace: str | None = None
-
-
 class Producer:
     """Routes, checks and lays out jobs. Safe to share between threads."""
 
@@ -176,6 +170,7 @@ class Producer:
             delay_s=check_delay(0.0 if delay_s is None else delay_s),
             max_attempts=None if max_attempts is None else check_attempts(max_attempts),
             timeout_s=None if timeout_s is None else check_timeout(timeout_s),
+            check=None if task_known is None else task_known.signature.check,
         )
         if plain:
             _remember(self._defaults, name, made)
@@ -185,14 +180,19 @@ class Producer:
         self,
         defaults: Defaults,
         payload: Mapping[str, Any],
-        partition_key: str | bytes,
+        partition_key: str | bytes | None,
         job_id: str | None,
     ) -> Chunk:
         """Return a chunk of one job: the short way, since a caller waits for it."""
+        if partition_key is None:
+            raise InvalidInputError(_NO_KEY)
         route = self.route(partition_key)
         options = _options(defaults, None, route)
         limit = self.config.max_payload_bytes
         envelope = codec.encode_envelope(defaults.task, payload, options, limit=limit)
+        check = defaults.check
+        if check is not None:
+            check(payload, envelope)
         if job_id is None:
             raw_id = route.hint + ids.ending_from(os.urandom(9))
         else:
@@ -207,7 +207,7 @@ class Producer:
     def chunks(
         self,
         defaults: Defaults,
-        items: Iterable[Mapping[str, Any] | Job],
+        items: Iterable[Mapping[str, Any] | Job[Any]],
         partition_key: PartitionKey | None,
         held: dict[int, Chunk] | None = None,
     ) -> Iterator[Chunk]:
@@ -234,7 +234,7 @@ class Producer:
     def _full_chunks(
         self,
         defaults: Defaults,
-        items: Iterable[Mapping[str, Any] | Job],
+        items: Iterable[Mapping[str, Any] | Job[Any]],
         partition_key: PartitionKey | None,
         open_chunks: dict[int, Chunk],
     ) -> Iterator[Chunk]:
@@ -243,7 +243,8 @@ class Producer:
             fixed = self.route(partition_key)
         options = _options(defaults, None, fixed)
         common = (int(defaults.tier), _ms(defaults.delay_s))
-        limit, task = self.config.max_payload_bytes, defaults.task
+        limit, task, check = self.config.max_payload_bytes, defaults.task, defaults.check
+        known, plain = dict[TaskName, Defaults](), defaults.for_task is None
         fresh: list[bytes] = []  # ids of the fixed route, or random ends for the ids of any other
         jobs = size = 0  # held back, all open chunks together
         for position, item in enumerate(items):
@@ -254,15 +255,15 @@ class Producer:
             route = fixed if job is None or job.partition_key is None else None
             if route is None:
                 route = self._route_of(partition_key, payload, job)
-            if job is None and (fixed is not None or route.key_text is None):
+            if job is None and plain and (fixed is not None or route.key_text is None):
                 run = (common[0], route.group, common[1])
                 envelope = codec.encode_envelope(task, payload, options, limit=limit)
                 job_id = fresh.pop() if fixed is not None else route.hint + fresh.pop()
+                if check is not None:
+                    check(payload, envelope)
             else:
-                run, job_id = self._special(defaults, job, route, fresh)
-                envelope = codec.encode_envelope(
-                    task, payload, _options(defaults, job, route), limit=limit
-                )
+                of = own_defaults(defaults, job, known)
+                run, job_id, envelope = self._special(of, job, payload, route, fresh)
             chunk = open_chunks.get(route.partition)
             if chunk is None:
                 chunk = open_chunks[route.partition] = Chunk(route.partition, route.base)
@@ -282,31 +283,38 @@ class Producer:
                 yield chunk
                 del open_chunks[route.partition]
 
-    def _route_of(self, common: PartitionKey | None, payload: Any, job: Job | None) -> Route:
+    def _route_of(self, common: PartitionKey | None, payload: Any, job: Job[Any] | None) -> Route:
         key: Any = job.partition_key if job is not None else None
         if key is None:
             key = common
         if callable(key):
             key = key(payload)
         if key is None:
-            raise InvalidInputError(
-                "partition_key is missing: name what belongs together, such as the id of the bulk "
-                "action; jobs that share it form a task group"
-            )
+            raise InvalidInputError(_NO_KEY)
         return self.route(key)
 
     def _special(
-        self, defaults: Defaults, job: Job | None, route: Route, fresh: list[bytes]
-    ) -> tuple[tuple[Any, ...], bytes]:
+        self,
+        defaults: Defaults,
+        job: Job[Any] | None,
+        payload: Any,
+        route: Route,
+        fresh: list[bytes],
+    ) -> tuple[tuple[Any, ...], bytes, bytes]:
         tier, delay_s, own_id = defaults.tier, defaults.delay_s, None
         if job is not None:
             tier = defaults.tier if job.tier is None else check_tier(job.tier)
-            delay_s = defaults.delay_s if job.delay_s is None else check_delay(job.delay_s)
+            own_delay_s = job.delay_s if job.delay is None else seconds_of(job.delay, job.delay_s)
+            delay_s = defaults.delay_s if own_delay_s is None else check_delay(own_delay_s)
             own_id = job.job_id
         run = (int(tier), route.group, _ms(delay_s))
+        options, limit = _options(defaults, job, route), self.config.max_payload_bytes
+        envelope = codec.encode_envelope(defaults.task, payload, options, limit=limit)
+        if defaults.check is not None:
+            defaults.check(payload, envelope)
         if own_id is None:
-            return run, route.hint + ids.ending_of(fresh.pop())
-        return run, check_job_id(own_id).encode()
+            return run, route.hint + ids.ending_of(fresh.pop()), envelope
+        return run, check_job_id(own_id).encode(), envelope
 
 
 def _fresh_ids(fixed: Route | None) -> list[bytes]:
@@ -329,7 +337,7 @@ def _remember(memory: dict[Any, Any], key: object, value: object) -> None:
     memory[key] = value
 
 
-def _options(defaults: Defaults, job: Job | None, route: Route | None) -> codec.Options:
+def _options(defaults: Defaults, job: Job[Any] | None, route: Route | None) -> codec.Options:
     attempts, timeout_s = defaults.max_attempts, defaults.timeout_s
     if job is not None and job.max_attempts is not None:
         attempts = check_attempts(job.max_attempts)
@@ -358,4 +366,6 @@ def check_delay(delay_s: object) -> float:
         seconds = float(delay_s) if abs(delay_s) < 1e300 else math.inf
         if 0 <= seconds <= _MAX_DELAY_S:
             return seconds
-    raise InvalidInputError(f"delay_s={shown(delay_s)}: use 0 s to 366 days")
+    raise InvalidInputError(
+        f"delay_s={shown(delay_s)}: use 0 s to 366 days, or delay=timedelta(...)"
+    )

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import typing
 from array import array
-from collections.abc import Iterator, Sequence
-from typing import overload
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from queuepool.models import Enqueued, EnqueueStatus, JobId
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    E = TypeVar("E", bound=Enqueued[Any], default=Enqueued[Any])
+else:  # a default needs Python 3.13, or a library
+    E = typing.TypeVar("E")
+
+Reach = Callable[[Enqueued[Any]], Any] | None
 _CODES = (
     EnqueueStatus.REJECTED,
     EnqueueStatus.DUPLICATE,
@@ -17,13 +26,23 @@ _CODES = (
 REJECTED, DUPLICATE, ACCEPTED, UNKNOWN = range(4)
 
 
-class EnqueueResults(Sequence[Enqueued]):
+class EnqueueResults(Sequence[E]):
     """One `Enqueued` per job, in the order of the input; about 60 bytes a job."""
 
     def __init__(self) -> None:
         self._ids: list[bytes] = []
         self._codes = bytearray()
         self._partitions = array("H")
+        self._kind: type[Enqueued[Any]] = Enqueued
+        self._reach: Callable[[int], Reach] = lambda _position: None
+
+    def bind(self, kind: type[Enqueued[Any]], reach: Callable[[int], Reach]) -> EnqueueResults[Any]:
+        """Let every result find its job: what `reach` says by position. Returns itself.
+
+        kind: what the results are.
+        """
+        self._kind, self._reach = kind, reach
+        return self
 
     def put(
         self, positions: Sequence[int], ids: Sequence[bytes], partition: int, codes: Sequence[int]
@@ -68,18 +87,18 @@ class EnqueueResults(Sequence[Enqueued]):
         return len(self._ids)
 
     @overload
-    def __getitem__(self, index: int) -> Enqueued: ...
+    def __getitem__(self, index: int) -> E: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Enqueued]: ...
+    def __getitem__(self, index: slice) -> list[E]: ...
 
-    def __getitem__(self, index: int | slice) -> Enqueued | list[Enqueued]:
+    def __getitem__(self, index: int | slice) -> E | list[E]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        return Enqueued(
-            JobId(self._ids[index].decode()), _CODES[self._codes[index]], self._partitions[index]
-        )
+        index = range(len(self))[index]  # counted from the start
+        job_id, status = JobId(self._ids[index].decode()), _CODES[self._codes[index]]
+        return cast("E", self._kind(job_id, status, self._partitions[index], self._reach(index)))
 
-    def __iter__(self) -> Iterator[Enqueued]:
+    def __iter__(self) -> Iterator[E]:
         return (self[i] for i in range(len(self._ids)))
 
     def __repr__(self) -> str:

@@ -1,71 +1,37 @@
-"""Tasks: named functions that run jobs, and the context that a running job may use.
+"""Tasks: named functions that run jobs, and the registry that finds them by name.
 
     @task(max_attempts=5, timeout_s=30)
-    def send_mail(to: str, subject: str, ctx: JobContext) -> None: ...
+    def send_mail(ctx: JobContext, to: str, subject: str = "hi") -> None: ...
 
-The payload's fields become keyword arguments. A parameter annotated `JobContext`, or named `ctx`,
-takes the context. Tasks are looked up in a registry by name; a name in a payload never imports
-anything.
+    pool.enqueue(send_mail.job(to="ada@example.org"), partition_key="promotion-42")
+    pool.enqueue("send_mail", {"to": "ada@example.org"}, partition_key="promotion-42")
+
+The payload's fields become keyword arguments, converted to what they are annotated with. A
+parameter annotated `JobContext`, or named `ctx`, takes the context; as the first one, type checkers
+leave it out of `.job(...)`. A name in a payload never imports anything.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, Concatenate, overload
 
 from queuepool.backoff import Backoff
+from queuepool.context import JobContext
 from queuepool.errors import InvalidInputError, UnknownTaskError, shown
 from queuepool.models import Tier
+from queuepool.signature import Signature
+from queuepool.typed import JobP, R, TaskDecorator, TaskFunction
 
-F = TypeVar("F", bound=Callable[..., Any])
 MAX_ATTEMPTS = 2**31 - 1
 _BACKOFF = Backoff()
 
 
-class JobContext(Protocol):
-    """What a handler may know and do about the job that it runs."""
-
-    @property
-    def job_id(self) -> str:
-        """Return the job's id, the same in every attempt: use it to make effects idempotent."""
-
-    @property
-    def task(self) -> str:
-        """Return the task's name."""
-
-    @property
-    def attempt(self) -> int:
-        """Return the number of this execution, from 1."""
-
-    @property
-    def group(self) -> bytes:
-        """Return the task group."""
-
-    @property
-    def partition(self) -> int:
-        """Return the partition that runs the job."""
-
-    @property
-    def fencing_token(self) -> int:
-        """Return the owner's epoch: a store that refuses lower tokens is safe from zombies."""
-
-    @property
-    def deadline(self) -> float | None:
-        """Return the time.monotonic() at which the timeout strikes; None without a timeout."""
-
-    @property
-    def cancel_requested(self) -> bool:
-        """Return whether somebody asked to cancel; stop by raising JobCancelled."""
-
-    def progress(self, text: str) -> None:
-        """Publish how far the job is: at most 256 bytes, the newest wins, sent with a turn."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A registered function and its options."""
+    """A registered function and its options. signature: what a payload of it may hold."""
 
     name: str
     function: Callable[..., Any] = field(repr=False)
@@ -76,9 +42,13 @@ class Task:
     backoff: Backoff = _BACKOFF
     tier: Tier = Tier.DEFAULT
     result_ttl_s: float = 3600.0
+    signature: Signature = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_name(self.name)
+        signature = Signature(self.name, self.function, self.context_parameter)
+        object.__setattr__(self, "signature", signature)
+        object.__setattr__(self, "context_parameter", signature.context)
         check_attempts(self.max_attempts)
         if self.timeout_s is not None:
             check_timeout(self.timeout_s)
@@ -97,7 +67,19 @@ class Registry:
         self._tasks: dict[str, Task] = {}
 
     @overload
-    def task(self, function: F, /) -> F: ...
+    def task(
+        self, function: Callable[Concatenate[JobContext, JobP], Coroutine[Any, Any, R]], /
+    ) -> TaskFunction[Concatenate[JobContext, JobP], JobP, Coroutine[Any, Any, R], R]: ...
+    @overload
+    def task(
+        self, function: Callable[Concatenate[JobContext, JobP], R], /
+    ) -> TaskFunction[Concatenate[JobContext, JobP], JobP, R, R]: ...
+    @overload
+    def task(
+        self, function: Callable[JobP, Coroutine[Any, Any, R]], /
+    ) -> TaskFunction[JobP, JobP, Coroutine[Any, Any, R], R]: ...
+    @overload
+    def task(self, function: Callable[JobP, R], /) -> TaskFunction[JobP, JobP, R, R]: ...
     @overload
     def task(
         self,
@@ -110,11 +92,11 @@ class Registry:
         backoff: Backoff = _BACKOFF,
         tier: Tier | int | str = Tier.DEFAULT,
         result_ttl_s: float = 3600.0,
-    ) -> Callable[[F], F]: ...
+    ) -> TaskDecorator: ...
 
     def task(
         self,
-        function: F | None = None,
+        function: Callable[..., Any] | None = None,
         /,
         *,
         name: str | None = None,
@@ -123,34 +105,58 @@ class Registry:
         backoff: Backoff = _BACKOFF,
         tier: Tier | int | str = Tier.DEFAULT,
         result_ttl_s: float = 3600.0,
-    ) -> F | Callable[[F], F]:
-        """Register a plain or `async def` function as a task; returns the function unchanged.
+    ) -> Any:
+        """Register a plain or `async def` function as a task.
+
+        Returns the function as a TaskFunction: called, it is still the function, and
+        `function.job(...)` is a typed job for `enqueue` and `enqueue_many`:
+
+            @task(max_attempts=3)
+            def greet(name: str) -> str: ...
+
+            pool.enqueue(greet.job(name="Ada"), partition_key="welcome-7").result()
 
         name: the function's own by default. max_attempts: executions in all. timeout_s: how long
         one may take. backoff: between attempts. result_ttl_s: how long a result other than None is
-        kept. Raises InvalidInputError for bad options or a name that is taken.
+        kept. Raises InvalidInputError for bad options, a name that is taken, or what is no function
+        that a payload could call.
         """
 
-        def register(f: F) -> F:
+        def register(given: Callable[..., Any]) -> TaskFunction[..., ..., Any, Any]:
+            f = self._undecorated(given, name)
             own_name = getattr(f, "__name__", "")  # a partial or an object has none
-            if not (name or own_name):
+            if not name and own_name in ("", "<lambda>"):
                 raise InvalidInputError(f"{shown(f)} is no function with a name: @task(name=...)")
-            self.add(
-                Task(
-                    name=name or own_name,
-                    function=f,
-                    is_async=inspect.iscoroutinefunction(f),
-                    context_parameter=_context_parameter(f),
-                    max_attempts=max_attempts,
-                    timeout_s=timeout_s,
-                    backoff=backoff,
-                    tier=check_tier(tier),
-                    result_ttl_s=result_ttl_s,
-                )
+            made = Task(
+                name=name or own_name,
+                function=f,
+                is_async=inspect.iscoroutinefunction(f),
+                max_attempts=max_attempts,
+                timeout_s=timeout_s,
+                backoff=backoff,
+                tier=check_tier(tier),
+                result_ttl_s=result_ttl_s,
             )
-            return f
+            self.add(made)
+            return TaskFunction(f, made)
 
         return register if function is None else register(function)
+
+    def _undecorated(self, given: Any, name: str | None) -> Callable[..., Any]:
+        if isinstance(given, TaskFunction):  # for another registry, or under one more name
+            if self.find(given.name) is given.task and name in (None, given.name):
+                raise InvalidInputError(
+                    f"{_where(given)} is task {given.name!r} already: decorate it once, with all "
+                    "its options"
+                )
+            return given.__wrapped__
+        if isinstance(given, type) or not callable(given):
+            kind = "a class" if isinstance(given, type) else "nothing that can be called"
+            raise InvalidInputError(
+                f"@task on {shown(given)}, which is {kind}: decorate a function or an `async def`"
+            )
+        function: Callable[..., Any] = given
+        return function
 
     def add(self, task: Task) -> None:
         """Register a task. The same function again (a module imported twice) replaces itself."""
@@ -177,6 +183,10 @@ class Registry:
         """Return a task's name, given the name or the registered function."""
         if isinstance(task, str):
             return task
+        if isinstance(task, TaskFunction):
+            known = self._tasks.get(task.name)
+            if known is not None and _same(known.function, task.__wrapped__):
+                return task.name
         for known in self._tasks.values():
             if known.function is task:
                 return known.name
@@ -237,18 +247,6 @@ def check_timeout(timeout_s: object) -> float:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _context_parameter(function: Callable[..., Any]) -> str | None:
-    for parameter in inspect.signature(function).parameters.values():
-        note = parameter.annotation
-        # Text when the module has `from __future__ import annotations`, under whatever alias.
-        annotated = note is JobContext or (
-            isinstance(note, str) and note.strip("\"'").rpartition(".")[2] == "JobContext"
-        )
-        if annotated or (parameter.name == "ctx" and note is parameter.empty):
-            return parameter.name
-    return None
 
 
 def _same(a: Callable[..., Any], b: Callable[..., Any]) -> bool:

@@ -6,11 +6,12 @@ import asyncio
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from queuepool import codec
 from queuepool.errors import (
+    BadPayloadError,
     InvalidInputError,
     JobCancelled,
     JobTimeoutError,
@@ -28,6 +29,7 @@ _FALLBACK = Task(name="unknown", function=lambda: None)
 _REASONS: dict[type[BaseException], str] = {
     PermanentError: "permanent",
     UndecodableError: "undecodable",
+    BadPayloadError: "bad-payload",
     UnknownTaskError: "unknown-task",
     JobTimeoutError: "timeout",
     InvalidInputError: "bad-result",
@@ -45,7 +47,10 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How one execution ended. state: DONE, DELAYED (to be retried), DEAD or CANCELLED."""
+    """How one execution ended. state: DONE, DELAYED (to be retried), DEAD or CANCELLED.
+
+    exception: what the handler raised, unless it asked for later.
+    """
 
     job_id: str
     task: str
@@ -56,6 +61,7 @@ class Ended:
     delay_s: float | None = None
     charged: bool = True
     result_ttl_s: float = 0.0
+    exception: BaseException | None = field(default=None, repr=False, compare=False)
 
 
 class Context:
@@ -111,13 +117,13 @@ def execute(
         record = _record(error)
         asked = isinstance(error, JobCancelled) and owned.partition.status(job_id).cancel_requested
         if asked:
-            return Ended(job_id, name, attempt, JobState.CANCELLED, error=record)
-        last = record.reason in ("permanent", "undecodable") or attempt >= (
+            return Ended(job_id, name, attempt, JobState.CANCELLED, error=record, exception=error)
+        last = record.reason in ("permanent", "undecodable", "bad-payload") or attempt >= (
             options.max_attempts or task.max_attempts
         )
         state = JobState.DEAD if last else JobState.DELAYED
         delay_s = None if last else task.backoff.delay_s(attempt, jitter)
-        return Ended(job_id, name, attempt, state, error=record, delay_s=delay_s)
+        return Ended(job_id, name, attempt, state, error=record, delay_s=delay_s, exception=error)
 
 
 def _call(
@@ -127,6 +133,8 @@ def _call(
     timeout_s: float | None,
     run_async: Callable[[Any], Any],
 ) -> Any:
+    if task.signature.convert is not None:
+        arguments = task.signature.convert(arguments)
     if task.context_parameter is not None:
         arguments[task.context_parameter] = context
     if not task.is_async:

@@ -20,13 +20,17 @@ from queuepool.verbs import own
 _LEASE_S = 3600.0
 _WEIGHTS = (6, 3, 2, 1)
 _MAX_CRASHES = 3
+_SHOWN_ERRORS, _SHOWN_CHARACTERS = 5, 200  # in the repr of a report
 _CRASHED = codec.encode_error(ErrorRecord(reason="crashed", message="its consumer died with it"))
 _KEEP = {"keep_jobs": 100_000, "keep_bytes": 2**30, "keep_ms": 30 * 86_400_000}
 
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """What run_jobs did. next_due_s: until the next delayed job or retry; None: nothing waits."""
+    """What run_jobs did. next_due_s: until the next delayed job or retry; None: nothing waits.
+
+    errors: the executions that failed, whether they will be repeated or not.
+    """
 
     ended: tuple[Ended, ...]
     next_due_s: float | None
@@ -51,14 +55,42 @@ class RunReport:
         """Return how many jobs ended as cancelled while they ran."""
         return self._count(JobState.CANCELLED)
 
+    @property
+    def errors(self) -> tuple[Ended, ...]:
+        """Return the executions that failed: `error` tells of each, `exception` was raised."""
+        failed = (JobState.DELAYED, JobState.DEAD)
+        return tuple(e for e in self.ended if e.error is not None and e.state in failed)
+
+    def raise_errors(self) -> None:
+        """Raise what the handlers raised: one exception itself, several as a group; or nothing."""
+        raised = [e.exception for e in self.errors if e.exception is not None]
+        for exception, ended in zip(raised, self.errors, strict=True):
+            note = f"in attempt {ended.attempt} of job {ended.job_id} of task {ended.task!r}"
+            if note not in getattr(exception, "__notes__", ()):
+                exception.add_note(note)
+        if len(raised) == 1:
+            raise raised[0]
+        if raised:
+            raise BaseExceptionGroup(f"{len(raised)} executions of jobs failed", raised)
+
     def _count(self, state: JobState) -> int:
         return Counter(e.state for e in self.ended)[state]
 
     def __repr__(self) -> str:
+        errors = [_in_a_line(ended) for ended in self.errors[:_SHOWN_ERRORS]]
+        if len(self.errors) > _SHOWN_ERRORS:
+            errors.append(f"and {len(self.errors) - _SHOWN_ERRORS} more")
+        told = f", errors={errors}" if errors else ""
         return (
             f"RunReport(done={self.done}, retried={self.retried}, dead={self.dead}, "
-            f"cancelled={self.cancelled}, next_due_s={self.next_due_s})"
+            f"cancelled={self.cancelled}, next_due_s={self.next_due_s}{told})"
         )
+
+
+def _in_a_line(ended: Ended) -> str:
+    e = ended.error or ErrorRecord(reason="")
+    why = f"{e.type}: {e.message}" if e.type else e.reason
+    return f"{ended.task}: {' '.join(why.split())[:_SHOWN_CHARACTERS]}"
 
 
 def run_jobs(pool: QueuePool, *, max_jobs: int = 10_000, jitter: float = 0.5) -> RunReport:
@@ -66,7 +98,8 @@ def run_jobs(pool: QueuePool, *, max_jobs: int = 10_000, jitter: float = 0.5) ->
 
     Ends when nothing is ready or after `max_jobs` executions. Retries become due when the pool's
     clock is advanced; jitter, 0 to 1, is the part of the backoff's ceiling that they wait. An
-    exception of a handler never comes out of here: it is in the report and in `pool.status`.
+    exception of a handler never comes out of here: it is in the report, whose `raise_errors()`
+    raises it, and in `pool.status`.
     Timeouts hold for async handlers only. Raises UnavailableError when a partition is owned by
     somebody else.
     """

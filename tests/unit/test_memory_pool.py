@@ -11,6 +11,7 @@ import pytest
 import queuepool.testing
 from queuepool import (
     Backoff,
+    BadPayloadError,
     InvalidInputError,
     JobCancelled,
     JobContext,
@@ -211,11 +212,11 @@ def test_the_context_knows_its_job(pool: MemoryPool, registry: Registry) -> None
 def test_what_cannot_run_is_an_ending_not_an_exception(
     pool: MemoryPool, registry: Registry
 ) -> None:
+    for name in ("bad-result", "wrong-fields", "exits", "unknown"):
+        pool.enqueue(name, {}, partition_key=KEY, max_attempts=1)
     registry.task(name="bad-result", max_attempts=1)(lambda: {1, ...})
     registry.task(name="wrong-fields", max_attempts=1)(lambda a: a)
     registry.task(name="exits", max_attempts=1)(lambda: sys.exit(3))
-    for name in ("bad-result", "wrong-fields", "exits", "unknown"):
-        pool.enqueue(name, {}, partition_key=KEY, max_attempts=1)
     report = run_jobs(pool)
 
     assert report.dead == 4
@@ -390,3 +391,57 @@ def test_an_id_alone_finds_its_job_here_too() -> None:
         return (await twin.status(job.job_id)).state
 
     assert asyncio.run(ask()) == "ready"
+
+
+def test_a_report_shows_what_failed_and_raises_it(pool: MemoryPool, registry: Registry) -> None:
+    @registry.task(max_attempts=2)
+    def fails(n: int) -> None:
+        if n < 0:
+            raise RetryLater(5)
+        raise ValueError(f"no\n{n}")
+
+    job = pool.enqueue(fails.job(1), partition_key=KEY)
+    pool.enqueue(fails.job(-1), partition_key=KEY)
+    once = run_jobs(pool)
+
+    assert repr(once).endswith("errors=['fails: ValueError: no 1'])")
+    assert [(e.job_id, e.state) for e in once.errors] == [(job.job_id, JobState.DELAYED)]
+    for _ in range(2):  # the second time says it no longer
+        with pytest.raises(ValueError, match="no") as caught:
+            once.raise_errors()
+    assert caught.value.__notes__ == [f"in attempt 1 of job {job.job_id} of task 'fails'"]
+
+    for n in range(9):
+        pool.enqueue("fails", {"n": n}, partition_key=KEY)
+    several = run_jobs(pool)
+    with pytest.raises(ExceptionGroup, match="9 executions") as group:
+        several.raise_errors()
+    assert len(group.value.exceptions) == 9
+    assert repr(several).endswith("'fails: ValueError: no 4', 'and 4 more'])")
+
+
+def test_a_report_without_errors_raises_nothing(pool: MemoryPool, registry: Registry) -> None:
+    @registry.task
+    def fine() -> None: ...
+
+    pool.enqueue(fine.job(), partition_key=KEY)
+    report = run_jobs(pool)
+
+    report.raise_errors()
+    assert repr(report) == "RunReport(done=1, retried=0, dead=0, cancelled=0, next_due_s=None)"
+
+
+def test_a_payload_that_does_not_fit_is_dead_at_once(pool: MemoryPool, registry: Registry) -> None:
+    job = pool.enqueue("typed", {"n": "x"}, partition_key=KEY)  # not known here yet
+
+    @registry.task
+    def typed(n: int) -> None: ...
+
+    report = run_jobs(pool)
+
+    assert (report.dead, report.errors[0].attempt) == (1, 1)
+    with pytest.raises(BadPayloadError, match="argument 'n'"):
+        report.raise_errors()
+    found = job.job_status().error
+    assert found is not None
+    assert found.reason == "bad-payload"

@@ -4,6 +4,8 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
 from time import monotonic
 from typing import Any
 
@@ -15,7 +17,13 @@ from consumer.jobs import Claimed, End, Outcome, claimed
 from consumer.timeouts import Timekeeper
 from queuepool import JobContext, Registry, codec
 from queuepool.backoff import Backoff
-from queuepool.errors import JobCancelled, JobTimeoutError, PermanentError, RetryLater
+from queuepool.errors import (
+    InvalidInputError,
+    JobCancelled,
+    JobTimeoutError,
+    PermanentError,
+    RetryLater,
+)
 from queuepool.verbs.own import Life
 
 LIFE = Life(3, "nonce", 1_767_225_600_123)
@@ -81,6 +89,50 @@ def bench() -> Iterator[Bench]:
     yield made
     made.loop.stop()
     made.keeper.stop()
+
+
+# -- its arguments ---------------------------------------------------------------------------------
+
+
+def test_arguments_are_what_they_are_annotated_with(bench: Bench) -> None:
+    def handler(ctx: JobContext, at: datetime, price: Decimal, n: int, raw: Any) -> list[Any]:
+        return [at.year, str(price + 1), n + 1, raw, ctx.job_id]
+
+    payload = {"at": datetime(2026, 1, 2, tzinfo=UTC), "price": "1.5", "n": "7", "raw": "7"}
+    outcome = bench.run(handler, payload)
+
+    assert json.loads(outcome.result or b"") == [2026, "2.5", 8, "7", "job-1"]
+
+
+def test_a_payload_that_does_not_fit_is_dead_at_once_and_not_called(bench: Bench) -> None:
+    def handler(n: int) -> None:
+        raise AssertionError("called")
+
+    outcome = bench.run(handler, {"n": "seven"}, max_attempts=5)
+
+    assert (outcome.end, outcome.reason) == (End.BURY, "bad-payload")
+    assert error_of(outcome)["message"].startswith(
+        "task 't': argument 'n' must be int and is 'seven'"
+    )
+
+
+def test_a_bad_call_within_a_handler_is_no_bad_payload_of_its_own_job(bench: Bench) -> None:
+    def handler() -> None:
+        raise InvalidInputError("task 'other' misses 'n'")
+
+    assert bench.run(handler).end is End.RETRY
+
+
+@pytest.mark.parametrize("payload", [{}, {"n": 1, "new": 2}])
+def test_arguments_too_many_or_too_few_are_a_failure_to_be_retried(
+    bench: Bench, payload: dict[str, Any]
+) -> None:
+    def handler(n: int) -> None: ...
+
+    outcome = bench.run(handler, payload)
+
+    assert (outcome.end, outcome.reason) == (End.RETRY, "failed")
+    assert error_of(outcome)["type"] == "TypeError"
 
 
 # -- it returns -----------------------------------------------------------------------------------

@@ -273,7 +273,7 @@ def test_a_wait_that_is_none_is_refused(wait_s: object) -> None:
     pool, server = faulty_pool()
 
     with pytest.raises(InvalidInputError, match="wait_when_full_s"):
-        pool.enqueue_many("t", rows(1), partition_key="g", wait_when_full_s=wait_s)  # type: ignore[arg-type]
+        pool.enqueue_many("t", rows(1), partition_key="g", wait_when_full_s=wait_s)  # type: ignore[call-overload]
 
     assert server.calls == []
 

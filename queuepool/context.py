@@ -1,0 +1,44 @@
+"""What a running job may know and do: the protocol that consumers and run_jobs fulfil."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class JobContext(Protocol):
+    """What a handler may know and do about the job that it runs."""
+
+    @property
+    def job_id(self) -> str:
+        """Return the job's id, the same in every attempt: use it to make effects idempotent."""
+
+    @property
+    def task(self) -> str:
+        """Return the task's name."""
+
+    @property
+    def attempt(self) -> int:
+        """Return the number of this execution, from 1."""
+
+    @property
+    def group(self) -> bytes:
+        """Return the task group."""
+
+    @property
+    def partition(self) -> int:
+        """Return the partition that runs the job."""
+
+    @property
+    def fencing_token(self) -> int:
+        """Return the owner's epoch: a store that refuses lower tokens is safe from zombies."""
+
+    @property
+    def deadline(self) -> float | None:
+        """Return the time.monotonic() at which the timeout strikes; None without a timeout."""
+
+    @property
+    def cancel_requested(self) -> bool:
+        """Return whether somebody asked to cancel; stop by raising JobCancelled."""
+
+    def progress(self, text: str) -> None:
+        """Publish how far the job is: at most 256 bytes, the newest wins, sent with a turn."""

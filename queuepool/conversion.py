@@ -1,0 +1,180 @@
+"""What the annotations of a handler mean: which types JSON values can be converted to, and how.
+
+    int, float, bool, str, datetime, date, time, timedelta, UUID, Decimal, Enum, Literal,
+    dataclass, TypedDict, NamedTuple, attrs, msgspec Struct      by msgspec
+    pydantic models and dataclasses                              by pydantic
+    lists, dicts, sets, tuples, Optionals and unions of them     by whichever can
+    anything else, Any, no annotation                            not at all
+
+Values travel as JSON, so a text becomes whatever the annotation says: "7" an int, as in the rows of
+a CSV file. pydantic is imported only for its own classes.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Callable, Iterator
+from typing import Any, Optional
+
+import msgspec
+
+Convert = Callable[[Any], Any]
+_SIMPLE = frozenset((int, float, bool, str))
+_LEFT_ALONE = (Any, object, inspect.Parameter.empty)
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature without evaluating annotations that name what is not there yet."""
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format
+
+        return inspect.signature(function, annotation_format=Format.FORWARDREF)
+    return inspect.signature(function)
+
+
+def note_text(note: Any) -> str | None:
+    """Return the text of an annotation that is not evaluated yet; None for one that is."""
+    return note if isinstance(note, str) else getattr(note, "__forward_arg__", None)
+
+
+def resolve(function: Callable[..., Any], note: Any) -> Any:
+    """Return the type that an annotation of the function names. Raises whatever it raises."""
+    home = inspect.unwrap(_bare(function))
+    home = getattr(home, "__func__", home)
+
+    def holder() -> None: ...
+
+    holder.__annotations__ = {"it": note}
+    free = getattr(getattr(home, "__code__", None), "co_freevars", ())
+    cells = getattr(home, "__closure__", None) or ()
+    local = {n: c.cell_contents for n, c in zip(free, cells, strict=False) if _is_filled(c)}
+    names = getattr(home, "__globals__", None) or vars(sys.modules[home.__module__])
+    return typing.get_type_hints(holder, names, local, include_extras=True)["it"]
+
+
+def _bare(function: Callable[..., Any]) -> Any:
+    while isinstance(function, functools.partial):
+        function = function.func
+    if not inspect.isroutine(function) and not hasattr(function, "__wrapped__"):
+        return type(function).__call__
+    return function
+
+
+def _is_filled(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not cell
+    except ValueError:
+        return False
+
+
+def is_left_alone(annotation: Any) -> bool:
+    """Return whether values of this annotation are handed over as they come."""
+    return any(annotation is kind for kind in _LEFT_ALONE)
+
+
+def optional(annotation: Any) -> Any:
+    """Return the annotation that also allows None."""
+    return Optional[annotation]  # noqa: UP045 - an annotation may be anything, | asks for types
+
+
+def is_text(annotation: Any) -> bool:
+    """Return whether it is `str`, or `str | None`."""
+    return annotation is str or set(typing.get_args(annotation)) == {str, type(None)}
+
+
+def is_pydantic(kind: object) -> bool:
+    """Return whether it is a model or a dataclass of pydantic; imports nothing."""
+    return isinstance(kind, type) and hasattr(kind, "__pydantic_core_schema__")
+
+
+def mentions_pydantic(annotation: Any) -> bool:
+    """Return whether the annotation is made of classes of pydantic, at any depth."""
+    return is_pydantic(annotation) or any(map(mentions_pydantic, typing.get_args(annotation)))
+
+
+def is_convertible(annotation: Any) -> bool:
+    """Return whether msgspec can make such values of JSON, models of pydantic within included."""
+    if annotation in _SIMPLE:
+        return True
+    try:
+        nodes = list(_nodes(msgspec.inspect.type_info(annotation)))
+    except (TypeError, RecursionError):
+        return False
+    return all(
+        is_pydantic(node.cls) for node in nodes if isinstance(node, msgspec.inspect.CustomType)
+    )
+
+
+def has_odd_keys(annotation: Any) -> bool:
+    """Return whether it holds dicts whose keys are not texts, which JSON has no others of."""
+    if annotation in _SIMPLE:
+        return False
+    texts = (msgspec.inspect.StrType, msgspec.inspect.AnyType)
+    return any(
+        isinstance(node, msgspec.inspect.DictType) and not isinstance(node.key_type, texts)
+        for node in _nodes(msgspec.inspect.type_info(annotation))
+    )
+
+
+def _nodes(root: Any) -> Iterator[Any]:
+    waiting, seen = [root], {id(root)}
+    for node in waiting:
+        yield node
+        for name in node.__struct_fields__:
+            value = getattr(node, name)
+            for inner in value if isinstance(value, tuple) else (value,):
+                known = isinstance(inner, (msgspec.inspect.Type, msgspec.inspect.Field))
+                if known and id(inner) not in seen:
+                    seen.add(id(inner))
+                    waiting.append(inner)
+
+
+def by_msgspec(annotation: Any) -> Convert:
+    """Return what makes a value of this type of a JSON value. It raises ValueError, TypeError."""
+
+    def convert(value: Any) -> Any:
+        return msgspec.convert(value, annotation, strict=False, str_keys=True, dec_hook=make_model)
+
+    return convert
+
+
+def by_pydantic(annotation: Any) -> Convert:
+    """Return what makes models of JSON values. It raises ValueError for what does not fit."""
+    from pydantic import VERSION, TypeAdapter
+
+    adapter = TypeAdapter(annotation)
+    # A model is sent under the names of its fields, whatever their aliases are.
+    names: dict[str, Any] = (
+        {"by_name": True, "by_alias": True} if _number(VERSION) >= (2, 11) else {}
+    )
+
+    def convert(value: Any) -> Any:
+        return adapter.validate_json(msgspec.json.encode(value), **names)
+
+    return convert
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2])
+
+
+_model_makers: dict[type, Convert] = {}
+
+
+def make_model(kind: type, value: Any) -> Any:
+    """Return a model of pydantic that is part of another type; msgspec asks for it."""
+    known = _model_makers.get(kind)
+    if known is None:
+        known = _model_makers[kind] = by_pydantic(kind)
+    return known(value)
+
+
+def shown_type(annotation: Any) -> str:
+    """Return an annotation as people write it."""
+    if isinstance(annotation, type) and not typing.get_args(annotation):
+        return annotation.__name__
+    return str(annotation).replace("typing.", "")

@@ -1,0 +1,60 @@
+"""What an enqueue call says of all its jobs, and of one that names its own task. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from queuepool.errors import InvalidInputError, shown
+from queuepool.models import Job, Tier
+from queuepool.signature import Check
+from queuepool.tasks import Task
+from queuepool.typed import TaskFunction
+
+_KNOWN_TASKS = 1024  # of one call, remembered
+TaskName = str | TaskFunction[..., ..., Any, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """What holds for all jobs of a call that do not say otherwise. of: the task, if known here.
+
+    check: of a payload against the signature of the task. for_task: makes those of one task, in a
+    call whose jobs name theirs.
+    """
+
+    task: str
+    of: Task | None
+    tier: Tier
+    delay_s: float = 0.0
+    max_attempts: int | None = None
+    timeout_s: float | None = None
+    trace: str | None = None
+    check: Check | None = None
+    for_task: Callable[[TaskName], Defaults] | None = None
+
+
+def own_defaults(call: Defaults, job: Job[Any] | None, known: dict[TaskName, Defaults]) -> Defaults:
+    """Return what holds for a job that may name its own task. known: filled with the answers."""
+    task = None if job is None else job.task
+    if task is None:
+        if call.for_task is None:
+            return call
+        raise InvalidInputError(
+            "the call names no task, so each job must: pass the task first, or jobs made by "
+            "task.job(...), such as write_row.job(id=1)"
+        )
+    found = known.get(task)
+    if found is None:
+        name = task if isinstance(task, str) else task.name
+        if call.for_task is None and name != call.task:
+            raise InvalidInputError(
+                f"a job of task {shown(name)} in a call for task {shown(call.task)}: leave the "
+                "call's task out, and each job brings its own"
+            )
+        found = call if call.for_task is None else call.for_task(task)
+        if len(known) >= _KNOWN_TASKS:
+            known.clear()
+        known[task] = found
+    return found

@@ -1,0 +1,147 @@
+"""A job to enqueue, and the answer to it. Pure.
+
+Both know the type of the result where the task is known: `Job[str]`, `Enqueued[str]`.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Generic
+
+from queuepool.errors import InvalidInputError
+from queuepool.words import in_words
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    from queuepool.handles import AsyncJobHandle, JobHandle
+    from queuepool.models import EnqueueStatus, JobId, JobState, JobStatus, Tier
+    from queuepool.typed import TaskFunction
+
+    R_co = TypeVar("R_co", covariant=True, default=Any)
+else:  # a default needs Python 3.13, or a library
+    R_co = typing.TypeVar("R_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Job(Generic[R_co]):
+    """One job to enqueue. None: what the call says of all its jobs, then the task's own.
+
+    Made by `write_row.job(id=1, name="Ada")`, which knows its task, the types of the arguments and
+    that of the result. A payload alone does as well, where the call names the task. delay: a
+    timedelta, or seconds; delay_s: seconds.
+    """
+
+    payload: Mapping[str, Any]
+    partition_key: str | bytes | None = None
+    job_id: str | None = None
+    tier: Tier | int | str | None = None
+    delay_s: float | None = None
+    max_attempts: int | None = None
+    timeout_s: float | None = None
+    delay: timedelta | float | None = None
+    task: str | TaskFunction[..., ..., Any, R_co] | None = None
+
+    def with_options(
+        self,
+        *,
+        partition_key: str | bytes | None = None,
+        job_id: str | None = None,
+        tier: Tier | int | str | None = None,
+        delay: timedelta | float | None = None,
+        delay_s: float | None = None,
+        max_attempts: int | None = None,
+        timeout_s: float | None = None,
+    ) -> Job[R_co]:
+        """Return the same job with these options; None leaves an option as it is.
+
+        greet.job(name="Ada").with_options(tier="high", delay=timedelta(minutes=5))
+        """
+        given = {
+            "partition_key": partition_key, "job_id": job_id, "tier": tier,
+            "max_attempts": max_attempts, "timeout_s": timeout_s,
+        }  # fmt: skip
+        changes: dict[str, Any] = {name: v for name, v in given.items() if v is not None}
+        if delay is not None or delay_s is not None:
+            if delay is not None and delay_s is not None:
+                raise InvalidInputError("give delay or delay_s, not both")
+            changes |= {"delay": delay, "delay_s": delay_s}
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued(Generic[R_co]):
+    """The answer to one enqueued job, and a way to the job itself.
+
+    status: what became of the enqueue, at once. Where the job is now says `job_status()`.
+    """
+
+    job_id: JobId
+    status: EnqueueStatus
+    partition: int
+    reach: Callable[[Enqueued[Any]], Any] | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return in_words(self, ("job_id", "status", "partition"))
+
+    @property
+    def job(self) -> JobHandle[R_co]:
+        """Return the handle of the job."""
+        if self.reach is None:
+            raise InvalidInputError(
+                f"nothing is known here of the pool that job {self.job_id} went to: "
+                "pool.job(job_id, partition_key=...) finds it"
+            )
+        handle: JobHandle[R_co] = self.reach(self)
+        return handle
+
+    def result(self, *, timeout_s: float = 30.0) -> R_co:
+        """Wait for the job to end; return its result.
+
+        Raises JobDiedError, JobCancelled, or WaitTimeoutError after timeout_s.
+        """
+        return self.job.result(timeout_s=timeout_s)
+
+    def job_status(self) -> JobStatus:
+        """Tell where the job is now."""
+        return self.job.status()
+
+    def cancel(self) -> JobState:
+        """Cancel the job; returns the state it was in, as QueuePool.cancel does."""
+        return self.job.cancel()
+
+
+def bound(enqueued: Enqueued[R_co], reach: Callable[[Enqueued[Any]], Any]) -> Enqueued[R_co]:
+    """Return an answer that is nobody's yet with a way to its job, without making it again."""
+    object.__setattr__(enqueued, "reach", reach)
+    return enqueued
+
+
+class AsyncEnqueued(Enqueued[R_co]):
+    """An Enqueued of AsyncQueuePool: what asks the server is awaited."""
+
+    __slots__ = ()
+
+    @property
+    def job(self) -> AsyncJobHandle[R_co]:  # type: ignore[override]  # its twin, awaited
+        """Return the handle of the job."""
+        handle: Any = super().job
+        found: AsyncJobHandle[R_co] = handle
+        return found
+
+    async def result(  # type: ignore[override]  # its twin, awaited
+        self, *, timeout_s: float = 30.0
+    ) -> R_co:
+        """Wait for the job to end; return its result, as Enqueued.result does."""
+        return await self.job.result(timeout_s=timeout_s)
+
+    async def job_status(self) -> JobStatus:  # type: ignore[override]  # its twin, awaited
+        """Tell where the job is now."""
+        return await self.job.status()
+
+    async def cancel(self) -> JobState:  # type: ignore[override]  # its twin, awaited
+        """Cancel the job; returns the state it was in."""
+        return await self.job.cancel()

@@ -1,0 +1,311 @@
+"""The signature of a handler: checked at the enqueue, converted to before the handler is called.
+
+    enqueue, where the task is registered     names, then what the JSON would be converted to
+    consumer                                  each value is converted, or BadPayloadError
+
+Names are only checked at the enqueue: a job with an argument too many or too few comes from another
+version of the code, and a later attempt may meet the right one. What there is to convert is
+prepared at the first use, when every name that an annotation mentions is there.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping
+from inspect import Parameter
+from typing import Any
+
+import msgspec
+
+from queuepool import conversion
+from queuepool.context import JobContext
+from queuepool.errors import BadPayloadError, InvalidInputError, UndecodableError, shown
+
+_log = logging.getLogger("queuepool.tasks")
+_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_CONTEXT = re.compile(r"""(?:^|[.\[|"' ])JobContext(?:$|[\]|"' ])""")
+_NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+
+Check = Callable[[Mapping[str, Any], bytes], None]
+
+
+class Signature:
+    """What may fill the parameters of one task. Safe to share between threads.
+
+    convert: None once it is known that there is nothing to convert.
+    """
+
+    __slots__ = (
+        "_any_name", "_decoder", "_form", "_function", "_needed", "_odd_keys", "_others",
+        "_parameters", "_read_result", "_special", "_task", "context", "convert", "names",
+    )  # fmt: skip
+
+    def __init__(self, task: str, function: Callable[..., Any], context: str | None) -> None:
+        """Read a signature. context: the parameter that takes it; None: look for one.
+
+        Raises InvalidInputError for a signature that a payload cannot fill.
+        """
+        self._task, self._function = task, function
+        try:
+            parameters = list(conversion.signature_of(function).parameters.values())
+        except (TypeError, ValueError):
+            raise InvalidInputError(
+                f"task {task!r}: {shown(function)} has no signature that Python can read; "
+                "wrap it in a function of your own"
+            ) from None
+        self.context = context or _context_parameter(parameters)
+        own = [p for p in parameters if p.name != self.context]
+        for parameter in own:
+            if parameter.kind is Parameter.POSITIONAL_ONLY and parameter.default is Parameter.empty:
+                raise InvalidInputError(
+                    f"task {task!r}: its parameter {parameter.name!r} is positional-only, and the "
+                    "fields of a payload are passed by name: move it behind the `/`"
+                )
+        self._parameters = {p.name: p for p in own if p.kind in _NAMED}
+        self.names = frozenset(self._parameters)
+        self._needed = frozenset(
+            p.name for p in self._parameters.values() if p.default is Parameter.empty
+        )
+        self._others = next((p for p in own if p.kind is Parameter.VAR_KEYWORD), None)
+        self._any_name = self._others is not None
+        self._special: dict[str, _Argument] | None = None
+        self._decoder: msgspec.json.Decoder[Any] | None = None
+        self._form: Any = None
+        self._odd_keys = False
+        self._read_result: conversion.Convert | None = None
+        self.convert: Callable[[dict[str, Any]], dict[str, Any]] | None = self._first_convert
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return the payload that a call means. Raises InvalidInputError."""
+        if not args:
+            return kwargs
+        places = [n for n, p in self._parameters.items() if p.kind in _POSITIONAL]
+        if len(args) > len(places):
+            raise InvalidInputError(
+                f"task {self._task!r} takes {len(places)} arguments by position, not {len(args)}; "
+                "nothing was enqueued"
+            )
+        payload = dict(zip(places, args, strict=False))
+        if twice := payload.keys() & kwargs.keys():
+            raise InvalidInputError(
+                f"task {self._task!r}: argument {min(twice)!r} is given twice; nothing was enqueued"
+            )
+        return payload | kwargs
+
+    def check(self, payload: Mapping[str, Any], envelope: bytes) -> None:
+        """Raise InvalidInputError unless the payload, encoded in the envelope, fits."""
+        keys = payload.keys()
+        if keys != self.names:
+            self._check_names(keys)
+        if self._special is None:
+            self._prepare()
+        if self._decoder is not None:
+            try:
+                self._decoder.decode(envelope)
+                return
+            except (ValueError, TypeError):
+                pass  # asked again one by one: which, and whether it can be forgiven
+        elif not self._special:
+            return
+        try:
+            self._each(msgspec.json.decode(envelope)[1])
+        except BadPayloadError as error:
+            raise InvalidInputError(f"{error}. Nothing was enqueued for it.") from None
+
+    def read_result(self, result: Any) -> Any:
+        """Return a result as what the function is annotated to return.
+
+        Raises UndecodableError when it is something else.
+        """
+        if self._special is None:
+            self._prepare()
+        if self._read_result is None or result is None:
+            return result
+        try:
+            return self._read_result(result)
+        except (ValueError, TypeError) as error:
+            raise UndecodableError(
+                f"the result of task {self._task!r} is not what it is annotated to return: "
+                f"{_why(error)}. It is {shown(result)}; the status of the job has it as it is."
+            ) from None
+
+    def _check_names(self, keys: Any) -> None:
+        problems = []
+        if missing := self._needed - keys:
+            problems.append(f"misses {_listed(missing)}")
+        if not self._any_name and (unknown := keys - self.names):
+            problems.append(f"has no {_listed(unknown)}")
+        if problems:
+            takes = _listed(self._parameters) if self._parameters else "none"
+            raise InvalidInputError(
+                f"task {self._task!r} {' and '.join(problems)} (its arguments: {takes}). "
+                "Nothing was enqueued for it."
+            )
+
+    def _first_convert(self, payload: dict[str, Any]) -> dict[str, Any]:
+        self.prepare()
+        return payload if self.convert is None else self.convert(payload)
+
+    def prepare(self) -> None:
+        """Resolve the annotations, unless that is done. Never fails; says what it cannot use."""
+        if self._special is None:
+            self._prepare()
+
+    def _prepare(self) -> None:
+        plain: dict[str, Any] = {}
+        special: dict[str, _Argument] = {}
+        for name, parameter in self._parameters.items():
+            found = self._argument(name, parameter)
+            if found is not None:
+                special[name] = found
+                if found.by_msgspec:
+                    plain[name] = found.annotation
+        if self._others is not None:
+            found = self._argument(self._others.name, self._others)
+            if found is not None:
+                special[""] = found
+        self._read_result = self._result_reader()
+        if plain:
+            arguments = _typed_dict(plain)
+            self._form = msgspec.defstruct(
+                "Form", [("payload", arguments)], array_like=True, gc=False
+            )
+            self._odd_keys = any(map(conversion.has_odd_keys, plain.values()))
+        if plain and len(plain) == len(special):  # otherwise each is looked at by itself
+            envelope = msgspec.defstruct(
+                "Envelope", [("task", str), ("payload", arguments)], array_like=True, gc=False
+            )
+            self._decoder = msgspec.json.Decoder(
+                envelope, strict=False, dec_hook=conversion.make_model
+            )
+        self.convert = self._convert if special else None
+        self._special = special  # last: whoever sees it finds the rest
+
+    def _argument(self, name: str, parameter: Parameter) -> _Argument | None:
+        annotation = self._resolved(name, parameter.annotation)
+        if conversion.is_left_alone(annotation):
+            return None
+        if parameter.default is None:
+            annotation = conversion.optional(annotation)
+        if conversion.mentions_pydantic(annotation):
+            return _Argument(annotation, conversion.by_pydantic(annotation), False)
+        if conversion.is_convertible(annotation):
+            return _Argument(annotation, conversion.by_msgspec(annotation), True)
+        self._say(name, annotation, "no values of it can be made of JSON")
+        return None
+
+    def _resolved(self, name: str, note: Any) -> Any:
+        if conversion.is_left_alone(note):
+            return note
+        try:
+            return conversion.resolve(self._function, note)
+        except Exception as error:  # evaluates what the user wrote, wherever it stands
+            self._say(name, conversion.note_text(note) or note, f"{type(error).__name__}: {error}")
+            return Any
+
+    def _say(self, name: str, annotation: Any, why: str) -> None:
+        _log.warning(
+            "task %r: %s is annotated %s, which is not used: its values are handed over as they "
+            "are in the JSON (%s)",
+            self._task,
+            f"its argument {name!r}" if name != "return" else "its result",
+            conversion.shown_type(annotation),
+            why,
+        )
+
+    def _result_reader(self) -> conversion.Convert | None:
+        note = conversion.signature_of(self._function).return_annotation
+        annotation = self._resolved("return", note)
+        if annotation is None or annotation is type(None) or conversion.is_left_alone(annotation):
+            return None
+        if conversion.mentions_pydantic(annotation):
+            return conversion.by_pydantic(annotation)
+        if conversion.is_convertible(annotation):
+            return conversion.by_msgspec(annotation)
+        return None
+
+    def _convert(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments of the handler. Raises BadPayloadError, naming the argument."""
+        if self._decoder is None or self._odd_keys:
+            return self._each(payload)
+        try:
+            form = msgspec.convert(
+                (payload,), self._form, strict=False, dec_hook=conversion.make_model
+            )
+        except (ValueError, TypeError):
+            return self._each(payload)
+        arguments: dict[str, Any] = form.payload
+        return arguments if len(arguments) == len(payload) else payload | arguments
+
+    def _each(self, payload: dict[str, Any]) -> dict[str, Any]:
+        arguments, special = dict(payload), self._special or {}
+        others = special.get("")
+        for name, value in payload.items():
+            wanted = special.get(name) if name in self.names else others
+            if wanted is None:
+                continue
+            try:
+                arguments[name] = wanted.make(value)
+            except (ValueError, TypeError) as error:
+                raise BadPayloadError(
+                    f"task {self._task!r}: argument {name!r} must be "
+                    f"{conversion.shown_type(wanted.annotation)} and is {shown(value)}: "
+                    f"{_why(error)}",
+                    argument=name,
+                ) from None
+        return arguments
+
+
+class _Argument:
+    """One parameter whose values are converted."""
+
+    __slots__ = ("annotation", "by_msgspec", "convert", "text")
+
+    def __init__(self, annotation: Any, convert: conversion.Convert, by_msgspec: bool) -> None:
+        self.annotation, self.convert, self.by_msgspec = annotation, convert, by_msgspec
+        self.text = conversion.is_text(annotation)
+
+    def make(self, value: Any) -> Any:
+        # Whoever writes `id: str` and gets a number means its digits; a bool or a list is a slip.
+        if self.text and type(value) in (int, float):
+            return str(value)
+        return self.convert(value)
+
+
+def _typed_dict(fields: dict[str, Any]) -> Any:
+    """Return a TypedDict of these fields, each of which may be missing."""
+    from typing import TypedDict
+
+    return TypedDict("Arguments", fields, total=False)  # type: ignore[operator]
+
+
+def _context_parameter(parameters: list[Parameter]) -> str | None:
+    for parameter in parameters:
+        note = parameter.annotation
+        if any(map(_is_context, (note, *getattr(note, "__args__", ())))):
+            return parameter.name
+        if parameter.name == "ctx" and note is Parameter.empty:
+            return parameter.name
+    return None
+
+
+def _is_context(note: Any) -> bool:
+    # Text when the module has `from __future__ import annotations`, under whatever alias.
+    text = conversion.note_text(note)
+    return note is JobContext or (text is not None and bool(_CONTEXT.search(text)))
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(repr(shown(n)[1:-1]) if isinstance(n, str) else shown(n) for n in names)
+
+
+def _why(error: Exception) -> str:
+    text = str(error)
+    details = getattr(error, "errors", None)
+    if callable(details):  # of pydantic: several lines, with a link in each
+        told = details(include_url=False, include_context=False, include_input=False)
+        text = "; ".join(
+            ".".join(map(str, e["loc"])) + (": " if e["loc"] else "") + e["msg"] for e in told[:3]
+        )
+    return text[:500]

@@ -1,0 +1,99 @@
+"""What `@task` makes of a function: still the function, and a typed form of its jobs.
+
+    @task
+    def write_row(ctx: JobContext, id: int, name: str) -> str: ...
+
+    write_row(ctx, 1, "Ada")                 calls the function
+    write_row.job(id=1, name="Ada")          Job[str], its arguments checked by mypy and editors
+    write_row.name                           the name of the task
+
+`.job` takes what the payload holds. The context is not part of it; type checkers know that where it
+is the first parameter, since no type can take a later one away from the others.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import typing
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, overload
+
+from queuepool.context import JobContext
+from queuepool.models import Job
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    from queuepool.tasks import Task
+
+    R_co = TypeVar("R_co", covariant=True, default=Any)
+else:  # a default needs Python 3.13, or a library
+    R_co = typing.TypeVar("R_co", covariant=True)
+
+R = typing.TypeVar("R")
+V_co = typing.TypeVar("V_co", covariant=True)
+CallP = ParamSpec("CallP")
+JobP = ParamSpec("JobP")
+
+_LIKE_A_FUNCTION = ("__code__", "__defaults__", "__kwdefaults__")
+
+
+class TaskFunction(Generic[CallP, JobP, V_co, R_co]):
+    """A function that is registered as a task. Calling it calls the function, here and now.
+
+    CallP, V_co: the arguments and the value of such a call. JobP, R_co: the arguments of a job,
+    and its result.
+    """
+
+    __name__: str
+    __wrapped__: Callable[CallP, V_co]
+
+    def __init__(self, function: Callable[CallP, V_co], task: Task) -> None:
+        # Seen as the function by whoever asks: inspect, doctest, asyncio, decorators around it.
+        functools.update_wrapper(
+            self, function, assigned=(*functools.WRAPPER_ASSIGNMENTS, *_LIKE_A_FUNCTION)
+        )
+        self.task = task
+        if task.is_async and sys.version_info >= (3, 12):
+            inspect.markcoroutinefunction(self)  # type: ignore[type-var, unused-ignore]
+
+    @property
+    def name(self) -> str:
+        """Return the task's name."""
+        return self.task.name
+
+    def __call__(self, *args: CallP.args, **kwargs: CallP.kwargs) -> V_co:
+        """Call the function itself; nothing is enqueued."""
+        return self.__wrapped__(*args, **kwargs)
+
+    def job(self, *args: JobP.args, **kwargs: JobP.kwargs) -> Job[R_co]:
+        """Return a job with these arguments, for `enqueue` and `enqueue_many`.
+
+        Its options come from the call that enqueues it, or from `.with_options(...)`. Raises
+        InvalidInputError for arguments that cannot be named; `enqueue` checks the others.
+        """
+        return Job(self.task.signature.bind(args, kwargs), task=self)
+
+    def __repr__(self) -> str:
+        return f"<task {self.name!r}: {getattr(self, '__qualname__', self.__wrapped__)}>"
+
+
+class TaskDecorator(Protocol):
+    """What `@task(...)` with options returns."""
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[JobContext, JobP], Coroutine[Any, Any, R]], /
+    ) -> TaskFunction[Concatenate[JobContext, JobP], JobP, Coroutine[Any, Any, R], R]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[JobContext, JobP], R], /
+    ) -> TaskFunction[Concatenate[JobContext, JobP], JobP, R, R]: ...
+    @overload
+    def __call__(
+        self, function: Callable[JobP, Coroutine[Any, Any, R]], /
+    ) -> TaskFunction[JobP, JobP, Coroutine[Any, Any, R], R]: ...
+    @overload
+    def __call__(self, function: Callable[JobP, R], /) -> TaskFunction[JobP, JobP, R, R]: ...
