@@ -147,6 +147,8 @@ def by_pydantic(annotation: Any) -> Convert:
     from pydantic import VERSION, TypeAdapter
 
     adapter = TypeAdapter(annotation)
+    if not getattr(adapter, "pydantic_complete", True):
+        adapter.rebuild(raise_errors=True)  # now, not at the first job
     # A model is sent under the names of its fields, whatever their aliases are.
     names: dict[str, Any] = (
         {"by_name": True, "by_alias": True} if _number(VERSION) >= (2, 11) else {}

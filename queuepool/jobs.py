@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -72,8 +72,15 @@ class Job(Generic[R_co]):
         return replace(self, **changes)
 
 
+class _Bound:
+    """What an answer knows beside its fields: the way to its job, which is no data."""
+
+    __slots__ = ("reach",)
+    reach: Callable[[Enqueued[Any]], Any] | None
+
+
 @dataclass(frozen=True, slots=True)
-class Enqueued(Generic[R_co]):
+class Enqueued(_Bound, Generic[R_co]):
     """The answer to one enqueued job, and a way to the job itself.
 
     status: what became of the enqueue, at once. Where the job is now says `job_status()`.
@@ -82,7 +89,6 @@ class Enqueued(Generic[R_co]):
     job_id: JobId
     status: EnqueueStatus
     partition: int
-    reach: Callable[[Enqueued[Any]], Any] | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         return in_words(self, ("job_id", "status", "partition"))
@@ -90,12 +96,13 @@ class Enqueued(Generic[R_co]):
     @property
     def job(self) -> JobHandle[R_co]:
         """Return the handle of the job."""
-        if self.reach is None:
+        reach = getattr(self, "reach", None)
+        if reach is None:
             raise InvalidInputError(
                 f"nothing is known here of the pool that job {self.job_id} went to: "
                 "pool.job(job_id, partition_key=...) finds it"
             )
-        handle: JobHandle[R_co] = self.reach(self)
+        handle: JobHandle[R_co] = reach(self)
         return handle
 
     def result(self, *, timeout_s: float = 30.0) -> R_co:
@@ -114,7 +121,7 @@ class Enqueued(Generic[R_co]):
         return self.job.cancel()
 
 
-def bound(enqueued: Enqueued[R_co], reach: Callable[[Enqueued[Any]], Any]) -> Enqueued[R_co]:
+def bound(enqueued: Enqueued[R_co], reach: Callable[[Enqueued[Any]], Any] | None) -> Enqueued[R_co]:
     """Return an answer that is nobody's yet with a way to its job, without making it again."""
     object.__setattr__(enqueued, "reach", reach)
     return enqueued

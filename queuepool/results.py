@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast, overload
 
+from queuepool.jobs import bound
 from queuepool.models import Enqueued, EnqueueStatus, JobId
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ class EnqueueResults(Sequence[E]):
             return [self[i] for i in range(*index.indices(len(self)))]
         index = range(len(self))[index]  # counted from the start
         job_id, status = JobId(self._ids[index].decode()), _CODES[self._codes[index]]
-        return cast("E", self._kind(job_id, status, self._partitions[index], self._reach(index)))
+        answer = self._kind(job_id, status, self._partitions[index])
+        return cast("E", bound(answer, self._reach(index)))
 
     def __iter__(self) -> Iterator[E]:
         return (self[i] for i in range(len(self._ids)))

@@ -104,7 +104,7 @@ class Signature:
             try:
                 self._decoder.decode(envelope)
                 return
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, RecursionError):
                 pass  # asked again one by one: which, and whether it can be forgiven
         elif not self._special:
             return
@@ -112,6 +112,11 @@ class Signature:
             self._each(msgspec.json.decode(envelope)[1])
         except BadPayloadError as error:
             raise InvalidInputError(f"{error}. Nothing was enqueued for it.") from None
+        except RecursionError:
+            raise InvalidInputError(
+                f"task {self._task!r}: its arguments are nested too deep to be read again. "
+                "Nothing was enqueued for it."
+            ) from None
 
     def read_result(self, result: Any) -> Any:
         """Return a result as what the function is annotated to return.
@@ -186,13 +191,17 @@ class Signature:
         annotation = self._resolved(name, parameter.annotation)
         if conversion.is_left_alone(annotation):
             return None
-        if parameter.default is None:
-            annotation = conversion.optional(annotation)
-        if conversion.mentions_pydantic(annotation):
-            return _Argument(annotation, conversion.by_pydantic(annotation), False)
-        if conversion.is_convertible(annotation):
-            return _Argument(annotation, conversion.by_msgspec(annotation), True)
-        self._say(name, annotation, "no values of it can be made of JSON")
+        try:
+            if parameter.default is None:
+                annotation = conversion.optional(annotation)
+            if conversion.mentions_pydantic(annotation):
+                return _Argument(annotation, conversion.by_pydantic(annotation), False)
+            if conversion.is_convertible(annotation):
+                return _Argument(annotation, conversion.by_msgspec(annotation), True)
+            why = "no values of it can be made of JSON"
+        except Exception as error:  # of what may stand in an annotation, or of pydantic
+            why = f"{type(error).__name__}: {error}"
+        self._say(name, annotation, why)
         return None
 
     def _resolved(self, name: str, note: Any) -> Any:
@@ -219,10 +228,13 @@ class Signature:
         annotation = self._resolved("return", note)
         if annotation is None or annotation is type(None) or conversion.is_left_alone(annotation):
             return None
-        if conversion.mentions_pydantic(annotation):
-            return conversion.by_pydantic(annotation)
-        if conversion.is_convertible(annotation):
-            return conversion.by_msgspec(annotation)
+        try:
+            if conversion.mentions_pydantic(annotation):
+                return conversion.by_pydantic(annotation)
+            if conversion.is_convertible(annotation):
+                return conversion.by_msgspec(annotation)
+        except Exception as error:
+            self._say("return", annotation, f"{type(error).__name__}: {error}")
         return None
 
     def _convert(self, payload: dict[str, Any]) -> dict[str, Any]:

@@ -55,6 +55,7 @@ class TaskFunction(Generic[CallP, JobP, V_co, R_co]):
         functools.update_wrapper(
             self, function, assigned=(*functools.WRAPPER_ASSIGNMENTS, *_LIKE_A_FUNCTION)
         )
+        self.__dict__.pop("job", None)  # an attribute of the function would hide the method
         self.task = task
         if task.is_async and sys.version_info >= (3, 12):
             inspect.markcoroutinefunction(self)  # type: ignore[type-var, unused-ignore]

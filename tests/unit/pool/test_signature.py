@@ -316,6 +316,24 @@ def test_an_annotation_that_cannot_be_used_is_said_once_and_left_alone(
     assert "Nowhere" in said[0]
 
 
+def test_an_annotation_that_breaks_whoever_looks_at_it_is_left_alone() -> None:
+    class Broken(pydantic.BaseModel):
+        later: "Never_Defined"  # type: ignore[name-defined]  # noqa: F821
+
+    for odd in (Broken, Literal[[]], Annotated[int, []], "1 +", "print(", int | list[Broken]):
+        signature = annotated(odd, **{"return": odd})
+        assert sent(signature, {"value": 5}) == {"value": 5}
+        assert signature.read_result(5) == 5
+
+
+def test_arguments_nested_too_deep_are_refused() -> None:
+    signature = annotated(list[Any])
+    envelope = b'["t",{"value":' + b"[" * 5000 + b"]" * 5000 + b"}]"
+
+    with pytest.raises(InvalidInputError, match="nested too deep"):
+        signature.check({"value": []}, envelope)
+
+
 def test_a_task_without_conversions_costs_its_consumer_nothing() -> None:
     def plain(a: Any, b: object, c, ctx) -> None: ...  # type: ignore[no-untyped-def]
 

@@ -1,6 +1,8 @@
 """`@task` keeps the function, and makes jobs of its arguments."""
 
 import asyncio
+import copy
+import dataclasses
 import functools
 import inspect
 from datetime import timedelta
@@ -10,12 +12,14 @@ from typing import Any
 import pytest
 
 from queuepool import (
+    Enqueued,
     EnqueueStatus,
     InvalidInputError,
     Job,
     JobCancelled,
     JobContext,
     JobDiedError,
+    JobId,
     JobState,
     Registry,
     RetryLater,
@@ -311,6 +315,20 @@ def test_asyncio_has_the_same_forms_awaited(pool: MemoryPool, registry: Registry
         return [*results, await found.result()]
 
     assert asyncio.run(main()) == [Decimal(1), Decimal(2), Decimal(3), Decimal(4), "1"]
+
+
+def test_an_answer_is_still_plain_data(pool: MemoryPool) -> None:
+    one = pool.enqueue("t", {}, partition_key=KEY, job_id="j")
+    (many,) = pool.enqueue_many("t", [Job({}, job_id="j")], partition_key=KEY)
+    made = Enqueued(JobId("j"), EnqueueStatus.ACCEPTED, 0)
+
+    assert one == made
+    assert hash(one) == hash(made)
+    assert dataclasses.asdict(one) == {"job_id": "j", "status": "accepted", "partition": 0}
+    assert (many.status, many.job_status().job_id) == (EnqueueStatus.DUPLICATE, "j")
+    assert copy.copy(one) == one
+    with pytest.raises(InvalidInputError, match=r"pool\.job"):
+        made.result()
 
 
 def test_records_print_as_words(pool: MemoryPool, registry: Registry) -> None:
