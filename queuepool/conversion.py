@@ -23,7 +23,7 @@ from typing import Any, Optional
 import msgspec
 
 Convert = Callable[[Any], Any]
-_SIMPLE = frozenset((int, float, bool, str))
+SIMPLE = frozenset((int, float, bool, str))  # JSON has values of exactly these
 _LEFT_ALONE = (Any, object, inspect.Parameter.empty)
 
 
@@ -98,7 +98,7 @@ def mentions_pydantic(annotation: Any) -> bool:
 
 def is_convertible(annotation: Any) -> bool:
     """Return whether msgspec can make such values of JSON, models of pydantic within included."""
-    if annotation in _SIMPLE:
+    if annotation in SIMPLE:
         return True
     try:
         nodes = list(_nodes(msgspec.inspect.type_info(annotation)))
@@ -111,13 +111,20 @@ def is_convertible(annotation: Any) -> bool:
 
 def has_odd_keys(annotation: Any) -> bool:
     """Return whether it holds dicts whose keys are not texts, which JSON has no others of."""
-    if annotation in _SIMPLE:
+    if annotation in SIMPLE:
         return False
     texts = (msgspec.inspect.StrType, msgspec.inspect.AnyType)
     return any(
         isinstance(node, msgspec.inspect.DictType) and not isinstance(node.key_type, texts)
         for node in _nodes(msgspec.inspect.type_info(annotation))
     )
+
+
+def holds_models(annotation: Any) -> bool:
+    """Return whether a convertible annotation has models of pydantic within."""
+    custom = msgspec.inspect.CustomType
+    nodes = () if annotation in SIMPLE else _nodes(msgspec.inspect.type_info(annotation))
+    return any(isinstance(node, custom) for node in nodes)
 
 
 def _nodes(root: Any) -> Iterator[Any]:

@@ -37,8 +37,8 @@ class Signature:
     """
 
     __slots__ = (
-        "_any_name", "_decoder", "_form", "_function", "_needed", "_odd_keys", "_others",
-        "_parameters", "_read_result", "_special", "_task", "context", "convert", "names",
+        "_any_name", "_decoder", "_exact", "_form", "_function", "_hook", "_needed", "_odd_keys",
+        "_others", "_parameters", "_read_result", "_special", "_task", "context", "convert", "names",
     )  # fmt: skip
 
     def __init__(self, task: str, function: Callable[..., Any], context: str | None) -> None:
@@ -73,6 +73,8 @@ class Signature:
         self._decoder: msgspec.json.Decoder[Any] | None = None
         self._form: Any = None
         self._odd_keys = False
+        self._hook: Callable[[type, Any], Any] | None = None
+        self._exact: dict[str, Any] = {}
         self._read_result: conversion.Convert | None = None
         self.convert: Callable[[dict[str, Any]], dict[str, Any]] | None = self._first_convert
 
@@ -177,13 +179,15 @@ class Signature:
                 "Form", [("payload", arguments)], array_like=True, gc=False
             )
             self._odd_keys = any(map(conversion.has_odd_keys, plain.values()))
+            if any(map(conversion.holds_models, plain.values())):
+                self._hook = conversion.make_model
+            if len(plain) == len(special) and set(plain.values()) <= conversion.SIMPLE:
+                self._exact = plain
         if plain and len(plain) == len(special):  # otherwise each is looked at by itself
             envelope = msgspec.defstruct(
                 "Envelope", [("task", str), ("payload", arguments)], array_like=True, gc=False
             )
-            self._decoder = msgspec.json.Decoder(
-                envelope, strict=False, dec_hook=conversion.make_model
-            )
+            self._decoder = msgspec.json.Decoder(envelope, strict=False, dec_hook=self._hook)
         self.convert = self._convert if special else None
         self._special = special  # last: whoever sees it finds the rest
 
@@ -239,12 +243,17 @@ class Signature:
 
     def _convert(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of the handler. Raises BadPayloadError, naming the argument."""
+        exact = self._exact
+        if exact:  # the usual case: nothing but plain values, and they fit
+            for name, value in payload.items():
+                if type(value) is not exact.get(name):
+                    break
+            else:
+                return payload
         if self._decoder is None or self._odd_keys:
             return self._each(payload)
         try:
-            form = msgspec.convert(
-                (payload,), self._form, strict=False, dec_hook=conversion.make_model
-            )
+            form = msgspec.convert((payload,), self._form, strict=False, dec_hook=self._hook)
         except (ValueError, TypeError):
             return self._each(payload)
         arguments: dict[str, Any] = form.payload
