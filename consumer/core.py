@@ -30,21 +30,16 @@ from consumer import events
 from consumer.holdings import Holdings
 from consumer.jobs import Claimed, End, Outcome
 from consumer.lookahead import Lookahead
-from consumer.outbox import executions, record_verbs
+from consumer.outbox import CRASHED, executions, record_verbs
 from consumer.pace import Pace
 from consumer.plan import Absorb, Plan, read_replies
 from consumer.recording import Recording
 from consumer.settings import ConsumerSettings
 from consumer.tenure import Tenure
-from queuepool.codec import encode_error
-from queuepool.models import ErrorRecord
 from queuepool.servers import Reply
 from queuepool.verbs import Verb, own
 
 _RECONCILE_S, _RECONCILE_SOON_S = 15.0, 1.0
-_CRASHED = encode_error(
-    ErrorRecord(reason="crashed", message="the consumer died while this job ran, too many times")
-)
 
 
 class Core:
@@ -192,7 +187,7 @@ class Core:
 
     def _plan_claims(self, plan: Plan, now_s: float) -> None:
         if self.tenure.books:
-            recover = own.recover(self.life, max_crashes=self._settings.max_crashes, error=_CRASHED)
+            recover = own.recover(self.life, max_crashes=self._settings.max_crashes, error=CRASHED)
             plan.steps.append((recover, self._recovered))
             return  # their jobs come first
         if self._promote_at is not None and now_s >= self._promote_at:
@@ -273,9 +268,8 @@ class Core:
         if turn_s > 0:
             self.lookahead.turned(turn_s, *executions(plan.outcomes))
             self.recording.on_reply(plan, turn_s, self._ready)
-        progress, claimed = self.is_progress(plan), len(self._ready)
-        plan.progress = progress
-        turned = events.Turned(plan.outcomes, claimed, self._duplicates, turn_s, progress)
+        plan.progress, claimed = self.is_progress(plan), len(self._ready)
+        turned = events.Turned(plan.outcomes, claimed, self._duplicates, turn_s, plan.progress)
         self._events.append(turned)
         return self._ready, self._events
 
@@ -298,15 +292,15 @@ class Core:
         self.recording.on_no_reply(plan, now_s)
 
     def is_progress(self, plan: Plan) -> bool:
-        """Return whether the answer to a turn shows that the work of this owner goes on.
+        """Return whether the answer to the newest turn shows that the work of this owner goes on.
 
-        A renewal does only when there was nothing to record or to claim; a hand-back never does.
+        Without an end or a start it does only when there was nothing to record or to claim.
         """
-        if plan.claiming or any(o.end is not End.HAND_BACK for o in plan.outcomes):
+        if self._ready or any(o.end is not End.HAND_BACK for o in plan.outcomes):
             return True
         waits = self.holdings.owes or (self._claims(self._now_s) and self._room(self._now_s) > 0)
         scripts = {verb.script for verb, _ in plan.steps}
-        return "recover" in scripts or ("renew" in scripts and not waits)
+        return "recover" in scripts or (not waits and not scripts.isdisjoint(("renew", "claim")))
 
     def _keep(self, plan: Plan, now_s: float) -> None:
         self._hungry = True

@@ -16,6 +16,9 @@ from queuepool.models import ErrorRecord
 from queuepool.verbs import Verb, own
 from queuepool.verbs.own import MAX_BATCH, Acks, Life
 
+CRASHED = encode_error(  # of a job that recovery buries
+    ErrorRecord(reason="crashed", message="the consumer died while this job ran, too many times")
+)
 _RECORDED_A_TURN = 400
 _AGAIN_MS = 10_000  # until a job runs again whose result did not get through
 _ID_BYTES = 64  # what names a job in a verb, about

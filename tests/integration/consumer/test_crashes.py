@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
@@ -95,7 +96,7 @@ def test_jobs_that_ran_in_two_crashes_are_tried_one_at_a_time_beside_others(
     again = [run for run in records.runs() if run.began_ns > killed_ns]
     tried = sorted((r.began_ns, r.ended_ns or 0) for r in again if r.job_id in ids)
     assert len(tried) == 4
-    assert all(one[1] <= other[0] for one, other in zip(tried, tried[1:], strict=False))
+    assert all(one[1] <= other[0] for one, other in pairwise(tried))
     passed = [r.began_ns for r in again if r.job_id not in ids]
     assert len(passed) == len(urgent)
     assert max(passed) < tried[2][0]  # while the rest of the suspects waited

@@ -118,7 +118,7 @@ def _print(job_s: float, fuse_s: float, poisons: int) -> None:
         most = max(most, *(one.charged[i] for i in one.fuse_s))
     sys.stdout.write(
         f"jobs of {job_s:g} s, {poisons} poison jobs that kill after {fuse_s:g} s: of 400 others "
-        f"{died / _SEEDS:g} died; {crashes / _SEEDS / poisons:.2f} crashes for each, {most} at most\n"
+        f"{died / _SEEDS:g} died; {crashes / _SEEDS / poisons:.2f} crashes each, {most} at most\n"
     )
     sys.stdout.flush()
 

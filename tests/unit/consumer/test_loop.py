@@ -56,7 +56,7 @@ class Flaky(MemoryServer):
     without = ""  # what gets no answer, by its script
 
     def run(self, key: bytes, verbs: Any) -> list[Any]:
-        if self.without in [verb.script for verb in verbs]:
+        if self.without and any(verb.script.startswith(self.without) for verb in verbs):
             if len(verbs) == 1:  # armed, maybe: its answer comes by the bell
                 return [UnavailableError(f"no answer to {self.without}")]
             raise UnavailableError(f"no answer to {self.without}")
@@ -161,7 +161,7 @@ def test_an_owner_that_renews_and_records_or_claims_nothing_is_seen_to_stall(
     consumer = start(lease_s=2, workers=1, poll_s=0.2)
     pulse = consumer.consumer.pulse
     wait_until(lambda: consumer.has(events.Owns))
-    server.without = without or "nothing of the kind"
+    server.without = without
     pool.enqueue("t", partition_key="g")
     if without != "claim":
         assert began.wait(10)
@@ -174,7 +174,7 @@ def test_an_owner_that_renews_and_records_or_claims_nothing_is_seen_to_stall(
         threading.Event().wait(0.02)
 
     owner = pool.partition(0).observe().owner
-    server.without = "nothing of the kind"
+    server.without = ""
     wait_until(lambda: done(pool) == 1)
     assert owner is not None
     assert owner.heartbeat_ms > beat_ms
