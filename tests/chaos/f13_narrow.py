@@ -32,7 +32,7 @@ def _narrow(mbit_per_s: float, *, jobs: int, quick_jobs: int) -> Callable[[Trial
             began_s = monotonic()
             items = [Job({"size": _SIZE}, job_id=f"large-{n}") for n in range(count)]
             enqueue(rig, "chaos_large", items, partition_key="large")
-            most_s = 2 * count * _SIZE / (mbit_per_s * _MBIT) + 30
+            most_s = 2 * count * _SIZE / (mbit_per_s * _MBIT) + 90  # a busy machine carries less
             rig.drained(count, timeout_s=most_s)
             took_s = monotonic() - began_s
             if rig.owner() is not owner:
