@@ -238,11 +238,9 @@ class Producer:
         partition_key: PartitionKey | None,
         open_chunks: dict[int, Chunk],
     ) -> Iterator[Chunk]:
-        fixed: Route | None = None
-        if isinstance(partition_key, (str, bytes)):
-            fixed = self.route(partition_key)
+        fixed = self.route(partition_key) if isinstance(partition_key, (str, bytes)) else None
         options = _options(defaults, None, fixed)
-        common = (int(defaults.tier), _ms(defaults.delay_s))
+        tier, delay_ms = int(defaults.tier), _ms(defaults.delay_s)
         limit, task, check = self.config.max_payload_bytes, defaults.task, defaults.check
         known, plain = dict[TaskName, Defaults](), defaults.for_task is None
         fresh: list[bytes] = []  # ids of the fixed route, or random ends for the ids of any other
@@ -256,7 +254,7 @@ class Producer:
             if route is None:
                 route = self._route_of(partition_key, payload, job)
             if job is None and plain and (fixed is not None or route.key_text is None):
-                run = (common[0], route.group, common[1])
+                run = (tier, route.group, delay_ms)
                 envelope = codec.encode_envelope(task, payload, options, limit=limit)
                 job_id = fresh.pop() if fixed is not None else route.hint + fresh.pop()
                 if check is not None:
@@ -272,8 +270,7 @@ class Producer:
             if job is not None and job.job_id is not None:
                 chunk.chosen.add(job_id)
             chunk.positions.append(position)
-            jobs += 1
-            size += _STAMP_BYTES + len(tail)
+            jobs, size = jobs + 1, size + _STAMP_BYTES + len(tail)
             if jobs >= _HELD_BACK or size > _HELD_BACK_BYTES:
                 yield from _emptied(open_chunks)
                 jobs = size = 0

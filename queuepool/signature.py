@@ -38,7 +38,8 @@ class Signature:
 
     __slots__ = (
         "_any_name", "_decoder", "_exact", "_form", "_function", "_hook", "_needed", "_odd_keys",
-        "_others", "_parameters", "_read_result", "_special", "_task", "context", "convert", "names",
+        "_others", "_parameters", "_read_result", "_special", "_task", "context", "convert",
+        "names",
     )  # fmt: skip
 
     def __init__(self, task: str, function: Callable[..., Any], context: str | None) -> None:
