@@ -29,6 +29,7 @@ from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError, FencedError
 from queuepool.events import fan_out
 from queuepool.exposition import Exposition
+from queuepool.keeping import RouteKeeper
 from queuepool.logs import configure
 from queuepool.pool import QueuePool
 from queuepool.servers.connect import connect
@@ -73,8 +74,16 @@ def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
     watchdog = Watchdog(consumer.pulse, settings.stall_s, _probe(pool), _end)
     registry = CollectorRegistry()
     registry.register(metrics)
+    refused: list[ConfigurationError] = []
+
+    def refuse(error: ConfigurationError) -> None:
+        refused.append(error)
+        consumer.stop()
+
+    keeper = RouteKeeper(pool, refuse)
     with _exposed(registry, watchdog, settings), _signals(consumer):
         watchdog.start()
+        keeper.start()
         try:
             consumer.run()
         except FencedError as error:
@@ -88,8 +97,9 @@ def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
             _log.exception("the consumer failed")
             return _leave(FAILED)
         finally:
+            keeper.stop()
             watchdog.stop()
-    return _leave(OK)
+    return _leave(_refuse(refused[0]) if refused else OK)
 
 
 def _leave(code: int) -> int:

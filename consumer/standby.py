@@ -26,6 +26,7 @@ from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableErro
 from queuepool.events import Listener
 from queuepool.partition import OwnedPartition, Partition
 from queuepool.pool import QueuePool
+from queuepool.route import Leave
 from queuepool.verbs.own import Held
 
 _LOOK_S, _STEP_S = 0.7, 0.1
@@ -50,6 +51,7 @@ class Standby:
         while not stop.is_set():
             pulse.passed_s = monotonic()
             wait_s = _LOOK_S
+            self._pool.route.verify(Leave.RECORD)
             try:
                 # All the time, for a second outage begins the wait anew.
                 replaces = not outage and monotonic() >= quiet_until

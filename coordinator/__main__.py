@@ -36,8 +36,10 @@ from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError
 from queuepool.events import fan_out
 from queuepool.exposition import Exposition
+from queuepool.keeping import RouteKeeper
 from queuepool.logs import configure
 from queuepool.pool import QueuePool
+from queuepool.route import Leave
 from queuepool.settings import load_pool_config
 from queuepool.startup import refuse_servers_that_cannot_work
 
@@ -65,6 +67,7 @@ def run(settings: CoordinatorSettings, config: PoolConfig) -> int:
     # An answer must come well within a lease, or one server that hangs loses the lead.
     timeout_s = min(config.timeout_s, settings.request_timeout_s)
     with QueuePool(config=replace(config, timeout_s=timeout_s)) as pool:
+        pool.route.verify(Leave.RECORD)
         try:
             refuse_servers_that_cannot_work(pool)
             asyncio.run(_serve(pool, settings))
@@ -92,18 +95,29 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
         cycle_s=settings.cycle_s,
     )
     watchdog = Watchdog(coordinator.loop, settings.watchdog_s, _end)
-    stopping = _stop_on_signals()
+    stopping, refused = _stop_on_signals(), list[ConfigurationError]()
+    here = asyncio.get_running_loop()
+
+    def refuse(error: ConfigurationError) -> None:
+        refused.append(error)
+        _call(here, stopping)
+
+    keeper = RouteKeeper(pool, refuse)
     with _exposed(registry, watchdog, settings) as http:
         await server.start(StatusService(facts, board, operators))
         _warn_if_open(settings)
         coordinator.start()
         watchdog.start()
+        keeper.start()
         _announce(bound, http)
         try:
             await _until(stopping, board, server)
         finally:
+            keeper.stop()
             watchdog.stop()
             await _stop(coordinator, server, operators)
+    if refused:
+        raise refused[0]
 
 
 async def _until(stopping: asyncio.Event, board: Board, server: StatusServer) -> None:

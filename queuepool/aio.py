@@ -26,6 +26,7 @@ from queuepool.models import Durability, Enqueued, Job, JobId, JobState, JobStat
 from queuepool.producer import Chunk, PartitionKey, Producer, check_job_id
 from queuepool.results import EnqueueResults
 from queuepool.retrying import Attempts, check_wait
+from queuepool.route import Leave
 from queuepool.routing import partition_of
 from queuepool.servers import AsyncPort
 from queuepool.servers.connect import connect_async
@@ -44,6 +45,7 @@ from queuepool.timing import delay_until
 from queuepool.topology import single
 from queuepool.typed import R, TaskFunction
 from queuepool.verbs import Verb, produce
+from queuepool.verifying import AsyncVerifier
 
 T = TypeVar("T")
 Payload = Mapping[str, Any]
@@ -83,6 +85,8 @@ class AsyncQueuePool:
                 for n, u in config.topology.servers.items()
             }
         )
+        self._verifier = AsyncVerifier(config, self._servers)
+        self._route = self._verifier.state
 
     @classmethod
     def from_env(cls, *, registry: Registry = default_registry) -> Self:
@@ -155,6 +159,8 @@ class AsyncQueuePool:
             payload = {} if payload is None else payload
             chunk = self.producer.single(defaults, payload, partition_key, job_id)
             of = defaults.of
+        if not self._route.verified:
+            await self._verifier.verify(Leave.RECORD)
         results = EnqueueResults()
         try:
             await self._settle([chunk], results, self._asked(durability), 0.0)
@@ -223,6 +229,8 @@ class AsyncQueuePool:
         )
         wait_s = check_wait("wait_when_full_s", wait_when_full_s)
         asked = self._asked(durability)
+        if not self._route.verified:
+            await self._verifier.verify(Leave.RECORD)
         results, held, gathered = EnqueueResults(), dict[int, Chunk](), dict[int, list[Chunk]]()
         chunks = self.producer.chunks(defaults, jobs, partition_key, held)
         batches = Source(batched(chunks, gathered, together=bool(asked)))
@@ -294,6 +302,7 @@ class AsyncQueuePool:
         return await self.job(job_id, partition_key=partition_key).status()
 
     async def _find(self, job_id: str) -> JobStatus:
+        await self._verifier.verify(Leave.LOOK)
         count, slot = self.config.topology.partitions, ids.hinted_slot(job_id)
         statuses = []
         if slot is not None:
@@ -342,6 +351,8 @@ class AsyncQueuePool:
         """
         server = self._servers[self.config.topology.server_of(partition)]
         key = self.config.keyspace.partition(partition)
+        if not self._route.verified:
+            await self._verifier.verify(Leave.LOOK)
         attempts = Attempts(monotonic() + self.config.retry_for_s)
         while True:
             try:
@@ -354,6 +365,7 @@ class AsyncQueuePool:
 
     async def close(self) -> None:
         """Close all connections. Idempotent."""
+        await self._verifier.close()
         for server in self._servers.values():
             await server.close()
 

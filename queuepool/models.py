@@ -235,6 +235,16 @@ class Leader:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RouteRecord:
+    """How many partitions a keyspace has. version grows with each change; layout: see routing."""
+
+    version: int
+    partitions: int
+    layout: str
+    created_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuditReport:
     """What an audit found. unbalanced: jobs by the law of conservation minus jobs stored."""
 

@@ -40,7 +40,9 @@ class PatientPartition(Partition):
     """A partition whose verbs are repeated for `retry_for_s` while the server is away."""
 
     retry_for_s: float
+    verify: Callable[[], None]  # that it is the partition which the others mean
 
     def run(self, verb: Verb[T]) -> T:
         """Run one verb here and return its typed reply. Raises the last UnavailableError."""
+        self.verify()
         return patiently(lambda: verb.read(self.server.run(self.key, [verb])[0]), self.retry_for_s)

@@ -34,6 +34,7 @@ from queuepool.patience import PatientPartition, patiently
 from queuepool.producer import Chunk, PartitionKey, Producer, check_job_id
 from queuepool.results import EnqueueResults
 from queuepool.retrying import check_wait
+from queuepool.route import Leave
 from queuepool.routing import partition_of
 from queuepool.sending import Bulk, Sender
 from queuepool.servers import Port
@@ -43,6 +44,7 @@ from queuepool.timing import delay_until
 from queuepool.topology import single
 from queuepool.typed import R, TaskFunction
 from queuepool.verbs import Verb, produce
+from queuepool.verifying import Verifier
 
 Payload = Mapping[str, Any]
 
@@ -84,6 +86,8 @@ class QueuePool:
                 for n, u in config.topology.servers.items()
             }
         )
+        self._verifier = Verifier(config, self._servers)
+        self._route = self._verifier.state
 
     @classmethod
     def from_env(cls, *, registry: Registry = default_registry) -> Self:
@@ -263,6 +267,8 @@ class QueuePool:
         )
 
     def _sender(self, durability: Durability | str | None) -> Sender:
+        if not self._route.verified:
+            self._verifier.verify(Leave.RECORD)
         return self._usual if durability is None else self._new_sender(durability)
 
     def _new_sender(self, durability: Durability | str | None) -> Sender:
@@ -280,6 +286,7 @@ class QueuePool:
         return self.job(job_id, partition_key=partition_key).status()
 
     def _find(self, job_id: str) -> JobStatus:
+        self._verifier.verify()
         topology, slot = self.config.topology, ids.hinted_slot(job_id)
         statuses = []
         if slot is not None:
@@ -349,13 +356,23 @@ class QueuePool:
         return self._servers[self.config.topology.system], self.config.keyspace.system()
 
     @property
+    def route(self) -> Verifier:
+        """Return what tells whether the keyspace has as many partitions as the config says.
+
+        Every call that follows a partition key asks it until the answer is known.
+        """
+        return self._verifier
+
+    @property
     def servers(self) -> Mapping[str, Port]:
         """Return the servers by name."""
         return dict(self._servers)
 
     def _patient(self, number: int) -> Partition:
         known = self.partition(number)
-        return PatientPartition(number, known.key, known.server, self.config.retry_for_s)
+        return PatientPartition(
+            number, known.key, known.server, self.config.retry_for_s, self._verifier.verify
+        )
 
     def close(self) -> None:
         """Close all connections. Idempotent."""

@@ -105,7 +105,7 @@ ROLES: dict[str, Role] = {
     for role in (
         Role(
             name="producer",
-            scripts=_words("enqueue status cancel cancel_group group"),
+            scripts=_words("enqueue status cancel cancel_group group route peek"),
             writes=_words("j c g q ring wk dl dn cn cx at cr er"),
             confirms=True,
         ),
@@ -113,19 +113,21 @@ ROLES: dict[str, Role] = {
             name="consumer",
             scripts=_words(
                 "acquire renew rekey release claim start finish finish_stray retry bury abandon "
-                "hand_back progress promote recover book"
+                "hand_back progress promote recover book route peek"
             ),
-            writes=_words("j c g q ring wk dl dn cn cx at cr er fl pr r dead o dr rec"),
+            writes=_words("j c g q ring wk dl dn cn cx at cr er fl pr r dead o dr rec route"),
             direct=("blpop", "info"),
         ),
         Role(
             name="coordinator",
-            scripts=_words("observe group lead resign command checkpoint manual record decisions"),
-            writes=_words("cmd wk ck leader decisions manual"),
+            scripts=_words(
+                "observe group lead resign command checkpoint manual record decisions route peek"
+            ),
+            writes=_words("cmd wk ck leader decisions manual route"),
         ),
         Role(
             name="ops-read",
-            scripts=_words("observe status group dead audit lead decisions"),
+            scripts=_words("observe status group dead audit lead decisions route peek"),
             writes=(),
         ),
         Role(

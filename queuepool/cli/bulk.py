@@ -15,6 +15,7 @@ from typing import Any
 from queuepool import codec
 from queuepool.cli import output, row_ids
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.pools import open_pool
 from queuepool.cli.row_ids import RowId
 from queuepool.cli.rows import Payload, Row, RowError, guess_format, open_rows, read_rows
 from queuepool.errors import InvalidInputError, ScriptError, UnavailableError, UnconfirmableError
@@ -40,7 +41,7 @@ class _Tally:
 def run(arguments: argparse.Namespace) -> Exit:
     """Enqueue the rows, wait if asked to, and sum up."""
     form = arguments.format or guess_format(arguments.file)
-    with QueuePool.from_env() as pool:
+    with open_pool() as pool:
         check: Check = partial(_check_payload, arguments.task, pool.config.max_payload_bytes)
         total, id_of = None, _ids_for(arguments)
         if not _is_stream(arguments.file):

@@ -26,13 +26,12 @@ from queuepool.embedded.ports import HOST
 from queuepool.errors import QueuePoolError
 from queuepool.keys import Keyspace
 from queuepool.pool import QueuePool
-from queuepool.topology import MAX_PARTITIONS, build
-from queuepool.verbs import operate
+from queuepool.route import Leave
+from queuepool.topology import build
 
 _STOP_S = 5.0  # beyond the drain, and for the coordinator
 _COORDINATOR = "coordinator"
 _GRPC_ADDRESS = re.compile(r"ready grpc=(\S+) ")
-_ORPHANS_WITHIN = 256  # partitions looked at for jobs that nobody would run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,15 +93,7 @@ class Cluster:
                 if finding.level == "error":
                     raise CommandError(f"{finding.where}: {finding.text}")
         with QueuePool(config=config) as pool:
-            orphans = unattended(pool)
-        if orphans:
-            most = max(orphans) + 1
-            raise CommandError(
-                f"partition {max(orphans)} holds {orphans[max(orphans)]:,} jobs, and with "
-                f"{self.plan.partitions} partitions nobody would run them: use --partitions {most} "
-                "or more, or another --data-dir",
-                Exit.USAGE,
-            )
+            pool.route.read(Leave.RECORD)
 
     def _specs(self) -> list[Spec]:
         plan, me = self.plan, os.getpid()
@@ -176,19 +167,3 @@ class Cluster:
         if killed:
             self._say(f"killed: {', '.join(killed)}; what they ran will run again")
         supervisor.stop([_COORDINATOR], timeout_s=_STOP_S, hurry=hurry)
-
-
-def unattended(pool: QueuePool) -> dict[int, int]:
-    """Return the jobs in partitions beyond the configured ones: partition -> jobs.
-
-    They were enqueued when there were more partitions. Only on one server can they be found.
-    """
-    topology = pool.config.topology
-    if len(topology.servers) != 1:
-        return {}
-    (server,) = pool.servers.values()
-    numbers = range(topology.partitions, min(_ORPHANS_WITHIN, MAX_PARTITIONS))
-    calls = [(pool.config.keyspace.partition(n), operate.observe(n)) for n in numbers]
-    replies = server.run_many(calls)
-    states = [verb.read(reply) for (_, verb), reply in zip(calls, replies, strict=True)]
-    return {state.partition: state.jobs for state in states if state.jobs > state.dead}

@@ -13,6 +13,7 @@ from queuepool.cli import output, tables
 from queuepool.cli.durations import format_duration
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.fields import error_text, json_text, print_fields, when
+from queuepool.cli.pools import open_pool
 from queuepool.cli.tables import Column
 from queuepool.models import DeadJob
 from queuepool.pool import QueuePool
@@ -33,7 +34,7 @@ COLUMNS = (
 
 def run_list(arguments: argparse.Namespace) -> Exit:
     """List dead jobs, the oldest of each partition first."""
-    with QueuePool.from_env() as pool:
+    with open_pool() as pool:
         found = list(islice(matching(pool, arguments), arguments.limit + 1))
     more, found = len(found) > arguments.limit, found[: arguments.limit]
     if arguments.json:
@@ -55,7 +56,7 @@ def run_show(arguments: argparse.Namespace) -> Exit:
     """Show dead jobs with everything that is known of them."""
     if not arguments.ids and not _is_filtered(arguments):
         raise CommandError("name job ids or a filter; `queuepool dead list` shows them", Exit.USAGE)
-    with QueuePool.from_env() as pool:
+    with open_pool() as pool:
         count = 0
         for dead in matching(pool, arguments):
             count += 1
@@ -81,7 +82,7 @@ def run_discard(arguments: argparse.Namespace) -> Exit:
 def _change(arguments: argparse.Namespace, verb: str, past: str) -> Exit:
     if not (arguments.ids or arguments.all or _is_filtered(arguments)):
         raise CommandError(f"say which jobs to {verb}: ids, a filter, or --all", Exit.USAGE)
-    with QueuePool.from_env() as pool:
+    with open_pool() as pool:
         chosen: dict[int, list[str]] = {}
         for dead in matching(pool, arguments):
             chosen.setdefault(dead.partition, []).append(dead.job_id)

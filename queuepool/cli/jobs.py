@@ -10,13 +10,13 @@ from queuepool import group as groups
 from queuepool.cli import output
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.fields import error_text, json_text, print_fields, when
+from queuepool.cli.pools import open_pool
 from queuepool.models import GroupStatus, JobState, JobStatus
-from queuepool.pool import QueuePool
 
 
 def job_show(arguments: argparse.Namespace) -> Exit:
     """Show where one job is and what is known of it."""
-    with QueuePool.from_env() as pool:
+    with open_pool() as pool:
         status = pool.status(arguments.job_id, partition_key=arguments.key)
     if status.state is JobState.UNKNOWN:
         raise CommandError(
@@ -67,7 +67,7 @@ def describe_job(status: JobStatus) -> dict[str, Any]:
 
 def job_cancel(arguments: argparse.Namespace) -> Exit:
     """Cancel one job that has not ended."""
-    with QueuePool.from_env() as pool:
+    with open_pool() as pool:
         was = pool.cancel(arguments.job_id, partition_key=arguments.key)
     if arguments.json:
         output.print_json({"job_id": arguments.job_id, "was": was})
@@ -82,14 +82,14 @@ def job_cancel(arguments: argparse.Namespace) -> Exit:
 
 def group_show(arguments: argparse.Namespace) -> Exit:
     """Show the totals of a task group."""
-    with QueuePool.from_env() as pool:
+    with open_pool() as pool:
         print_group(pool.group(arguments.key).status(), arguments)
     return Exit.OK
 
 
 def group_wait(arguments: argparse.Namespace) -> Exit:
     """Wait until every job of a group has ended."""
-    with QueuePool.from_env() as pool:
+    with open_pool() as pool:
         show = False if arguments.json else None
         status = pool.group(arguments.key).wait(timeout_s=arguments.timeout, show=show)
     print_group(status, arguments)
@@ -98,7 +98,7 @@ def group_wait(arguments: argparse.Namespace) -> Exit:
 
 def group_cancel(arguments: argparse.Namespace) -> Exit:
     """Cancel the jobs that a group has now."""
-    with QueuePool.from_env() as pool:
+    with open_pool() as pool:
         cancelled, asked = pool.group(arguments.key).cancel()
     if arguments.json:
         output.print_json({"key": arguments.key, "cancelled": cancelled, "asked": asked})
@@ -123,7 +123,7 @@ def print_group(status: GroupStatus, arguments: argparse.Namespace) -> None:
 
 def audit(arguments: argparse.Namespace) -> Exit:
     """Look through whole partitions for what should be impossible."""
-    with QueuePool.from_env() as pool:
+    with open_pool() as pool:
         one = arguments.partition
         chosen = pool.partitions() if one is None else [pool.partition(one)]
         reports = {p.number: p.audit(repair=arguments.repair) for p in chosen}

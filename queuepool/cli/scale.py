@@ -9,8 +9,8 @@ from typing import Any
 from queuepool.cli import output
 from queuepool.cli.durations import format_duration
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.pools import open_pool
 from queuepool.cli.sources import connect, grpc_address, translated
-from queuepool.pool import QueuePool
 from queuepool.verbs import lead
 
 _LONGEST_S = 7 * 86400
@@ -78,7 +78,7 @@ def _directly(arguments: argparse.Namespace) -> dict[str, Any]:
             "COORDINATOR_MAX_WORKERS and CONSUMER_MAX_WORKERS can be; nothing was changed",
             Exit.USAGE,
         )
-    with QueuePool.from_env() as pool:
+    with open_pool() as pool:
         pool.config.topology.server_of(number)  # raises for a partition that is not there
         server, key = pool.system
         look = lead.lead("", lease_ms=0, address="")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from queuepool import local
 from queuepool.cli import output
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.pools import open_pool
 from queuepool.cli.view import ClusterView, PartitionRow, row_of, with_rates
 from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.models import PartitionState
@@ -195,5 +196,5 @@ def open_source(given: str | None) -> Iterator[Source]:
             else:
                 yield source
                 return
-    with QueuePool.from_env() as pool:
+    with open_pool() as pool:
         yield ServerSource(pool)

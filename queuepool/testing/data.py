@@ -99,6 +99,7 @@ class SystemData:
     leader: dict[str, Any] = field(default_factory=dict)  # leader
     manual: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # manual
     decisions: list[tuple[tuple[int, int], bytes]] = field(default_factory=list)  # decisions
+    route: dict[bytes, bytes] = field(default_factory=dict)  # route
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""lead, resign, manual, record, decisions of the coordinators; command and checkpoint to owners."""
+"""lead, resign, manual, record, decisions, route of the system; command, checkpoint to owners."""
 
 from __future__ import annotations
 
@@ -69,6 +69,19 @@ def decisions(s: SystemData, args: Args) -> Any:
             [d for d in s.decisions if d[0] < bound or (d[0] == bound and not exclusive)]
         )
     return [[b"%d-%d" % order, text] for order, text in listed][:count]
+
+
+def route(s: SystemData, args: Args) -> Any:
+    """Read the route record; make it where there is none."""
+    if args[0] and not s.route:
+        created = b"%d" % s.now
+        s.route = {
+            b"version": b"1",
+            b"partitions": args[0],
+            b"layout": args[1],
+            b"created": created,
+        }
+    return [x for pair in s.route.items() for x in pair]
 
 
 def command(p: PartitionData, args: Args) -> Any:

@@ -59,6 +59,13 @@ def _owner_fields(p: PartitionData) -> list[bytes]:
     return flat({name: value for name, value in known.items() if value is not None})
 
 
+def peek(p: PartitionData, _args: Args) -> Any:
+    """Tell whether a partition is in use."""
+    owner = p.owner
+    left = owner.expires - p.now if owner is not None and owner.nonce else 0
+    return [len(p.jobs), max(0, left)]
+
+
 def dead(p: PartitionData, args: Args) -> Any:
     """List dead jobs, the oldest first."""
     offset, count = int(args[0]), int(args[1])

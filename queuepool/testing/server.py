@@ -24,13 +24,16 @@ _PARTITION_VERBS: Mapping[str, Callable[[PartitionData, Args], Any]] = {
         owning.acquire, owning.renew, owning.rekey, owning.release, owning.promote,
         owning.recover, owning.book,
         operating.observe, operating.dead, operating.replay, operating.discard, operating.audit,
-        leading.command, leading.checkpoint,
+        operating.peek, leading.command, leading.checkpoint,
     )
 }  # fmt: skip
 _SYSTEM_VERBS: Mapping[str, Callable[[SystemData, Args], Any]] = {
     f.__name__: f
-    for f in (leading.lead, leading.resign, leading.manual, leading.record, leading.decisions)
-}
+    for f in (
+        leading.lead, leading.resign, leading.manual, leading.record, leading.decisions,
+        leading.route,
+    )
+}  # fmt: skip
 _ARMED_S = 1.0
 
 # A process has nothing that survives it: every confirmation is granted.

@@ -8,6 +8,7 @@ round trip, on a sync, an asyncio or an in-memory server alike.
     own      acquire ... claim ... finish         what the owner of a partition needs
     operate  observe, dead, replay, audit         what operators and the coordinator need
     lead     lead, command, checkpoint, record    what the leading coordinator needs
+    route    route, peek                          how many partitions there are
 """
 
 from __future__ import annotations

@@ -173,16 +173,19 @@ def test_jobs_outlive_the_cluster_and_a_drain_runs_nothing_twice(directory: Path
     assert sorted(ran, key=int) == [str(n) for n in range(120)]
 
 
-def test_fewer_partitions_than_hold_jobs_are_refused(directory: Path) -> None:
+def test_another_partition_count_over_the_same_data_is_refused(directory: Path) -> None:
     file = rows(directory, 200)
     with up(directory, "--app", "app", "--partitions", "4", "--base-workers", "1") as cluster:
         for key in ("a", "b", "c", "d", "e", "f"):
             assert cluster.run("bulk", file, "--task", "slow", "--key", key).code == Exit.OK
 
-    done = run(directory, "up", "--app", "app", "--partitions", "1")
+    for count in ("1", "8"):
+        done = run(directory, "up", "--app", "app", "--partitions", count)
 
-    assert done.code == Exit.USAGE
-    assert "nobody would run them: use --partitions" in done.err
+        assert done.code == Exit.USAGE
+        (line,) = (line for line in done.err.splitlines() if "configured" in line)
+        assert f"{count} partitions are configured here" in line
+        assert "has 4: " in line
 
 
 def test_killing_up_takes_every_child_along_and_the_directory_is_free_again(

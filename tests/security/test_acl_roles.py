@@ -21,8 +21,9 @@ from queuepool.errors import (
 )
 from queuepool.partition import OwnedPartition, Partition
 from queuepool.rights import ROLES
+from queuepool.route import Leave
 from queuepool.topology import build
-from queuepool.verbs import Verb, lead, operate, own, produce
+from queuepool.verbs import Verb, lead, operate, own, produce, route
 from tests.contract import test_conservation as walking
 from tests.contract import world as w
 from tests.contract.conftest import check_invariants
@@ -82,22 +83,25 @@ def works(life: own.Life) -> dict[str, Verb[Any]]:
         ),
         "manual": lead.set_manual(0, 512, ttl_ms=999),
         "lead": lead.lead("mine", lease_ms=1000, address="me"),
+        "route": route.record(7, "mod"),
         "replay": operate.replay(["dead"]),
         "discard": operate.discard(["dead"]),
         "audit": operate.audit(b"0", repair=True),
     }
 
 
-SYSTEM = {"manual", "lead"}
+SYSTEM = {"manual", "lead", "route"}
 REFUSED = {
-    "producer": ("acquire", "claim", "finish", "bury", "command", "manual", "lead", "discard"),
+    "producer": (
+        "acquire", "claim", "finish", "bury", "command", "manual", "lead", "discard", "route",
+    ),
     "consumer": ("command", "manual", "lead"),
     "coordinator": ("enqueue", "cancel", "acquire", "claim", "finish", "bury", "replay", "discard"),
     "ops-read": tuple(works(own.Life(0, "", 0))),
-}
+}  # fmt: skip
 # A server refuses single commands of a script, and keeps what the script did before. So a role
 # can leave traces in what it may write for another reason: a producer in lanes and counters.
-UNTOUCHED = {"producer": re.compile(rb".*:(o|fl:\d+|dead|r:.*|cmd|ck|leader|manual|j)$")}
+UNTOUCHED = {"producer": re.compile(rb".*:(o|fl:\d+|dead|r:.*|cmd|ck|leader|manual|route|j)$")}
 
 
 @pytest.mark.parametrize("role", REFUSED)
@@ -123,6 +127,29 @@ def test_what_is_not_of_a_role_is_refused(
 
     assert len(before) > 3
     assert contents(world, role) == before
+
+
+def test_who_may_not_make_the_record_reads_it_and_others_make_it(guarded: GuardedServer) -> None:
+    with as_role(guarded, "producer") as producer:
+        producer.enqueue("t", partition_key="a")
+        assert not producer.route.state.verified
+
+        producer.route.state.again_s = 0.0
+        producer.enqueue("t", partition_key="a")
+        assert len(guarded.denied()) == 1  # a line in the server's log once, not at each attempt
+
+        with as_role(guarded, "ops-read") as looking:
+            assert looking.route.read() is None
+        with as_role(guarded, "consumer") as consumer:
+            made = consumer.route.read(Leave.RECORD)
+        with as_role(guarded, "coordinator") as coordinator:
+            assert coordinator.route.read(Leave.RECORD) == made
+        with as_role(guarded, "ops-read") as looking:
+            assert looking.route.read() == made
+
+        producer.route.state.again_s = 0.0
+        producer.enqueue("t", partition_key="a")
+        assert producer.route.state.verified
 
 
 def contents(world: w.World, role: str) -> dict[bytes, Any]:

@@ -1,0 +1,81 @@
+"""Keeps an eye on the route record while a process lives: it may be lost, or read only later.
+
+A server that forgot it (FLUSHALL, a failover that rolled back) gets it again from those who read
+it before, so that the next process with another count is refused as ever. A record that changes
+under a process that has verified its own count stops nobody: what runs, runs where it was claimed;
+the contradiction is logged at each of its ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable
+
+from queuepool.errors import ConfigurationError, QueuePoolError
+from queuepool.pool import QueuePool
+from queuepool.route import Leave
+
+INTERVAL_S = 10.0
+_UNVERIFIED_S = 1.0
+_log = logging.getLogger("queuepool.route")
+
+
+class RouteKeeper:
+    """Looks at the record on a thread of its own, from start() to stop().
+
+    refuse: called at most once, when the first answer there is contradicts this process.
+    """
+
+    def __init__(
+        self,
+        pool: QueuePool,
+        refuse: Callable[[ConfigurationError], None],
+        *,
+        interval_s: float = INTERVAL_S,
+    ) -> None:
+        self._pool, self._refuse, self._interval_s = pool, refuse, interval_s
+        self._stopping = threading.Event()
+        self._trouble = ""
+        # A daemon: a server that hangs must not keep the process from ending.
+        self._thread = threading.Thread(target=self._run, name="queuepool-route", daemon=True)
+
+    def start(self) -> None:
+        """Begin; call once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End soon; waits for nothing. Idempotent, legal before start."""
+        self._stopping.set()
+
+    def look(self) -> bool:
+        """Look once; return whether to go on."""
+        verified = self._pool.route.state.verified
+        try:
+            self._pool.route.read(Leave.RESTORE if verified else Leave.RECORD)
+        except ConfigurationError as error:
+            if not verified:
+                self._refuse(error)
+                return False
+            self._note(f"the route record contradicts this process, which goes on: {error}")
+        except QueuePoolError as error:
+            if not verified:
+                self._note(f"the route record cannot be read, so this process goes on: {error}")
+        else:
+            self._note("")
+        return True
+
+    def _note(self, trouble: str) -> None:
+        if trouble and trouble != self._trouble:
+            _log.warning("%s", trouble)
+        elif self._trouble and not trouble:
+            _log.info("the route record is read and says the same as this process")
+        self._trouble = trouble
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            pause_s = self._interval_s if self._pool.route.state.verified else _UNVERIFIED_S
+            self._stopping.wait(pause_s * (0.8 + 0.4 * random.random()))
+            if not self._stopping.is_set() and not self.look():
+                return

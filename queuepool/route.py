@@ -1,0 +1,148 @@
+"""Whether our partition count is that of the keyspace. Pure: what to ask, and what answers mean.
+
+    unverified --the record says the same--> verified, for as long as the process lives
+        |  ^
+        |  +-- unreadable, or absent and not ours to make: asked again, after a pause
+        +--the record, or what lies beyond our partitions, says otherwise--> refused, asked again
+
+A record that cannot be read refuses nothing: the server that keeps it may be away while that of a
+partition answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from queuepool.config import PoolConfig
+from queuepool.errors import ConfigurationError, QueuePoolError, ScriptError, UnavailableError
+from queuepool.models import RouteRecord
+from queuepool.topology import MAX_PARTITIONS
+from queuepool.verbs import Verb, route
+
+LAYOUT = "mod"  # partition = slot mod N, as queuepool.routing does
+_BEYOND = 32  # partitions behind ours where a keyspace without a record is looked at
+_PAUSE_S, _ABSENT_PAUSE_S, _LONG_PAUSE_S = 1.0, 5.0, 30.0
+
+Call = tuple[str, bytes, Verb[Any]]  # server, base key, verb
+Asking = Generator[list[Call], Sequence[Any], RouteRecord | None]
+
+
+class NotOursToMakeError(ScriptError):
+    """The record is absent, and the server lets this process read it but not make it."""
+
+
+class Leave(StrEnum):
+    """What a process may do about a record that is absent."""
+
+    LOOK = "look"  # nothing; refuse where partitions beyond ours are in use
+    RECORD = "record"  # make it, unless partitions beyond ours are in use
+    RESTORE = "restore"  # make it: this process has read it before
+
+
+def asking(config: PoolConfig, leave: Leave) -> Asking:
+    """Yield calls of one round trip after the other, take their replies; return the record.
+
+    None: there is none. Raises ConfigurationError when it contradicts the config, and another
+    QueuePoolError when it cannot be read.
+    """
+    count, key = config.topology.partitions, config.keyspace.system()
+    verb = route.look()
+    (reply,) = yield [(config.topology.system, key, verb)]
+    found = verb.read(reply)
+    if found is None and leave is not Leave.RESTORE:
+        beyond = _beyond(config)
+        replies = yield [call for _, call in beyond]
+        for (number, call), reply in zip(beyond, replies, strict=True):
+            jobs, lease_ms = call[2].read(reply)
+            if jobs or lease_ms:
+                raise ConfigurationError(_used(config, number, jobs))
+    if found is None and leave is not Leave.LOOK:
+        verb = route.record(count, LAYOUT)
+        (reply,) = yield [(config.topology.system, key, verb)]
+        if isinstance(reply, ScriptError):
+            raise NotOursToMakeError(str(reply))
+        found = verb.read(reply)
+    if found is not None and (problem := contradiction(config, found)):
+        raise ConfigurationError(problem)
+    return found
+
+
+def contradiction(config: PoolConfig, record: RouteRecord) -> str:
+    """Return what a record and a config disagree about, with the remedy; empty: nothing."""
+    count = config.topology.partitions
+    if record.layout != LAYOUT:
+        return (
+            f"{_named(config)} maps keys to partitions by {record.layout!r}, and this version of "
+            f"queuepool knows only {LAYOUT!r}. Nothing was done: upgrade queuepool here"
+        )
+    if record.partitions == count:
+        return ""
+    return (
+        f"{count} partitions are configured here (QUEUEPOOL_PARTITIONS), but {_named(config)} has "
+        f"{record.partitions}: jobs would be looked for, and wait, in the wrong ones. Nothing was "
+        f"done. Set QUEUEPOOL_PARTITIONS={record.partitions}, or use another QUEUEPOOL_STAGE or "
+        "QUEUEPOOL_QUEUE"
+    )
+
+
+def _used(config: PoolConfig, number: int, jobs: int) -> str:
+    holds = f"holds {jobs:,} jobs" if jobs else "has a living consumer"
+    return (
+        f"{config.topology.partitions} partitions are configured here (QUEUEPOOL_PARTITIONS), but "
+        f"partition {number} of {_named(config)} {holds}, so it has {number + 1} or more. Nothing "
+        "was done. Set QUEUEPOOL_PARTITIONS to the count that the others use, or stop those "
+        "consumers and drain that partition first"
+    )
+
+
+def _named(config: PoolConfig) -> str:
+    space = config.keyspace
+    return f"the keyspace of stage {space.stage}, queue {space.queue}"
+
+
+def _beyond(config: PoolConfig) -> list[tuple[int, Call]]:
+    # Where a partition lies that is not placed, nobody can say: it may be on any of the servers.
+    count = config.topology.partitions
+    numbers = range(count, min(count + _BEYOND, MAX_PARTITIONS))
+    return [
+        (number, (name, config.keyspace.partition(number), route.peek()))
+        for number in numbers
+        for name in config.topology.servers
+    ]
+
+
+@dataclass(slots=True)
+class Verification:
+    """What one process knows of the record. Not locked: at worst it is asked once too often."""
+
+    verified: bool = False
+    refusal: ConfigurationError | None = None
+    may_record: bool = True
+    again_s: float = 0.0
+    answered: bool = True  # by the last attempt, or none was made
+
+    def due(self, now_s: float) -> bool:
+        """Return whether the record is to be asked for now."""
+        return not self.verified and now_s >= self.again_s
+
+    def leave(self, wanted: Leave) -> Leave:
+        """Return what may be done about an absent record, as far as the server lets us."""
+        return wanted if self.may_record else Leave.LOOK
+
+    def conclude(self, outcome: RouteRecord | QueuePoolError | None, now_s: float) -> None:
+        """Take in how an attempt ended."""
+        self.answered = not isinstance(outcome, UnavailableError)
+        self.again_s = now_s + _PAUSE_S
+        if isinstance(outcome, RouteRecord):
+            self.verified, self.refusal = True, None
+        elif isinstance(outcome, ConfigurationError):
+            self.refusal = outcome
+        elif isinstance(outcome, NotOursToMakeError):
+            self.may_record = False  # or each attempt would be a line in the server's ACL log
+        elif isinstance(outcome, QueuePoolError) and self.answered:
+            self.again_s = now_s + _LONG_PAUSE_S
+        elif outcome is None:
+            self.again_s, self.refusal = now_s + _ABSENT_PAUSE_S, None

@@ -1,0 +1,10 @@
+#!lua flags=no-writes
+-- peek: whether a partition is in use.
+-- KEYS[1] base; derived: j o
+-- ARGV    none
+-- Returns {jobs stored, ms the owner's lease still runs}, 0 for what is not there. O(1).
+local j, o = KEYS[1] .. ':j', KEYS[1] .. ':o'
+-- uses: clock
+local nonce, expires = unpack(redis.call('HMGET', o, 'nonce', 'expires'))
+local left = (nonce and nonce ~= '') and tonumber(expires or 0) - now or 0
+return {redis.call('HLEN', j), math.max(0, left)}

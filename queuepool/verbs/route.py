@@ -1,0 +1,35 @@
+"""Verbs of the route record: how many partitions a keyspace has. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from queuepool.models import RouteRecord
+from queuepool.verbs import Verb, fields
+
+
+def look() -> Verb[RouteRecord | None]:
+    """Return the route record, None when there is none. Sent to the system key."""
+    return Verb("route", ["", ""], _read)
+
+
+def record(partitions: int, layout: str) -> Verb[RouteRecord | None]:
+    """Make the route record unless there is one; return what is there. Sent to the system key."""
+    return Verb("route", [partitions, layout], _read)
+
+
+def _read(reply: Any) -> RouteRecord | None:
+    known = fields(reply)  # and perhaps fields of newer versions, which are not ours to judge
+    if not known:
+        return None
+    return RouteRecord(
+        version=int(known["version"]),
+        partitions=int(known["partitions"]),
+        layout=known["layout"].decode("utf-8", "replace"),
+        created_ms=int(known.get("created", 0)),
+    )
+
+
+def peek() -> Verb[tuple[int, int]]:
+    """Return (jobs stored, ms the owner's lease still runs) of a partition."""
+    return Verb("peek", (), lambda r: (int(r[0]), int(r[1])))

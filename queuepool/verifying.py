@@ -1,0 +1,167 @@
+"""Asking for the route record beside what a process does, so that it can hold nothing up.
+
+An attempt runs in a thread, or a task, of its own. The first call of a pool waits for it; when the
+server that keeps the record is away, calls go on without an answer and later ones hear of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from time import monotonic
+from typing import Any
+
+from queuepool.config import PoolConfig
+from queuepool.errors import ConfigurationError, QueuePoolError
+from queuepool.models import RouteRecord
+from queuepool.route import Call, Leave, Verification, asking
+from queuepool.servers import AsyncPort, Port
+
+_PATIENCE_S = 1.0  # for a server that the call itself may not need
+
+
+class Verifier:
+    """The verification of a pool for threads. `state.verified` is for its hot path."""
+
+    def __init__(self, config: PoolConfig, servers: Mapping[str, Port]) -> None:
+        self._config, self._servers = config, servers
+        self.state = Verification()
+        self._attempt: _Attempt | None = None
+
+    def verify(self, leave: Leave = Leave.LOOK) -> None:
+        """Raise ConfigurationError when the record contradicts the config.
+
+        Returns when it does not, or when it cannot be read now. It asks until it is verified, and
+        costs nothing from then on.
+        """
+        state, attempt = self.state, self._attempt
+        if state.verified:
+            return
+        if attempt is not None and attempt.under_way():
+            attempt.done.wait(_wait_s(self._config, state))
+        elif state.due(monotonic()):
+            attempt = self._attempt = _Attempt(lambda: self._try(leave))
+            attempt.begin()
+            attempt.done.wait(_wait_s(self._config, state))
+        if state.refusal is not None:
+            raise _anew(state.refusal)
+
+    def read(self, leave: Leave = Leave.LOOK) -> RouteRecord | None:
+        """Ask once, in this thread; return the record, None when there is none.
+
+        Raises ConfigurationError, or another QueuePoolError when it cannot be read.
+        """
+        try:
+            record = self._ask(self.state.leave(leave))
+        except QueuePoolError as error:
+            self.state.conclude(error, monotonic())
+            raise
+        self.state.conclude(record, monotonic())
+        return record
+
+    def _try(self, leave: Leave) -> None:
+        with contextlib.suppress(QueuePoolError):  # the state knows
+            self.read(leave)
+
+    def _ask(self, leave: Leave) -> RouteRecord | None:
+        steps = asking(self._config, leave)
+        calls = next(steps)
+        while True:
+            try:
+                calls = steps.send(self._replies(calls))
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+
+    def _replies(self, calls: Sequence[Call]) -> list[Any]:
+        replies: list[Any] = [None] * len(calls)
+        for name, server in self._servers.items():
+            places = [i for i, call in enumerate(calls) if call[0] == name]
+            answers = server.run_many([calls[i][1:] for i in places]) if places else []
+            for i, answer in zip(places, answers, strict=True):
+                replies[i] = answer
+        return replies
+
+
+class _Attempt:
+    """One attempt on a thread of its own, or on the caller's where none can be started."""
+
+    def __init__(self, work: Any) -> None:
+        self._work, self._pid = work, os.getpid()
+        self.done = threading.Event()
+
+    def begin(self) -> None:
+        try:
+            # A daemon: a server that hangs must not keep the process from ending.
+            threading.Thread(target=self._run, name="queuepool-route", daemon=True).start()
+        except RuntimeError:  # no more threads, or the interpreter ends
+            self._run()
+
+    def under_way(self) -> bool:
+        # Of a thread that a fork left behind, nobody will hear.
+        return not self.done.is_set() and self._pid == os.getpid()
+
+    def _run(self) -> None:
+        try:
+            self._work()
+        finally:
+            self.done.set()
+
+
+class AsyncVerifier:
+    """The verification of a pool for the tasks of one event loop."""
+
+    def __init__(self, config: PoolConfig, servers: Mapping[str, AsyncPort]) -> None:
+        self._config, self._servers = config, servers
+        self.state = Verification()
+        self._task: asyncio.Task[None] | None = None
+
+    async def verify(self, leave: Leave) -> None:
+        """Raise ConfigurationError when the record contradicts the config, as Verifier.verify."""
+        state, task = self.state, self._task
+        if state.verified:
+            return
+        here = asyncio.get_running_loop()
+        if task is None or task.done() or task.get_loop() is not here:
+            task = None
+            if state.due(monotonic()):
+                task = self._task = here.create_task(self._try(leave))
+        if task is not None:
+            await asyncio.wait({task}, timeout=_wait_s(self._config, state))
+        if state.refusal is not None:
+            raise _anew(state.refusal)
+
+    async def close(self) -> None:
+        """End an attempt that is under way. Idempotent."""
+        task, self._task = self._task, None
+        if task is not None and not task.done() and task.get_loop() is asyncio.get_running_loop():
+            task.cancel()
+            await asyncio.wait({task}, timeout=_PATIENCE_S)
+
+    async def _try(self, leave: Leave) -> None:
+        state, steps = self.state, asking(self._config, self.state.leave(leave))
+        outcome: RouteRecord | QueuePoolError | None
+        try:
+            calls = next(steps)
+            while True:
+                calls = steps.send(
+                    [(await self._servers[n].run(key, [verb]))[0] for n, key, verb in calls]
+                )
+        except StopIteration as end:
+            outcome = end.value
+        except QueuePoolError as error:
+            outcome = error
+        state.conclude(outcome, monotonic())
+
+
+def _wait_s(config: PoolConfig, state: Verification) -> float:
+    if len(config.topology.servers) == 1:
+        return config.timeout_s  # it keeps the jobs as well: without it nothing goes on
+    return _PATIENCE_S if state.answered else 0.0
+
+
+def _anew(error: ConfigurationError) -> ConfigurationError:
+    # A new one each time: a traceback would grow with every raise, and keep frames alive.
+    return ConfigurationError(str(error))

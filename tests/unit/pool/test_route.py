@@ -1,0 +1,316 @@
+"""A pool asks once whether its partition count is that of the keyspace, and refuses another."""
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from queuepool import AsyncQueuePool, ConfigurationError, PoolConfig, QueuePool, UnavailableError
+from queuepool.errors import ScriptError
+from queuepool.keeping import RouteKeeper
+from queuepool.keys import Keyspace
+from queuepool.models import JobState
+from queuepool.route import Leave, Verification, contradiction
+from queuepool.servers import Reply
+from queuepool.testing import FakeClock, MemoryServer
+from queuepool.testing.server import AsyncMemoryServer
+from queuepool.topology import Topology
+from queuepool.verbs import Verb, own, route
+
+NAMES = ("one", "two")
+
+
+class Watched(MemoryServer):
+    """A server in memory that notes the scripts it runs. away: what it answers instead."""
+
+    def __init__(self, name: str = "one") -> None:
+        super().__init__(FakeClock(), name=name)
+        self.asked: list[str] = []
+        self.away: Exception | None = None
+        self.refused: set[str] = set()
+        self.answers: deque[Callable[[], None]] = deque()
+
+    def run_many(self, calls: Sequence[tuple[bytes, Verb[Any]]]) -> list[Reply]:
+        self.asked += [verb.script for _, verb in calls]
+        if self.away is not None:
+            raise self.away
+        return [
+            ScriptError("NOPERM") if self._refuses(verb) else super(Watched, self).run_many([c])[0]
+            for c in calls
+            for verb in (c[1],)
+        ]
+
+    def _refuses(self, verb: Verb[Any]) -> bool:
+        made = verb.script == "route" and verb.args[0] != ""
+        return verb.script in self.refused or (made and "record" in self.refused)
+
+
+def config(partitions: int, names: Sequence[str] = NAMES[:1], **more: Any) -> PoolConfig:
+    """Return a config of partitions that are dealt out to the servers in turn."""
+    placement = tuple(names[n % len(names)] for n in range(partitions))
+    topology = Topology(dict.fromkeys(names, "memory:"), placement)
+    return PoolConfig(topology=topology, retry_for_s=0.0, **more)
+
+
+def pool(server: MemoryServer, partitions: int, **more: Any) -> QueuePool:
+    return QueuePool(config=config(partitions, **more), servers={"one": server})
+
+
+def key_of(pool: QueuePool, partition: int) -> str:
+    """Return a partition key that leads to a partition."""
+    return next(k for k in map(str, range(10_000)) if pool.producer.route(k).partition == partition)
+
+
+@pytest.mark.parametrize(("made", "given"), [(4, 8), (4, 1), (4, 3), (1, 4096)])
+def test_a_producer_with_another_count_is_refused_with_both_values(made: int, given: int) -> None:
+    server = Watched()
+    pool(server, made).enqueue("t", partition_key="a")
+    wrong = pool(server, given)
+
+    for call in (
+        lambda: wrong.enqueue("t", partition_key="a"),
+        lambda: wrong.enqueue_many("t", [{}], partition_key="a"),
+        lambda: wrong.status("id", partition_key="a"),
+        lambda: wrong.status("id"),
+        lambda: wrong.cancel("id", partition_key="a"),
+        lambda: wrong.group("a").status(),
+    ):
+        with pytest.raises(ConfigurationError) as caught:
+            call()
+        (line,) = str(caught.value).splitlines()
+        assert f"{given} partitions are configured" in line
+        assert f"has {made}: " in line
+        assert f"QUEUEPOOL_PARTITIONS={made}" in line
+    assert server.asked.count("enqueue") == 1
+
+
+def test_an_asyncio_producer_with_another_count_is_refused() -> None:
+    server = Watched()
+    pool(server, 4).enqueue("t", partition_key="a")
+
+    async def run() -> None:
+        wrong = AsyncQueuePool(config=config(8), servers={"one": AsyncMemoryServer(server)})
+        calls = (
+            lambda: wrong.enqueue("t", partition_key="a"),
+            lambda: wrong.enqueue_many("t", [{}], partition_key="a"),
+            lambda: wrong.status("id", partition_key="a"),
+            lambda: wrong.status("id"),
+            lambda: wrong.group("a").cancel(),
+        )
+        for call in calls:
+            with pytest.raises(ConfigurationError, match=r"8 partitions .* has 4: "):
+                await call()
+        await wrong.close()
+
+    asyncio.run(run())
+    assert server.asked.count("enqueue") == 1
+
+
+def test_the_record_is_asked_for_once_and_no_later_call_pays_for_it() -> None:
+    server = Watched()
+    first, second = pool(server, 4), pool(server, 4)
+
+    for one in (first, second):
+        for n in range(20):
+            one.enqueue("t", {"n": n}, partition_key=str(n))
+        one.enqueue_many("t", [{}] * 500, partition_key="many")
+        one.group("many").status()
+
+    assert server.asked.count("route") == 3  # looked and made; looked
+    assert server.asked.count("peek") == 32
+
+
+def test_an_asyncio_pool_asks_once_though_many_tasks_begin_together() -> None:
+    server = Watched()
+    pool(server, 4).enqueue("t", partition_key="a")
+    server.asked.clear()
+
+    async def run() -> None:
+        async with AsyncQueuePool(
+            config=config(4), servers={"one": AsyncMemoryServer(server)}
+        ) as p:
+            await asyncio.gather(*(p.enqueue("t", partition_key=str(n)) for n in range(50)))
+
+    asyncio.run(run())
+    assert server.asked.count("route") == 1
+    assert server.asked.count("enqueue") == 50
+
+
+def test_one_asyncio_pool_in_two_loops_asks_in_each_until_it_knows() -> None:
+    server = Watched()
+    server.refused = {"route"}  # no rights, until somebody grants them
+    p = AsyncQueuePool(config=config(4), servers={"one": AsyncMemoryServer(server)})
+
+    for _ in range(2):
+        asyncio.run(p.enqueue("t", partition_key="a"))
+        p._route.again_s = 0.0
+        server.refused = set()
+
+    assert p._route.verified
+
+
+def test_to_ask_about_a_job_makes_no_record() -> None:
+    server = Watched()
+
+    assert pool(server, 8).status("id", partition_key="a").state is JobState.UNKNOWN
+
+    assert pool(server, 4).enqueue("t", partition_key="a").job_id
+
+
+@pytest.mark.parametrize("how", ["away", "no rights", "rights to read alone", "damaged"])
+def test_an_enqueue_is_never_refused_because_the_record_cannot_be_had(how: str) -> None:
+    server, other = Watched(), Watched("two")
+    if how == "away":
+        server.away = UnavailableError("one: away")
+    server.refused = {"no rights": {"route", "peek"}, "rights to read alone": {"record"}}.get(
+        how, set()
+    )
+    if how == "damaged":
+        server._systems.setdefault(Keyspace().system(), _damaged())
+    p = QueuePool(config=config(4, NAMES), servers={"one": server, "two": other})
+
+    for n in range(10):
+        assert p.enqueue("t", {"n": n}, partition_key=key_of(p, 1)).job_id
+
+    assert not p.route.state.verified
+    assert server.asked.count("route") <= 2  # and not once a call
+
+
+def _damaged() -> Any:
+    from queuepool.testing.data import SystemData
+
+    return SystemData(route={b"partitions": b"many"})
+
+
+def test_the_record_is_asked_for_as_soon_as_its_server_is_back() -> None:
+    server, other = Watched(), Watched("two")
+    servers = {"one": server, "two": other}
+    QueuePool(config=config(4, NAMES), servers=servers).enqueue("t", partition_key="a")
+    wrong = QueuePool(config=config(8, NAMES), servers=servers)
+    server.away = UnavailableError("one: away")
+    assert wrong.enqueue("t", partition_key=key_of(wrong, 1)).job_id
+
+    server.away = None
+    wrong.route.state.again_s = 0.0  # the pause is over
+
+    with pytest.raises(ConfigurationError, match="has 4: "):
+        wrong.enqueue("t", partition_key=key_of(wrong, 1))
+
+
+def test_a_record_that_was_mended_is_accepted_without_a_restart() -> None:
+    server = Watched()
+    pool(server, 4).route.read(Leave.RECORD)
+    later = pool(server, 8)
+    with pytest.raises(ConfigurationError):
+        later.enqueue("t", partition_key="a")
+
+    server._systems.clear()
+    later.route.state.again_s = 0.0
+
+    assert later.enqueue("t", partition_key="a").job_id
+
+
+@pytest.mark.parametrize("busy", ["jobs", "an owner"])
+def test_a_keyspace_without_a_record_is_not_recorded_smaller_than_it_is(busy: str) -> None:
+    server = Watched()
+    old = pool(server, 8)  # as a version before the record would
+    if busy == "jobs":
+        old.route.state.verified = True
+        old.enqueue("t", partition_key=key_of(old, 6))
+    else:
+        assert not isinstance(old.partition(6).acquire(lease_s=30), own.Held)
+
+    with pytest.raises(ConfigurationError, match=r"4 partitions .* partition 6 .* 7 or more"):
+        pool(server, 4).enqueue("t", partition_key="a")
+
+    old.route.state.verified = False
+    assert old.enqueue("t", partition_key="a").job_id
+    with pytest.raises(ConfigurationError, match=r"4 partitions .* has 8: "):
+        pool(server, 4).enqueue("t", partition_key="a")
+
+
+def test_a_layout_of_a_newer_version_is_refused() -> None:
+    server = Watched()
+    (_made,) = server.run(Keyspace().system(), [route.record(4, "ranges")])
+
+    with pytest.raises(ConfigurationError, match=r"'ranges'.*upgrade"):
+        pool(server, 4).enqueue("t", partition_key="a")
+
+
+def test_other_stages_and_queues_have_counts_of_their_own() -> None:
+    server = Watched()
+    pool(server, 4).enqueue("t", partition_key="a")
+
+    for space in (Keyspace("dev", "other"), Keyspace("prod", "main")):
+        assert pool(server, 8, keyspace=space).enqueue("t", partition_key="a").job_id
+
+
+def test_a_forked_child_asks_for_itself_when_the_parent_had_no_answer_yet() -> None:
+    server = Watched()
+    p = pool(server, 4)
+    p._verifier._attempt = attempt = type("Attempt", (), {})()
+    attempt.under_way = lambda: os.getpid() == -1
+
+    assert p.enqueue("t", partition_key="a").job_id
+
+    assert p.route.state.verified
+
+
+def test_a_record_that_got_lost_is_made_again_by_those_who_read_it() -> None:
+    server, refusals = Watched(), list[ConfigurationError]()
+    mine = pool(server, 4)
+    keeper = RouteKeeper(mine, refusals.append)
+    assert keeper.look()
+
+    server._systems.clear()
+    assert keeper.look()
+
+    found = pool(server, 4).route.read()
+    assert found is not None
+    assert found.partitions == 4
+    assert refusals == []
+
+
+def test_a_process_is_refused_when_the_first_answer_contradicts_it() -> None:
+    server, refusals = Watched(), list[ConfigurationError]()
+    server.away = UnavailableError("one: away")
+    keeper = RouteKeeper(pool(server, 8), refusals.append)
+    assert keeper.look()
+    server.away = None
+    pool(server, 4).route.read(Leave.RECORD)
+
+    assert not keeper.look()
+
+    assert len(refusals) == 1
+
+
+def test_a_process_that_runs_is_not_ended_by_a_record_that_changes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server, refusals = Watched(), list[ConfigurationError]()
+    mine = pool(server, 4)
+    keeper = RouteKeeper(mine, refusals.append)
+    keeper.look()
+    server._systems.clear()
+    server.run(Keyspace().system(), [route.record(8, "mod")])
+
+    with caplog.at_level("INFO", logger="queuepool.route"):
+        assert all(keeper.look() for _ in range(3))
+        assert mine.enqueue("t", partition_key="a").job_id
+        server._systems.clear()
+        keeper.look()
+
+    assert refusals == []
+    assert [r.levelname for r in caplog.records] == ["WARNING", "INFO"]  # said at each end, once
+
+
+def test_what_a_record_says_is_judged_without_a_server() -> None:
+    record = route.record(4, "mod").read([b"version", b"3", b"partitions", b"4", b"layout", b"mod"])
+    assert record is not None
+
+    assert contradiction(config(4), record) == ""
+    assert "has 4: " in contradiction(config(5), record)
+    assert Verification().due(0.0)
