@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Any
 
 from queuepool.config import PoolConfig
-from queuepool.errors import ConfigurationError, QueuePoolError, ScriptError, UnavailableError
+from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
 from queuepool.models import RouteRecord
 from queuepool.topology import MAX_PARTITIONS
 from queuepool.verbs import Verb, route
@@ -28,10 +28,6 @@ _PAUSE_S, _ABSENT_PAUSE_S, _LONG_PAUSE_S = 1.0, 5.0, 30.0
 
 Call = tuple[str, bytes, Verb[Any]]  # server, base key, verb
 Asking = Generator[list[Call], Sequence[Any], RouteRecord | None]
-
-
-class NotOursToMakeError(ScriptError):
-    """The record is absent, and the server lets this process read it but not make it."""
 
 
 class Leave(StrEnum):
@@ -62,8 +58,6 @@ def asking(config: PoolConfig, leave: Leave) -> Asking:
     if found is None and leave is not Leave.LOOK:
         verb = route.record(count, LAYOUT)
         (reply,) = yield [(config.topology.system, key, verb)]
-        if isinstance(reply, ScriptError):
-            raise NotOursToMakeError(str(reply))
         found = verb.read(reply)
     if found is not None and (problem := contradiction(config, found)):
         raise ConfigurationError(problem)
@@ -120,17 +114,12 @@ class Verification:
 
     verified: bool = False
     refusal: ConfigurationError | None = None
-    may_record: bool = True
     again_s: float = 0.0
     answered: bool = True  # by the last attempt, or none was made
 
     def due(self, now_s: float) -> bool:
         """Return whether the record is to be asked for now."""
         return not self.verified and now_s >= self.again_s
-
-    def leave(self, wanted: Leave) -> Leave:
-        """Return what may be done about an absent record, as far as the server lets us."""
-        return wanted if self.may_record else Leave.LOOK
 
     def conclude(self, outcome: RouteRecord | QueuePoolError | None, now_s: float) -> None:
         """Take in how an attempt ended."""
@@ -140,8 +129,6 @@ class Verification:
             self.verified, self.refusal = True, None
         elif isinstance(outcome, ConfigurationError):
             self.refusal = outcome
-        elif isinstance(outcome, NotOursToMakeError):
-            self.may_record = False  # or each attempt would be a line in the server's ACL log
         elif isinstance(outcome, QueuePoolError) and self.answered:
             self.again_s = now_s + _LONG_PAUSE_S
         elif outcome is None:

@@ -55,7 +55,7 @@ class Verifier:
         Raises ConfigurationError, or another QueuePoolError when it cannot be read.
         """
         try:
-            record = self._ask(self.state.leave(leave))
+            record = self._ask(leave)
         except QueuePoolError as error:
             self.state.conclude(error, monotonic())
             raise
@@ -141,7 +141,7 @@ class AsyncVerifier:
             await asyncio.wait({task}, timeout=_PATIENCE_S)
 
     async def _try(self, leave: Leave) -> None:
-        state, steps = self.state, asking(self._config, self.state.leave(leave))
+        state, steps = self.state, asking(self._config, leave)
         outcome: RouteRecord | QueuePoolError | None
         try:
             calls = next(steps)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from queuepool.partition import OwnedPartition
-from queuepool.verbs import Verb, lead, operate, own, produce
+from queuepool.verbs import Verb, lead, operate, own, produce, route
 from tests.contract import world as w
 from tests.contract.world import World
 
@@ -45,11 +45,13 @@ class Busy:
             lead.clear_manual(1),
             lead.record(self.leader, [b"{}", b"{}"], keep=10),
             lead.decisions("+", 10),
+            route.record(4, "mod"),
+            route.peek(),
         ]
 
     def base(self, verb: Verb[Any]) -> bytes:
         """Return the base key that a verb is sent to."""
-        of_system = ("lead", "resign", "manual", "record", "decisions")
+        of_system = ("lead", "resign", "manual", "record", "decisions", "route")
         return self.world.system if verb.script in of_system else self.world.partition.key
 
 
