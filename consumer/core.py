@@ -23,6 +23,7 @@ Invariants
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -46,7 +47,13 @@ class Core:
     """State of one owner life. One thread calls it; it never blocks."""
 
     def __init__(
-        self, acquired: own.Acquired, settings: ConsumerSettings, *, workers: int, now_s: float
+        self,
+        acquired: own.Acquired,
+        settings: ConsumerSettings,
+        *,
+        workers: int,
+        now_s: float,
+        tasks: Sequence[str] = (),
     ) -> None:
         self.life, self._settings = acquired.life, settings
         self.tenure = Tenure(acquired, settings, workers=workers, now_s=now_s)
@@ -61,6 +68,9 @@ class Core:
         self._rekeying = self._renews_first = False
         self._armed: Plan | None = None
         self._hungry = True
+        self._tasks = tasks  # that we know: jobs that were set aside for them are due at once
+        self._rouse: bytes | None = b"0" if tasks else None
+        self._roused_jobs: Counter[str] = Counter()
         self._promote_at: float | None = now_s
         self._poll_at = now_s
         self._reconcile_at = now_s + _RECONCILE_S
@@ -126,7 +136,7 @@ class Core:
             self._rekeying
             or self._renews_first
             or record_s == 0.0
-            or (self.tenure.books and not self.draining)
+            or ((self.tenure.books or self._rouse) and not self.draining)
         ):
             return 0.0
         if self._claims(now_s) and self._room(now_s) > 0:
@@ -190,6 +200,8 @@ class Core:
             recover = own.recover(self.life, max_crashes=self._settings.max_crashes, error=CRASHED)
             plan.steps.append((recover, self._recovered))
             return  # their jobs come first
+        if self._rouse is not None:
+            plan.steps.append((own.rouse(self.life, self._rouse, self._tasks), self._roused(now_s)))
         if self._promote_at is not None and now_s >= self._promote_at:
             plan.steps.append((own.promote(self.life), self._promoted(now_s)))
             self._hungry = True
@@ -218,7 +230,7 @@ class Core:
 
         It is armed from here on, until its answer is absorbed or lost.
         """
-        busy = self.draining or self._rekeying or self.tenure.books or self._hungry
+        busy = self.draining or self._rekeying or self.tenure.books or self._rouse or self._hungry
         busy = busy or len(self.holdings.suspects) or self.pace.jobs < own.MAX_BATCH
         room = 0 if busy or self._armed or now_s >= self._reconcile_at else self._room(now_s)
         if room <= 0 or self.holdings.suspects.hold_s(now_s) > 0:
@@ -373,6 +385,18 @@ class Core:
     def _recovered(self, result: own.Recovered) -> None:
         self.tenure.books, self._hungry = result.books, True
         self._events.append(events.RecoveredJobs(result))
+
+    def _roused(self, now_s: float) -> Absorb:
+        def heed(result: tuple[bytes, Mapping[str, int]]) -> None:
+            cursor, jobs = result
+            self._roused_jobs.update(jobs)
+            if jobs:
+                self._promote_at = now_s
+            self._rouse = None if cursor == b"0" else cursor
+            if self._rouse is None and self._roused_jobs:
+                self._events.append(events.TasksKnown(self._roused_jobs))
+
+        return heed
 
     def _reconciled(self, now_s: float) -> Absorb:
         known = set(self.claimed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from consumer.jobs import Outcome
@@ -45,6 +45,13 @@ class Turned:
     duplicates: int
     seconds: float
     progress: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TasksKnown:
+    """Jobs that were set aside for tasks which this consumer knows are due now: task -> jobs."""
+
+    jobs: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ body and an unknown task are all endings of an attempt.
     raises RetryLater            delayed, no attempt burned
     raises PermanentError        dead
     its payload does not fit     dead, as bad-payload: the annotations say what fits
+    its task is unknown here     set aside, no attempt burned
     raises JobCancelled          cancelled, when it was asked for; else a failure
     times out, anything else     retried with backoff until max_attempts, then dead
 """
@@ -18,6 +19,7 @@ import traceback
 from time import monotonic
 from typing import Any
 
+from consumer import unknown
 from consumer.aio import HandlerLoop
 from consumer.context import Progress, RunContext
 from consumer.jobs import Claimed, End, Outcome
@@ -56,6 +58,7 @@ class Runner:
         for task in registry:
             task.signature.prepare()  # said at the start, not amid the first jobs
         self.start_until_s = float("inf")
+        self._unknown = unknown.UnknownTasks()
 
     def run(self, job: Claimed) -> Outcome:
         """Execute one job in this thread; never raises."""
@@ -69,7 +72,10 @@ class Runner:
         try:
             envelope = codec.decode_envelope(job.body)
             options = envelope.options
-            task = self._registry.get(envelope.task)
+            known = self._registry.find(envelope.task)
+            if known is None:
+                return self._set_aside(job, envelope.task, started)
+            task = known
             value = self._call(task, envelope, job, started)
             if value is None:
                 return Outcome(job, End.DONE, started, monotonic(), task.name)
@@ -86,6 +92,13 @@ class Runner:
             except BaseException:  # a RetryLater without its delay, a class without a name, ...
                 strange = RuntimeError("the handler raised an exception that cannot be read")
                 return _failure(job, task, options, started, strange)
+
+    def _set_aside(self, job: Claimed, task: str, started: float) -> Outcome:
+        return Outcome(
+            job, End.RETRY, started, monotonic(), _FALLBACK.name,
+            delay_ms=int(self._unknown.pause_s(task, started) * 1000), charged=False,
+            error=unknown.record(task), reason="unknown-task", aside=task,
+        )  # fmt: skip
 
     def _call(self, task: Task, envelope: codec.Envelope, job: Claimed, started: float) -> Any:
         arguments, convert = envelope.payload, task.signature.convert

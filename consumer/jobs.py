@@ -53,7 +53,7 @@ class Outcome(msgspec.Struct, eq=False, gc=False):  # nothing it holds points ba
     """The end of one execution: what to record. Times are time.monotonic() seconds.
 
     max_attempts: how many it may have, of one that failed or returned a result. unanswered: how
-    often it was sent alone, in vain.
+    often it was sent alone, in vain. aside: the task that nobody here knows.
     """
 
     job: Claimed
@@ -69,3 +69,4 @@ class Outcome(msgspec.Struct, eq=False, gc=False):  # nothing it holds points ba
     reason: str = ""
     max_attempts: int = 0
     unanswered: int = 0
+    aside: str = ""

@@ -93,7 +93,11 @@ class Consumer:
         settings, now = self._settings, monotonic()
         self.partition = owned.partition.number
         core = self.core = Core(
-            owned.acquired, settings, workers=self._restored(owned.acquired), now_s=now
+            owned.acquired,
+            settings,
+            workers=self._restored(owned.acquired),
+            now_s=now,
+            tasks=[task.name for task in self._registry],
         )
         runner = Runner(self._registry, owned.life, self._handlers, self._timekeeper)
         core.progress = runner.progress

@@ -152,7 +152,7 @@ def _verb_by_stamp(
     if end is End.DONE:
         return own.finish_stray(life, map(_stray, outcomes, stamps))
     if end is End.RETRY:
-        jobs = ((o.job.id, o.delay_ms, o.charged, o.error) for o in outcomes)
+        jobs = ((o.job.id, o.delay_ms, o.aside or o.charged, o.error) for o in outcomes)
         return own.retry(life, jobs, stamps)
     if end is End.BURY:
         return own.bury(

@@ -8,8 +8,10 @@ from time import monotonic
 
 from consumer import events
 from consumer.failures import FailureLog
+from queuepool.errors import shown
 
 _log = logging.getLogger("consumer")
+_TASKS = 1000  # whose absence is logged, each once
 
 
 class Reporter:
@@ -19,6 +21,7 @@ class Reporter:
         self._failing: set[type] = set()  # kinds of errors since the server answered last
         self._standing_by = False
         self._failures = FailureLog(_log)
+        self._unknown: set[str] = set()  # tasks of which a line told
 
     @singledispatchmethod
     def listen(self, event: object) -> None:
@@ -65,6 +68,19 @@ class Reporter:
             _log.info("the server answers again")
             self._failing.clear()
         self._failures.note(event.outcomes, monotonic())
+        for outcome in event.outcomes:
+            if outcome.aside and outcome.aside not in self._unknown and len(self._unknown) < _TASKS:
+                self._unknown.add(outcome.aside)
+                _log.warning(
+                    "no task named %s is registered here: its jobs wait, uncharged, for a consumer "
+                    "that knows it (--app); they run when it takes the partition",
+                    shown(outcome.aside),
+                )
+
+    @listen.register
+    def _(self, event: events.TasksKnown) -> None:
+        for task, jobs in event.jobs.items():
+            _log.info("task %s is known now: %d jobs that waited for it are due", shown(task), jobs)
 
     @listen.register
     def _(self, event: events.EvictedDead) -> None:

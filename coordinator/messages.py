@@ -52,6 +52,8 @@ def _fill(message: partition_pb2.PartitionState, state: models.PartitionState) -
     message.delayed = state.delayed
     message.in_flight = state.in_flight
     message.dead = state.dead
+    message.set_aside = state.aside
+    message.unknown_tasks.extend(state.aside_tasks)
     message.totals.MergeFrom(totals([state.counters]))
     message.oldest_waiting_ms = max(state.oldest_ms, 0)
     message.backlog = state.backlog

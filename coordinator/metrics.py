@@ -121,6 +121,11 @@ class _Observed(Collector):
         pwqd = GaugeMetricFamily(
             "queuepool_pwqd", "Per-worker queue depth: backlog / workers.", labels=["partition"]
         )
+        aside = GaugeMetricFamily(
+            "queuepool_jobs_of_unknown_tasks",
+            "Delayed jobs whose task no consumer of the partition knows.",
+            labels=["partition"],
+        )
         events = CounterMetricFamily(
             "queuepool_job_events", "What has happened to jobs.", labels=["partition", "event"]
         )
@@ -137,9 +142,10 @@ class _Observed(Collector):
                 workers.add_metric([number, kind], count)
             oldest.add_metric([number], state.oldest_ms / 1000)
             pwqd.add_metric([number], state.pwqd)
+            aside.add_metric([number], state.aside)
             for event in JOB_EVENTS:
                 events.add_metric([number, event], state.counters.get(event, 0))
-        yield from (ready, jobs, workers, oldest, pwqd, events)
+        yield from (ready, jobs, workers, oldest, pwqd, aside, events)
 
 
 def _by_state(state: PartitionState) -> dict[str, int]:

@@ -190,7 +190,8 @@ class PartitionState:
     """One partition as observed. ready and lanes are indexed by tier; counters only grow.
 
     counters: enqueued done failed retried died cancelled duplicate recovered fenced evicted
-    discarded replayed duplicate_finish rollback_finish; one that is missing is 0.
+    discarded replayed duplicate_finish rollback_finish; one that is missing is 0. aside: the
+    delayed jobs whose task no consumer of the partition knows; aside_tasks: some of these tasks.
     """
 
     partition: int
@@ -210,6 +211,8 @@ class PartitionState:
     checkpoint: int | None
     checkpoint_ms: int | None
     last_command: str
+    aside: int = 0
+    aside_tasks: tuple[str, ...] = ()
 
     @property
     def backlog(self) -> int:

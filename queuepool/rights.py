@@ -106,16 +106,16 @@ ROLES: dict[str, Role] = {
         Role(
             name="producer",
             scripts=_words("enqueue status cancel cancel_group group route peek"),
-            writes=_words("j c g q ring wk dl dn cn cx at cr er"),
+            writes=_words("j c g q ring wk dl ua dn cn cx at cr er"),
             confirms=True,
         ),
         Role(
             name="consumer",
             scripts=_words(
                 "acquire renew rekey release claim start finish finish_stray retry bury abandon "
-                "hand_back progress promote recover book route peek"
+                "hand_back progress promote recover rouse book route peek"
             ),
-            writes=_words("j c g q ring wk dl dn cn cx at cr er fl pr r dead o dr rec route"),
+            writes=_words("j c g q ring wk dl ua dn cn cx at cr er fl pr r dead o dr rec route"),
             direct=("blpop", "info"),
         ),
         Role(

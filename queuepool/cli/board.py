@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from queuepool.cli import output, tables
 from queuepool.cli.durations import format_duration
 from queuepool.cli.tables import Column
 from queuepool.cli.view import ClusterView, PartitionRow, sparkline
+from queuepool.errors import shown
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -44,7 +45,15 @@ class Board:
             for row in view.rows
             if row.problem
         ]
-        return Group(*self._table(view, sparks=sparks, width=width), *problems, _leader(view))
+        waiting = [
+            Text(f"partition {row.partition}: {unknown(row.set_aside, row.unknown_tasks)}")
+            for row in view.rows
+            if row.set_aside
+        ]
+        for text in waiting:
+            text.stylize("yellow")
+        table = self._table(view, sparks=sparks, width=width)
+        return Group(*table, *problems, *waiting, _leader(view))
 
     def _table(self, view: ClusterView, *, sparks: bool, width: int) -> list[Text]:
         """Return the lines of the table; a name of an owner that does not fit becomes a word."""
@@ -156,6 +165,16 @@ def _leader(view: ClusterView) -> Any:
     return Text(
         "no coordinator leads: jobs run, worker counts stay as they are (`queuepool coordinator`)",
         style="yellow",
+    )
+
+
+def unknown(jobs: int, tasks: Sequence[str]) -> str:
+    """Return in words that jobs wait for a task, with the remedy. Names at most five."""
+    named = ", ".join(output.clean(shown(task)) for task in tasks[:5])
+    more = ", ..." if len(tasks) > 5 else ""
+    return (
+        f"{jobs:,} jobs wait for a consumer that knows their task ({named}{more}): deploy it, pass "
+        "its module with --app, or cancel them"
     )
 
 

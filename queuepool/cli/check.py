@@ -9,14 +9,15 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import starmap
 from typing import Any
 
-from queuepool.cli import output
+from queuepool.cli import keyspace, output
 from queuepool.cli.acl import ADMIN, variable
 from queuepool.cli.exits import Exit
 from queuepool.cli.probes import Trouble, functions, probe
 from queuepool.config import PoolConfig
-from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
+from queuepool.errors import ConfigurationError, QueuePoolError
 from queuepool.rights import ROLES
 from queuepool.verbs import confirm
 
@@ -59,7 +60,7 @@ def run(arguments: argparse.Namespace) -> Exit:
             found = inspect(name, url, config)
             unreachable = unreachable or any("does not answer" in f.text for f in found)
             findings += found
-        findings += route(config)
+        findings += starmap(Finding, keyspace.judge(config))
     errors = [f for f in findings if f.level == "error"]
     if arguments.json:
         output.print_json({"ok": not errors, "findings": [asdict(f) for f in findings]})
@@ -94,28 +95,6 @@ def unknown_variables(environment: Mapping[str, str]) -> Iterator[Finding]:
     for name in sorted(environment):
         if name.upper().startswith("QUEUEPOOL_") and name.upper() not in known | OTHER_VARIABLES:
             yield Finding("warning", "settings", f"{name} is set, but no setting has this name")
-
-
-def route(config: PoolConfig) -> Iterator[Finding]:
-    """Yield whether the keyspace has as many partitions as the settings say; makes no record."""
-    from queuepool.pool import QueuePool
-
-    try:
-        with QueuePool(config=config) as pool:
-            record = pool.route.read()
-    except ConfigurationError as error:
-        yield Finding("error", "settings", str(error))
-    except UnavailableError:
-        return  # the server was said to be away already
-    except QueuePoolError as error:
-        text = f"the route record cannot be read: {output.clean(str(error))}"
-        yield Finding("error", config.topology.system, text)
-    else:
-        count = config.topology.partitions
-        known = "has no route record yet: the first to enqueue or to run makes it"
-        if record is not None:
-            known = f"has {record.partitions} partitions, version {record.version} of the record"
-        yield Finding("ok", "route", f"the keyspace {known} ({count} are configured)")
 
 
 def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:

@@ -121,6 +121,8 @@ def _row_of_message(m: Any) -> PartitionRow:
         observed_ms=m.observed_ms,
         per_s=m.throughput_per_s,
         manual_until_ms=m.manual_until_ms if m.HasField("manual_until_ms") else None,
+        set_aside=m.set_aside,
+        unknown_tasks=tuple(m.unknown_tasks),
         problem=m.error or ("not seen for a while" if m.stale else ""),
     )
 

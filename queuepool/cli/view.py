@@ -36,6 +36,8 @@ class PartitionRow:
     per_s: float | None = None
     manual_until_ms: int | None = None
     last_command: str = ""
+    set_aside: int = 0
+    unknown_tasks: tuple[str, ...] = ()
     problem: str = ""
 
     @property
@@ -78,6 +80,8 @@ def row_of(state: PartitionState, server: str, manual_until_ms: int | None = Non
         observed_ms=state.observed_ms,
         manual_until_ms=manual_until_ms,
         last_command=state.last_command,
+        set_aside=state.aside,
+        unknown_tasks=state.aside_tasks,
     )
     if owner is None:
         return row

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- audit: look at a bounded part of a partition for what should be impossible; repair and report it.
--- KEYS[1] base; derived: j c o dl dead dr rec fl:<epochs> ring:<0-3> q:<tier>:<group> cx
+-- KEYS[1] base; derived: j c o dl ua er dead dr rec fl:<epochs> ring:<0-3> q:<tier>:<group> cx
 -- ARGV    cursor ('0' to begin), repair (1) or only report (0)
 -- Returns {next cursor ('0' when the round is complete), [finding, count ...], jobs by the law of
 --         conservation minus jobs stored}. Findings: unseated (a lane with jobs in no ring), orphan (a job in no
@@ -9,7 +9,7 @@
 --         tell; among marks of cancelled jobs by looking at up to 10,000 ids.
 local base, repair = KEYS[1], ARGV[2] == '1'
 local j, c, dl, dead = base .. ':j', base .. ':c', base .. ':dl', base .. ':dead'
--- uses: clock, group_of, tier_of
+-- uses: clock, unaside, group_of, tier_of
 local books = redis.call('LRANGE', base .. ':rec', 0, 99)
 for _, e in ipairs(redis.call('HKEYS', base .. ':dr')) do books[#books + 1] = e end
 local owner = redis.call('HMGET', base .. ':o', 'nonce', 'epoch') -- one that left has its book in rec or dr
@@ -26,6 +26,7 @@ for t = 0, 3 do
   end
 end
 local unseated, seats, lost, hollow, marks = 0, {}, {}, {}, redis.call('HLEN', base .. ':cx')
+for _, k in ipairs({'ua', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
 local page = redis.call('HSCAN', j, ARGV[1], 'COUNT', 200)
 for i = 1, #page[2], 2 do
   local id, body = page[2][i], page[2][i + 1]
@@ -76,6 +77,7 @@ if repair then -- from here on, writes
   for _, ghost in ipairs(hollow) do
     local key, id = unpack(ghost)
     redis.call('ZREM', key, id)
+    unaside(id)
   end
   for t = 0, page[1] == '0' and missing ~= 0 and 3 or -1 do -- no further than the lanes bear out: marks stand there, too
     local gap = stand[t] - ready[t]

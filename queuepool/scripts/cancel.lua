@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- cancel: cancel one job: remove it when it waits, ask its handler to stop when it runs.
--- KEYS[1] base; derived: j dl dead o dr rec c cx cn wk at cr er g:<group> fl:<epochs> dn:<0|1>
+-- KEYS[1] base; derived: j dl ua dead o dr rec c cx cn wk at cr er g:<group> fl:<epochs> dn:<0|1>
 -- ARGV    id
 -- Returns what it was: ready, delayed (both gone now), in-flight (asked), dead (kept), unknown. O(1):
 -- an id in a lane stays there as a mark until its turn, and the id cannot be used again before.
@@ -9,11 +9,11 @@ local c, j, g = base .. ':c', base .. ':j', nil
 local body = redis.call('HGET', j, id)
 if not body then return 'unknown' end
 if redis.call('ZSCORE', base .. ':dead', id) then return 'dead' end
--- uses: clock, end_cancelled, wake, group_of, tier_of
+-- uses: clock, end_cancelled, unaside, wake, group_of, tier_of
 g = base .. ':g:' .. group_of(body)
 redis.call('HLEN', g)
 redis.call('LLEN', base .. ':wk')
-for _, k in ipairs({'c', 'cx', 'cn', 'at', 'cr', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
+for _, k in ipairs({'c', 'cx', 'cn', 'at', 'cr', 'er', 'ua'}) do redis.call('HLEN', base .. ':' .. k) end
 local books = redis.call('LRANGE', base .. ':rec', 0, 99)
 for _, epoch in ipairs(redis.call('HKEYS', base .. ':dr')) do books[#books + 1] = epoch end
 books[#books + 1] = redis.call('HGET', base .. ':o', 'epoch') or '0'
@@ -27,6 +27,7 @@ end
 local was = 'ready'
 if redis.call('ZREM', base .. ':dl', id) == 1 then
   was = 'delayed'
+  unaside(id)
   redis.call('HINCRBY', g, 'delayed', -1)
 else
   redis.call('HSET', base .. ':cx', id, 1)

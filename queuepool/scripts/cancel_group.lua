@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- cancel_group: cancel the jobs that a task group holds now, a bounded step a call.
--- KEYS[1] base; derived: j c o dr dl cn wk at cr er cx g:<group> q:<0-3>:<group> fl:<epochs> dn:<0|1>
+-- KEYS[1] base; derived: j c o dr dl ua cn wk at cr er cx g:<group> q:<0-3>:<group> fl:<epochs> dn:<0|1>
 -- ARGV    group, cursor ('start', then what the last call returned)
 -- Returns {next cursor ('' when done), waiting jobs cancelled, running jobs asked}.
 -- The first call sets the cut: jobs enqueued up to then are cancelled wherever they turn up later
@@ -8,8 +8,8 @@
 -- scan, and at last the books: a worker that stopped sooner would claim what the lanes still hold.
 local base, group, cursor = KEYS[1], ARGV[1], ARGV[2]
 local j, c, g, cn = base .. ':j', base .. ':c', base .. ':g:' .. ARGV[1], base .. ':cn'
--- uses: clock, remember, settle, wake, group_of, stamp_of
-for _, k in ipairs({j, c, cn, base .. ':at', base .. ':cr', base .. ':er', base .. ':cx'}) do redis.call('HLEN', k) end
+-- uses: clock, remember, settle, unaside, wake, group_of, stamp_of
+for _, k in ipairs({j, c, cn, base .. ':at', base .. ':cr', base .. ':er', base .. ':cx', base .. ':ua'}) do redis.call('HLEN', k) end
 redis.call('ZCARD', base .. ':dl')
 redis.call('LLEN', base .. ':wk')
 local lanes, asked, gone, size = {}, 0, {}, 0
@@ -64,6 +64,7 @@ elseif cursor ~= 'books' and tonumber(redis.call('HGET', g, 'delayed') or 0) > 0
     local body = redis.call('HGET', j, page[2][i])
     if ours(body) and redis.call('ZREM', base .. ':dl', page[2][i]) == 1 then
       gone[#gone + 1] = page[2][i]
+      unaside(page[2][i])
       size = size + #body
       redis.call('HINCRBY', g, 'delayed', -1)
     end

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- finish_stray: record the end of jobs that succeeded, wherever they are, if they are the ones claimed.
--- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl dead cx g:<group> dn:<0|1> r:<id> at cr er pr cn
+-- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl ua dead cx g:<group> dn:<0|1> r:<id> at cr er pr cn
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed, ttl ms (0: no result), result)
 -- Returns {finished, duplicates, of the finished those not in this book}; or {FENCED, current epoch}.
 -- For ends that finish left alone, and those that may be recorded already. With the same stamp the job
@@ -9,8 +9,8 @@
 -- stays dead: duplicates. A draining owner may. O(n log delayed).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local j, c, dl, totals = base .. ':j', base .. ':c', base .. ':dl', {}
--- uses: fence_or_drain, clock, remember, count_done, is_claimed, group_of, tier_of
-for _, k in ipairs({'j', 'at', 'cr', 'er', 'pr', 'cn', 'cx'}) do redis.call('HLEN', base .. ':' .. k) end
+-- uses: fence_or_drain, clock, remember, count_done, is_claimed, unaside, group_of, tier_of
+for _, k in ipairs({'j', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua'}) do redis.call('HLEN', base .. ':' .. k) end
 for _, k in ipairs({'dl', 'dead'}) do redis.call('ZCARD', base .. ':' .. k) end
 redis.call('ZCARD', book)
 local books, jobs = redis.call('LRANGE', base .. ':rec', 0, 99), {} -- where else a job may be booked
@@ -33,6 +33,7 @@ local function leave(id, job) -- take it out of where it is; whether that was no
     if redis.call('ZREM', base .. ':fl:' .. e, id) == 1 then return 1 end
   end
   if redis.call('ZREM', dl, id) == 1 then
+    unaside(id)
     redis.call('HINCRBY', job.g, 'delayed', -1)
   else
     redis.call('HSET', base .. ':cx', id, 1)

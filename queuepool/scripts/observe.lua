@@ -1,9 +1,10 @@
 #!lua flags=no-writes
 -- observe: everything that the coordinator and operators want to know of one partition.
--- KEYS[1] base; derived: j c o dl dead dr rec ck cmd fl:<epochs> ring:<0-3> q:<tier>:<group>
+-- KEYS[1] base; derived: j c o dl ua dead dr rec ck cmd fl:<epochs> ring:<0-3> q:<tier>:<group>
 -- Returns {now ms, [counter, value ...], [owner field, value ...], jobs, delayed, in-flight, dead,
 --         [lanes of tier 0-3], ms that the oldest waiting job waits (over the lanes next in turn, at
---         most 4 a tier), books to recover, draining, [checkpoint field, value ...], last command id}.
+--         most 4 a tier), books to recover, draining, [checkpoint field, value ...], last command id, jobs
+--         set aside for tasks that nobody here knows, names of some of these tasks}.
 -- O(1): no part grows with jobs or groups.
 local base = KEYS[1]
 local j, c, o = base .. ':j', base .. ':c', base .. ':o'
@@ -26,7 +27,13 @@ for t = 0, 3 do
     end
   end
 end
+local tasks, listed = {}, {}
+local page = redis.call('HSCAN', base .. ':ua', 0, 'COUNT', 20)[2]
+for i = 2, math.min(#page, 200), 2 do
+  if not listed[page[i]] then tasks[#tasks + 1] = page[i] end
+  listed[page[i]] = true
+end
 local last = redis.call('XREVRANGE', base .. ':cmd', '+', '-', 'COUNT', 1)
 return {now, redis.call('HGETALL', c), redis.call('HGETALL', o), redis.call('HLEN', j), redis.call('ZCARD', base .. ':dl'),
   inflight, redis.call('ZCARD', base .. ':dead'), lanes, now - oldest, #books, #draining,
-  redis.call('HGETALL', base .. ':ck'), last[1] and last[1][1] or '0-0'}
+  redis.call('HGETALL', base .. ':ck'), last[1] and last[1][1] or '0-0', redis.call('HLEN', base .. ':ua'), tasks}

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- retry: send running jobs back to delayed, to run again when their delay is over.
--- KEYS[1] base; derived: o dr c j fl:<epoch> dl at cr er pr cn g:<group> dn:<0|1>
--- ARGV    nonce, epoch, then n * (id, delay ms, charge (1: counts as a failed attempt), error or '',
+-- KEYS[1] base; derived: o dr c j fl:<epoch> dl ua at cr er pr cn g:<group> dn:<0|1>
+-- ARGV    nonce, epoch, then n * (id, delay ms, charge (1: a failed attempt, 0: none, ':' and a task: set aside), error or '',
 --         stamp of the body that was claimed ('': whichever))
 -- Returns one character a job: r retried, c cancelled instead (it was asked for), 0 not in this book, or another body;
 --         or {FENCED, current epoch}. A draining owner may. O(n log delayed).
@@ -10,7 +10,7 @@ local c, j, dl = base .. ':c', base .. ':j', base .. ':dl'
 -- uses: fence_or_drain, clock, end_cancelled, is_cancelled, is_claimed, group_of
 local bodies = {}
 redis.call('ZCARD', dl)
-for _, k in ipairs({'c', 'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end
+for _, k in ipairs({'c', 'at', 'cr', 'er', 'pr', 'cn', 'ua'}) do redis.call('HLEN', base .. ':' .. k) end
 for i = 3, #ARGV, 5 do
   local body = redis.call('HGET', j, ARGV[i])
   if body and is_claimed(body, ARGV[i + 4]) and redis.call('ZSCORE', book, ARGV[i]) then
@@ -18,7 +18,10 @@ for i = 3, #ARGV, 5 do
     bodies[i] = {g = g, size = #body, cancelled = is_cancelled(ARGV[i], body, g)}
   end
 end
-local status = {}
+-- Who is set aside later is due later, whatever its pause: so a group keeps its order over many rounds.
+local behind = tonumber(redis.call('HGET', c, 'aside') or 0)
+if behind > now + 120000 then behind = 0 end -- the clock went back
+local status, aside = {}, false
 for i = 3, #ARGV, 5 do
   local id, job = ARGV[i], bodies[i]
   if not job or redis.call('ZREM', book, id) == 0 then
@@ -28,10 +31,17 @@ for i = 3, #ARGV, 5 do
     if job.cancelled then
       end_cancelled(id, job.g, job.size)
     else
-      redis.call('ZADD', dl, now + ARGV[i + 1], id)
+      local charge = ARGV[i + 2]
+      local due = now + ARGV[i + 1]
+      if string.sub(charge, 1, 1) == ':' then
+        redis.call('HSET', base .. ':ua', id, string.sub(charge, 2))
+        aside, behind = true, math.max(behind, due)
+        due = behind + i / 4096
+      end
+      redis.call('ZADD', dl, due, id)
       redis.call('HINCRBY', job.g, 'delayed', 1)
       redis.call('HINCRBY', c, 'retried', 1)
-      if ARGV[i + 2] == '1' then
+      if charge == '1' then
         redis.call('HINCRBY', base .. ':at', id, 1)
         redis.call('HINCRBY', c, 'failed', 1)
       end
@@ -40,4 +50,5 @@ for i = 3, #ARGV, 5 do
     status[#status + 1] = job.cancelled and 'c' or 'r'
   end
 end
+if aside then redis.call('HSET', c, 'aside', string.format('%.0f', behind + 1)) end
 return table.concat(status)

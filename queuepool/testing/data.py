@@ -115,6 +115,7 @@ class PartitionData:
     )  # ring:<tier>
     books: dict[int, ScoredSet] = field(default_factory=dict)  # fl:<epoch>
     delayed: ScoredSet = field(default_factory=ScoredSet)  # dl
+    asides: dict[bytes, bytes] = field(default_factory=dict)  # ua
     dead: ScoredSet = field(default_factory=ScoredSet)  # dead
     attempts: dict[bytes, int] = field(default_factory=dict)  # at
     crashes: dict[bytes, int] = field(default_factory=dict)  # cr
@@ -242,6 +243,11 @@ class PartitionData:
         self.jobs.pop(job_id, None)
         for notes in (self.attempts, self.crashes, self.errors, self.progress, self.cancels):
             notes.pop(job_id, None)
+
+    def unaside(self, job_id: bytes) -> None:
+        """Note that a job left the delayed ones: it waits for no task any more."""
+        if self.asides.pop(job_id, None) is not None:
+            self.errors.pop(job_id, None)
 
     def end_cancelled(self, job_id: bytes, body: bytes, group: Group | None = None) -> None:
         """End a job, already taken from where it was, as cancelled. Group: that of its lane."""

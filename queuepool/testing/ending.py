@@ -84,6 +84,7 @@ def _leave(p: PartitionData, epoch: int, job_id: bytes, body: bytes) -> bool:
     if p.unbook(epoch, job_id):
         return False
     if p.delayed.remove(job_id):
+        p.unaside(job_id)
         p.group_of(body).delayed -= 1
     elif not any(p.unbook(other, job_id) for other in p.epochs()):
         p.marks.add(job_id)
@@ -112,8 +113,10 @@ def retry(p: PartitionData, args: Args) -> Any:
     refused = p.refuse(args, draining_may=True)
     if refused:
         return refused
-    status = bytearray()
-    for job_id, delay_ms, charge, error, stamp in _by(5, args[2:]):
+    behind, status = p.counters.get("aside", 0), bytearray()
+    if behind > p.now + 120_000:
+        behind = 0
+    for place, (job_id, delay_ms, charge, error, stamp) in enumerate(_by(5, args[2:])):
         body = _claimed(p, int(args[1]), job_id, stamp)
         if body is None:
             status += b"0"
@@ -122,7 +125,13 @@ def retry(p: PartitionData, args: Args) -> Any:
             status += b"c"
         else:
             p.progress.pop(job_id, None)
-            p.delayed.add(job_id, p.now + int(delay_ms))
+            due: float = p.now + int(delay_ms)
+            if charge.startswith(b":"):  # who is set aside later is due later
+                p.asides[job_id] = charge[1:]
+                behind = max(behind, int(due))
+                p.counters["aside"] = behind + 1
+                due = behind + (5 * place + 3) / 4096
+            p.delayed.add(job_id, due)
             p.group_of(body).delayed += 1
             p.count("retried")
             if charge == b"1":

@@ -19,6 +19,7 @@ from queuepool.errors import (
     RetryLater,
     UndecodableError,
     UnknownTaskError,
+    shown,
 )
 from queuepool.models import ErrorRecord, JobState
 from queuepool.partition import OwnedPartition
@@ -26,6 +27,7 @@ from queuepool.tasks import Registry, Task
 from queuepool.verbs import own
 
 _FALLBACK = Task(name="unknown", function=lambda: None)
+ASIDE_S = 1.0  # for so long a job of an unknown task is set aside
 _REASONS: dict[type[BaseException], str] = {
     PermanentError: "permanent",
     UndecodableError: "undecodable",
@@ -50,6 +52,7 @@ class Ended:
     """How one execution ended. state: DONE, DELAYED (to be retried), DEAD or CANCELLED.
 
     exception: what the handler raised, unless it asked for later.
+    unknown: no task of that name is registered here, so the job waits until one is.
     """
 
     job_id: str
@@ -62,6 +65,7 @@ class Ended:
     charged: bool = True
     result_ttl_s: float = 0.0
     exception: BaseException | None = field(default=None, repr=False, compare=False)
+    unknown: bool = False
 
 
 class Context:
@@ -100,7 +104,12 @@ def execute(
     try:
         envelope = codec.decode_envelope(job.body)
         name, options = envelope.task, envelope.options
-        task = registry.get(name)
+        found = registry.find(name)
+        if found is None:
+            return _set_aside(
+                job_id, name, attempt, UnknownTaskError(name, [t.name for t in registry])
+            )
+        task = found
         timeout_s = options.timeout_s or task.timeout_s
         context = Context(job, name, owned, timeout_s)
         result = _call(task, dict(envelope.payload), context, timeout_s, run_async)
@@ -124,6 +133,17 @@ def execute(
         state = JobState.DEAD if last else JobState.DELAYED
         delay_s = None if last else task.backoff.delay_s(attempt, jitter)
         return Ended(job_id, name, attempt, state, error=record, delay_s=delay_s, exception=error)
+
+
+def _set_aside(job_id: str, name: str, attempt: int, exception: UnknownTaskError) -> Ended:
+    error = ErrorRecord(
+        reason="unknown-task",
+        message=f"waits, without an attempt, for a consumer that knows task {shown(name)}",
+    )
+    return Ended(
+        job_id, name, attempt, JobState.DELAYED, error=error, delay_s=ASIDE_S, charged=False,
+        unknown=True, exception=exception,
+    )  # fmt: skip
 
 
 def _call(

@@ -36,6 +36,8 @@ def observe(p: PartitionData, _args: Args) -> Any:
         len(p.draining),
         flat(p.checkpoint),
         p.commands[-1].id if p.commands else b"0-0",
+        len(p.asides),
+        list(dict.fromkeys(list(p.asides.values())[:100])),
     ]
 
 
@@ -168,6 +170,7 @@ def audit(p: PartitionData, args: Args) -> Any:
                 hollow += 1
                 if repair:
                     places.remove(job_id)
+                    p.unaside(job_id)
     if repair:
         for lane, job_id in lost:
             p.lanes.setdefault(lane, deque()).append(job_id)

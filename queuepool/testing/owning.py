@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from queuepool.testing.data import STARTED, Args, OwnerRecord, PartitionData, command_order, lane_of
@@ -102,6 +103,7 @@ def promote(p: PartitionData, args: Args) -> Any:
     promoted = cancelled = 0
     for _due, job_id in p.delayed.up_to(p.now)[:100]:
         p.delayed.remove(job_id)
+        p.unaside(job_id)
         body = p.jobs.get(job_id)
         if body is None:
             continue
@@ -120,6 +122,20 @@ def promote(p: PartitionData, args: Args) -> Any:
 def _until_due(p: PartitionData) -> int:
     following = p.delayed.first()
     return -1 if following is None else max(0, int(following[0] - p.now))
+
+
+def rouse(p: PartitionData, args: Args) -> Any:
+    """Make due the jobs set aside for known tasks: here all in one step."""
+    refused = p.refuse(args, draining_may=False)
+    if refused:
+        return refused
+    known = set(args[3:])
+    counts = Counter(task for task in p.asides.values() if task in known)
+    later = [e for e in p.delayed.entries() if e[0] > p.now + 1 and p.asides.get(e[1]) in known]
+    shift = max([120_000, *(due - p.now for due, _ in later)])
+    for due, job_id in later:
+        p.delayed.add(job_id, due - shift)  # so their order stays
+    return [b"0", [x for pair in counts.items() for x in pair]]
 
 
 def recover(p: PartitionData, args: Args) -> Any:

@@ -130,6 +130,7 @@ def cancel(p: PartitionData, args: Args) -> Any:
         return b"in-flight"
     was = b"ready"
     if p.delayed.remove(job_id):
+        p.unaside(job_id)
         was = b"delayed"
         p.group_of(body).delayed -= 1
     else:
@@ -165,6 +166,7 @@ def cancel_group(p: PartitionData, args: Args) -> Any:
     for _due, job_id in list(p.delayed.entries()):
         if job_id in p.jobs and ours(p.jobs[job_id]):
             p.delayed.remove(job_id)
+            p.unaside(job_id)
             group.delayed -= 1
             gone.append(job_id)
     for job_id in gone:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -114,6 +114,7 @@ def run_jobs(pool: QueuePool, *, max_jobs: int = 10_000, jitter: float = 0.5) ->
                 run = partial(
                     execute, pool.producer.registry, owned, run_async=loop.run, jitter=jitter
                 )
+                _rouse(owned, [task.name for task in pool.producer.registry])
                 due = _run_partition(owned, ended, max_jobs, run)
             finally:
                 owned.run(own.release(owned.life, drain_lease_ms=0))
@@ -173,6 +174,13 @@ def _run_partition(
         ended.append(outcome)
 
 
+def _rouse(owned: OwnedPartition, tasks: Sequence[str]) -> None:
+    cursor, begun = b"0", False
+    while tasks and not (begun and cursor == b"0"):
+        cursor, _jobs = owned.run(own.rouse(owned.life, cursor, tasks))
+        begun = True
+
+
 def _claim_one(owned: OwnedPartition) -> Claimed | None:
     while True:
         claims = owned.run(
@@ -201,7 +209,8 @@ def _settle(owned: OwnedPartition, job: Claimed, outcome: Ended) -> None:
             owned.run(own.finish_stray(owned.life, [stray]))
     elif outcome.state is JobState.DELAYED:
         delay_ms = int((outcome.delay_s or 0) * 1000)
-        owned.run(own.retry(owned.life, [(job.job_id, delay_ms, outcome.charged, error)]))
+        charged = outcome.task if outcome.unknown else outcome.charged
+        owned.run(own.retry(owned.life, [(job.job_id, delay_ms, charged, error)]))
     elif outcome.state is JobState.DEAD:
         owned.run(own.bury(owned.life, [(job.job_id, error)], **_KEEP))
     else:

@@ -22,7 +22,7 @@ _PARTITION_VERBS: Mapping[str, Callable[[PartitionData, Args], Any]] = {
         producing.group, claiming.claim, ending.finish, ending.finish_stray, ending.retry,
         ending.bury, ending.hand_back, ending.abandon, ending.progress, ending.start,
         owning.acquire, owning.renew, owning.rekey, owning.release, owning.promote,
-        owning.recover, owning.book,
+        owning.recover, owning.rouse, owning.book,
         operating.observe, operating.dead, operating.replay, operating.discard, operating.audit,
         operating.peek, leading.command, leading.checkpoint,
     )

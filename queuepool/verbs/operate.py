@@ -11,7 +11,7 @@ from queuepool.models import AuditReport, DeadJob, ErrorRecord, JobId, Owner, Pa
 from queuepool.verbs import Verb, fields
 
 _NOT_COUNTERS = frozenset(
-    ("r0", "r1", "r2", "r3", "k0", "k1", "k2", "k3", "bytes", "cut", "dn", "dn_since")
+    ("r0", "r1", "r2", "r3", "k0", "k1", "k2", "k3", "bytes", "cut", "dn", "dn_since", "aside")
 )
 
 
@@ -20,7 +20,7 @@ def observe(partition: int) -> Verb[PartitionState]:
 
     def read(r: Any) -> PartitionState:
         now_ms, counters, owner, jobs, delayed, in_flight, dead = r[:7]
-        lanes, oldest_ms, books, draining, checkpoint, last = r[7:]
+        lanes, oldest_ms, books, draining, checkpoint, last, aside, tasks = r[7:]
         c, ck = fields(counters), fields(checkpoint)
         return PartitionState(
             partition=partition,
@@ -40,6 +40,8 @@ def observe(partition: int) -> Verb[PartitionState]:
             checkpoint=int(ck["target"]) if "target" in ck else None,
             checkpoint_ms=int(ck["at"]) if "at" in ck else None,
             last_command=last.decode(),
+            aside=aside,
+            aside_tasks=tuple(sorted(task.decode("utf-8", "replace") for task in tasks)),
         )
 
     return Verb("observe", (), read)

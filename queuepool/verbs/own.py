@@ -252,17 +252,19 @@ def finish_stray(life: Life, jobs: Iterable[tuple[bytes, bytes, int, bytes]]) ->
 
 def retry(
     life: Life,
-    jobs: Iterable[tuple[bytes, int, bool, bytes]],
+    jobs: Iterable[tuple[bytes, int, bool | str, bytes]],
     stamps: Iterable[bytes] = _WHICHEVER,
 ) -> Verb[bytes]:
     """Send (id, delay ms, charged, error) back to delayed; one byte a job: r, c or 0.
 
+    charged: whether it counts as a failed attempt; or the name of the task that nobody here knows.
     stamps, here and below: of the bodies that were claimed, one a job. Jobs whose body has another
     one are left alone.
     """
     args: list[Argument] = []
     for (job_id, delay_ms, charged, error), stamp in zip(jobs, stamps, strict=False):
-        args += (job_id, delay_ms, int(charged), error, stamp)
+        kind = f":{charged}" if isinstance(charged, str) else int(charged)
+        args += (job_id, delay_ms, kind, error, stamp)
     return _owned("retry", life, args, bytes)
 
 
@@ -308,6 +310,18 @@ def promote(life: Life) -> Verb[Promoted]:
     return _owned(
         "promote", life, (), lambda r: Promoted(r[0], r[1], None if r[2] < 0 else int(r[2]))
     )
+
+
+def rouse(life: Life, cursor: bytes, tasks: Iterable[str]) -> Verb[tuple[bytes, Mapping[str, int]]]:
+    """Make due what was set aside for these tasks; returns (next cursor, jobs that waited by task).
+
+    It begins with b"0" and has ended when it returns b"0".
+    """
+
+    def read(r: Any) -> tuple[bytes, Mapping[str, int]]:
+        return bytes(r[0]), {name: int(n) for name, n in fields(r[1]).items()}
+
+    return _owned("rouse", life, [cursor, *tasks], read)
 
 
 def recover(life: Life, *, max_crashes: int, error: bytes) -> Verb[Recovered]:

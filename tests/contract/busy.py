@@ -78,6 +78,8 @@ def busy(world: World) -> Busy:
     held(owned, "due", "late")
     w.retry(owned, [b"due", b"late"], delay_ms=0)
     w.finish(owned, held(owned, "done"), results=True)
+    held(owned, "aside")
+    owned.run(own.retry(owned.life, [(b"aside", 60_000, "new", _ERROR)]))
     held(owned, "a", "b", "c")
     world.partition.cancel("c")
     held(owned, "cut", group=b"cut")
@@ -131,6 +133,8 @@ def _of_owner(life: own.Life) -> list[Verb[Any]]:
         own.finish(life, {b"g": strays}),
         own.finish_stray(life, [(i, b"", 60_000, b"1") for i in strays.ids]),
         own.retry(life, [(i, 1000, True, _ERROR) for i in (b"a", b"c")]),
+        own.retry(life, [(b"a", 1000, "new", _ERROR)]),
+        own.rouse(life, b"0", ["new"]),
         own.bury(life, [(b"a", _ERROR)], keep_jobs=10, **_KEEP),
         own.bury(life, [(b"a", _ERROR), (b"b", _ERROR)], keep_jobs=1, **_KEEP),
         own.hand_back(life, [b"a", b"c"]),

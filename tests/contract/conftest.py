@@ -84,6 +84,7 @@ def check_places(state: dict[str, Any], when: str) -> None:
     seats = [seat for ring in state["rings"] for seat in ring]
 
     assert sorted(places) == sorted(jobs), f"{when}: a job is in no place, or in two"
+    assert set(state["asides"]) <= set(state["delayed"]), f"{when}: waits for a task, not delayed"
     assert marks <= set(in_lanes), f"{when}: marks leaked: {marks - set(in_lanes)}"
     assert ready == len(in_lanes) - len(marks), f"{when}: ready jobs miscounted"
     assert sorted(seats) == sorted(state["lanes"]), f"{when}: a lane has no seat, or two"

@@ -11,7 +11,7 @@ from queuepool.testing.data import STARTED, Group, PartitionData
 from queuepool.testing.server import MemoryServer
 from tests.contract.world import World
 
-_TIMES = ("cut", "dn", "dn_since")
+_TIMES = ("cut", "dn", "dn_since", "aside")
 _GROUP_TOTALS = (
     *("total", "left", "dead", "cancelled", "delayed"),
     *("done", "evicted", "discarded"),
@@ -34,6 +34,7 @@ def _of_memory(p: PartitionData) -> dict[str, Any]:
         "rings": [[(b"%d" % s.tier, s.group) for s in ring] for ring in p.rings],
         "books": [_book(p.books[e].entries()) for e in sorted(p.books)],
         "delayed": [i for _, i in p.delayed.entries()],
+        "asides": p.asides,
         "dead": [i for _, i in p.dead.entries()],
         "attempts": p.attempts,
         "crashes": p.crashes,
@@ -72,6 +73,7 @@ def _of_server(client: Any, base: bytes) -> dict[str, Any]:
         "rings": [[(s[:1], s[12:]) for s in ring] for ring in rings],
         "books": [_book(_swap(client, key(b"fl:" + s))) for _, s in books],
         "delayed": [i for _, i in _swap(client, key("dl"))],
+        "asides": client.hgetall(key("ua")),
         "dead": [i for _, i in _swap(client, key("dead"))],
         "attempts": {i: int(n) for i, n in client.hgetall(key("at")).items()},
         "crashes": {i: int(n) for i, n in client.hgetall(key("cr")).items()},

@@ -103,6 +103,7 @@ class Walk:
             "enqueue": 22, "claim": 22, "finish": 14, "retry": 6, "bury": 4, "hand_back": 4,
             "start": 4, "abandon": 2, "progress": 3, "cancel": 5, "cancel_group": 2, "promote": 6,
             "advance": 4, "acquire": 6, "release": 2, "renew": 4, "recover": 8, "status": 4,
+            "set_aside": 4, "rouse": 3,
             "group": 3, "dead_jobs": 3, "replay": 2, "discard": 1, "command": 2, "observe": 2,
         }  # fmt: skip
         name = self.random.choices(list(choices), list(choices.values()))[0]
@@ -170,6 +171,15 @@ class Walk:
         ids, charge = self.some(5), self.random.random() < 0.7
         delay_ms, back = self.random.choice((0, 1, 2)) * int(STEP_S) * 1000, self._back()
         return lambda t: t.owned(lambda o: w.retry(o, ids, delay_ms=delay_ms, charge=charge), back)
+
+    def set_aside(self) -> Callable[[Walker], Any]:
+        ids, task, back = self.some(5), self.random.choice(("one", "other")), self._back()
+        jobs = [(i, int(STEP_S) * 1000, task, b'{"reason":"unknown-task"}') for i in ids]
+        return lambda t: t.owned(lambda o: o.run(own.retry(o.life, jobs)), back)
+
+    def rouse(self) -> Callable[[Walker], Any]:
+        back = self._back()
+        return lambda t: t.owned(lambda o: o.run(own.rouse(o.life, b"0", ["one"])), back)
 
     def bury(self) -> Callable[[Walker], Any]:
         ids, keep, back = self.some(4), self.random.choice((3, 12)), self._back()

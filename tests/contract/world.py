@@ -279,7 +279,7 @@ def older(body: bytes, ms: int) -> bytes:
 def _age_fields(client: Any, key: bytes, ms: int) -> None:
     times = (
         *("expires", "heartbeat", "since", "created", "finished", "cancelled_at", "at"),
-        *("cut", "dn_since"),
+        *("cut", "dn_since", "aside"),
     )
     for name in times:
         value = client.hget(key, name)

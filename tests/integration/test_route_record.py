@@ -137,7 +137,7 @@ def test_check_says_what_the_record_says_and_makes_none(
     assert "no route record yet" in checked(8)
     with pool(redis_url, stage, 4) as made:
         made.route.read(Leave.RECORD)
-    assert "has 4 partitions, version 1" in checked(4)
+    assert "has 4 partitions, record version 1" in checked(4)
 
 
 def test_a_consumer_that_heard_nothing_at_first_ends_when_it_hears_of_another_count(

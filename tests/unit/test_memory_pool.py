@@ -219,12 +219,27 @@ def test_what_cannot_run_is_an_ending_not_an_exception(
     registry.task(name="exits", max_attempts=1)(lambda: sys.exit(3))
     report = run_jobs(pool)
 
-    assert report.dead == 4
+    assert (report.dead, report.retried) == (3, 1)
     reasons = {e.task: e.error.reason for e in report.ended if e.error}
     assert reasons == {
         "bad-result": "bad-result", "wrong-fields": "failed", "exits": "failed",
         "unknown": "unknown-task",
     }  # fmt: skip
+
+
+def test_a_job_of_an_unknown_task_runs_once_the_task_is_registered(
+    pool: MemoryPool, registry: Registry
+) -> None:
+    job = pool.enqueue("late", {}, partition_key=KEY, max_attempts=1)
+    for _ in range(5):
+        pool.clock.advance(61)
+        (ended,) = run_jobs(pool).ended
+        assert (ended.state, ended.charged, ended.attempt) == (JobState.DELAYED, False, 1)
+
+    registry.task(name="late")(lambda: "at last")
+
+    assert run_jobs(pool).done == 1  # at once, whatever was left of its pause
+    assert pool.result(job.job_id, partition_key=KEY) == "at last"
 
 
 def test_jobs_run_in_order_and_no_more_than_asked_for(pool: MemoryPool, registry: Registry) -> None:

@@ -1,7 +1,8 @@
+from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from collections.abc import Mapping as _Mapping
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
@@ -72,7 +73,7 @@ class Workers(_message.Message):
     def __init__(self, target: _Optional[int] = ..., running: _Optional[int] = ..., busy: _Optional[int] = ...) -> None: ...
 
 class PartitionState(_message.Message):
-    __slots__ = ("partition", "server", "owner", "ready", "delayed", "in_flight", "dead", "totals", "oldest_waiting_ms", "backlog", "pwqd", "workers", "throughput_per_s", "mode", "manual_until_ms", "observed_ms", "stale", "error")
+    __slots__ = ("partition", "server", "owner", "ready", "delayed", "in_flight", "dead", "totals", "oldest_waiting_ms", "backlog", "pwqd", "workers", "throughput_per_s", "mode", "manual_until_ms", "observed_ms", "stale", "error", "set_aside", "unknown_tasks")
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     SERVER_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
@@ -91,6 +92,8 @@ class PartitionState(_message.Message):
     OBSERVED_MS_FIELD_NUMBER: _ClassVar[int]
     STALE_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
+    SET_ASIDE_FIELD_NUMBER: _ClassVar[int]
+    UNKNOWN_TASKS_FIELD_NUMBER: _ClassVar[int]
     partition: int
     server: str
     owner: Owner
@@ -109,4 +112,6 @@ class PartitionState(_message.Message):
     observed_ms: int
     stale: bool
     error: str
-    def __init__(self, partition: _Optional[int] = ..., server: _Optional[str] = ..., owner: _Optional[_Union[Owner, _Mapping]] = ..., ready: _Optional[_Union[ReadyByTier, _Mapping]] = ..., delayed: _Optional[int] = ..., in_flight: _Optional[int] = ..., dead: _Optional[int] = ..., totals: _Optional[_Union[Totals, _Mapping]] = ..., oldest_waiting_ms: _Optional[int] = ..., backlog: _Optional[int] = ..., pwqd: _Optional[float] = ..., workers: _Optional[_Union[Workers, _Mapping]] = ..., throughput_per_s: _Optional[float] = ..., mode: _Optional[_Union[Mode, str]] = ..., manual_until_ms: _Optional[int] = ..., observed_ms: _Optional[int] = ..., stale: bool = ..., error: _Optional[str] = ...) -> None: ...
+    set_aside: int
+    unknown_tasks: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, partition: _Optional[int] = ..., server: _Optional[str] = ..., owner: _Optional[_Union[Owner, _Mapping]] = ..., ready: _Optional[_Union[ReadyByTier, _Mapping]] = ..., delayed: _Optional[int] = ..., in_flight: _Optional[int] = ..., dead: _Optional[int] = ..., totals: _Optional[_Union[Totals, _Mapping]] = ..., oldest_waiting_ms: _Optional[int] = ..., backlog: _Optional[int] = ..., pwqd: _Optional[float] = ..., workers: _Optional[_Union[Workers, _Mapping]] = ..., throughput_per_s: _Optional[float] = ..., mode: _Optional[_Union[Mode, str]] = ..., manual_until_ms: _Optional[int] = ..., observed_ms: _Optional[int] = ..., stale: bool = ..., error: _Optional[str] = ..., set_aside: _Optional[int] = ..., unknown_tasks: _Optional[_Iterable[str]] = ...) -> None: ...

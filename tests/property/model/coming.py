@@ -37,7 +37,7 @@ def enqueue(s: State, runs: Sequence[Run]) -> bytes:
             group.left += 1
             group.forget_s = None
             if run.delay_s:
-                job.place, job.due = Place.DELAYED, (s.now_s + run.delay_s, s.call)
+                job.place, job.due = Place.DELAYED, (s.now_s + run.delay_s, s.call, 0)
                 group.delayed += 1
             else:
                 s.put_ready(job_id, front=False)

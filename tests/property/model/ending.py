@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from tests.property.model.state import Book, Place, State
@@ -59,11 +60,12 @@ def in_book(s: State, epoch: int, job_id: bytes) -> bool:
 
 
 def retry(
-    s: State, epoch: int, ids: Sequence[bytes], delay_s: float, charge: bool, error: bytes
+    s: State, epoch: int, ids: Sequence[bytes], delay_s: float, charge: bool | str, error: bytes
 ) -> bytes:
     """Send jobs back to delayed, or end those whose cancellation was asked for."""
     status = b""
-    for job_id in ids:
+    aside = charge.encode() if isinstance(charge, str) else b""
+    for place, job_id in enumerate(ids):
         if not in_book(s, epoch, job_id):
             status += b"0"
             continue
@@ -73,14 +75,26 @@ def retry(
             s.end(job_id, "cancelled")
             status += b"c"
             continue
-        job.place, job.due = Place.DELAYED, (s.now_s + delay_s, s.call)
-        job.attempts += charge
+        # Those set aside keep their order, and stand behind what is due in the same ms.
+        rank = place + 1 if aside else 0
+        job.place, job.due, job.aside = Place.DELAYED, (s.now_s + delay_s, s.call, rank), aside
+        job.attempts += charge is True
         job.error = error or job.error
         s.groups[job.group].delayed += 1
         s.counters["retried"] += 1
-        s.counters["failed"] += charge
+        s.counters["failed"] += charge is True
         status += b"r"
     return status
+
+
+def rouse(s: State, tasks: Sequence[str]) -> dict[str, int]:
+    """Make due the jobs set aside for these tasks; returns how many of each."""
+    waiting = [s.jobs[i] for i in s.at(Place.DELAYED) if s.jobs[i].aside.decode() in tasks]
+    later = sorted((job for job in waiting if job.due[0] > s.now_s), key=lambda job: job.due)
+    shift_s = max([120.0, *(job.due[0] - s.now_s for job in later)])
+    for place, job in enumerate(later):
+        job.due = (job.due[0] - shift_s, s.call, place)
+    return dict(Counter(job.aside.decode() for job in waiting))
 
 
 def bury(s: State, epoch: int, ids: Sequence[bytes], error: bytes) -> bytes:

@@ -145,6 +145,7 @@ def check_same_notes(space: Space, state: State) -> None:
         i: job.crashes for i, job in jobs if job.crashes is not None
     }, "crashes differ"
     assert space.hash("er") == {i: job.error for i, job in jobs if job.error}, "errors differ"
+    assert space.hash("ua") == {i: job.aside for i, job in jobs if job.aside}, "asides differ"
     assert set(space.hash("cn")) == {i for i, job in jobs if job.asked}, "requests differ"
     for i, body in space.hash("j").items():
         job = state.jobs[i]

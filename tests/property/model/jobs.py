@@ -165,17 +165,31 @@ class JobsMachine(BaseMachine):
         back=who,
         picks=picks,
         delay=delays,
-        charge=st.booleans(),
+        charge=st.sampled_from((True, False, "new", "other")),
         error=st.sampled_from((ERROR, b"")),
     )
-    def retry(self, back: int, picks: list[int], delay: int, charge: bool, error: bytes) -> None:
+    def retry(
+        self, back: int, picks: list[int], delay: int, charge: bool | str, error: bytes
+    ) -> None:
         life, delay_s = self.life(back), delay * STEP_S
+        if isinstance(charge, str):
+            delay_s = max(delay_s, STEP_S)  # at once is not what a job is set aside for
         picked = life.pick(picks)
         ids, stamps = self.claimed(life, picked), map(life.stamp, picked)
         self.as_owner(
             life,
             own.retry(life.life, [(i, delay_s * 1000, charge, error) for i in picked], stamps),
             lambda _: ending.retry(self.state, life.life.epoch, ids, delay_s, charge, error),
+        )
+
+    @rule(back=who, tasks=st.sampled_from((["new"], ["new", "old"], ["other", "new"])))
+    def rouse(self, back: int, tasks: list[str]) -> None:
+        life = self.life(back)
+        self.as_owner(
+            life,
+            own.rouse(life.life, b"0", tasks),
+            lambda _: (b"0", ending.rouse(self.state, tasks)),
+            draining=False,
         )
 
     @rule(

@@ -23,7 +23,24 @@ for _, key in ipairs(redis.call('KEYS', ARGV[1] .. ':*')) do
 end
 return found
 """
-_PLAIN = ("j", "at", "cr", "er", "pr", "cn", "cx", "c", "o", "dr", "ck", "rec", "wk", "dl", "dead")
+_PLAIN = (
+    "j",
+    "at",
+    "cr",
+    "er",
+    "pr",
+    "cn",
+    "cx",
+    "c",
+    "o",
+    "dr",
+    "ck",
+    "rec",
+    "wk",
+    "dl",
+    "ua",
+    "dead",
+)
 
 
 @dataclass

@@ -29,11 +29,12 @@ class Job:
     size: int
     place: Place = Place.READY
     epoch: int = 0  # of the book that it is in
-    due: tuple[float, int] = (0.0, 0)  # second it is due, call that delayed it
+    due: tuple[float, int, int] = (0.0, 0, 0)  # second it is due, call that delayed it, place there
     died: tuple[float, int] = (0.0, 0)
     attempts: int = 0
     crashes: int | None = None  # 0: recovered, and was not seen to start
     error: bytes = b""
+    aside: bytes = b""  # the task that nobody knows, of a delayed job
     asked: bool = False
 
 
@@ -175,6 +176,8 @@ class State:
                 del self.books[job.epoch]
         elif job.place is Place.DELAYED:
             self.groups[job.group].delayed -= 1
+            if job.aside:
+                job.aside = job.error = b""
 
     def put_ready(self, job_id: bytes, *, front: bool) -> None:
         """Put a job into its lane."""

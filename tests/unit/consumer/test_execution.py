@@ -15,6 +15,7 @@ from consumer.aio import HandlerLoop
 from consumer.execution import Runner
 from consumer.jobs import Claimed, End, Outcome, claimed
 from consumer.timeouts import Timekeeper
+from consumer.unknown import UnknownTasks
 from queuepool import JobContext, Registry, codec
 from queuepool.backoff import Backoff
 from queuepool.errors import (
@@ -23,6 +24,7 @@ from queuepool.errors import (
     JobTimeoutError,
     PermanentError,
     RetryLater,
+    UnknownTaskError,
 )
 from queuepool.verbs.own import Life
 
@@ -318,9 +320,54 @@ def test_a_payload_that_does_not_fit_the_handler_is_a_failure(bench: Bench) -> N
 # -- it cannot even begin -------------------------------------------------------------------------
 
 
-def test_an_unknown_task_is_retried_for_the_next_consumer_may_know_it(bench: Bench) -> None:
-    outcome = bench.execute(make_job(make_body("nobody", {})))
-    assert (outcome.end, outcome.reason) == (End.RETRY, "unknown-task")
+def test_a_job_of_an_unknown_task_is_set_aside_for_the_next_consumer_may_know_it(
+    bench: Bench,
+) -> None:
+    outcome = bench.execute(make_job(make_body("nobody", {}), attempt=1_000))
+
+    assert (outcome.end, outcome.reason, outcome.aside) == (End.RETRY, "unknown-task", "nobody")
+    assert not outcome.charged
+    assert outcome.delay_ms == 1_000
+    assert "'nobody'" in error_of(outcome)["message"]
+
+
+def test_a_handler_that_asks_for_an_unknown_task_fails_as_others_do(bench: Bench) -> None:
+    def handler() -> None:
+        raise UnknownTaskError("other", [])
+
+    outcome = bench.run(handler, {})
+
+    assert (outcome.end, outcome.charged, outcome.aside) == (End.RETRY, True, "")
+
+
+def test_jobs_of_an_unknown_task_wait_longer_and_longer_and_never_overtake_each_other() -> None:
+    tasks, due = UnknownTasks(), list[float]()
+
+    for n in range(300):
+        now_s = n * 0.5
+        due.append(now_s + tasks.pause_s("t", now_s))
+
+    assert due[0] == 1.0
+    assert due[-1] == 299 * 0.5 + 60.0
+    assert due == sorted(due)
+
+
+def test_very_many_jobs_of_an_unknown_task_wait_for_a_minute_at_once() -> None:
+    tasks = UnknownTasks()
+
+    pauses = [tasks.pause_s("t", 0.0) for _ in range(100_000)]
+
+    assert pauses == sorted(pauses)
+    assert pauses[12_000:] == [60.0] * 88_000
+    assert sum(1 for pause in pauses if pause <= 30) <= 6_001  # few are looked at again soon
+
+
+def test_the_names_of_unknown_tasks_that_are_remembered_are_bounded() -> None:
+    tasks = UnknownTasks()
+
+    assert {tasks.pause_s(f"t{n}", 0.0) for n in range(1_000)} == {1.0}
+    assert tasks.pause_s("one more", 0.0) == 60.0
+    assert len(tasks._met) == 1_000
 
 
 @pytest.mark.parametrize(

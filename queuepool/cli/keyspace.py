@@ -1,0 +1,47 @@
+"""What `queuepool check` says of a keyspace: its partition count, jobs that wait for a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from queuepool.cli import output
+from queuepool.cli.board import unknown
+from queuepool.cli.sources import ServerSource
+from queuepool.config import PoolConfig
+from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
+from queuepool.pool import QueuePool
+
+Line = tuple[str, str, str]  # level, where, text
+
+
+def judge(config: PoolConfig) -> Iterator[Line]:
+    """Yield what is to be said; nothing of servers that are away, and it makes no route record."""
+    with QueuePool(config=config) as pool:
+        try:
+            record = pool.route.read()
+        except ConfigurationError as error:
+            yield "error", "settings", str(error)
+            return  # what the partitions hold, as we count them, means nothing
+        except UnavailableError:
+            return
+        except QueuePoolError as error:
+            text = f"the route record cannot be read: {output.clean(str(error))}"
+            yield "error", config.topology.system, text
+        else:
+            count = config.topology.partitions
+            known = "has no route record yet: the first to enqueue or to run makes it"
+            if record is not None:
+                known = f"has {record.partitions} partitions, record version {record.version}"
+            yield "ok", "route", f"the keyspace {known} ({count} are configured)"
+        yield from _waiting(pool)
+
+
+def _waiting(pool: QueuePool) -> Iterator[Line]:
+    try:
+        rows = ServerSource(pool).look().rows
+    except QueuePoolError:
+        return
+    for row in rows:
+        if row.set_aside:
+            text = unknown(row.set_aside, row.unknown_tasks)
+            yield "warning", f"partition {row.partition}", text
