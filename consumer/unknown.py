@@ -2,9 +2,10 @@
 
 Nobody here can run them before another consumer takes the partition, which makes those that it
 knows due at once. So they wait longer and longer: as long as the task has been known to be unknown,
-from a second to a minute; and the more of them there are, the sooner a minute, so that a hundred
-thousand cost other jobs nothing that counts. A later job never gets an earlier time than the one
-before it, which keeps the order of a group.
+from a second to a minute; and when there are many, the sooner a minute, so that a hundred thousand
+cost other jobs nothing that counts. A later job never gets an earlier time than the one before it,
+which keeps the order of a group, but for one thing: a takeover amid a round of looking at them all
+begins where that round stood.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from queuepool.errors import shown
 from queuepool.models import ErrorRecord
 
 _LEAST_S, _MOST_S = 1.0, 60.0
-_PER_S = 200  # jobs of one task that are looked at again each second
+_FEW, _PER_S = 5000, 200  # looks at jobs of one task; beyond these, a second more for each 200
 _TASKS = 1000  # whose names are remembered; the others wait for a minute
 
 
@@ -34,7 +35,7 @@ class UnknownTasks:
             return _MOST_S
         since_s, jobs = known or (now_s, 0)
         self._met[task] = since_s, jobs + 1
-        return min(_MOST_S, max(_LEAST_S, now_s - since_s, jobs / _PER_S))
+        return min(_MOST_S, max(_LEAST_S, now_s - since_s, (jobs - _FEW) / _PER_S))
 
 
 def record(task: str) -> bytes:

@@ -43,7 +43,7 @@ def consumer(pool: QueuePool, directory: Path, app: str) -> ConsumerProcess:
     )
 
 
-def test_jobs_of_a_new_task_wait_uncharged_and_run_in_order_once_its_consumer_takes_over(
+def test_jobs_of_a_new_task_wait_uncharged_and_run_once_its_consumer_takes_over(
     pool: QueuePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -85,7 +85,8 @@ def test_jobs_of_a_new_task_wait_uncharged_and_run_in_order_once_its_consumer_ta
     assert second.log.count(f"task 'new' is known now: {waited} jobs") == 1
     ran = [int(line) for line in (tmp_path / "ran.txt").read_text().split()]
     assert sorted(ran) == list(range(500))
-    assert ran == sorted(ran)
+    first_run = ran.index(0)  # a takeover amid a round begins where that stood
+    assert ran[first_run:] + ran[:first_run] == list(range(500))
 
 
 def test_what_waits_is_told_in_words_with_the_remedy() -> None:
