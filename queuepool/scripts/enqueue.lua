@@ -33,8 +33,8 @@ local woken, told = idle and redis.call('LPOS', wk, 'w'), late and redis.call('L
 -- Never the ms of a group's cancellation: its cut must tell what came before it.
 local stamp = string.format('%011x', math.max(now, was[7] + 1))
 
-local seen, sets = {}, remembered(was[8], was[9]) -- ended in the last minutes, or cancelled and still in a lane
-if redis.call('EXISTS', cx, unpack(sets)) > 0 then
+local seen = {} -- ended in the last minutes, or cancelled and still in a lane
+if redis.call('EXISTS', cx, base .. ':dn:0', base .. ':dn:1') > 0 then
   local ids, marks = {}, {}
   i = 5
   while i < #ARGV do
@@ -43,9 +43,13 @@ if redis.call('EXISTS', cx, unpack(sets)) > 0 then
   end
   local places = redis.call('HMGET', cx, unpack(ids))
   for k, id in ipairs(ids) do seen[id] = places[k] end
-  for _, set in ipairs(sets) do
-    local done, cancelled = redis.call('SMISMEMBER', set, unpack(ids)), redis.call('SMISMEMBER', set, unpack(marks))
-    for k, id in ipairs(ids) do seen[id] = seen[id] or done[k] == 1 or cancelled[k] == 1 end
+  local age = now - (was[9] or 0)
+  for p = 0, 1 do
+    local set = base .. ':dn:' .. p
+    if age < 60000 or remembered(set, was[8] == tostring(p), age) then
+      local done, cancelled = redis.call('SMISMEMBER', set, unpack(ids)), redis.call('SMISMEMBER', set, unpack(marks))
+      for k, id in ipairs(ids) do seen[id] = seen[id] or done[k] == 1 or cancelled[k] == 1 end
+    end
   end
 end
 
@@ -96,7 +100,7 @@ for tier, n in pairs(ready) do
   local k = #counts
   counts[k + 1], counts[k + 2] = 'r' .. tier, was[tier + 1] + n
 end
-if now < tonumber(was[9] or 0) then counts[#counts + 1] = 'dn_since'; counts[#counts + 1] = now end -- the clock went back
+if was[9] and now < tonumber(was[9]) then counts[#counts + 1] = 'dn_since'; counts[#counts + 1] = now end -- the clock went back
 if #counts > 0 then redis.call('HSET', c, unpack(counts)) end
 if added < #status then redis.call('HINCRBY', c, 'duplicate', #status - added) end
 if wake and not woken then redis.call('RPUSH', wk, 'w') end

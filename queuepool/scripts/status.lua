@@ -12,8 +12,11 @@ local body = redis.call('HGET', base .. ':j', id)
 if not body then
   local result = redis.call('GET', base .. ':r:' .. id)
   local state = result and 'done' or 'unknown'
-  for _, set in ipairs(remembered(unpack(redis.call('HMGET', base .. ':c', 'dn', 'dn_since')))) do
+  local dn, since = unpack(redis.call('HMGET', base .. ':c', 'dn', 'dn_since'))
+  for p = 0, 1 do
+    local set = base .. ':dn:' .. p
     local found = redis.call('SMISMEMBER', set, id, '!' .. id)
+    if not remembered(set, dn == tostring(p), now - (since or 0)) then found = {} end
     if found[1] == 1 then state = 'done' elseif found[2] == 1 and state ~= 'done' then state = 'cancelled' end
   end
   return {state, '', 0, 0, 0, '', '', result or '', 0}
