@@ -100,6 +100,7 @@ end
 
 if count == 0 then return {now, {}, {}, {}, {}, 0} end
 local bodies, attempts, crashes, kept_attempts, kept_crashes = redis.call('HMGET', base .. ':j', unpack(ids)), {}, {}, {}, {}
+local begun = time[1] * 1000 + time[2] / 1000 -- ms, to the us
 local alive, texts, n, taken, scores, waiting = {}, {}, 0, {}, {}, 0
 if odd then attempts, crashes = redis.call('HMGET', base .. ':at', unpack(ids)), redis.call('HMGET', base .. ':cr', unpack(ids)) end
 for k, id in ipairs(ids) do
@@ -109,7 +110,7 @@ for k, id in ipairs(ids) do
     if odd then kept_attempts[n], kept_crashes[n] = attempts[k], crashes[k] end
     taken[tier_of[k]] = (taken[tier_of[k]] or 0) + 1
     if crashes[k] == '0' or n <= starting and not crashes[k] then
-      scores[n] = now + (time[2] % 1000 + n) / 1000
+      scores[n] = begun + n / 2048 -- in steps of half a us, less than a job takes here: the next call's are above
     else
       waiting = waiting + 1
       scores[n] = -waiting
