@@ -126,7 +126,7 @@ def test_an_exception_is_retried_with_backoff_and_told_in_full(bench: Bench) -> 
     assert (outcome.end, outcome.charged, outcome.reason) == (End.RETRY, True, "failed")
     error = error_of(outcome)
     assert (error["type"], error["message"]) == ("ValueError", "no such row")
-    assert "test_execution.py" in error["traceback"]
+    assert "executing.py" in error["traceback"]
     assert min(delays) >= 500
     assert max(delays) <= 8000
     assert len(set(delays)) > 50  # jitter
