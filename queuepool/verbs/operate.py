@@ -20,7 +20,8 @@ def observe(partition: int) -> Verb[PartitionState]:
 
     def read(r: Any) -> PartitionState:
         now_ms, counters, owner, jobs, delayed, in_flight, dead = r[:7]
-        lanes, oldest_ms, books, draining, checkpoint, last, aside, tasks = r[7:]
+        lanes, oldest_ms, books, draining, checkpoint, last = r[7:13]
+        aside, tasks = r[13:] or (0, ())
         c, ck = fields(counters), fields(checkpoint)
         return PartitionState(
             partition=partition,
