@@ -5,108 +5,221 @@ the handler's next bytecode, so a loop or a chain of calls ends, while one long 
 socket without a timeout, a query) ends first. A handler can catch it, and Python itself drops one
 that appears in a finalizer (a __del__, a callback of a weak reference). docs/lifecycle.md says so.
 
-    armed --deadline--> struck (exception is on its way) --> disarmed
-      +----- handler returns first -------------------------->+
+    open --the worker decides first--> closed      nothing was sent, nothing will be
+      `----the keeper decides first--> struck --> sent --> arrived     in the block, or around it
+                                                   `-----> taken back  by the worker, in __exit__
 
-Invariant: after `limit` is left, no exception of ours is on its way to the thread. The lock makes
-strike and disarm exclude each other; disarm takes back an exception that was not delivered yet.
+Such an exception can appear between any two bytecodes of the worker, also between the acquisition
+of a lock and the block that would release it. Therefore, between `__enter__` and `__exit__`:
+
+1. A worker takes no lock and changes nothing that could be torn. It arms with one append, decides
+   with one `setdefault`, and takes back with one call into C: each happens, or has not happened.
+2. Who decides first, decides: both ask the same `setdefault`, and a repetition gives the same
+   answer. The keeper sends nothing unless it was first, so at most one exception is ever sent.
+3. An exception that arrived leaves nothing to be done: there is no lock and no entry to give back.
+   So it does no harm wherever it appears, even in `__exit__` or just before it.
+4. One that was sent and has not arrived is taken back in `__exit__`, once the keeper has said that
+   it is sent. The worker waits for that, a few bytecodes of the keeper, in a place of its own.
+
+Invariant: after the block is left, no exception of ours is on its way to the thread.
+
+The keeper's thread starts when first needed, before anything is armed. It sleeps until the next
+deadline; a worker wakes it when an earlier one came, or when many have been appended. `_wakes_s`
+is written before the keeper looks for what was appended, and read after the append: one of both
+sees the other.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import heapq
 import itertools
+import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import deque
+from queue import Empty, SimpleQueue
 from time import monotonic
+from types import TracebackType
+from typing import Final
 
 from queuepool.errors import JobTimeoutError
 
+_WORKER, _KEEPER = "worker", "keeper"
+_AWAKE: Final = float("-inf")  # the keeper looks before it sleeps: nobody needs to wake it
+_SWEEP = 1024  # ended limits are thrown away by so many
+_IDLE_S = 60.0
+_SENDING_S = 10.0  # most that a worker waits for three bytecodes of the keeper
+_LOOK_S = 0.001
+
+
+class _StrikeError(JobTimeoutError):
+    """What is raised in a handler; the class tells it from a JobTimeoutError of the handler."""
+
+    def __str__(self) -> str:
+        return super().__str__() or "took longer than its timeout"
+
+
+_StrikeError.__name__ = _StrikeError.__qualname__ = JobTimeoutError.__qualname__
+
 
 class _Limit:
-    __slots__ = ("armed", "struck", "thread_id")
+    """One block of one thread. See the states above; used once."""
 
-    def __init__(self, thread_id: int) -> None:
-        self.thread_id, self.armed, self.struck = thread_id, True, False
+    __slots__ = ("_decided", "_keeper", "_timeout_s", "deadline", "sent", "thread_id")
+
+    def __init__(self, keeper: Timekeeper, timeout_s: float) -> None:
+        self._keeper, self._timeout_s = keeper, timeout_s
+        self._decided: dict[str, str] = {}
+        self.thread_id, self.deadline, self.sent = threading.get_ident(), 0.0, False
+
+    def __enter__(self) -> None:
+        self._keeper.start()
+        self.deadline = monotonic() + self._timeout_s
+        try:
+            self._keeper.arm(self)
+        except _StrikeError:
+            raise
+        except BaseException:
+            self.decide(_WORKER)
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if self.decide(_WORKER):
+            return
+        # One that arrives in here is the only one. The block had ended before: its own end counts.
+        with contextlib.suppress(_StrikeError):
+            self._take_back()
+        if isinstance(error, _StrikeError):
+            text = f"took longer than its timeout of {self._timeout_s:g} s"
+            raise JobTimeoutError(text).with_traceback(error.__traceback__) from None
+
+    @property
+    def open(self) -> bool:
+        """Return whether nobody has decided yet."""
+        return not self._decided
+
+    def decide(self, who: str) -> bool:
+        """Return whether `who` decides how this limit ends. Atomic, and the same when repeated."""
+        return self._decided.setdefault("by", who) == who
+
+    def _take_back(self) -> None:
+        if not self.sent:
+            self._wait_until_sent()
+        _raise_in(self.thread_id, None)
+
+    def _wait_until_sent(self) -> None:
+        place = threading.Lock()  # nobody else knows it: it may be left in any state
+        place.acquire()
+        until = monotonic() + _SENDING_S
+        # A forked child has no keeper, and nothing is sent to it.
+        while not self.sent and monotonic() < until and self._keeper.pid == os.getpid():
+            place.acquire(timeout=_LOOK_S)
 
 
 class Timekeeper:
     """Strikes the worker threads whose job took too long. One thread, started when first needed."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
-        self._heap: list[tuple[float, int, _Limit]] = []
+        self.pid = os.getpid()
+        self._armed: deque[_Limit] = deque()  # by workers, not yet seen by the keeper
+        self._heap: list[tuple[float, int, _Limit]] = []  # the keeper's own, as is all below
         self._order = itertools.count()
+        self._wakes_s = _AWAKE
+        self._wake: SimpleQueue[None] = SimpleQueue()
+        self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopped = False
 
-    @contextmanager
-    def limit(self, timeout_s: float) -> Iterator[None]:
-        """Raise JobTimeoutError in this thread when the block takes longer.
+    def limit(self, timeout_s: float) -> _Limit:
+        """Return a context: JobTimeoutError is raised in this thread when its block takes longer.
 
         One limit a thread: a thread has room for one exception on its way, so of two limits that
-        end together one would be forgotten.
+        end together one would be forgotten. Entering it raises RuntimeError, and the block is not
+        begun, when there is no thread that could keep the time.
         """
-        limit = _Limit(threading.get_ident())
-        self._arm(limit, monotonic() + timeout_s)
-        try:
-            try:
-                yield
-            finally:
-                self._disarm(limit)
-        except JobTimeoutError:
-            self._disarm(limit)  # it struck between the block and the line above
-            if not limit.struck:
-                raise  # the handler's own
-            raise JobTimeoutError(f"took longer than its timeout of {timeout_s:g} s") from None
+        return _Limit(self, timeout_s)
 
     def stop(self) -> None:
         """End the thread. Idempotent, legal before start."""
-        with self._lock:
+        with self._starting:
             self._stopped = True
-            self._changed.notify_all()
             thread = self._thread
+        self._wake.put(None)
         if thread is not None:
             thread.join(timeout=5)
 
-    def _arm(self, limit: _Limit, deadline: float) -> None:
-        with self._lock:
-            heapq.heappush(self._heap, (deadline, next(self._order), limit))
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._keep, name="queuepool-timeouts", daemon=True
-                )
-                self._thread.start()
-            elif self._heap[0][2] is limit:
-                self._changed.notify_all()
+    def start(self) -> None:
+        """See to it that the thread runs. No limit of the caller may be armed: this takes a lock.
 
-    def _disarm(self, limit: _Limit) -> None:
-        with self._lock:
-            if limit.armed:
-                limit.armed = False
-                if limit.struck:
-                    _raise_in(limit.thread_id, None)
-            # Entries of ended jobs wait for their deadline; sweep when they are the majority.
-            if len(self._heap) > 1024 and sum(e[2].armed for e in self._heap) < len(self._heap) / 2:
-                self._heap = [e for e in self._heap if e[2].armed]
-                heapq.heapify(self._heap)
+        Raises RuntimeError; the next call tries again.
+        """
+        if self._thread is not None and not self._stopped:
+            return
+        with self._starting:
+            if self._stopped:
+                raise RuntimeError("the consumer stops; the handler was not started")
+            if self._thread is None:
+                thread = threading.Thread(target=self._run, name="queuepool-timeouts", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:
+                    raise RuntimeError(
+                        f"no thread to keep the handler's timeout ({error}); it was not started. "
+                        "Raise the limit of threads (ulimit -u, pids.max), or lower "
+                        "CONSUMER_WORKERS"
+                    ) from None
+                self._thread = thread
+
+    def arm(self, limit: _Limit) -> None:
+        """Have a limit kept from now on; it may strike before this returns."""
+        self._armed.append(limit)
+        if limit.deadline < self._wakes_s or len(self._armed) > _SWEEP:
+            self._wake.put(None)
+
+    def _run(self) -> None:
+        try:
+            while not self._stopped:
+                self._keep()
+        finally:
+            self._thread = None  # whatever ended it, the next limit starts another
 
     def _keep(self) -> None:
-        with self._lock:
-            while not self._stopped:
-                now = monotonic()
-                while self._heap and self._heap[0][0] <= now:
-                    limit = heapq.heappop(self._heap)[2]
-                    if limit.armed:
-                        limit.struck = True
-                        _raise_in(limit.thread_id, JobTimeoutError)
-                self._changed.wait(self._heap[0][0] - now if self._heap else 60.0)
+        self._sort_in()
+        now = monotonic()
+        while self._heap and self._heap[0][0] <= now:
+            limit = heapq.heappop(self._heap)[2]
+            if limit.decide(_KEEPER):
+                try:
+                    _raise_in(limit.thread_id, _StrikeError)
+                finally:
+                    limit.sent = True
+        wakes_s = self._heap[0][0] if self._heap else now + _IDLE_S
+        self._wakes_s = wakes_s
+        try:
+            if not self._armed:  # looked at after the line above, see the module's docstring
+                self._wake.get(timeout=max(0.0, wakes_s - monotonic()))
+                while True:
+                    self._wake.get_nowait()
+        except Empty:
+            pass
+        finally:
+            self._wakes_s = _AWAKE
+
+    def _sort_in(self) -> None:
+        for _ in range(len(self._armed)):
+            limit = self._armed.popleft()
+            if limit.open:  # most jobs have ended by now
+                heapq.heappush(self._heap, (limit.deadline, next(self._order), limit))
+        if len(self._heap) > _SWEEP // 2:
+            self._heap = [entry for entry in self._heap if entry[2].open]
+            heapq.heapify(self._heap)
 
 
 def _raise_in(thread_id: int, error: type[BaseException] | None) -> None:
+    """Have an exception appear in a thread; None takes back the one that is on its way."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(
         ctypes.c_ulong(thread_id), None if error is None else ctypes.py_object(error)
     )

@@ -6,7 +6,7 @@ from time import monotonic
 
 import pytest
 
-from consumer.timeouts import Timekeeper
+from consumer.timeouts import Timekeeper, _raise_in, _StrikeError
 from queuepool.errors import JobTimeoutError
 from tests.waiting import wait_until
 
@@ -16,6 +16,10 @@ def keeper() -> Iterator[Timekeeper]:
     made = Timekeeper()
     yield made
     made.stop()
+
+
+def refuse(*_: object) -> None:
+    raise RuntimeError("can't start new thread")
 
 
 def spin(seconds: float) -> int:
@@ -148,3 +152,103 @@ def test_thousands_of_jobs_that_end_right_at_their_deadline_leak_nothing(
     assert leaks == []
     assert sum(ends.values()) == 4 * 1200
     assert min(ends.values()) > 50  # both sides of the race were run
+
+
+def test_thousands_of_strikes_at_the_edge_of_a_block_leave_no_thread_hanging(
+    keeper: Timekeeper,
+) -> None:
+    # An exception may appear between any two bytecodes, also on the way into and out of a block.
+    strays: list[BaseException] = []
+    ends = {"returned": 0, "struck": 0}
+
+    def worker() -> None:
+        ended = 0
+        while ended < 1000:
+            try:
+                try:
+                    with keeper.limit(0.0006):
+                        spin(0.0006)
+                    ends["returned"] += 1
+                except JobTimeoutError:
+                    ends["struck"] += 1
+                ended += 1
+                sum(range(50))
+            except BaseException as error:
+                strays.append(error)
+
+    threads = [threading.Thread(target=worker, daemon=True) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+
+    assert [thread.name for thread in threads if thread.is_alive()] == []
+    assert strays == []
+    assert sum(ends.values()) == 3000
+    assert ends["struck"] > 100
+
+
+def test_a_strike_that_was_decided_and_not_yet_sent_is_waited_for(keeper: Timekeeper) -> None:
+    # The keeper decides, and is held up before it sends: the block has ended meanwhile.
+    limit = keeper.limit(60)
+    limit.__enter__()
+    assert limit.decide("keeper")
+
+    def send() -> None:
+        _raise_in(limit.thread_id, _StrikeError)
+        limit.sent = True
+
+    late = threading.Timer(0.05, send)
+    late.start()
+    limit.__exit__(None, None, None)
+
+    assert limit.sent
+    spin(0.05)
+    late.join(5)
+
+
+def test_a_thread_that_cannot_be_started_fails_the_attempt_and_the_next_tries_again(
+    keeper: Timekeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="can't start new thread"), keeper.limit(0.05):
+            pytest.fail("it ran without its limit")
+
+    with pytest.raises(JobTimeoutError), keeper.limit(0.05):
+        spin(20)
+
+
+def test_a_keeper_that_broke_is_replaced(
+    keeper: Timekeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    with keeper.limit(60):
+        pass
+    thread = keeper._thread
+    assert thread is not None
+    with monkeypatch.context() as patched:
+        patched.setattr(keeper, "_sort_in", refuse)
+        keeper._wake.put(None)
+        thread.join(5)
+
+    with pytest.raises(JobTimeoutError), keeper.limit(0.05):
+        spin(20)
+
+
+def test_after_stop_nothing_runs_without_its_limit(keeper: Timekeeper) -> None:
+    keeper.stop()
+    with pytest.raises(RuntimeError, match="stops"), keeper.limit(60):
+        pytest.fail("it ran without its limit")
+
+
+def test_an_idle_keeper_is_not_woken_by_limits_that_end_later(keeper: Timekeeper) -> None:
+    keeper.start()
+    wait_until(lambda: keeper._wakes_s > monotonic())
+
+    for _ in range(500):
+        with keeper.limit(120):
+            pass
+
+    assert keeper._wake.empty()
+    assert len(keeper._armed) == 500
