@@ -80,6 +80,9 @@ _WITHOUT_FLOATS = frozenset((str, int, bool, type(None), bytes))
 _HOLDERS = frozenset((dict, list, tuple))
 _MAX_STEPS = 16  # of the way to a value, told in an error
 MAX_RESULT_BYTES = 1024**2  # one turn may carry hundreds of results
+MAX_NESTING = 64  # levels of lists and objects; readers have limits that depend on their stack
+_BRACKETS = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def encode_tail(slot: int, group: bytes) -> bytes:
@@ -100,12 +103,20 @@ def encode_envelope(
     parts = (task, plain) if options is NO_OPTIONS else (task, plain, options)
     try:
         envelope = _encoder.encode(parts)
-        odd = _not_finite(plain) if b"null" in envelope else None
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        deep = _is_deeper(envelope, MAX_NESTING + 1)  # the envelope itself is a list
+        odd = _not_finite(plain) if b"null" in envelope and not deep else None
+    except RecursionError:
+        deep, odd, envelope = True, None, b""
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInputError(
             f"the payload of task {shown(task)} is not JSON: {error}. Send plain values; "
             "convert others in the producer."
         ) from None  # the error may hold the payload
+    if deep:
+        raise InvalidInputError(
+            f"the payload of task {shown(task)} is nested deeper than {MAX_NESTING} levels, or "
+            "holds itself; nothing was enqueued. Send it flatter, or as text of its own."
+        )
     if odd is not None:
         raise InvalidInputError(
             f"the payload of task {shown(task)} is not JSON: {odd}, and JSON has no such number. "
@@ -175,6 +186,23 @@ def decode_envelope(body: bytes) -> Envelope:
         raise UndecodableError(f"the envelope of the job cannot be read: {error}") from error
 
 
+def _is_deeper(document: bytes, levels: int) -> bool:
+    """Return whether a JSON document has more levels of lists and objects than that.
+
+    A short one costs nothing, one with few brackets two counts. Of others the texts are cut out,
+    all but brackets is dropped, and each replacement takes away the innermost level.
+    """
+    if len(document) <= 2 * levels:
+        return False
+    if document.count(b"[") + document.count(b"{") <= levels:
+        return False
+    outside = document.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2]
+    left = b"".join(outside).translate(_BRACKETS, _NO_BRACKETS)
+    for _ in range(levels):
+        left = left.replace(b"[]", b"")
+    return left != b""
+
+
 def _not_finite(value: Any) -> str | None:
     """Return where a NaN or an infinity is, or None. Asked only where the encoder wrote a null.
 
@@ -229,10 +257,18 @@ def encode_result(value: Any) -> bytes:
     """
     try:
         result = _encoder.encode(value)
-        odd = _not_finite(value) if b"null" in result else None
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        deep = _is_deeper(result, MAX_NESTING)
+        odd = _not_finite(value) if b"null" in result and not deep else None
+    except RecursionError:
+        deep, odd, result = True, None, b""
+    except (TypeError, ValueError, OverflowError) as error:
         # Without its cause, which may hold the result.
         raise InvalidInputError(f"the result is not JSON: {error}; return plain values") from None
+    if deep:
+        raise InvalidInputError(
+            f"the result is nested deeper than {MAX_NESTING} levels, or holds itself; return it "
+            "flatter, or as text of its own"
+        )
     if odd is not None:
         raise InvalidInputError(f"the result is not JSON: {odd}; return None in its place")
     if len(result) > MAX_RESULT_BYTES:
