@@ -25,10 +25,11 @@ from consumer.metrics import ConsumerMetrics
 from consumer.report import Reporter
 from consumer.settings import ConsumerSettings
 from consumer.watchdog import Watchdog
+from queuepool import forking
 from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError, FencedError
 from queuepool.events import fan_out
-from queuepool.exposition import Exposition
+from queuepool.exposition import PortInUseError, expose
 from queuepool.keeping import RouteKeeper
 from queuepool.logs import configure
 from queuepool.pool import QueuePool
@@ -60,6 +61,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _run(pool, settings)
         except ConfigurationError as error:
             return _refuse(error)
+        except PortInUseError as error:
+            sys.stderr.write(f"consumer: {error}\n")
+            return FAILED  # no fault of the settings: a supervisor may try again
 
 
 def _refuse(error: ConfigurationError) -> int:
@@ -82,9 +86,9 @@ def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
 
     keeper = RouteKeeper(pool, refuse)
     with _exposed(registry, watchdog, settings), _signals(consumer):
-        watchdog.start()
-        keeper.start()
         try:
+            watchdog.start()
+            keeper.start()
             consumer.run()
         except FencedError as error:
             metrics.listen(events.Fenced(error))
@@ -199,15 +203,13 @@ def _exposed(
     if settings.metrics_port < 0:
         yield
         return
-    try:
-        http = Exposition(
-            registry, watchdog.problem, host=settings.metrics_host, port=settings.metrics_port
-        )
-    except OSError as error:
-        raise ConfigurationError(
-            f"CONSUMER_METRICS_PORT={settings.metrics_port}: {error}"
-        ) from error
-    http.start()
+    http = expose(
+        registry,
+        watchdog.problem,
+        host=settings.metrics_host,
+        port=settings.metrics_port,
+        setting="CONSUMER_METRICS_PORT",
+    )
     _log.info("metrics and health on http://%s:%d", settings.metrics_host, http.port)
     try:
         yield
@@ -226,12 +228,28 @@ def _signals(consumer: Consumer) -> Iterator[None]:
             os._exit(128 + number)
         consumer.stop()
 
-    before = {n: signal.signal(n, on_signal) for n in (signal.SIGTERM, signal.SIGINT)}
+    handlers = _Handlers(on_signal)
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        handlers.put_back()
+
+
+class _Handlers:
+    """Our signal handlers, and those before them, which a child of a handler gets back."""
+
+    def __init__(self, handler: Callable[[int, object], None]) -> None:
+        self._before = {n: signal.signal(n, handler) for n in (signal.SIGTERM, signal.SIGINT)}
+        forking.keep(self)
+
+    def put_back(self) -> None:
+        """Restore what was before us; idempotent."""
+        while self._before:
+            signal.signal(*self._before.popitem())
+
+    def after_fork(self) -> None:
+        """Let SIGTERM end a child, as whoever forked it expects."""
+        self.put_back()
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from typing import Any
 from consumer import unknown
 from consumer.aio import HandlerLoop
 from consumer.context import Progress, RunContext
+from consumer.forks import Origin
 from consumer.jobs import Claimed, End, Outcome
 from consumer.timeouts import Timekeeper
 from queuepool import codec
@@ -54,6 +55,7 @@ class Runner:
     ) -> None:
         self._registry, self._life = registry, life
         self._loop, self._timekeeper = loop, timekeeper
+        self._origin = Origin()
         self.progress: Progress = {}
         for task in registry:
             task.signature.prepare()  # said at the start, not amid the first jobs
@@ -77,6 +79,7 @@ class Runner:
                 return self._set_aside(job, envelope.task, started)
             task = known
             value = self._call(task, envelope, job, started)
+            self._origin.leave_if_forked()
             if value is None:
                 return Outcome(job, End.DONE, started, monotonic(), task.name)
             result = codec.encode_result(value)
@@ -87,6 +90,7 @@ class Runner:
                 max_attempts=options.max_attempts or task.max_attempts,
             )  # fmt: skip
         except BaseException as error:  # a handler may raise anything; the worker lives on
+            self._origin.leave_if_forked(error)
             try:
                 return _failure(job, task, options, started, error)
             except BaseException:  # a RetryLater without its delay, a class without a name, ...

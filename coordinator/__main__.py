@@ -35,7 +35,7 @@ from coordinator.watchdog import Watchdog
 from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError
 from queuepool.events import fan_out
-from queuepool.exposition import Exposition
+from queuepool.exposition import PortInUseError, expose
 from queuepool.keeping import RouteKeeper
 from queuepool.logs import configure
 from queuepool.pool import QueuePool
@@ -73,6 +73,9 @@ def run(settings: CoordinatorSettings, config: PoolConfig) -> int:
             asyncio.run(_serve(pool, settings))
         except ConfigurationError:
             raise
+        except PortInUseError as error:
+            _log.error("%s", error)
+            return FAILED
         except Exception:
             _log.exception("the coordinator failed")
             return FAILED
@@ -170,13 +173,9 @@ def _exposed(
         yield "none"
         return
     host, port = settings.metrics_host, settings.metrics_port
-    try:
-        http = Exposition(registry, watchdog.problem, host=host, port=port)
-    except OSError as error:
-        raise ConfigurationError(
-            f"COORDINATOR_METRICS_PORT={port} on {host}: {error.strerror}; 0 takes a free port"
-        ) from error
-    http.start()
+    http = expose(
+        registry, watchdog.problem, host=host, port=port, setting="COORDINATOR_METRICS_PORT"
+    )
     try:
         yield f"http://{host}:{http.port}/metrics"
     finally:

@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
+import errno
+import random
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from time import monotonic
+from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
+from queuepool import forking
+from queuepool.errors import ConfigurationError, QueuePoolError
+
 Health = Callable[[], str | None]
+_IN_USE_S = 5.0  # the process before us may still be ending
+_PAUSE_S = 0.2
+
+
+class PortInUseError(QueuePoolError):
+    """Another process listens on the port: it may end, so a later start can succeed."""
+
+    def __init__(self, *, setting: str, host: str, port: int) -> None:
+        super().__init__(
+            f"{setting}={port}: another process has listened on {host}:{port} for {_IN_USE_S:g} s. "
+            "Nothing was started. End it (ss -ltnp names it), or set 0 to take a free port."
+        )
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # the machine gives no more threads: health can still be asked
+            self.process_request_thread(request, client_address)
 
 
 class Exposition:
@@ -43,16 +72,25 @@ class Exposition:
             def log_message(self, format: str, *args: object) -> None:
                 """Say nothing: a probe every second is no news."""
 
-        self._server = ThreadingHTTPServer((host, port), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server((host, port), Handler)
         self.port: int = self._server.server_address[1]
         self._thread = threading.Thread(
             target=self._server.serve_forever, name="queuepool-http", daemon=True
         )
 
+        forking.keep(self)
+
+    def after_fork(self) -> None:
+        """Close the port's copy in a forked child, which would keep it from the next process."""
+        forking.close_inherited(self._server.socket)
+
     def start(self) -> None:
-        """Begin to answer."""
-        self._thread.start()
+        """Begin to answer. Raises RuntimeError, and the port is free, when no thread can start."""
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self._server.server_close()
+            raise
 
     def stop(self) -> None:
         """Stop answering; legal before start, idempotent."""
@@ -60,3 +98,29 @@ class Exposition:
             self._server.shutdown()
             self._thread.join(timeout=5)
         self._server.server_close()
+
+
+def expose(
+    registry: CollectorRegistry, health: Health, *, host: str, port: int, setting: str
+) -> Exposition:
+    """Return an endpoint that answers; a port in use is waited for, 5 s at most.
+
+    Raises PortInUseError when it stays in use, and ConfigurationError, naming the setting, when
+    it can never be had.
+    """
+    until = monotonic() + _IN_USE_S
+    pause = threading.Event()  # never set
+    while True:
+        try:
+            http = Exposition(registry, health, host=host, port=port)
+            break
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise ConfigurationError(
+                    f"{setting}={port} on {host}: {error.strerror or error}; 0 takes a free port"
+                ) from error
+            if monotonic() > until:
+                raise PortInUseError(setting=setting, host=host, port=port) from error
+        pause.wait(_PAUSE_S * (0.5 + random.random()))
+    http.start()
+    return http

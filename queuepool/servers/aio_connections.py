@@ -14,6 +14,8 @@ from typing import Any
 import redis
 from redis.exceptions import MaxConnectionsError
 
+from queuepool import forking
+
 _FAILED = (redis.RedisError, OSError)
 
 
@@ -25,6 +27,15 @@ class AsyncConnections:
         self._room = asyncio.Semaphore(limit)
         self._free: list[Any] = []
         self._held: set[Any] = set()
+        self._inherited: list[Any] = []
+        forking.keep(self)
+
+    def after_fork(self) -> None:
+        """Begin anew in a forked child: the parent reads from all connections there are."""
+        # Kept, not closed: closing would take them out of the selector, which the parent shares.
+        self._inherited += [*self._free, *self._held]
+        self._free, self._held = [], set()
+        self._room = asyncio.Semaphore(self._limit)
 
     async def borrow(self) -> Any:
         """Return a connection that works; waits for one at most `timeout_s`.

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
+from queuepool import forking
 from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.servers import Bell, Reply, wire
 from queuepool.servers.aio import AsyncServer
@@ -186,6 +187,11 @@ class AsyncClusterServer:
         self._nodes = {self._first: self._connect(self._first)}
         self._map: SlotMap | None = None
         self._turns = count()
+        forking.keep(self)
+
+    def after_fork(self) -> None:
+        """Make the lock anew in a forked child; the nodes take care of their connections."""
+        self._lock = asyncio.Lock()
 
     async def run(self, key: bytes, verbs: Sequence[Verb[Any]]) -> list[Reply]:
         """Run verbs on one base key, on the node that has it."""

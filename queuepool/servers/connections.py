@@ -29,6 +29,8 @@ from weakref import ref
 import redis
 from redis.exceptions import MaxConnectionsError
 
+from queuepool import forking
+
 _WARM_S = 1.0
 _COLLECT_EVERY_S = 1.0
 
@@ -105,6 +107,7 @@ class Connections:
         self._make, self._limit = make, limit
         self._collected_s = 0.0
         self._reset()
+        forking.keep(self)
 
     def borrow(self) -> Link:
         """Return a connection that works. Raises the client's errors, and OSError."""
@@ -127,6 +130,15 @@ class Connections:
                 link.drop()
             raise
         return link
+
+    def after_fork(self) -> None:
+        """Begin anew in a forked child: the parent reads from all connections there are."""
+        seats = list(self._seats.values())
+        self._reset()
+        for seat in seats:
+            link = seat()
+            if link is not None:
+                forking.close_inherited(link.connection._sock)  # noqa: SLF001 - has no public name
 
     def close(self) -> None:
         """Close every connection; what is under way fails. Idempotent."""

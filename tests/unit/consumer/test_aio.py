@@ -1,9 +1,11 @@
 """Async handlers: one loop for all, timeouts at the next await, and nothing that ends the loop."""
 
 import asyncio
+import contextlib
 import sys
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -137,3 +139,106 @@ def test_stop_cancels_what_runs_and_frees_the_worker(loop: HandlerLoop) -> None:
 
 def test_stop_before_start_is_legal() -> None:
     HandlerLoop().stop()
+
+
+# -- what handlers do to the loop ------------------------------------------------------------------
+
+
+def broken_factory(*_: object, **__: object) -> Any:
+    raise RuntimeError("a factory of a handler")
+
+
+async def spawn(value: object) -> object:
+    return await asyncio.create_task(give(value))
+
+
+def test_what_a_handler_sets_on_the_loop_ends_with_it(loop: HandlerLoop) -> None:
+    async def spoil() -> None:
+        running = asyncio.get_running_loop()
+        running.set_task_factory(broken_factory)
+        running.set_exception_handler(broken_factory)
+        running.set_debug(True)
+
+    async def look() -> tuple[object, object, bool]:
+        running = asyncio.get_running_loop()
+        return running.get_task_factory(), running.get_exception_handler(), running.get_debug()
+
+    before = loop.run(look(), None)
+    loop.run(spoil(), None)
+
+    assert loop.run(spawn("alive"), 5.0) == "alive"
+    assert loop.run(look(), None) == before
+
+
+def test_a_factory_that_a_running_handler_has_set_does_not_keep_others_from_starting(
+    loop: HandlerLoop,
+) -> None:
+    spoilt, go_on = threading.Event(), threading.Event()
+
+    async def spoil() -> None:
+        asyncio.get_running_loop().set_task_factory(broken_factory)
+        spoilt.set()
+        await asyncio.to_thread(go_on.wait, 10)
+
+    thread = threading.Thread(target=lambda: loop.run(spoil(), None))
+    thread.start()
+    assert spoilt.wait(5)
+
+    assert loop.run(spawn("alive"), 5.0) == "alive"
+    go_on.set()
+    thread.join(5)
+
+
+def test_a_loop_that_a_handler_closed_fails_who_waits_and_is_replaced(loop: HandlerLoop) -> None:
+    waiting = threading.Event()
+    failed: list[BaseException] = []
+
+    async def wait() -> None:
+        waiting.set()
+        await asyncio.sleep(60)
+
+    async def close() -> None:
+        running = asyncio.get_running_loop()
+        running.run_forever = running.close  # type: ignore[method-assign]
+        running.stop()
+
+    def worker() -> None:
+        try:
+            loop.run(wait(), None)
+        except RuntimeError as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=worker)
+    thread.start()
+    assert waiting.wait(5)
+    with contextlib.suppress(RuntimeError):
+        loop.run(close(), None)
+    thread.join(5)
+
+    assert not thread.is_alive()
+    assert "event loop of async handlers ended" in str(failed[0])
+    assert loop.run(give("alive"), 5.0) == "alive"
+
+
+def test_a_thread_that_cannot_be_started_fails_the_attempt_and_the_next_tries_again(
+    loop: HandlerLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    made: list[asyncio.AbstractEventLoop] = []
+    new = asyncio.new_event_loop
+
+    def remember() -> asyncio.AbstractEventLoop:
+        made.append(new())
+        return made[-1]
+
+    monkeypatch.setattr(asyncio, "new_event_loop", remember)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match=r"can't start new thread.*not started"):
+                loop.run(give(1), None)
+
+    assert all(each.is_closed() for each in made)  # three descriptors each
+    assert loop.run(give("alive"), 5.0) == "alive"

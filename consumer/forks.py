@@ -1,0 +1,67 @@
+"""Handlers that fork: the child ends where its part of the handler ends.
+
+    handler --os.fork()--> parent   goes on, its end is the end of the attempt
+                     `---> child    returns, sys.exit(), an exception: the process ends, here
+
+Without that a child would return into the worker that called the handler, as a second worker with
+the same jobs. Status of the child: that of its SystemExit, 0 when the handler returns, 1 after an
+exception, whose traceback it prints. multiprocessing ends its children itself and never comes here.
+
+What a child inherits is closed or reset in it (queuepool.forking): the metrics port, connections
+to the server, and the signal handlers, so that SIGTERM ends it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import traceback
+from typing import NoReturn
+
+from queuepool import forking
+
+_FLUSH_S = 5
+
+
+def leave(error: BaseException | None) -> NoReturn:
+    """End this forked child with the status that its end means."""
+    # Another thread of the parent may have held the lock of a stream: then SIGALRM ends us.
+    with contextlib.suppress(ValueError, OSError):
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(_FLUSH_S)
+    status = 1
+    try:
+        status = _status(error)
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(ValueError, OSError, AttributeError):
+                stream.flush()
+    finally:
+        os._exit(status)
+
+
+def _status(error: BaseException | None) -> int:
+    if error is None:
+        return 0
+    if not isinstance(error, SystemExit):
+        traceback.print_exception(error)
+        return 1
+    if error.code is None:
+        return 0
+    if isinstance(error.code, int):
+        return error.code & 0xFF
+    sys.stderr.write(f"{error.code}\n")
+    return 1
+
+
+class Origin:
+    """The process in which this was made, as seen from wherever it is asked."""
+
+    def __init__(self) -> None:
+        self._generation = forking.generation
+
+    def leave_if_forked(self, error: BaseException | None = None) -> None:
+        """Return in the process that made this; end a forked child, see `leave`."""
+        if forking.generation != self._generation:
+            leave(error)
