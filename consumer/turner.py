@@ -10,6 +10,7 @@ Between turns the owner sleeps, with a claim armed behind the token that will wa
 from __future__ import annotations
 
 import random
+import sys
 import threading
 from collections.abc import Sequence
 from time import monotonic
@@ -28,6 +29,7 @@ from queuepool.servers import Bell, Reply
 
 _MARGIN_S = 0.5  # nothing starts in the last part of a lease
 _HAND_OVER_S = 0.0001
+_NEEDED_FRAMES = min(200, sys.getrecursionlimit())  # by a turn, with much to spare
 
 
 class Turner:
@@ -54,6 +56,7 @@ class Turner:
     def turn(self) -> float:
         """Run one turn if one is due; returns how long nothing needs to be done."""
         core, workers = self._core, self._workers
+        _check_recursion_limit()  # before anything is recorded: what did it counts as a crash
         now = self._pulse.passed_s = monotonic()
         ended = workers.take_ended()
         if ended:
@@ -173,3 +176,13 @@ class Turner:
         if self._workers.queued:
             return min(wait_s, self._core.lookahead.patience_s())
         return wait_s
+
+
+def _check_recursion_limit() -> None:
+    # Some versions of Python would fail at once, others later or elsewhere: fail everywhere alike.
+    limit = sys.getrecursionlimit()
+    if limit < _NEEDED_FRAMES:
+        raise RuntimeError(
+            f"a handler set sys.setrecursionlimit({limit}) for the whole process, which needs "
+            f"{_NEEDED_FRAMES}. Jobs that ran here run again elsewhere, charged with a crash."
+        )
