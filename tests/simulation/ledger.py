@@ -87,7 +87,7 @@ class Ledger:
             journal.problems.append(f"{verb.script} answered {reply}")
         journal.stored += [i for i in data.jobs if i not in jobs]
         for job_id in jobs - data.jobs.keys():
-            state = "done" if verb.script == "finish" else "cancelled"
+            state = "done" if verb.script in ("finish", "finish_stray") else "cancelled"
             journal.terminals.append(Terminal(job_id, state, now_s))
             journal.note(now_s, "server", f"{state} {job_id!r}")
         for job_id in {i for _, i in data.dead.entries()} - dead:
