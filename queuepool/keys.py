@@ -24,6 +24,7 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "ring:<tier>": ("LIST", "lanes that have ready jobs, least recently served first"),
     "fl:<epoch>": ("ZSET", "in-flight book of one owner life: id -> claim sequence or start ms"),
     "dl": ("ZSET", "id -> due ms: delayed and retrying jobs"),
+    "dg:<group>": ("SET", "ids of a group's delayed jobs"),
     "ua": ("HASH", "id -> task, of delayed jobs whose task no consumer here knows"),
     "dead": ("ZSET", "id -> died ms"),
     "at": ("HASH", "id -> failed attempts, only of jobs that failed"),

@@ -22,7 +22,7 @@ from queuepool.scripts import names, script
 # Every command of the scripts that writes; a test asks a server for its opinion.
 WRITING = frozenset((
     "hdel", "hincrby", "hset", "hsetnx", "lpop", "lpush", "persist", "pexpire", "rpush", "sadd",
-    "set", "unlink", "xadd", "zadd", "zrem",
+    "set", "srem", "unlink", "xadd", "zadd", "zrem",
 ))  # fmt: skip
 _CALLED = re.compile(r"redis\.call\('([A-Z]+)'")
 _DERIVED = re.compile(r"^-- KEYS\[1\] (?:system )?base; derived: (.+(?:\n--  +.+)*)$", re.MULTILINE)
@@ -106,7 +106,7 @@ ROLES: dict[str, Role] = {
         Role(
             name="producer",
             scripts=_words("enqueue status cancel cancel_group group route peek"),
-            writes=_words("j c g q ring wk dl ua dn cn cx at cr er"),
+            writes=_words("j c g q ring wk dl dg ua dn cn cx at cr er"),
             confirms=True,
         ),
         Role(
@@ -115,7 +115,7 @@ ROLES: dict[str, Role] = {
                 "acquire renew rekey release claim start finish finish_stray retry bury abandon "
                 "hand_back progress promote recover rouse book route peek"
             ),
-            writes=_words("j c g q ring wk dl ua dn cn cx at cr er fl pr r dead o dr rec route"),
+            writes=_words("j c g q ring wk dl dg ua dn cn cx at cr er fl pr r dead o dr rec route"),
             direct=("blpop", "info"),
         ),
         Role(

@@ -1,12 +1,13 @@
 #!lua flags=allow-oom
 -- audit: look at a bounded part of a partition for what should be impossible; repair and report it.
--- KEYS[1] base; derived: j c o dl ua er dead dr rec fl:<epochs> ring:<0-3> q:<tier>:<group> cx
+-- KEYS[1] base; derived: j c o dl dg:<group> ua er dead dr rec fl:<epochs> ring:<0-3> q:<tier>:<group> cx
 -- ARGV    cursor ('0' to begin), repair (1) or only report (0)
 -- Returns {next cursor ('0' when the round is complete), [finding, count ...], jobs by the law of
 --         conservation minus jobs stored}. Findings: unseated (a lane with jobs in no ring), orphan (a job in no
 --         structure), hollow (an id without a body). Looks at 200 jobs, at rings of up to 1,000 seats, and into
 --         lanes of up to 1,000 ids. A repair that ends a round makes r0-r3 obey the law again, as the lanes
---         tell; among marks of cancelled jobs by looking at up to 10,000 ids.
+--         tell; among marks of cancelled jobs by looking at up to 10,000 ids. A repair also indexes the delayed
+--         jobs that it looks at by their group, as versions before did not.
 local base, repair = KEYS[1], ARGV[2] == '1'
 local j, c, dl, dead = base .. ':j', base .. ':c', base .. ':dl', base .. ':dead'
 -- uses: clock, unaside, group_of, tier_of
@@ -25,12 +26,17 @@ for t = 0, 3 do
     seated[string.sub(seat, 1, 1) .. ':' .. string.sub(seat, 13)] = true
   end
 end
-local unseated, seats, lost, hollow, marks = 0, {}, {}, {}, redis.call('HLEN', base .. ':cx')
+local unseated, seats, lost, late, hollow, marks = 0, {}, {}, {}, {}, redis.call('HLEN', base .. ':cx')
 for _, k in ipairs({'ua', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
 local page = redis.call('HSCAN', j, ARGV[1], 'COUNT', 200)
 for i = 1, #page[2], 2 do
   local id, body = page[2][i], page[2][i + 1]
-  local placed = redis.call('ZSCORE', dl, id) or redis.call('ZSCORE', dead, id)
+  local delayed = redis.call('ZSCORE', dl, id)
+  local placed = delayed or redis.call('ZSCORE', dead, id)
+  if delayed and repair then
+    late[#late + 1] = {id = id, group = group_of(body)}
+    redis.call('SCARD', base .. ':dg:' .. late[#late].group)
+  end
   for _, e in ipairs(books) do placed = placed or redis.call('ZSCORE', base .. ':fl:' .. e, id) end
   if not placed then
     local tier, group = tier_of(body), group_of(body)
@@ -70,6 +76,7 @@ if repair and page[1] == '0' and missing ~= 0 then
   end
 end
 if repair then -- from here on, writes
+  for _, job in ipairs(late) do redis.call('SADD', base .. ':dg:' .. job.group, job.id) end
   for _, job in ipairs(lost) do redis.call('RPUSH', base .. ':q:' .. job.name, job.id) end
   for _, seat in ipairs(seats) do
     redis.call('RPUSH', base .. ':ring:' .. seat.tier, seat.tier .. string.format('%011x', now) .. seat.group)

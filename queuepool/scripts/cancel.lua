@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- cancel: cancel one job: remove it when it waits, ask its handler to stop when it runs.
--- KEYS[1] base; derived: j dl ua dead o dr rec c cx cn wk at cr er g:<group> fl:<epochs> dn:<0|1>
+-- KEYS[1] base; derived: j dl dg:<group> ua dead o dr rec c cx cn wk at cr er g:<group> fl:<epochs> dn:<0|1>
 -- ARGV    id
 -- Returns what it was: ready, delayed (both gone now), in-flight (asked), dead (kept), unknown. O(1):
 -- an id in a lane stays there as a mark until its turn, and the id cannot be used again before.
@@ -9,9 +9,10 @@ local c, j, g = base .. ':c', base .. ':j', nil
 local body = redis.call('HGET', j, id)
 if not body then return 'unknown' end
 if redis.call('ZSCORE', base .. ':dead', id) then return 'dead' end
--- uses: clock, end_cancelled, unaside, wake, group_of, tier_of
+-- uses: clock, end_cancelled, unaside, wake, group_of, tier_of, undelay
 g = base .. ':g:' .. group_of(body)
 redis.call('HLEN', g)
+redis.call('SCARD', base .. ':dg:' .. group_of(body))
 redis.call('LLEN', base .. ':wk')
 for _, k in ipairs({'c', 'cx', 'cn', 'at', 'cr', 'er', 'ua'}) do redis.call('HLEN', base .. ':' .. k) end
 local books = redis.call('LRANGE', base .. ':rec', 0, 99)
@@ -28,7 +29,7 @@ local was = 'ready'
 if redis.call('ZREM', base .. ':dl', id) == 1 then
   was = 'delayed'
   unaside(id)
-  redis.call('HINCRBY', g, 'delayed', -1)
+  undelay(group_of(body), {id})
 else
   redis.call('HSET', base .. ':cx', id, 1)
   redis.call('HINCRBY', c, 'r' .. tier_of(body), -1)

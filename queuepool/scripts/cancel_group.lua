@@ -1,16 +1,19 @@
 #!lua flags=allow-oom
 -- cancel_group: cancel the jobs that a task group holds now, a bounded step a call.
--- KEYS[1] base; derived: j c o dr dl ua cn wk at cr er cx g:<group> q:<0-3>:<group> fl:<epochs> dn:<0|1>
+-- KEYS[1] base; derived: j c o dr dl dg:<group> ua cn wk at cr er cx g:<group> q:<0-3>:<group> fl:<epochs> dn:<0|1>
 -- ARGV    group, cursor ('start', then what the last call returned)
 -- Returns {next cursor ('' when done), waiting jobs cancelled, running jobs asked}.
 -- The first call sets the cut: jobs enqueued up to then are cancelled wherever they turn up later
--- (promote, retry, recover, hand_back); later ones are not touched. Then lanes by 200, delayed jobs by
--- scan, and at last the books: a worker that stopped sooner would claim what the lanes still hold.
+-- (promote, retry, recover, hand_back); later ones are not touched. Then lanes by 200; the group's own
+-- delayed jobs by 200, and all delayed ones only when a version before, which kept no index of them, delayed
+-- some; at last the books: a worker that stopped sooner would claim what the lanes still hold.
 local base, group, cursor = KEYS[1], ARGV[1], ARGV[2]
 local j, c, g, cn = base .. ':j', base .. ':c', base .. ':g:' .. ARGV[1], base .. ':cn'
--- uses: clock, remember, settle, unaside, wake, group_of, stamp_of
+-- uses: clock, remember, settle, unaside, wake, group_of, stamp_of, undelay
 for _, k in ipairs({j, c, cn, base .. ':at', base .. ':cr', base .. ':er', base .. ':cx', base .. ':ua'}) do redis.call('HLEN', k) end
-redis.call('ZCARD', base .. ':dl')
+local dl, dg = base .. ':dl', base .. ':dg:' .. group
+redis.call('ZCARD', dl)
+redis.call('SCARD', dg)
 redis.call('LLEN', base .. ':wk')
 local lanes, asked, gone, size = {}, 0, {}, 0
 for t = 0, 3 do lanes[t] = base .. ':q:' .. t .. ':' .. group; redis.call('LLEN', lanes[t]) end
@@ -58,16 +61,26 @@ if cursor == 'lanes' then
     if n > 0 then redis.call('LPOP', lanes[t], n) end
   end
 elseif cursor ~= 'books' and tonumber(redis.call('HGET', g, 'delayed') or 0) > 0 then
-  local page = redis.call('ZSCAN', base .. ':dl', cursor, 'COUNT', 200)
-  cursor = page[1] == '0' and 'books' or page[1]
-  for i = 1, #page[2], 2 do
-    local body = redis.call('HGET', j, page[2][i])
-    if ours(body) and redis.call('ZREM', base .. ':dl', page[2][i]) == 1 then
-      gone[#gone + 1] = page[2][i]
-      unaside(page[2][i])
+  local all = string.match(cursor, '^all:(.*)') -- where in dl; else where in the group's index
+  local page = all and redis.call('ZSCAN', dl, all, 'COUNT', 200) or redis.call('SSCAN', dg, cursor, 'COUNT', 200)
+  for i = 1, #page[2], all and 2 or 1 do
+    local id = page[2][i]
+    local body = redis.call('HGET', j, id)
+    if ours(body) and redis.call('ZREM', dl, id) == 1 then
+      gone[#gone + 1] = id
+      unaside(id)
       size = size + #body
-      redis.call('HINCRBY', g, 'delayed', -1)
+    elseif not all and not redis.call('ZSCORE', dl, id) then
+      redis.call('SREM', dg, id) -- a version before took it out of dl
     end
+  end
+  if #gone > 0 then undelay(group, gone) end
+  if page[1] ~= '0' then
+    cursor = (all and 'all:' or '') .. page[1]
+  elseif not all and tonumber(redis.call('HGET', g, 'delayed')) > redis.call('SCARD', dg) then
+    cursor = 'all:0' -- a version before delayed some
+  else
+    cursor = 'books'
   end
 else
   cursor = ''

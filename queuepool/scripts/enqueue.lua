@@ -1,6 +1,6 @@
 #!lua
 -- enqueue: accept up to 200 jobs; each id is accepted once.
--- KEYS[1] base; derived: j dl c wk cx dead dn:<0|1> g:<group> q:<tier>:<group> ring:<tier>
+-- KEYS[1] base; derived: j dl dg:<group> c wk cx dead dn:<0|1> g:<group> q:<tier>:<group> ring:<tier>
 -- ARGV    max_depth (jobs), max_bytes, jobs, bytes
 --         then runs of jobs alike: tier (0-3), group, delay ms, n, n * (id, body from its slot on)
 -- Returns one character a job, 1 accepted or 0 duplicate; or {FULL, depth, bytes} with nothing
@@ -22,6 +22,7 @@ while i < #ARGV do -- read every key before the first write
   local tier, group = ARGV[i], ARGV[i + 1]
   if tonumber(ARGV[i + 2]) > 0 then
     late = late or redis.call('ZCARD', dl)
+    redis.call('SCARD', base .. ':dg:' .. group)
   elseif redis.call('LLEN', base .. ':q:' .. tier .. ':' .. group) == 0 then -- a new lane takes a seat
     rings[tier] = rings[tier] or redis.call('LLEN', base .. ':ring:' .. tier)
   end
@@ -84,6 +85,7 @@ while i < #ARGV do
       local due = {}
       for k, id in ipairs(fresh) do due[2 * k - 1], due[2 * k] = now + delay, id end
       redis.call('ZADD', dl, unpack(due))
+      redis.call('SADD', base .. ':dg:' .. group, unpack(fresh))
       sooner = sooner or redis.call('ZCOUNT', dl, '-inf', '(' .. now + delay) == 0
     else
       ready[tier] = (ready[tier] or 0) + n

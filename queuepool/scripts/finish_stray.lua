@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- finish_stray: record the end of jobs that succeeded, wherever they are, if they are the ones claimed.
--- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl ua dead cx g:<group> dn:<0|1> r:<id> at cr er pr cn
+-- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl dg:<group> ua dead cx g:<group> dn:<0|1> r:<id> at cr er pr cn
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed, ttl ms (0: no result), result)
 -- Returns {finished, duplicates, of the finished those not in this book}; or {FENCED, current epoch}.
 -- For ends that finish left alone, and those that may be recorded already. With the same stamp the job
@@ -9,7 +9,7 @@
 -- stays dead: duplicates. A draining owner may. O(n log delayed).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local j, c, dl, totals = base .. ':j', base .. ':c', base .. ':dl', {}
--- uses: fence_or_drain, clock, remember, count_done, is_claimed, unaside, group_of, tier_of
+-- uses: fence_or_drain, clock, remember, count_done, is_claimed, unaside, group_of, tier_of, undelay
 for _, k in ipairs({'j', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua'}) do redis.call('HLEN', base .. ':' .. k) end
 for _, k in ipairs({'dl', 'dead'}) do redis.call('ZCARD', base .. ':' .. k) end
 redis.call('ZCARD', book)
@@ -20,8 +20,10 @@ for _, e in ipairs(books) do redis.call('ZCARD', base .. ':fl:' .. e) end
 for i = 3, #ARGV, 4 do
   local body = redis.call('HGET', j, ARGV[i])
   if body and is_claimed(body, ARGV[i + 1]) and not redis.call('ZSCORE', base .. ':dead', ARGV[i]) then
-    local g = base .. ':g:' .. group_of(body)
-    jobs[i] = {g = g, body = body}
+    local group = group_of(body)
+    local g = base .. ':g:' .. group
+    jobs[i] = {group = group, g = g, body = body}
+    redis.call('SCARD', base .. ':dg:' .. group)
     totals[g] = totals[g] or redis.call('HMGET', g, 'left', 'done', 'total', 'dead')
     if ARGV[i + 2] ~= '0' then redis.call('EXISTS', base .. ':r:' .. ARGV[i]) end -- SET takes any type
   end
@@ -34,7 +36,7 @@ local function leave(id, job) -- take it out of where it is; whether that was no
   end
   if redis.call('ZREM', dl, id) == 1 then
     unaside(id)
-    redis.call('HINCRBY', job.g, 'delayed', -1)
+    undelay(job.group, {id})
   else
     redis.call('HSET', base .. ':cx', id, 1)
     redis.call('HINCRBY', c, 'r' .. tier_of(job.body), -1)

@@ -1,21 +1,23 @@
 #!lua flags=allow-oom
 -- retry: send running jobs back to delayed, to run again when their delay is over.
--- KEYS[1] base; derived: o dr c j fl:<epoch> dl ua at cr er pr cn g:<group> dn:<0|1>
+-- KEYS[1] base; derived: o dr c j fl:<epoch> dl dg:<group> ua at cr er pr cn g:<group> dn:<0|1>
 -- ARGV    nonce, epoch, then n * (id, delay ms, charge (1: a failed attempt, 0: none, ':' and a task: set aside), error or '',
 --         stamp of the body that was claimed ('': whichever))
 -- Returns one character a job: r retried, c cancelled instead (it was asked for), 0 not in this book, or another body;
 --         or {FENCED, current epoch}. A draining owner may. O(n log delayed).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
-local c, j, dl = base .. ':c', base .. ':j', base .. ':dl'
--- uses: fence_or_drain, clock, end_cancelled, is_cancelled, is_claimed, group_of
+local c, j = base .. ':c', base .. ':j'
+-- uses: fence_or_drain, clock, end_cancelled, is_cancelled, is_claimed, group_of, delay
 local bodies = {}
-redis.call('ZCARD', dl)
+redis.call('ZCARD', base .. ':dl')
 for _, k in ipairs({'c', 'at', 'cr', 'er', 'pr', 'cn', 'ua'}) do redis.call('HLEN', base .. ':' .. k) end
 for i = 3, #ARGV, 5 do
   local body = redis.call('HGET', j, ARGV[i])
   if body and is_claimed(body, ARGV[i + 4]) and redis.call('ZSCORE', book, ARGV[i]) then
-    local g = base .. ':g:' .. group_of(body)
-    bodies[i] = {g = g, size = #body, cancelled = is_cancelled(ARGV[i], body, g)}
+    local group = group_of(body)
+    local g = base .. ':g:' .. group
+    redis.call('SCARD', base .. ':dg:' .. group)
+    bodies[i] = {group = group, g = g, size = #body, cancelled = is_cancelled(ARGV[i], body, g)}
   end
 end
 -- Who is set aside later is due later, whatever its pause: so a group keeps its order over many rounds.
@@ -38,8 +40,7 @@ for i = 3, #ARGV, 5 do
         aside, behind = true, math.max(behind, due)
         due = behind + i / 4096
       end
-      redis.call('ZADD', dl, due, id)
-      redis.call('HINCRBY', job.g, 'delayed', 1)
+      delay(id, job.group, due)
       redis.call('HINCRBY', c, 'retried', 1)
       if charge == '1' then
         redis.call('HINCRBY', base .. ':at', id, 1)

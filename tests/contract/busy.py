@@ -97,7 +97,7 @@ def _of_applications() -> list[Verb[Any]]:
     body = w.tail(b"new")
     runs: list[Any] = [2, b"new", 0, 2, "n1", body, "n2", body, 1, b"new", 60_000, 1, "n3", body]
     groups = (b"g", b"cut", b"one")
-    cursors = (b"start", b"lanes", b"0", b"books")
+    cursors = (b"start", b"lanes", b"0", b"all:0", b"books")
     return [
         produce.enqueue(runs, jobs=3, size_bytes=3 * (13 + len(body)), **w.LIMITS),
         produce.enqueue(runs, jobs=3, size_bytes=9, **(w.LIMITS | {"max_depth": 3})),

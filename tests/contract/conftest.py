@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from queuepool.codec import read_group
 from queuepool.embedded import EmbeddedServer
 from queuepool.verbs import operate
 from tests.conftest import server_engines
@@ -72,6 +73,7 @@ def check_invariants(world: World, when: str = "at the end") -> None:
     check_places(snapshot(world), when)
     if not world.in_memory:
         check_expiry(world)
+        check_index(world)
 
 
 def check_places(state: dict[str, Any], when: str) -> None:
@@ -93,6 +95,16 @@ def check_places(state: dict[str, Any], when: str) -> None:
     for notes in ("progress", "cancels"):
         assert set(state[notes]) <= set(in_books), f"{when}: {notes} of jobs that do not run"
     assert all(totals[1] >= 0 for totals in state["groups"].values()), f"{when}: {state['groups']}"
+
+
+def check_index(world: World) -> None:
+    """Fail unless the delayed jobs of each group, and no others, are indexed by their group."""
+    base, client = world.partition.key, world.client
+    groups: dict[bytes, set[bytes]] = {}
+    for job_id in client.zrange(base + b":dl", 0, -1):
+        groups.setdefault(read_group(client.hget(base + b":j", job_id)), set()).add(job_id)
+    keys = client.scan_iter(match=base + b":dg:*", count=1000)
+    assert {k[len(base) + 4 :]: client.smembers(k) for k in keys} == groups
 
 
 def check_expiry(world: World) -> None:

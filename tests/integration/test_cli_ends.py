@@ -48,7 +48,7 @@ def test_a_group_whose_dead_jobs_were_evicted_or_discarded_is_not_done(
     ids = claim(owned, 9)
     bury(owned, ids[:8], keep_jobs=5)
     owned.run(own.finish(owned.life, {KEY.encode(): own.Acks(0, list(ids[8:]))}))
-    pool.group(KEY).partition.discard([ids[7].decode()])
+    pool.group(KEY).partition.discard([pool.group(KEY).partition.dead(0, 1)[0].job_id])
 
     assert shell.run("group", "show", KEY, "--json") == Exit.OK
 

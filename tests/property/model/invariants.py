@@ -126,7 +126,12 @@ def check_same(space: Space, state: State) -> None:
     assert set(space.hash("j")) == set(state.jobs), "the jobs differ"
     assert lanes == state.lanes, "the lanes differ"
     assert marks == state.marks, "the marks differ"
-    assert set(space.ids("dl")) == set(state.at(Place.DELAYED)), "the delayed differ"
+    late = set(state.at(Place.DELAYED))
+    assert set(space.ids("dl")) == late, "the delayed differ"
+    assert space.indexed == {
+        group: {i for i in late if state.jobs[i].group == group}
+        for group in {state.jobs[i].group for i in late}
+    }, "the index of delayed jobs differs"
     assert space.ids("dead") == sorted(dead, key=lambda i: (dead[i], i)), "the dead differ"
     check_same_notes(space, state)
     check_same_books(space, state)

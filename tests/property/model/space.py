@@ -52,6 +52,7 @@ class Space:
     rings: list[list[bytes]] = field(default_factory=lambda: [[], [], [], []])
     books: dict[int, list[tuple[bytes, float]]] = field(default_factory=dict)
     groups: dict[bytes, dict[bytes, bytes]] = field(default_factory=dict)
+    indexed: dict[bytes, set[bytes]] = field(default_factory=dict)  # delayed jobs of a group
     ended: list[set[bytes]] = field(default_factory=lambda: [set(), set()])
     commands: list[Any] = field(default_factory=list)
     lasting: set[bytes] = field(default_factory=set)  # keys without an expiry
@@ -99,6 +100,8 @@ def read(client: Any, base: bytes) -> Space:
             space.books[int(rest)] = [(i, float(score)) for i, score in scores]
         elif kind == b"g":
             space.groups[rest] = pairs(content)
+        elif kind == b"dg":
+            space.indexed[rest] = set(content)
         elif kind == b"dn":
             space.ended[int(rest)] = {i.removeprefix(b"!") for i in content}
         elif suffix == b"cmd":
