@@ -25,11 +25,14 @@ _AHEAD_BEGUN_S = 0.02  # a job from memory that runs for longer is booked as sta
 
 
 class Holdings:
-    """open: claimed jobs that have not ended; suspects count from when their start is confirmed."""
+    """open: claimed jobs that have not ended; suspects count from when their start is confirmed.
+
+    open_bytes: of their bodies.
+    """
 
     def __init__(self, last_crashes: int = 2) -> None:
         self.claimed: dict[bytes, Claimed] = {}
-        self.open = 0
+        self.open = self.open_bytes = 0
         self.outbox = Outbox()
         self.suspects = Suspects(last_crashes)
         self._ahead: deque[Claimed] = deque()
@@ -55,7 +58,7 @@ class Holdings:
                 if delayed is not None:
                     self.outbox.add([delayed])
                 continue
-            self.open += 1
+            self._count((job,))
             if i >= free and crashes is None:
                 job.ahead = True
                 self._ahead.append(job)
@@ -67,6 +70,7 @@ class Holdings:
     def ended(self, outcomes: Sequence[Outcome]) -> None:
         """Put executions that ended, or never began, into the outbox."""
         self.open -= len(outcomes)
+        self.open_bytes -= sum(len(outcome.job.body) for outcome in outcomes)
         self.outbox.add(outcomes)
         if self.suspects.watches:
             for outcome in outcomes:
@@ -84,13 +88,13 @@ class Holdings:
     def hand_back_suspects(self, now_s: float) -> None:
         """Hand back the suspects that did not begin."""
         waiting = self.suspects.withdraw()  # one whose start is confirmed is not among them
-        self.open += len(waiting)
+        self._count(waiting)
         self.hand_back(waiting, now_s)
 
     def hand_back_all(self, now_s: float) -> int:
         """Hand back whatever still runs; return how many."""
         ending = {o.job for o in self.outbox}
-        self.open += len(self.suspects.withdraw())
+        self._count(self.suspects.withdraw())
         running = [job for job in self.claimed.values() if job not in ending]
         self.hand_back(running, now_s)
         return len(running)
@@ -152,5 +156,9 @@ class Holdings:
             job.ahead = False
         self._ahead = deque(job for job in self._ahead if job.ahead)
         suspects = self.suspects.on_booked(begun, now_s)
-        self.open += len(suspects)
+        self._count(suspects)
         return suspects
+
+    def _count(self, jobs: Collection[Claimed]) -> None:
+        self.open += len(jobs)
+        self.open_bytes += sum(len(job.body) for job in jobs)

@@ -12,13 +12,17 @@ as much as one claim holds it does not linger: for very short jobs, `most` is tw
 the server makes up one of them while the workers run the other.
 
 A job in memory hides from the backlog and cannot be overtaken by a smaller group, so this is kept
-as small as that, and taken back when the workers stall (see Core.stalled).
+as small as that, and taken back when the workers stall (see Core.stalled). Large bodies fill the
+memory: while those of all open jobs, running ones included, have MOST_BYTES, nothing is claimed
+ahead. What one claim brings is bounded in bytes by itself, so they have no more than that and one
+claim, or else one for each worker.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+MOST_BYTES = 4 * 1024**2
 _LINGER_S = 0.002
 _WEIGHT = 0.2  # of the newest turn in both averages
 
@@ -42,9 +46,9 @@ class Lookahead:
         """Unlearn how long jobs take: nothing is claimed ahead until one has ended."""
         self.job_s = None
 
-    def jobs(self, workers: int) -> int:
-        """Return how many jobs may wait in memory."""
-        if self.job_s is None:
+    def jobs(self, workers: int, open_bytes: int = 0) -> int:
+        """Return how many jobs may wait in memory. open_bytes: of the bodies that are there."""
+        if self.job_s is None or open_bytes >= MOST_BYTES:
             return 0
         if workers * self.turn_s < 0.25 * self.job_s:
             return 0

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha1
 from importlib.resources import files
 
-_USES = re.compile(rb"^-- uses: (.+)\n", re.MULTILINE)
+_USES = re.compile(rb"^ *-- uses: (.+)\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

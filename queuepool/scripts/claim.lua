@@ -2,16 +2,20 @@
 -- claim: move up to `limit` ready jobs into the in-flight book of the owner's life.
 -- KEYS[1] base; derived: o c j at cr cx fl:<epoch> ring:<0-3> q:<tier>:<group>
 -- ARGV    nonce, epoch, limit (1-200), starting (how many of them start at once), promote after ms
---         (0: never), weight of tier 0 .. 3 (all 0: strict order)
+--         (0: never), weight of tier 0 .. 3 (all 0: strict order), bytes that the bodies may have together
 -- Returns {now ms, ids, bodies, failed attempts, crashes, ids taken from lanes}; attempts and crashes
---         are empty when no job has any; taken counts marks of cancelled jobs as well, so that less than
---         the limit means that nothing is ready; or {FENCED, current epoch}.
+--         are empty when no job has any; taken counts marks of cancelled jobs as well, and is the limit
+--         when the bytes ended the claim, so that less than the limit means that nothing is ready; or
+--         {FENCED, current epoch}.
 -- A tier's share follows its weight, unused share goes on; lanes of a tier take turns, and two in a row
 -- when at most 16 of their jobs are left, so that small groups are through soon. Booked under
 -- the start ms (plus order) when it starts now, or waited in a memory that died before; under a small
 -- claim sequence when it waits in memory, and when it has a crash.
+-- Jobs whose bodies do not fit into the bytes stay, as if fewer had been asked for; one job is taken
+-- whatever its size. Sizes are looked at only when as many of the largest body (`largest` of c) would not fit.
 -- One script: a job in both places runs twice, in neither it is lost. O(limit), whatever waits.
-local base, limit, starting, age = KEYS[1], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local redis, ARGV, base, limit, starting = redis, ARGV, KEYS[1], tonumber(ARGV[3]), tonumber(ARGV[4]) -- locals are faster
+local age, budget = tonumber(ARGV[5]), tonumber(ARGV[10])
 local o, c, book = base .. ':o', base .. ':c', base .. ':fl:' .. ARGV[2]
 -- uses: fence, clock
 local rings, lanes, active, sum = {}, {}, {}, 0
@@ -21,55 +25,59 @@ for t = 0, 3 do
   if #lanes[t] > 0 then active[#active + 1] = t; sum = sum + ARGV[6 + t] end
 end
 
-local quota = {} -- smooth weighted round-robin: whole rounds at once, the rest by stored credit
-if #active > 1 and sum > 0 then
-  local credit, rounds = redis.call('HMGET', c, 'k0', 'k1', 'k2', 'k3'), math.floor(limit / sum)
-  for _, t in ipairs(active) do quota[t] = rounds * ARGV[6 + t]; credit[t + 1] = tonumber(credit[t + 1] or 0) end
-  for _ = 1, limit - rounds * sum do
-    local best
-    for _, t in ipairs(active) do
-      credit[t + 1] = credit[t + 1] + ARGV[6 + t]
-      if not best or credit[t + 1] > credit[best + 1] then best = t end
-    end
-    credit[best + 1] = credit[best + 1] - sum
-    quota[best] = quota[best] + 1
-  end
-  for _, t in ipairs(active) do quota['k' .. t] = credit[t + 1] end
-end
-
-local left = limit
+local quota, served, planned
 local turns = limit > starting and 8 or 32 -- looking ahead means short jobs: longer turns cost less, and nobody waits
-local function plan(t, share) -- whose turn, and how many of each: only reads
+local function visit(t, share, n) -- whose turn, and how many of each: only reads
   local seats = lanes[t]
-  local quantum, moved = math.ceil(share / math.min(#seats, turns)), true
+  local quantum, moved = math.ceil(share / math.min(#seats, n, turns)), true
   while share > 0 and moved do
     moved = false
-    for i = 1, #seats do
+    for i = 1, math.min(#seats, n) do
       local lane = seats[i]
       if type(lane) == 'string' then
         local key = base .. ':q:' .. string.sub(lane, 1, 1) .. ':' .. string.sub(lane, 13)
         lane = {key = key, seat = lane, size = redis.call('LLEN', key), take = 0}
         seats[i] = lane
       end
-      local n = math.min(quantum, lane.size - lane.take, share)
-      if n > 0 then lane.take = lane.take + n; share = share - n; left = left - n; moved = true end
+      if i > served[t] then served[t], lane.take = i, 0 end
+      local take = math.min(quantum, lane.size - lane.take, share)
+      if take > 0 then lane.take = lane.take + take; share = share - take; planned = planned + take; moved = true end
       if share == 0 then break end
     end
   end
 end
-for _, t in ipairs(active) do plan(t, math.min(left, quota[t] or left)) end
-for _, t in ipairs(active) do if left > 0 then plan(t, left) end end
+local function plan(n)
+  quota, served, planned = {}, {}, 0
+  if #active > 1 and sum > 0 then
+    -- uses: quotas
+    quota = quotas(n)
+  end
+  for _, t in ipairs(active) do served[t] = 0; visit(t, math.min(n - planned, quota[t] or n), n) end
+  for _, t in ipairs(active) do if planned < n then visit(t, n - planned, n) end end
+end
+plan(limit)
+local largest, full = tonumber(redis.call('HGET', c, 'largest') or nil), false
+if not largest or planned * largest > budget then -- as if fewer had been asked for, until they fit; one always does
+  -- uses: weigh
+  local bytes = 0
+  repeat
+    if bytes > 0 then plan(math.max(1, math.floor(planned * math.min(0.75, budget / bytes)))); full = true end
+    bytes = 0
+    for _, t in ipairs(active) do
+      for i = 1, served[t] do bytes = bytes + weigh(lanes[t][i], lanes[t][i].take) end
+    end
+  until bytes <= budget or planned <= 1
+end
 redis.call('ZCARD', book)
-for _, k in ipairs({'c', 'j'}) do redis.call('HLEN', base .. ':' .. k) end
+redis.call('HLEN', base .. ':j')
 local odd = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':cx') > 0 -- seldom; EXISTS looks at no type
   and redis.call('HLEN', base .. ':cx') >= 0 and redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
 
 local ids, count, tier_of, again, cut, back, stamp = {}, 0, {}, {}, {}, {}, string.format('%011x', now) -- now come writes
 for _, t in ipairs(active) do
-  local served, most = 0, nil
-  for _, lane in ipairs(lanes[t]) do
-    if type(lane) == 'string' then break end
-    served = served + 1
+  local most
+  for i = 1, served[t] do
+    local lane = lanes[t][i]
     local home = string.sub(lane.seat, 1, 1)
     if lane.take > 0 then
       for _, id in ipairs(redis.call('LPOP', lane.key, lane.take) or {}) do count = count + 1; ids[count], tier_of[count] = id, home end
@@ -83,7 +91,7 @@ for _, t in ipairs(active) do
       list[home][#list[home] + 1] = home .. stamp .. string.sub(lane.seat, 13)
     end
   end
-  redis.call('LPOP', rings[t], served)
+  redis.call('LPOP', rings[t], served[t])
   if quota['k' .. t] then redis.call('HSET', c, 'k' .. t, quota['k' .. t]) end
 end
 for home, seats in pairs(cut) do redis.call('RPUSH', rings[tonumber(home)], unpack(seats)) end
@@ -128,4 +136,5 @@ if n > 0 then
   redis.call('ZADD', book, unpack(entries))
   for home, gone in pairs(taken) do redis.call('HINCRBY', c, 'r' .. home, -gone) end
 end
-return {now, alive, texts, kept_attempts, kept_crashes, count}
+if n > 0 and largest and #texts[n] > largest then redis.call('HDEL', c, 'largest') end -- not by our scripts: trust it no more
+return {now, alive, texts, kept_attempts, kept_crashes, full and limit or count}

@@ -7,15 +7,16 @@
 --         written: room is tested for the whole call. Dead jobs take none: they have bounds of their own.
 -- No allow-oom flag: an out-of-memory server refuses it before the first line.
 -- The script stamps the time into the body, so no producer's clock counts. O(jobs).
-local base, max_depth, max_bytes = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
+local redis, ARGV, base, max_depth, max_bytes = redis, ARGV, KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]) -- locals are faster
 local j, dl, c, wk, cx = base .. ':j', base .. ':dl', base .. ':c', base .. ':wk', base .. ':cx'
-local was = redis.call('HMGET', c, 'r0', 'r1', 'r2', 'r3', 'bytes', 'enqueued', 'cut', 'dn', 'dn_since')
+local was = redis.call('HMGET', c, 'r0', 'r1', 'r2', 'r3', 'bytes', 'enqueued', 'cut', 'dn', 'dn_since', 'largest')
 for k = 1, 7 do was[k] = tonumber(was[k] or 0) end
 local depth, bytes = redis.call('HLEN', j), was[5]
 if depth + ARGV[3] > max_depth or bytes + ARGV[4] > max_bytes then
   local live, held = depth - redis.call('ZCARD', base .. ':dead'), bytes - (redis.call('HGET', c, 'dead_bytes') or 0)
   if live + ARGV[3] > max_depth or held + ARGV[4] > max_bytes then return {'FULL', live, held} end
 end
+local largest, most = tonumber(was[10] or depth == 0 and 0 or nil), 0 -- unknown while bodies of a version before are here
 local idle = was[1] + was[2] + was[3] + was[4] <= 0
 local groups, rings, late, i = {}, {}, false, 5
 while i < #ARGV do -- read every key before the first write
@@ -60,13 +61,14 @@ while i < #ARGV do
   local tier, group, delay, last = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), i + 3 + 2 * ARGV[i + 3]
   local head, fresh = '1' .. tier .. stamp, {}
   for k = i + 4, last, 2 do
-    local id = ARGV[k]
-    if not seen[id] and redis.call('HSETNX', j, id, head .. ARGV[k + 1]) == 1 then
+    local id, tail = ARGV[k], ARGV[k + 1]
+    if not seen[id] and redis.call('HSETNX', j, id, head .. tail) == 1 then
       fresh[#fresh + 1] = id
+      if #tail > most and delay <= 0 then most = #tail end
       status[#status + 1] = '1'
     else
       status[#status + 1] = '0'
-      size = size - #head - #ARGV[k + 1]
+      size = size - #head - #tail
     end
   end
   i = last + 1
@@ -98,6 +100,8 @@ while i < #ARGV do
 end
 local counts = {}
 if added > 0 then counts = {'enqueued', was[6] + added, 'bytes', bytes + size} end
+most = most + 13 -- the head
+if added > 0 and largest and (most > largest or not was[10]) then counts[5], counts[6] = 'largest', most end
 for tier, n in pairs(ready) do
   local k = #counts
   counts[k + 1], counts[k + 2] = 'r' .. tier, was[tier + 1] + n

@@ -5,15 +5,15 @@
 -- Returns {promoted, cancelled, ms until the next is due (0: more are due now, -1: none waits)};
 --         or {FENCED, current epoch}. Jobs of a group cancelled since are dropped here. O(100 log delayed).
 local base, c, j, dl = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j', KEYS[1] .. ':dl'
--- uses: fence, clock, end_cancelled, wake, group_of, tier_of, stamp_of, unaside, undelay
+-- uses: fence, clock, end_cancelled, wake, group_of, tier_of, stamp_of, unaside, undelay, raise_largest
 local ids = redis.call('ZRANGEBYSCORE', dl, '-inf', now, 'LIMIT', 0, 100)
 local bodies = #ids > 0 and redis.call('HMGET', j, unpack(ids)) or {}
 if #ids > 0 then
   redis.call('LLEN', base .. ':wk')
-  for _, k in ipairs({'c', 'at', 'cr', 'er', 'cn', 'ua'}) do redis.call('HLEN', base .. ':' .. k) end
+  for _, k in ipairs({'at', 'cr', 'er', 'cn', 'ua'}) do redis.call('HLEN', base .. ':' .. k) end
 end
 local aside = #ids > 0 and redis.call('HLEN', base .. ':ua') > 0 -- seldom
-local groups, lanes, ended = {}, {}, {}
+local groups, lanes, ended, largest, most = {}, {}, {}, #ids > 0 and redis.call('HGET', c, 'largest'), 0
 for k, id in ipairs(ids) do
   local body = bodies[k]
   if body then
@@ -28,6 +28,7 @@ for k, id in ipairs(ids) do
     if stamp_of(body) <= group.cut then
       ended[#ended + 1] = {id = id, g = base .. ':g:' .. name, size = #body}
     else
+      most = math.max(most, #body)
       local lane = group.lane[tier]
       if not lane then
         lane = {key = base .. ':q:' .. tier .. ':' .. name, tier = tier, group = name, ids = {}}
@@ -51,6 +52,6 @@ for _, lane in ipairs(lanes) do
     redis.call('RPUSH', base .. ':ring:' .. lane.tier, lane.tier .. stamp .. lane.group)
   end
 end
-if promoted > 0 then wake('w') end
+if promoted > 0 then raise_largest(largest, most); wake('w') end
 local following = redis.call('ZRANGE', dl, 0, 0, 'WITHSCORES')
 return {promoted, #ended, following[2] and math.max(0, following[2] - now) or -1}

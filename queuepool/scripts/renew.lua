@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- renew: keep the lease, report, and hear what is new.
--- KEYS[1] base; derived: o dr rec cmd cn dl c fl:<epoch> dn:<0|1>
+-- KEYS[1] base; derived: o dr rec cmd cn dl dead j c fl:<epoch> dn:<0|1>
 -- ARGV    nonce, epoch, lease ms, beat (count of renewals), workers, busy, target, last applied command
 -- Returns {role (1 owner, 2 draining), now ms, rolled back (1: this server forgot a beat), books to
 --         recover, ms until the next delayed job (-1 none), [[command id, [field, value ...]] ...],
@@ -25,9 +25,12 @@ end
 local drains, booked = redis.call('HGETALL', dr), {} -- one entry a draining process
 for i = 1, #drains, 2 do booked[i] = redis.call('ZCARD', base .. ':fl:' .. drains[i]) end
 local books, following = redis.call('LLEN', rec), redis.call('ZRANGE', base .. ':dl', 0, 0, 'WITHSCORES')
+local asleep = redis.call('ZCARD', base .. ':dl') + redis.call('ZCARD', base .. ':dead') == redis.call('HLEN', base .. ':j')
+local largest = redis.call('HGET', base .. ':c', 'largest')
 local commands = redis.call('XRANGE', base .. ':cmd', '(' .. ARGV[8], '+', 'COUNT', 100)
 redis.call('HSET', o, 'expires', now + ARGV[3], 'heartbeat', now, 'beat', ARGV[4], 'workers', ARGV[5],
   'busy', ARGV[6], 'target', ARGV[7], 'applied', ARGV[8])
+if asleep and largest ~= '0' then redis.call('HSET', base .. ':c', 'largest', 0) end -- what was large is gone, or comes by a script
 for i = 1, #drains, 2 do
   if tonumber(string.match(drains[i + 1], ':(%d+)$')) < now then
     redis.call('HDEL', dr, drains[i])

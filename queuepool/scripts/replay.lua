@@ -4,9 +4,9 @@
 -- ARGV    ids (1-200)
 -- Returns how many were dead. O(n).
 local base, c = KEYS[1], KEYS[1] .. ':c'
--- uses: clock, group_of, tier_of, restamp, wake
-local jobs, n = {}, 0
-local cut = tonumber(redis.call('HGET', c, 'cut') or 0)
+-- uses: clock, group_of, tier_of, restamp, wake, raise_largest
+local jobs, n, most = {}, 0, 0
+local cut, largest = unpack(redis.call('HMGET', c, 'cut', 'largest'))
 redis.call('LLEN', base .. ':wk')
 for _, k in ipairs({'at', 'cr', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
 for i, id in ipairs(ARGV) do
@@ -23,8 +23,9 @@ for i, id in ipairs(ARGV) do
   local job = jobs[i]
   if job and redis.call('ZREM', base .. ':dead', id) == 1 then
     n = n + 1
+    most = math.max(most, #job.body)
     for _, k in ipairs({'at', 'cr', 'er'}) do redis.call('HDEL', base .. ':' .. k, id) end
-    redis.call('HSET', base .. ':j', id, restamp(job.body, cut))
+    redis.call('HSET', base .. ':j', id, restamp(job.body, tonumber(cut or 0)))
     if redis.call('RPUSH', base .. ':q:' .. job.tier .. ':' .. job.group, id) == 1 then
       redis.call('RPUSH', base .. ':ring:' .. job.tier, job.tier .. string.format('%011x', now) .. job.group)
     end
@@ -35,5 +36,5 @@ for i, id in ipairs(ARGV) do
     redis.call('HINCRBY', base .. ':g:' .. job.group, 'left', 1)
   end
 end
-if n > 0 then wake('w') end
+if n > 0 then raise_largest(largest, most); wake('w') end
 return n

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from queuepool.testing.data import TIERS, Args, PartitionData, Seat
@@ -30,26 +31,53 @@ def claim(p: PartitionData, args: Args) -> Any:
     if refused:
         return refused
     limit, starting, age_ms = int(args[2]), int(args[3]), int(args[4])
-    weights = [int(w) for w in args[5:9]]
+    weights, budget = [int(w) for w in args[5:9]], int(args[9])
+    most = _MAX_TURNS_AHEAD if limit > starting else _MAX_TURNS
+    turns, credit = _plan(p, limit, weights, most)
+    full = False
+    while (size := _size(p, turns)) > budget and _planned(turns) > 1:
+        full = True  # as if fewer had been asked for, until they fit
+        fewer = max(1, math.floor(_planned(turns) * min(0.75, budget / size)))
+        turns, credit = _plan(p, fewer, weights, most)
+    p.counters.update(credit)
+    taken = _take(p, turns)
+    if age_ms > 0 and len(turns) > 1:
+        _promote_late_lanes(p, age_ms)
+    return [p.now, *_book(p, int(args[1]), taken, starting), limit if full else len(taken)]
+
+
+def _planned(turns: dict[int, list[_Turn]]) -> int:
+    return sum(turn.take for served in turns.values() for turn in served)
+
+
+def _size(p: PartitionData, turns: dict[int, list[_Turn]]) -> int:
+    # Bytes of the bodies that these turns take.
+    lanes = [(p.lanes.get(t.seat.lane, ()), t.take) for served in turns.values() for t in served]
+    return sum(len(p.jobs.get(i, b"")) for lane, take in lanes for i in islice(lane, take))
+
+
+def _plan(
+    p: PartitionData, limit: int, weights: list[int], most: int
+) -> tuple[dict[int, list[_Turn]], dict[str, int]]:
+    # Returns the turns of each tier that has lanes, and the credits of the tiers after them.
     active = [t for t in TIERS if p.rings[t]]
     turns: dict[int, list[_Turn]] = {t: [] for t in active}
-    quota = _quotas(p, active, limit, weights)
-    left, most = limit, _MAX_TURNS_AHEAD if limit > starting else _MAX_TURNS
+    quota, credit = _quotas(p, active, limit, weights)
+    left = limit
     for t in active:
-        left -= _plan(p, t, turns[t], min(left, quota.get(t, left)), limit, most)
+        left -= _visit(p, t, turns[t], min(left, quota.get(t, left)), limit, most)
     for t in active:
-        left -= _plan(p, t, turns[t], left, limit, most)
-    taken = _take(p, turns)
-    if age_ms > 0 and len(active) > 1:
-        _promote_late_lanes(p, age_ms)
-    return [p.now, *_book(p, int(args[1]), taken, starting), len(taken)]
+        left -= _visit(p, t, turns[t], left, limit, most)
+    return turns, credit
 
 
-def _quotas(p: PartitionData, active: list[int], limit: int, weights: list[int]) -> dict[int, int]:
+def _quotas(
+    p: PartitionData, active: list[int], limit: int, weights: list[int]
+) -> tuple[dict[int, int], dict[str, int]]:
     # Smooth weighted round-robin: whole rounds at once, the rest by credit that is kept.
     total = sum(weights[t] for t in active)
     if len(active) < 2 or total == 0:
-        return {}
+        return {}, {}
     rounds, rest = divmod(limit, total)
     quota = {t: rounds * weights[t] for t in active}
     credit = {t: p.counters.get(f"k{t}", 0) for t in active}
@@ -59,12 +87,10 @@ def _quotas(p: PartitionData, active: list[int], limit: int, weights: list[int])
         best = max(active, key=lambda t: (credit[t], -t))
         credit[best] -= total
         quota[best] += 1
-    for t in active:
-        p.counters[f"k{t}"] = credit[t]
-    return quota
+    return quota, {f"k{t}": credit[t] for t in active}
 
 
-def _plan(
+def _visit(
     p: PartitionData, tier: int, turns: list[_Turn], share: int, limit: int, most: int
 ) -> int:
     # Adds turns of lanes, in the order of the ring, and returns how many jobs they take.

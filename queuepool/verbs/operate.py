@@ -11,7 +11,10 @@ from queuepool.models import AuditReport, DeadJob, ErrorRecord, JobId, Owner, Pa
 from queuepool.verbs import Verb, fields
 
 _NOT_COUNTERS = frozenset(
-    ("r0", "r1", "r2", "r3", "k0", "k1", "k2", "k3", "bytes", "cut", "dn", "dn_since", "aside")
+    (
+        *("r0", "r1", "r2", "r3", "k0", "k1", "k2", "k3"),
+        *("bytes", "largest", "cut", "dn", "dn_since", "aside"),
+    )
 )
 
 

@@ -12,6 +12,7 @@ from queuepool.models import Command
 from queuepool.verbs import Argument, Verb, fenced, fields
 
 MAX_BATCH = 200
+CLAIM_BYTES = 1024**2  # of bodies in one claim: what a server sends within a few ms
 _WHICHEVER = repeat(b"")  # body is booked
 _COMMAND_ID = re.compile(rb"[0-9]{1,20}-[0-9]{1,20}")
 
@@ -70,8 +71,8 @@ class Renewal:
 class Claims:
     """Claimed jobs, in order. attempts and crashes are empty when no job has any.
 
-    taken: ids taken from lanes, marks of cancelled jobs included; fewer than asked for means that
-    nothing else is ready.
+    taken: ids taken from lanes, marks of cancelled jobs included, or what was asked for when the
+    bodies had as many bytes as they may; fewer than asked for means that nothing else is ready.
     """
 
     now_ms: int
@@ -225,9 +226,13 @@ def claim(
     starting: int,
     promote_after_ms: int,
     weights: tuple[int, int, int, int],
+    max_bytes: int = CLAIM_BYTES,
 ) -> Verb[Claims]:
-    """Take up to `limit` ready jobs; `starting` of them start at once. Weights of 0: strict."""
-    args = [limit, starting, promote_after_ms, *weights]
+    """Take up to `limit` ready jobs; `starting` of them start at once. Weights of 0: strict.
+
+    max_bytes: of their bodies together; a single one may be larger.
+    """
+    args = [limit, starting, promote_after_ms, *weights, max_bytes]
     return _owned("claim", life, args, lambda r: Claims(*r))
 
 

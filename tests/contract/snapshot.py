@@ -11,7 +11,7 @@ from queuepool.testing.data import STARTED, Group, PartitionData
 from queuepool.testing.server import MemoryServer
 from tests.contract.world import World
 
-_TIMES = ("cut", "dn", "dn_since", "aside")
+_TIMES = ("cut", "dn", "dn_since", "aside", "largest")
 _GROUP_TOTALS = (
     *("total", "left", "dead", "cancelled", "delayed"),
     *("done", "evicted", "discarded"),

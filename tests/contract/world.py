@@ -104,12 +104,18 @@ def claim(
     starting: int | None = None,
     weights: tuple[int, int, int, int] = WEIGHTS,
     age_ms: int = 0,
+    max_bytes: int = own.CLAIM_BYTES,
 ) -> own.Claims:
     """Claim jobs; by default all of them start at once."""
-    begin = limit if starting is None else starting
-    claims = owned.run(
-        own.claim(owned.life, limit, starting=begin, promote_after_ms=age_ms, weights=weights)
+    verb = own.claim(
+        owned.life,
+        limit,
+        starting=limit if starting is None else starting,
+        promote_after_ms=age_ms,
+        weights=weights,
+        max_bytes=max_bytes,
     )
+    claims = owned.run(verb)
     _HELD.setdefault(owned.partition.key, []).append(claims.bodies)
     return claims
 

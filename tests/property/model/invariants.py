@@ -80,6 +80,9 @@ def check_counters(space: Space) -> None:
         assert counted.get(f"r{tier}", 0) == ready, f"I8: r{tier} is not {ready}: {counted}"
     assert counted.get("bytes", 0) == sum(map(len, jobs.values())), f"I8: bytes: {counted}"
     assert counted.get("dead_bytes", 0) == sum(len(jobs[i]) for i in dead), f"I8: {counted}"
+    asleep = {*dead, *space.ids("dl")}
+    awake = max((len(body) for i, body in jobs.items() if i not in asleep), default=0)
+    assert counted.get("largest", 0) >= awake, f"I8: a body of {awake} bytes: {counted}"
     for name, fields in space.groups.items():
         mine = {i for i, body in jobs.items() if body[18 : 18 + int(body[16:18], 16)] == name}
         number = {k.decode(): int(v) for k, v in fields.items()}

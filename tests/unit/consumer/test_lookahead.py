@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.lookahead import Lookahead
+from consumer.lookahead import MOST_BYTES, Lookahead
 
 
 def learned(job_s: float, turn_s: float = 0.0005, most: int = 400) -> Lookahead:
@@ -56,3 +56,10 @@ def test_it_stays_within_its_bounds(
 @given(job_s=st.floats(1e-6, 10), workers=st.integers(1, 256))
 def test_longer_jobs_never_claim_more_ahead(job_s: float, workers: int) -> None:
     assert learned(2 * job_s).jobs(workers) <= learned(job_s).jobs(workers)
+
+
+def test_nothing_is_claimed_ahead_while_bodies_fill_the_memory() -> None:
+    ahead = learned(0.00001)
+
+    assert ahead.jobs(8, open_bytes=MOST_BYTES - 1) > 8
+    assert ahead.jobs(8, open_bytes=MOST_BYTES) == 0

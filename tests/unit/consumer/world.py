@@ -77,11 +77,18 @@ class World:
         return {job_id for job_id, score in self.book.items() if score >= STARTED}
 
     def enqueue(
-        self, jobs: int, group: str = "g", *, delay_s: float | None = None, tier: str = "default"
+        self,
+        jobs: int,
+        group: str = "g",
+        *,
+        delay_s: float | None = None,
+        tier: str = "default",
+        size_bytes: int = 0,
     ) -> list[bytes]:
-        """Enqueue jobs; returns their ids, in order."""
+        """Enqueue jobs, each with a payload of about that size; returns their ids, in order."""
+        payload = {"x": "x" * size_bytes} if size_bytes else {}
         results = self.pool.enqueue_many(
-            "t", [Job({}) for _ in range(jobs)], partition_key=group, delay_s=delay_s, tier=tier
+            "t", [Job(payload)] * jobs, partition_key=group, delay_s=delay_s, tier=tier
         )
         return [r.job_id.encode() for r in results]
 

@@ -1,0 +1,4 @@
+-- Of the bodies that are ready or in flight none is larger than `largest` of c; unknown when it is not there.
+local function raise_largest(known, size) -- known: what it was when the script began
+  if known and size > tonumber(known) then redis.call('HSET', c, 'largest', size) end
+end
