@@ -13,7 +13,7 @@ if #ids > 0 then
   for _, k in ipairs({'at', 'cr', 'er', 'cn', 'ua'}) do redis.call('HLEN', base .. ':' .. k) end
 end
 local aside = #ids > 0 and redis.call('HLEN', base .. ':ua') > 0 -- seldom
-local groups, lanes, ended, largest, most = {}, {}, {}, #ids > 0 and redis.call('HGET', c, 'largest'), 0
+local groups, tiers, lanes, ended, largest, most = {}, {}, {}, {}, #ids > 0 and redis.call('HGET', c, 'largest'), 0
 for k, id in ipairs(ids) do
   local body = bodies[k]
   if body then
@@ -33,7 +33,8 @@ for k, id in ipairs(ids) do
       if not lane then
         lane = {key = base .. ':q:' .. tier .. ':' .. name, tier = tier, group = name, ids = {}}
         redis.call('LLEN', lane.key)
-        redis.call('LLEN', base .. ':ring:' .. tier)
+        if not tiers[tier] then redis.call('LLEN', base .. ':ring:' .. tier) end
+        tiers[tier] = tiers[tier] or 0 -- jobs promoted in it
         group.lane[tier], lanes[#lanes + 1] = lane, lane
       end
       lane.ids[#lane.ids + 1] = id
@@ -47,11 +48,12 @@ for _, job in ipairs(ended) do end_cancelled(job.id, job.g, job.size) end
 local promoted, stamp = 0, string.format('%011x', now)
 for _, lane in ipairs(lanes) do
   promoted = promoted + #lane.ids
-  redis.call('HINCRBY', c, 'r' .. lane.tier, #lane.ids)
+  tiers[lane.tier] = tiers[lane.tier] + #lane.ids
   if redis.call('RPUSH', lane.key, unpack(lane.ids)) == #lane.ids then
     redis.call('RPUSH', base .. ':ring:' .. lane.tier, lane.tier .. stamp .. lane.group)
   end
 end
+for tier, n in pairs(tiers) do redis.call('HINCRBY', c, 'r' .. tier, n) end
 if promoted > 0 then raise_largest(largest, most); wake('w') end
 local following = redis.call('ZRANGE', dl, 0, 0, 'WITHSCORES')
 return {promoted, #ended, following[2] and math.max(0, following[2] - now) or -1}

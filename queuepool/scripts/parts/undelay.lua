@@ -1,4 +1,7 @@
 local function undelay(group, ids) -- these, of one group, have left dl; with none left there is no index
-  redis.call('SREM', base .. ':dg:' .. group, unpack(ids))
-  if redis.call('HINCRBY', base .. ':g:' .. group, 'delayed', -#ids) <= 0 then redis.call('UNLINK', base .. ':dg:' .. group) end
+  if redis.call('HINCRBY', base .. ':g:' .. group, 'delayed', -#ids) <= 0 then
+    redis.call('UNLINK', base .. ':dg:' .. group)
+  else
+    redis.call('SREM', base .. ':dg:' .. group, unpack(ids))
+  end
 end
