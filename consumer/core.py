@@ -419,5 +419,4 @@ class Core:
         if len(suspects):  # they begin on workers that are free
             ahead = suspects.slots or int(suspects.wait_s(now_s) == 0.0)
             return self.target - self.open - ahead
-        ahead = self.lookahead.jobs(self.target, self.holdings.open_bytes)
-        return self.target + ahead - self.open
+        return self.target + self.lookahead.jobs(self.target, self.holdings.open_bytes) - self.open
