@@ -73,14 +73,15 @@ redis.call('HLEN', base .. ':j')
 local odd = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':cx') > 0 -- seldom; EXISTS looks at no type
   and redis.call('HLEN', base .. ':cx') >= 0 and redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
 
-local ids, count, tier_of, again, cut, back, stamp = {}, 0, {}, {}, {}, {}, string.format('%011x', now) -- now come writes
+local ids, count, taken, again, cut, back, stamp = {}, 0, {}, {}, {}, {}, string.format('%011x', now) -- now come writes
 for _, t in ipairs(active) do
   local most
   for i = 1, served[t] do
     local lane = lanes[t][i]
     local home = string.sub(lane.seat, 1, 1)
     if lane.take > 0 then
-      for _, id in ipairs(redis.call('LPOP', lane.key, lane.take) or {}) do count = count + 1; ids[count], tier_of[count] = id, home end
+      for _, id in ipairs(redis.call('LPOP', lane.key, lane.take) or {}) do count = count + 1; ids[count] = id end
+      taken[home] = (taken[home] or 0) + lane.take
     end
     if lane.size > lane.take then
       most = most or lane.take
@@ -109,14 +110,13 @@ end
 if count == 0 then return {now, {}, {}, {}, {}, 0} end
 local bodies, attempts, crashes, kept_attempts, kept_crashes = redis.call('HMGET', base .. ':j', unpack(ids)), {}, {}, {}, {}
 local begun = time[1] * 1000 + time[2] / 1000 -- ms, to the us
-local alive, texts, n, taken, scores, waiting = {}, {}, 0, {}, {}, 0
+local alive, texts, n, scores, waiting = {}, {}, 0, {}, 0
 if odd then attempts, crashes = redis.call('HMGET', base .. ':at', unpack(ids)), redis.call('HMGET', base .. ':cr', unpack(ids)) end
 for k, id in ipairs(ids) do
   if bodies[k] then
     n = n + 1
     alive[n], texts[n] = id, bodies[k]
     if odd then kept_attempts[n], kept_crashes[n] = attempts[k], crashes[k] end
-    taken[tier_of[k]] = (taken[tier_of[k]] or 0) + 1
     if crashes[k] == '0' or n <= starting and not crashes[k] then
       scores[n] = begun + n / 2048 -- in steps of half a us, less than a job takes here: the next call's are above
     else
@@ -125,6 +125,9 @@ for k, id in ipairs(ids) do
     end
   else
     redis.call('HDEL', base .. ':cx', id) -- cancelled while it waited: its place in the lane ends here
+    -- uses: home_of
+    local home = home_of(k)
+    taken[home] = taken[home] - 1 -- it left the count of ready jobs when it was cancelled
   end
 end
 if n > 0 then
@@ -134,7 +137,7 @@ if n > 0 then
     entries[2 * k - 1], entries[2 * k] = score < 0 and last - score or score, alive[n + 1 - k]
   end
   redis.call('ZADD', book, unpack(entries))
-  for home, gone in pairs(taken) do redis.call('HINCRBY', c, 'r' .. home, -gone) end
+  for home, gone in pairs(taken) do redis.call('HINCRBY', c, 'r' .. home, 0 - gone) end -- not -gone: Redis 7.0 reads no -0
 end
 if n > 0 and largest and #texts[n] > largest then redis.call('HDEL', c, 'largest') end -- not by our scripts: trust it no more
 return {now, alive, texts, kept_attempts, kept_crashes, full and limit or count}
