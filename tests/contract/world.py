@@ -244,9 +244,12 @@ def real_world(url: str, stage: str) -> World:
     return World(Partition(0, key, Server(url)), None, redis.Redis.from_url(url))
 
 
-def age(client: Any, base: bytes, ms: int) -> None:
-    """Put every time below a base key back by so many ms, and the stamps of what was claimed."""
-    for bodies in _HELD.get(base, ()):
+def age(client: Any, base: bytes, ms: int, *, stamps: bool = True) -> None:
+    """Put every time below a base key back by so many ms, and the stamps of what was claimed.
+
+    stamps: whether also those of bodies and cancellations, which only tests may hold that know.
+    """
+    for bodies in _HELD.get(base, ()) if stamps else ():
         bodies[:] = [older(body, ms) for body in bodies]
     for key in list(client.scan_iter(match=_literal(base) + b":*", count=1000)):
         suffix = key[len(base) + 1 :]
@@ -258,7 +261,7 @@ def age(client: Any, base: bytes, ms: int) -> None:
                 continue
             client.pexpire(key, ttl - ms)
         if kind in (b"o", b"g", b"c", b"ck", b"leader"):
-            _age_fields(client, key, ms)
+            _age_fields(client, key, ms, () if stamps else ("cut", "cancelled_at"))
         elif kind in (b"dl", b"dead", b"fl"):
             scores = client.zrange(key, 0, -1, withscores=True)
             client.zadd(key, {m: s - ms if s >= 1e12 else s for m, s in scores})
@@ -269,7 +272,7 @@ def age(client: Any, base: bytes, ms: int) -> None:
             ]
             client.delete(key)
             client.rpush(key, *seats)
-        elif kind == b"j":
+        elif kind == b"j" and stamps:
             client.hset(key, mapping={i: older(b, ms) for i, b in client.hgetall(key).items()})
         elif kind in (b"dr", b"manual"):
             for name, value in client.hgetall(key).items():
@@ -282,12 +285,12 @@ def older(body: bytes, ms: int) -> bytes:
     return body[:2] + b"%011x" % (int(body[2:13], 16) - ms) + body[13:]
 
 
-def _age_fields(client: Any, key: bytes, ms: int) -> None:
+def _age_fields(client: Any, key: bytes, ms: int, but: Sequence[str]) -> None:
     times = (
         *("expires", "heartbeat", "since", "created", "finished", "cancelled_at", "at"),
         *("cut", "dn_since", "aside"),
     )
-    for name in times:
+    for name in set(times).difference(but):
         value = client.hget(key, name)
         if value and int(value) > 0:
             client.hset(key, name, int(value) - ms)

@@ -107,7 +107,7 @@ class RealLedger(Ledger):
         passed_ms = self._server_ms() - self._begun_ms + self._moved_ms
         behind_ms = round(self._scheduler.now_s * 1000) - passed_ms
         if abs(behind_ms) > 2:
-            age(self._client, self.key, behind_ms)
+            age(self._client, self.key, behind_ms, stamps=False)  # consumers hold bodies
             age(self._client, self._system, behind_ms)
             self._moved_ms += behind_ms
             self.data.look()
