@@ -276,9 +276,7 @@ class Producer:
                 jobs = size = 0
             elif len(chunk.ids) == CHUNK or chunk.size_bytes > _CHUNK_BYTES:
                 jobs, size = jobs - len(chunk.ids), size - chunk.size_bytes
-                chunk.taken = True
-                yield chunk
-                del open_chunks[route.partition]
+                yield from _given(open_chunks, route.partition)
 
     def _route_of(self, common: PartitionKey | None, payload: Any, job: Job[Any] | None) -> Route:
         key: Any = job.partition_key if job is not None else None
@@ -320,12 +318,16 @@ def _fresh_ids(fixed: Route | None) -> list[bytes]:
     return ids.new_ids(CHUNK, os.urandom(21 * CHUNK // 2), fixed.hint)
 
 
+def _given(open_chunks: dict[int, Chunk], partition: int) -> Iterator[Chunk]:
+    chunk = open_chunks[partition]
+    chunk.taken = True
+    yield chunk
+    del open_chunks[partition]
+
+
 def _emptied(open_chunks: dict[int, Chunk]) -> Iterator[Chunk]:
     while open_chunks:
-        partition = next(iter(open_chunks))
-        open_chunks[partition].taken = True
-        yield open_chunks[partition]
-        del open_chunks[partition]
+        yield from _given(open_chunks, next(iter(open_chunks)))
 
 
 def _remember(memory: dict[Any, Any], key: object, value: object) -> None:
