@@ -205,7 +205,7 @@ def test_threads_under_fire_lose_no_job_and_no_connection(redis_url: str, stage:
         for thread in (*threads, firing):
             thread.start()
         try:
-            enough = int(os.environ.get("QUEUEPOOL_TEST_STRIKES", "600"))
+            enough = int(os.environ.get("QUEUEPOOL_TEST_STRIKES", "300"))
             wait_until(lambda: sum(len(w.told) for w in work) >= enough or _dead(threads), 100.0)
         finally:
             over.set()
