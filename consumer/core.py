@@ -23,11 +23,11 @@ Invariants
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from consumer import events
+from consumer.delayed import Promotion, Rousing
 from consumer.holdings import Holdings
 from consumer.jobs import Claimed, End, Outcome
 from consumer.lookahead import Lookahead
@@ -68,10 +68,7 @@ class Core:
         self._rekeying = self._renews_first = False
         self._armed: Plan | None = None
         self._hungry = True
-        self._tasks = tasks  # that we know: jobs that were set aside for them are due at once
-        self._rouse: bytes | None = b"0" if tasks else None
-        self._roused_jobs: Counter[str] = Counter()
-        self._promote_at: float | None = now_s
+        self._promotion, self._rousing = Promotion(now_s), Rousing(tasks)
         self._poll_at = now_s
         self._reconcile_at = now_s + _RECONCILE_S
         self._ready: list[Claimed] = []
@@ -99,7 +96,7 @@ class Core:
         if token == b"c":
             self.tenure.due_s = now_s
         elif token == b"d":
-            self._promote_at = now_s
+            self._promotion.at_s = now_s
         else:
             self._hungry = True
 
@@ -132,18 +129,14 @@ class Core:
     def due_s(self, now_s: float) -> float:
         """Return in how many seconds the next turn is due; 0 for at once."""
         record_s = self.recording.wait_s(now_s)
-        if (
-            self._rekeying
-            or self._renews_first
-            or record_s == 0.0
-            or ((self.tenure.books or self._rouse) and not self.draining)
-        ):
+        recovers = (self.tenure.books or self._rousing.pending) and not self.draining
+        if self._rekeying or self._renews_first or record_s == 0.0 or recovers:
             return 0.0
         if self._claims(now_s) and self._room(now_s) > 0:
             return 0.0
         at = self.tenure.due_s if self._armed else min(self.tenure.due_s, self._reconcile_at)
         if not self.draining:
-            at = min(at, self._poll_at, self._promote_at if self._promote_at is not None else at)
+            at = min(at, self._poll_at, self._promotion.at_s)
             if self.open < self.target:
                 at = min(at, self.holdings.suspects.due_s(now_s))
         if self.progress:
@@ -200,10 +193,10 @@ class Core:
             recover = own.recover(self.life, max_crashes=self._settings.max_crashes, error=CRASHED)
             plan.steps.append((recover, self._recovered))
             return  # their jobs come first
-        if self._rouse is not None:
-            plan.steps.append((own.rouse(self.life, self._rouse, self._tasks), self._roused(now_s)))
-        if self._promote_at is not None and now_s >= self._promote_at:
-            plan.steps.append((own.promote(self.life), self._promoted(now_s)))
+        if self._rousing.pending:
+            plan.steps.append((self._rousing.verb(self.life), self._roused(now_s)))
+        if now_s >= self._promotion.at_s:
+            plan.steps.append((own.promote(self.life), self._promotion.reader(now_s)))
             self._hungry = True
         hungry = self._hungry or now_s >= self._poll_at
         busy = self._armed or self.recording.is_tight or self.holdings.suspects.hold_s(now_s) > 0
@@ -230,8 +223,8 @@ class Core:
 
         It is armed from here on, until its answer is absorbed or lost.
         """
-        busy = self.draining or self._rekeying or self.tenure.books or self._rouse or self._hungry
-        busy = busy or len(self.holdings.suspects) or self.pace.jobs < own.MAX_BATCH
+        busy = self.draining or self._rekeying or self.tenure.books or self._rousing.pending
+        busy = busy or self._hungry or len(self.holdings.suspects) or self.pace.jobs < own.MAX_BATCH
         room = 0 if busy or self._armed or now_s >= self._reconcile_at else self._room(now_s)
         if room <= 0 or self.holdings.suspects.hold_s(now_s) > 0:
             return None
@@ -319,8 +312,7 @@ class Core:
         self.holdings.doubt(outcome.job for outcome in plan.outcomes)
         if any(verb.script == "renew" for verb, _ in plan.steps):
             self.tenure.due_s = now_s
-        if self._promote_at is None:
-            self._promote_at = now_s
+        self._promotion.on_no_reply(now_s)
 
     def _forget(self, plan: Plan) -> None:
         if plan.outcomes:
@@ -329,7 +321,7 @@ class Core:
                 self._reconcile_at = min(self._reconcile_at, plan.now_s + _RECONCILE_SOON_S)
             for outcome in plan.outcomes:
                 if outcome.end is End.RETRY:
-                    self._promote_by(plan.now_s + outcome.delay_ms / 1000)
+                    self._promotion.by(plan.now_s + outcome.delay_ms / 1000)
                 elif outcome.end is End.HAND_BACK:
                     self._hungry = True
 
@@ -368,17 +360,7 @@ class Core:
                 self.holdings.doubt()
             self.holdings.cancel(renewal.cancels)
             if not self.draining and renewal.next_due_ms is not None:
-                self._promote_by(sent_s + renewal.next_due_ms / 1000)
-
-        return heed
-
-    def _promote_by(self, due_s: float) -> None:
-        self._promote_at = due_s if self._promote_at is None else min(due_s, self._promote_at)
-
-    def _promoted(self, now_s: float) -> Absorb:
-        def heed(promoted: own.Promoted) -> None:
-            due = promoted.next_due_ms
-            self._promote_at = None if due is None else now_s + due / 1000
+                self._promotion.by(sent_s + renewal.next_due_ms / 1000)
 
         return heed
 
@@ -388,13 +370,9 @@ class Core:
 
     def _roused(self, now_s: float) -> Absorb:
         def heed(result: tuple[bytes, Mapping[str, int]]) -> None:
-            cursor, jobs = result
-            self._roused_jobs.update(jobs)
-            if jobs:
-                self._promote_at = now_s
-            self._rouse = None if cursor == b"0" else cursor
-            if self._rouse is None and self._roused_jobs:
-                self._events.append(events.TasksKnown(self._roused_jobs))
+            self._events += self._rousing.on_reply(*result)
+            if result[1]:
+                self._promotion.at_s = now_s
 
         return heed
 
