@@ -73,8 +73,8 @@ def run(arguments: argparse.Namespace) -> Exit:
             if arguments.json:
                 output.print_json(summary)
             return Exit.OK
-        _warn_without_consumer(group)
         try:
+            _warn_without_consumer(group)
             after = group.wait(timeout_s=arguments.timeout, show=False if arguments.json else None)
         except KeyboardInterrupt:
             raise CommandError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -37,9 +38,15 @@ def test_ctrl_c_amid_the_rows_tells_how_to_go_on(shell: Shell, pool: QueuePool) 
 
     assert process.returncode == Exit.INTERRUPTED
     assert "Traceback" not in told
-    assert "interrupted: exactly the first 10,000 rows are enqueued" in told
-    assert "--skip 10000" in told
-    assert group.status().total == 10_000
+    # It may strike just before the last answers are read: then they are counted as perhaps.
+    counts = re.search(
+        r"the first ([0-9,]+) rows are enqueued(?:, and perhaps the next (\S+);)?", told
+    )
+    assert counts is not None, told
+    sure, perhaps = (int((count or "0").replace(",", "")) for count in counts.groups())
+    assert "interrupted: " in told
+    assert f"--skip {sure}" in told
+    assert sure <= group.status().total == 10_000 == sure + perhaps
 
 
 def test_ctrl_c_amid_a_call_counts_what_is_in(
