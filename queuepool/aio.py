@@ -159,8 +159,6 @@ class AsyncQueuePool:
             payload = {} if payload is None else payload
             chunk = self.producer.single(defaults, payload, partition_key, job_id)
             of = defaults.of
-        if not self._route.verified:
-            await self._verifier.verify(Leave.RECORD)
         results = EnqueueResults()
         try:
             await self._settle([chunk], results, self._asked(durability), 0.0)
@@ -229,8 +227,6 @@ class AsyncQueuePool:
         )
         wait_s = check_wait("wait_when_full_s", wait_when_full_s)
         asked = self._asked(durability)
-        if not self._route.verified:
-            await self._verifier.verify(Leave.RECORD)
         results, held, gathered = EnqueueResults(), dict[int, Chunk](), dict[int, list[Chunk]]()
         chunks = self.producer.chunks(defaults, jobs, partition_key, held)
         batches = Source(batched(chunks, gathered, together=bool(asked)))
@@ -268,6 +264,8 @@ class AsyncQueuePool:
         wait_when_full_s: float,
     ) -> None:
         """Send chunks of one partition in one call; see Sender.settle."""
+        if not self._route.verified:  # asked only now: what is refused before needs no server
+            await self._verifier.verify(Leave.RECORD)
         since_s = monotonic()
         for chunk in chunks:
             note_sending(results, chunk, since_s)

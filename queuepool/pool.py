@@ -267,13 +267,16 @@ class QueuePool:
         )
 
     def _sender(self, durability: Durability | str | None) -> Sender:
-        if not self._route.verified:
-            self._verifier.verify(Leave.RECORD)
         return self._usual if durability is None else self._new_sender(durability)
 
     def _new_sender(self, durability: Durability | str | None) -> Sender:
         asked = asked_for(self.config, durability)
-        return Sender(self.config, lambda number: self.partition(number).server, asked)
+        return Sender(self.config, self._port_to_write, asked)
+
+    def _port_to_write(self, number: int) -> Port:
+        if not self._route.verified:  # asked only now: what is refused before needs no server
+            self._verifier.verify(Leave.RECORD)
+        return self.partition(number).server
 
     # -- follow and cancel -------------------------------------------------------------------------
 
