@@ -11,8 +11,8 @@ from tests.simulation.crash_points import MODES, crash_at, outcomes, points
 
 SCRIPTS = {
     "abandon", "acquire", "book", "bury", "cancel", "checkpoint", "claim", "command", "enqueue",
-    "finish", "finish_stray", "hand_back", "lead", "observe", "progress", "promote", "record", "recover", "rekey",
-    "release", "renew", "retry", "start",
+    "finish", "finish_stray", "hand_back", "lead", "observe", "progress", "promote", "record",
+    "recover", "rekey", "release", "renew", "retry", "start",
 }  # fmt: skip
 PARTS = 4
 
