@@ -75,7 +75,7 @@ def test_wherever_a_bulk_call_is_struck_it_tells_what_is_in(
     error: type[BaseException], plan: list[str]
 ) -> None:
     struck = 0
-    for step in steps(7 if not plan else 101):
+    for step in steps(31 if not plan else 101):
         pool, server = faulty_pool(plan, retry_for_s=30.0)
         try:
             reached, _ = struck_at(step, partial(bulk, pool), files=OURS, error=error)
@@ -92,7 +92,7 @@ def test_wherever_a_bulk_call_is_struck_it_tells_what_is_in(
 @pytest.mark.parametrize("durability", ["fast", "replicated"])
 def test_wherever_an_error_of_any_kind_strikes_it_comes_out_itself(durability: str) -> None:
     struck = 0
-    for step in steps(7):
+    for step in steps(31):
         pool, server = faulty_pool(durability=durability)
         try:
             reached, _ = struck_at(step, partial(bulk, pool), files=OURS, error=OddError)
