@@ -85,6 +85,8 @@ def commands(base: bytes) -> list[Probe]:
         ("ZREM", ("ZREM", z, "a")),
         ("SADD", ("SADD", s, "a")),
         ("SCARD", ("SCARD", s)),
+        ("SSCAN", ("SSCAN", s, 0)),
+        ("SREM", ("SREM", s, "b")),
         ("SMISMEMBER (Redis 6.2)", ("SMISMEMBER", s, "a", "b")),
         ("XADD", ("XADD", x, "MAXLEN", "~", 10, "1-1", "a", "1")),
         ("XRANGE", ("XRANGE", x, "-", "+")),

@@ -6,8 +6,8 @@ from typing import Any
 
 from queuepool import JobContext, PermanentError, task
 from queuepool.backoff import Backoff
+from tests.apps import SECRETS
 
-SECRETS = "TEST_SECRETS"  # prefix of the variables that hold what handlers return and raise
 _SOON = Backoff(base_s=0.01, cap_s=0.02, floor_s=0.0)
 
 

@@ -25,7 +25,7 @@ from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.servers.tls import Tls
 from queuepool.topology import build
-from tests.apps.canary import SECRETS
+from tests.apps import SECRETS
 from tests.integration.consumer.processes import ROOT, ConsumerProcess
 from tests.integration.coordinator.cluster import Process
 from tests.security.canary import Canary, Leak, leaks

@@ -13,10 +13,12 @@ import pytest
 
 from coordinator.settings import CoordinatorSettings
 from coordinator.settings import load as load_coordinator
-from queuepool import AsyncQueuePool, QueuePool
+from queuepool import AsyncQueuePool, PoolConfig, QueuePool
+from queuepool.keys import Keyspace
 from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.settings import QueuePoolSettings, load_pool_config
+from queuepool.topology import single
 from tests.security.canary import Canary, Leak, leaks
 
 
@@ -50,7 +52,7 @@ def canary() -> Canary:
 
 
 def test_payloads_stay_out_of_errors_and_of_what_enqueue_returns(
-    redis_url: str, canary: Canary
+    redis_url: str, stage: str, canary: Canary
 ) -> None:
     secret = canary["payload"]
     bad: dict[str, Any] = {
@@ -61,7 +63,8 @@ def test_payloads_stay_out_of_errors_and_of_what_enqueue_returns(
         "a surrogate": {"a": f"{secret}\ud800"},
         "a key": {Secretive(secret): 1},
     }
-    with QueuePool(redis_url, partitions=1) as pool:
+    config = PoolConfig(topology=single(redis_url, 1), keyspace=Keyspace(stage))
+    with QueuePool(config=config) as pool:
         shown = {
             name: refused(partial(pool.enqueue, "t", payload, partition_key="k"))
             for name, payload in bad.items()
