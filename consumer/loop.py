@@ -14,8 +14,10 @@ lease may be over.
 from __future__ import annotations
 
 import os
+import random
 import socket
 import threading
+from contextlib import suppress
 from time import monotonic
 
 from consumer import events
@@ -28,7 +30,8 @@ from consumer.standby import Standby
 from consumer.timeouts import Timekeeper
 from consumer.turner import Turner
 from consumer.workers import WorkerPool
-from queuepool.errors import FencedError, QueuePoolError
+from queuepool.backoff import Backoff
+from queuepool.errors import FencedError, QueuePoolError, UnavailableError
 from queuepool.events import Listener, ignore
 from queuepool.partition import OwnedPartition
 from queuepool.pool import QueuePool
@@ -39,6 +42,7 @@ from queuepool.verbs import own
 
 _LOOK_S = 0.02  # a draining loop looks so often for jobs that ended
 _HEAR_S = 0.05  # a loop that never sleeps hears commands so often
+_BELL = Backoff(base_s=0.25, cap_s=5.0)  # between two tries to make what an owner sleeps on
 
 
 class Consumer:
@@ -71,11 +75,11 @@ class Consumer:
     def run(self) -> None:
         """Own one partition until stopped. Raises FencedError when it was lost to someone newer."""
         host = f"{socket.gethostname()}:{os.getpid()}"
-        standby = Standby(self._pool, self._settings, host, self.listen)
-        owned = standby.acquire(self._stop, self.pulse)
-        if owned is None:
+        begun = self._begin(Standby(self._pool, self._settings, host, self.listen))
+        if begun is None:
             return
-        bell = self._bell = owned.partition.server.doorbell(owned.partition.key)
+        owned, bell = begun
+        self._bell = bell
         try:
             self._own(owned, bell)
         except FencedError:
@@ -88,6 +92,27 @@ class Consumer:
                 self.workers.resize(0)
             self._timekeeper.stop()
             self._handlers.stop()
+
+    def _begin(self, standby: Standby) -> tuple[OwnedPartition, Bell] | None:
+        """Return a partition and what its owner sleeps on, or None when stopped.
+
+        What is here without the other is given back: another process may have a descriptor left.
+        """
+        failed, ill_since_s = 0, 0.0
+        while (owned := standby.acquire(self._stop, self.pulse)) is not None:
+            try:
+                return owned, owned.partition.server.doorbell(owned.partition.key)
+            except UnavailableError as error:
+                failed += 1
+                ill_since_s = ill_since_s or self.pulse.turned_s
+                pause_s = _BELL.delay_s(failed, random.random())
+                self.listen(events.TurnFailed(error, pause_s))
+                with suppress(FencedError):  # it is somebody else's by now: all the better
+                    self._release(owned, drain=False)
+                # For the watchdog: where nothing is begun for long, a new process may help.
+                self.pulse.turned_s, self.pulse.why = ill_since_s, str(error)
+                standby.pause(self._stop, pause_s)
+        return None
 
     def _own(self, owned: OwnedPartition, bell: Bell) -> None:
         settings, now = self._settings, monotonic()

@@ -67,10 +67,11 @@ class Standby:
                 outage = outage or isinstance(error, UnavailableError)
                 pulse.why = str(error)
                 self._emit(events.TurnFailed(error, wait_s))
-            self._pause(stop, wait_s * (0.8 + 0.4 * random.random()))
+            self.pause(stop, wait_s * (0.8 + 0.4 * random.random()))
         return None
 
-    def _pause(self, stop: threading.Event, seconds: float) -> None:
+    def pause(self, stop: threading.Event, seconds: float) -> None:
+        """Sleep, and wake a moment after a stop."""
         # Not stop.wait(): a signal handler that calls stop.set() would wait for this very thread.
         until = monotonic() + seconds
         while not stop.is_set() and (left := until - monotonic()) > 0:

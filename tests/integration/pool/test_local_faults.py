@@ -65,6 +65,63 @@ for text, statuses in found:
     print(text, statuses)
 """
 
+OWNER_OUT_OF_DESCRIPTORS = """
+import os, resource, sys, threading
+from consumer import events
+from consumer.loop import Consumer
+from consumer.settings import ConsumerSettings
+from queuepool import PoolConfig, QueuePool, Registry
+from queuepool.keys import Keyspace
+from queuepool.topology import single
+
+url, stage = sys.argv[1:]
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+registry, ran = Registry(), threading.Event()
+
+@registry.task(name="t")
+def handler():
+    ran.set()
+
+refused, owns, told = threading.Event(), threading.Event(), []
+
+def listen(event):
+    if isinstance(event, events.TurnFailed):
+        told.append(event)
+        refused.set()
+    if isinstance(event, events.Owns):
+        owns.set()
+
+config = PoolConfig(topology=single(url, 1), keyspace=Keyspace(stage=stage), retry_for_s=0.0)
+with QueuePool(config=config, registry=registry) as pool:
+    pool.enqueue("t", {}, partition_key="k")  # from here on there is a connection
+    consumer = Consumer(pool, ConsumerSettings(lease_s=30), registry=registry, listen=listen)
+    failed = []
+
+    def run():
+        try:
+            consumer.run()
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run)
+    taken = []
+    try:
+        while True:
+            taken.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError:
+        thread.start()
+    assert refused.wait(20), failed
+    print(type(told[0].error).__name__, told[0].pause_s <= 5, owns.is_set(), ran.is_set())
+    while len(told) < 3 and thread.is_alive():
+        thread.join(0.05)
+    for descriptor in taken:
+        os.close(descriptor)
+    print(ran.wait(20), failed)
+    consumer.stop()
+    thread.join(20)
+    print(thread.is_alive(), failed, pool.partition(0).observe().owner)
+"""
+
 RELEASE_GONE = """
 import shutil, sys
 from pathlib import Path
@@ -110,6 +167,16 @@ def test_without_a_descriptor_the_limit_is_named_and_it_passes(redis_url: str, s
     assert bulk.endswith("['rejected', 'rejected', 'rejected']")
     assert twin.endswith("['rejected']")
     assert after == "it went well []"
+
+
+def test_an_owner_without_a_descriptor_to_sleep_on_tries_again_until_there_is_one(
+    redis_url: str, stage: str
+) -> None:
+    refused, ran, after = python(OWNER_OUT_OF_DESCRIPTORS, redis_url, stage)
+
+    assert refused == "LocalError True False False"
+    assert ran == "True []"
+    assert after == "False [] None"
 
 
 def test_a_release_that_is_replaced_or_gone_changes_no_process_that_runs(

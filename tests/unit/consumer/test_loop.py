@@ -12,7 +12,7 @@ from consumer.loop import Consumer
 from consumer.settings import ConsumerSettings
 from consumer.standby import Standby
 from queuepool import JobContext, Registry
-from queuepool.errors import FencedError, UnavailableError
+from queuepool.errors import FencedError, LocalError, UnavailableError
 from queuepool.pool import QueuePool
 from queuepool.testing import MemoryPool, MemoryServer
 from tests.waiting import wait_until
@@ -53,6 +53,7 @@ class Flaky(MemoryServer):
     """A server whose answers are lost while `away` is set."""
 
     away, tries = False, 0
+    no_bells = 0  # so many are refused
     without = ""  # what gets no answer, by its script
 
     def run(self, key: bytes, verbs: Any) -> list[Any]:
@@ -64,6 +65,12 @@ class Flaky(MemoryServer):
             self.tries += 1
             raise UnavailableError("away")
         return super().run(key, verbs)
+
+    def doorbell(self, key: bytes) -> Any:
+        if self.no_bells:
+            self.no_bells -= 1
+            raise LocalError("memory", "this process has too many open files")
+        return super().doorbell(key)
 
 
 Start = Callable[..., Running]
@@ -122,6 +129,45 @@ def test_it_runs_what_is_enqueued_and_leaves_no_thread(
     assert consumer.has(events.Stopped)
     assert pool.partition(0).observe().owner is None
     wait_until(lambda: threading.active_count() <= before)
+
+
+def test_an_owner_without_a_bell_gives_its_partition_back_and_tries_again(
+    pool: QueuePool, server: Flaky, registry: Registry, start: Start
+) -> None:
+    ran = threading.Event()
+
+    @registry.task(name="t")
+    def handler() -> None:
+        ran.set()
+
+    server.no_bells = 2
+    consumer = start(lease_s=30)
+    pool.enqueue("t", partition_key="g")
+    assert ran.wait(20)
+
+    failed = [each for each in consumer.told if isinstance(each, events.TurnFailed)]
+    assert [type(each.error) for each in failed] == [LocalError, LocalError]
+    assert all(0 < each.pause_s <= 5 for each in failed)
+    consumer.stop()
+    assert consumer.error is None
+
+
+def test_while_no_bell_can_be_made_the_partition_is_free_and_the_process_looks_ill(
+    pool: QueuePool, server: Flaky, start: Start
+) -> None:
+    server.no_bells = 10**9
+    consumer = start(lease_s=30)
+    wait_until(lambda: consumer.has(events.TurnFailed))
+    early_s = monotonic()
+
+    wait_until(lambda: sum(isinstance(e, events.TurnFailed) for e in consumer.told) >= 4)
+    wait_until(lambda: consumer.consumer.pulse.turned_s <= early_s)  # the same failure goes on
+    assert "too many open files" in consumer.consumer.pulse.why
+    wait_until(lambda: pool.partition(0).observe().owner is None)
+
+    consumer.stop()
+    assert consumer.error is None
+    assert not consumer.has(events.Owns)
 
 
 def test_it_waits_out_an_outage_and_tells_when_its_lease_may_be_over(
