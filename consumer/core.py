@@ -254,28 +254,29 @@ class Core:
         """Learn from the replies of a turn; returns (jobs to start, events).
 
         Raises FencedError when someone newer owns the partition, and the first other error after
-        all replies were heeded; what it concerned is repeated by a later turn.
+        all replies were heeded; what it concerned is repeated by a later turn. See take_started.
         """
         self._ready, self._events, self._duplicates, self._left = [], [], 0, set()
         self._now_s = now_s
         if plan is self._armed:
             self._armed, plan.now_s = None, now_s  # it waited for a token, not for the server
         recording = plan.recording
-        failed = read_replies(plan.steps[:recording], replies[:recording])
-        if failed is None:  # before the claim is read: it may hold a job that was just handed back
+        unrecorded = read_replies(plan.steps[:recording], replies[:recording])
+        if unrecorded is None:  # before the claim is read: it may hold a job just handed back
             self._forget(plan)
         later = read_replies(plan.steps[recording:], replies[recording:])
-        failed = failed or later
+        failed, turn_s = unrecorded or later, now_s - plan.now_s
+        if failed is None and turn_s > 0:
+            self.lookahead.turned(turn_s, *executions(plan.outcomes))
+            self.recording.on_reply(plan, turn_s, self._ready)
+        plan.progress, claimed = failed is None and self.is_progress(plan), len(self._ready)
+        told = plan.outcomes if unrecorded is None else ()
+        if failed is None or told or claimed:  # what a turn did counts, whatever failed after it
+            turned = events.Turned(told, claimed, self._duplicates, turn_s, plan.progress)
+            self._events.append(turned)
         if failed is not None:
             self._keep(plan, now_s)
             raise failed
-        turn_s = now_s - plan.now_s
-        if turn_s > 0:
-            self.lookahead.turned(turn_s, *executions(plan.outcomes))
-            self.recording.on_reply(plan, turn_s, self._ready)
-        plan.progress, claimed = self.is_progress(plan), len(self._ready)
-        turned = events.Turned(plan.outcomes, claimed, self._duplicates, turn_s, plan.progress)
-        self._events.append(turned)
         return self._ready, self._events
 
     def take_started(self) -> tuple[list[Claimed], list[object]]:
@@ -319,11 +320,9 @@ class Core:
             plan.outcomes = self.holdings.recorded(plan.outcomes, self._left)
             if self._duplicates:  # what was claimed under such an id may be unheard of
                 self._reconcile_at = min(self._reconcile_at, plan.now_s + _RECONCILE_SOON_S)
-            for outcome in plan.outcomes:
-                if outcome.end is End.RETRY:
-                    self._promotion.by(plan.now_s + outcome.delay_ms / 1000)
-                elif outcome.end is End.HAND_BACK:
-                    self._hungry = True
+            self._promotion.recorded(plan.outcomes, plan.now_s)
+            if any(outcome.end is End.HAND_BACK for outcome in plan.outcomes):
+                self._hungry = True
 
     def _rekeyed(self, _: int) -> None:
         self._rekeying = False

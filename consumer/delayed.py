@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from math import inf
 
 from consumer import events
+from consumer.jobs import End, Outcome
 from queuepool.verbs import Verb, own
 
 
@@ -24,6 +25,12 @@ class Promotion:
     def by(self, due_s: float) -> None:
         """Note that a job is due at this moment."""
         self.at_s = min(due_s, self.at_s)
+
+    def recorded(self, outcomes: Iterable[Outcome], sent_s: float) -> None:
+        """Note when those that are to run again are due."""
+        for outcome in outcomes:
+            if outcome.end is End.RETRY:
+                self.by(sent_s + outcome.delay_ms / 1000)
 
     def on_no_reply(self, now_s: float) -> None:
         """Promote again: the turn may have been one that made a job delayed."""

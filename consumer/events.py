@@ -35,9 +35,10 @@ class RecoveredJobs:
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """A turn succeeded: these executions are recorded, so many jobs were claimed.
+    """These executions are recorded, and so many jobs were claimed.
 
-    progress: not when it only renewed although there was something to record or to claim.
+    progress: not when something else of the turn failed, or when it only renewed although there
+    was something to record or to claim.
     """
 
     outcomes: Sequence[Outcome]

@@ -119,10 +119,11 @@ class Turner:
         core = self._core
         try:
             jobs, told = core.absorb(plan, replies, monotonic())
-        except FencedError:
-            raise
         except QueuePoolError as error:
             jobs, told = core.take_started()
+            if isinstance(error, FencedError):
+                self._tell(told)
+                raise
             self._start(jobs, told)
             return self._failed(error)
         self._start(jobs, told)
@@ -147,6 +148,9 @@ class Turner:
         if self._workers.target != self._core.target:
             self._workers.resize(self._core.target)
         self._workers.submit(jobs)
+        self._tell(told)
+
+    def _tell(self, told: list[object]) -> None:
         for event in told:
             self._emit(event)
 

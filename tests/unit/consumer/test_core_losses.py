@@ -106,6 +106,41 @@ def test_a_record_whose_answer_was_lost_is_repeated_and_counts_once(fate: Fate) 
     world.check()
 
 
+def test_what_a_turn_recorded_is_told_once_although_another_step_failed() -> None:
+    world = World(workers=2)
+    ids = world.enqueue(3)
+    world.end(world.settle(), took_s=1.0)
+    world.told.clear()
+
+    world.answer(world.core.plan(world.now), failing="claim")
+    (turned,) = [event for event in world.told if isinstance(event, events.Turned)]
+    assert {outcome.job.id for outcome in turned.outcomes} == set(ids[:2])
+    assert not turned.progress  # the server does not answer everything yet
+    world.settle()
+
+    told = [o.job.id for e in world.told if isinstance(e, events.Turned) for o in e.outcomes]
+    assert sorted(told) == sorted(ids[:2])
+    world.check(lossy=True)
+
+
+def test_what_was_not_recorded_is_told_by_the_turn_that_repeats_it() -> None:
+    world = World(workers=2)
+    ids = world.enqueue(3)
+    world.end(world.settle(), took_s=1.0)
+    world.told.clear()
+
+    world.answer(world.core.plan(world.now), failing="finish")
+    turned = [event for event in world.told if isinstance(event, events.Turned)]
+    assert [(list(event.outcomes), event.claimed) for event in turned] in ([], [([], 1)])
+    world.settle()
+
+    told = [o.job.id for e in world.told if isinstance(e, events.Turned) for o in e.outcomes]
+    assert sorted(told) == sorted(ids[:2])
+    claimed = sum(event.claimed for event in world.told if isinstance(event, events.Turned))
+    assert claimed == 1
+    world.check()
+
+
 def test_a_lost_turn_that_handed_back_and_claimed_again_runs_the_job_once() -> None:
     world = World(workers=1)
     (job_id,) = world.enqueue(1)
