@@ -29,7 +29,8 @@ from queuepool import forking
 from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError, FencedError
 from queuepool.events import fan_out
-from queuepool.exposition import PortInUseError, expose
+from queuepool.exposition import expose
+from queuepool.hindrances import HindranceError
 from queuepool.keeping import RouteKeeper
 from queuepool.logs import configure
 from queuepool.pool import QueuePool
@@ -61,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _run(pool, settings)
         except ConfigurationError as error:
             return _refuse(error)
-        except PortInUseError as error:
+        except HindranceError as error:
             sys.stderr.write(f"consumer: {error}\n")
             return FAILED  # no fault of the settings: a supervisor may try again
 
@@ -95,7 +96,7 @@ def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
             _log.error("%s", error)
             # What still runs here runs elsewhere by now: end at once, do not wait for threads.
             _flush_and_exit(FENCED)
-        except ConfigurationError:
+        except (ConfigurationError, HindranceError):
             raise
         except Exception:  # a handler may have broken anything: what it did counts as a crash
             _log.exception("the consumer failed")

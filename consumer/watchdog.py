@@ -20,6 +20,7 @@ from time import monotonic
 
 from consumer.pulse import Pulse
 from queuepool.errors import QueuePoolError
+from queuepool.hindrances import start_thread
 
 _log = logging.getLogger("consumer.watchdog")
 
@@ -51,8 +52,8 @@ class Watchdog:
         self._thread = threading.Thread(target=self._run, name="queuepool-watchdog", daemon=True)
 
     def start(self) -> None:
-        """Begin to watch."""
-        self._thread.start()
+        """Begin to watch. Raises NoThreadError."""
+        start_thread(self._thread, "for the watchdog")
 
     def stop(self) -> None:
         """Stop watching. Idempotent, legal before start."""

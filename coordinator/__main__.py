@@ -24,6 +24,7 @@ from pydantic import SecretStr
 
 from coordinator.assembly import Coordinator, assemble
 from coordinator.board import Board
+from coordinator.crew import Crew
 from coordinator.metrics import Metrics
 from coordinator.narration import Narrator
 from coordinator.operators import Operators
@@ -33,9 +34,10 @@ from coordinator.settings import ENV_PREFIX, CoordinatorSettings, load
 from coordinator.status import Facts, StatusService
 from coordinator.watchdog import Watchdog
 from queuepool.config import PoolConfig
-from queuepool.errors import ConfigurationError
+from queuepool.errors import ConfigurationError, UnavailableError
 from queuepool.events import fan_out
-from queuepool.exposition import PortInUseError, expose
+from queuepool.exposition import expose
+from queuepool.hindrances import HindranceError
 from queuepool.keeping import RouteKeeper
 from queuepool.logs import configure
 from queuepool.pool import QueuePool
@@ -73,7 +75,7 @@ def run(settings: CoordinatorSettings, config: PoolConfig) -> int:
             asyncio.run(_serve(pool, settings))
         except ConfigurationError:
             raise
-        except PortInUseError as error:
+        except HindranceError as error:
             _log.error("%s", error)
             return FAILED
         except Exception:
@@ -109,11 +111,11 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
     with _exposed(registry, watchdog, settings) as http:
         await server.start(StatusService(facts, board, operators))
         _warn_if_open(settings)
-        coordinator.start()
-        watchdog.start()
-        keeper.start()
-        _announce(bound, http)
         try:
+            coordinator.start()
+            watchdog.start()
+            keeper.start()
+            _announce(bound, http)
             await _until(stopping, board, server)
         finally:
             keeper.stop()
@@ -142,13 +144,19 @@ def _call(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
 
 
 async def _stop(coordinator: Coordinator, server: StatusServer, operators: Operators) -> None:
-    ended, _ = await asyncio.gather(
-        asyncio.to_thread(coordinator.stop, _STOP_S), server.stop(_GRACE_S)
-    )
+    ended, _ = await asyncio.gather(_end_loop(coordinator), server.stop(_GRACE_S))
     operators.close()
     if not ended:
         _log.warning("a server does not answer, so the lead was not given up; its lease ends soon")
     _log.info("stopped; worker counts stay as they are")
+
+
+async def _end_loop(coordinator: Coordinator) -> bool:
+    try:
+        ending = Crew(1, "coordinator-stop").submit(lambda: coordinator.stop(_STOP_S))
+    except UnavailableError:  # no thread for it: calls to the API wait for that long
+        return coordinator.stop(_STOP_S)
+    return await asyncio.wrap_future(ending)
 
 
 def _stop_on_signals() -> asyncio.Event:

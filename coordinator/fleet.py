@@ -7,9 +7,10 @@ the round trips run side by side, each bounded by the request timeout.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any
 
+from coordinator.crew import Crew
 from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.keys import Keyspace
 from queuepool.servers import Port, Reply
@@ -27,13 +28,7 @@ class Fleet:
         self.topology = topology
         self._keys = [keyspace.partition(n) for n in range(topology.partitions)]
         self._servers = {name: servers[name] for name in dict.fromkeys(topology.placement)}
-        self._threads = (
-            ThreadPoolExecutor(
-                min(len(self._servers), _MAX_SIDE_BY_SIDE), thread_name_prefix="coordinator-fleet"
-            )
-            if len(self._servers) > 1
-            else None
-        )
+        self._crew = Crew(min(len(self._servers), _MAX_SIDE_BY_SIDE), "coordinator-fleet")
 
     @property
     def partitions(self) -> range:
@@ -51,15 +46,24 @@ class Fleet:
         for place, (partition, _verb) in enumerate(calls):
             places.setdefault(self.topology.server_of(partition), []).append(place)
         batches = [(name, [calls[i] for i in where]) for name, where in places.items()]
-        if self._threads is None or len(batches) < 2:
+        if len(batches) < 2:
             answers = [self._ask(*batch) for batch in batches]
         else:
-            answers = list(self._threads.map(lambda batch: self._ask(*batch), batches))
+            futures = [self._begin(*batch) for batch in batches]
+            answers = [future.result() for future in futures]
         replies: list[Reply] = [None] * len(calls)
         for where, answer in zip(places.values(), answers, strict=True):
             for place, reply in zip(where, answer, strict=True):
                 replies[place] = reply
         return replies
+
+    def _begin(self, name: str, calls: Sequence[Call]) -> Future[list[Reply]]:
+        try:
+            return self._crew.submit(lambda: self._ask(name, calls))
+        except UnavailableError:  # no thread for it: one server after the other, by ourselves
+            done: Future[list[Reply]] = Future()
+            done.set_result(self._ask(name, calls))
+            return done
 
     def _ask(self, name: str, calls: Sequence[Call]) -> list[Reply]:
         try:
@@ -69,8 +73,7 @@ class Fleet:
 
     def close(self) -> None:
         """Let the helper threads go. Idempotent; does not wait for a server that hangs."""
-        if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
+        self._crew.close()
 
 
 def read(verb: Verb[Any], reply: Reply) -> Any:

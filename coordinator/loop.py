@@ -31,6 +31,7 @@ from coordinator.views import Views
 from queuepool.backoff import Backoff
 from queuepool.errors import QueuePoolError
 from queuepool.events import Listener, ignore
+from queuepool.hindrances import start_thread
 
 _LEAST_PAUSE_SHARE = 0.05  # of a cycle, however long the turn took
 
@@ -72,9 +73,9 @@ class ControlLoop:
         self._thread = threading.Thread(target=self._run, name="coordinator-loop", daemon=True)
 
     def start(self) -> None:
-        """Begin with the first turn."""
+        """Begin with the first turn. Raises NoThreadError."""
         self._turned_s = self._clock()
-        self._thread.start()
+        start_thread(self._thread, "for the control loop")
 
     def stop(self, timeout_s: float = 5.0) -> bool:
         """End after the present turn and resign; returns whether it ended in time.

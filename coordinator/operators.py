@@ -9,10 +9,10 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from coordinator.board import Board
+from coordinator.crew import Crew
 from coordinator.decisions import DecisionBook, DecisionRecord
 from coordinator.model import Mode
 from queuepool.errors import InvalidInputError
@@ -36,11 +36,11 @@ class Operators:
     ) -> None:
         self._pool, self._board, self._book = pool, board, book
         self._max_workers = max_workers
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="coordinator-operators")
+        self._crew = Crew(_THREADS, "coordinator-operators")
 
     async def off_loop(self, work: Callable[[], T]) -> T:
-        """Run blocking work on one of the threads."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        """Run blocking work on one of the threads. Raises UnavailableError: there is none."""
+        return await asyncio.wrap_future(self._crew.submit(work))
 
     def group(self, key: bytes) -> tuple[int, GroupStatus]:
         """Return (partition, totals) of a task group, read at this moment."""
@@ -106,4 +106,4 @@ class Operators:
 
     def close(self) -> None:
         """Take no more work. Idempotent; does not wait for a server that hangs."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._crew.close()

@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
+from queuepool.hindrances import start_thread
+
 _STRIKES = 5  # looks a quarter of the limit apart
 
 
@@ -38,8 +40,8 @@ class Watchdog:
         return f"no turn of the control loop for {idle_s:.1f} s (COORDINATOR_WATCHDOG_S)"
 
     def start(self) -> None:
-        """Begin to watch."""
-        self._thread.start()
+        """Begin to watch. Raises NoThreadError."""
+        start_thread(self._thread, "for the watchdog")
 
     def stop(self) -> None:
         """Stop watching; legal before start, idempotent."""

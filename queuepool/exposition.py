@@ -13,14 +13,16 @@ from typing import Any
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from queuepool import forking
-from queuepool.errors import ConfigurationError, QueuePoolError
+from queuepool.errors import ConfigurationError
+from queuepool.hindrances import HindranceError, start_thread
 
 Health = Callable[[], str | None]
 _IN_USE_S = 5.0  # the process before us may still be ending
 _PAUSE_S = 0.2
+_LACKING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS)
 
 
-class PortInUseError(QueuePoolError):
+class PortInUseError(HindranceError):
     """Another process listens on the port: it may end, so a later start can succeed."""
 
     def __init__(self, *, setting: str, host: str, port: int) -> None:
@@ -85,10 +87,10 @@ class Exposition:
         forking.close_inherited(self._server.socket)
 
     def start(self) -> None:
-        """Begin to answer. Raises RuntimeError, and the port is free, when no thread can start."""
+        """Begin to answer. Raises NoThreadError; then the port is free again."""
         try:
-            self._thread.start()
-        except RuntimeError:
+            start_thread(self._thread, "to answer for metrics and health")
+        except HindranceError:
             self._server.server_close()
             raise
 
@@ -105,8 +107,8 @@ def expose(
 ) -> Exposition:
     """Return an endpoint that answers; a port in use is waited for, 5 s at most.
 
-    Raises PortInUseError when it stays in use, and ConfigurationError, naming the setting, when
-    it can never be had.
+    Raises HindranceError when it stays in use, or this machine has nothing left for it, and
+    ConfigurationError, naming the setting, when it can never be had.
     """
     until = monotonic() + _IN_USE_S
     pause = threading.Event()  # never set
@@ -115,6 +117,11 @@ def expose(
             http = Exposition(registry, health, host=host, port=port)
             break
         except OSError as error:
+            if error.errno in _LACKING:
+                raise HindranceError(
+                    f"{setting}={port}: no socket can be made ({error.strerror}). Nothing was "
+                    "started. Raise the limit (ulimit -n, LimitNOFILE= of systemd), or free some."
+                ) from error
             if error.errno != errno.EADDRINUSE:
                 raise ConfigurationError(
                     f"{setting}={port} on {host}: {error.strerror or error}; 0 takes a free port"

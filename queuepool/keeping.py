@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable
 
 from queuepool.errors import ConfigurationError, QueuePoolError
+from queuepool.hindrances import start_thread
 from queuepool.pool import QueuePool
 from queuepool.route import Leave
 
@@ -42,8 +43,8 @@ class RouteKeeper:
         self._thread = threading.Thread(target=self._run, name="queuepool-route", daemon=True)
 
     def start(self) -> None:
-        """Begin; call once."""
-        self._thread.start()
+        """Begin; call once. Raises NoThreadError."""
+        start_thread(self._thread, "to keep an eye on the route record")
 
     def stop(self) -> None:
         """End soon; waits for nothing. Idempotent, legal before start."""

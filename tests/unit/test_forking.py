@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from queuepool import forking
 from queuepool.exposition import Exposition
+from queuepool.hindrances import NoThreadError
 from queuepool.servers.aio import AsyncServer
 from queuepool.servers.sync import Server
 
@@ -110,7 +111,7 @@ def test_a_refused_start_gives_the_port_back(
 
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
-        with pytest.raises(RuntimeError):
+        with pytest.raises(NoThreadError, match="metrics and health"):
             exposition.start()
 
     again = Exposition(CollectorRegistry(), lambda: None, port=exposition.port)

@@ -62,6 +62,23 @@ def test_a_slow_server_does_not_make_the_others_wait(rig: Rig) -> None:
     assert rig.fleet.run([(n, Verb("status", [n], int)) for n in range(4)]) == [0, 1, 2, 3]
 
 
+def test_without_a_thread_the_servers_are_asked_one_after_the_other(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    calls = [(n, Verb("status", [n], int)) for n in range(4)]
+    rig.a.answer = rig.b.answer = lambda _key, verb: verb.args[0]
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        assert rig.fleet.run(calls) == [0, 1, 2, 3]
+        assert rig.fleet.run(calls) == [0, 1, 2, 3]
+
+    assert rig.fleet.run(calls) == [0, 1, 2, 3]
+    assert len(rig.a.asked) == len(rig.b.asked) == 6  # nothing of a refusal is done again
+
+
 def test_a_server_that_is_away_costs_its_own_partitions_only(rig: Rig) -> None:
     rig.b.away = True
 
