@@ -1,34 +1,55 @@
 """Run the tests on every Python that is supported, or on some.
 
-Run: `python -m tools.pythons [VERSION ...] [--newest] [--whole]`, or `make test-pythons`.
+Run: `python -m tools.pythons [VERSION ...] [--newest] [--whole] [--within SECONDS]`, or
+`make test-pythons`.
 
 An interpreter is taken from PATH (python3.14), else from Debian's packages: fetched with apt from
 the mirror that this machine uses, unpacked into a directory of ours, and told to use the C library
 that came with it. Nothing is installed and nothing else is changed, so no root is needed. It is
 kept in $PYTHONS_CACHE, by default ~/.cache/queuepool/pythons. A version that cannot be had is
-skipped, and said so; only tests that fail make this fail.
+skipped, and said so; only tests that fail make this fail. Every command has a time-out, and all
+that it started ends with it.
 """
 
 import argparse
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = ("3.11", "3.12", "3.13", "3.14", "3.15")
 SUITE = "forky"  # Debian's first that has 3.13, 3.14 and 3.15
 QUICK = ("tests/unit", "tests/contract")
-_FETCH_S, _INSTALL_S, _TEST_S = 300, 600, 3600
+_LOOK_S, _FETCH_S, _INSTALL_S, _TEST_S = 60, 300, 600, 3600
 _KEYRINGS = Path("/usr/share/keyrings")
 
 
 class UnavailableError(Exception):
     """Why a version cannot be had here."""
+
+
+class Clock:
+    """What is left of the time that a run may take."""
+
+    def __init__(self, within_s: float = float("inf")) -> None:
+        self._within_s, self._end_s = within_s, monotonic() + within_s
+
+    def bounded(self, timeout_s: float) -> float:
+        """Return a time-out that the run has room for. Raises UnavailableError when none is."""
+        left_s = self._end_s - monotonic()
+        if left_s <= 0:
+            raise UnavailableError(f"it would take more than {self._within_s:g} s")
+        return min(timeout_s, left_s)
+
+
+_clock = Clock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +87,10 @@ def find(version: str) -> Interpreter:
 def _works(program: Path, version: str) -> bool:
     code = "import ctypes, sqlite3, ssl, sys, venv; print('%d.%d' % sys.version_info[:2])"
     try:
-        done = subprocess.run(
-            [program, "-c", code], capture_output=True, text=True, check=False, timeout=60
-        )
-    except OSError:
+        status, said = _ends([str(program), "-c", code], _LOOK_S)
+    except (OSError, subprocess.TimeoutExpired):
         return False
-    return done.returncode == 0 and done.stdout.strip() == version
+    return status == 0 and said.strip() == version
 
 
 def _from_debian(version: str, base: Path) -> None:
@@ -110,14 +129,10 @@ def _from_debian(version: str, base: Path) -> None:
 
 
 def _mirror() -> str:
-    listed = subprocess.run(
-        ["apt-get", "indextargets", "--format", "$(ORIGIN)|$(LABEL)|$(REPO_URI)"],
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
-    for line in listed.stdout.splitlines():
-        origin, label, uri = line.split("|", 2)
-        if origin == label == "Debian":
-            return uri
+    asked = ["apt-get", "indextargets", "--format", "$(ORIGIN)|$(LABEL)|$(REPO_URI)"]
+    for line in _run(asked, _LOOK_S, "apt does not tell its mirrors").splitlines():
+        if line.startswith("Debian|Debian|"):
+            return line.split("|", 2)[2]
     raise UnavailableError("apt knows no Debian mirror here (has `apt-get update` been run?)")
 
 
@@ -168,29 +183,51 @@ def environment(python: Interpreter) -> Path:
     return inside
 
 
-def _run(command: Sequence[str], timeout_s: float, problem: str) -> None:
-    """Run a command. Raises UnavailableError with its last words."""
+def _run(command: Sequence[str], timeout_s: float, problem: str) -> str:
+    """Run a command; return what it said. Raises UnavailableError with its last words."""
     try:
-        done = subprocess.run(
-            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, check=False, timeout=timeout_s,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
+        status, said = _ends(command, timeout_s)
+    except subprocess.TimeoutExpired as error:
+        raise UnavailableError(f"{problem} in {error.timeout:.0f} s") from error
+    except OSError as error:
         raise UnavailableError(f"{problem}: {error}") from error
-    if done.returncode != 0:
-        raise UnavailableError(f"{problem}: {done.stdout.strip()[-600:]}")
+    if status != 0:
+        raise UnavailableError(f"{problem}: {said.strip()[-600:]}")
+    return said
+
+
+def _ends(command: Sequence[str], timeout_s: float, *, shown: bool = False) -> tuple[int, str]:
+    """Run a command; return its exit code and, unless shown at once, what it said.
+
+    Raises TimeoutExpired, OSError, and UnavailableError when the whole run has no time left. With
+    the command ends all that it started.
+    """
+    timeout_s = _clock.bounded(timeout_s)
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=None if shown else subprocess.PIPE,
+        stderr=None if shown else subprocess.STDOUT, text=True, errors="replace",
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            said, _ = process.communicate(timeout=timeout_s)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return process.returncode, said or ""
 
 
 def passes(python: Path, *, whole: bool, workers: int) -> bool:
-    """Run tests; return whether all passed. whole: every test that takes seconds."""
+    """Run tests; return whether all passed. whole: every test that takes seconds.
+
+    Raises TimeoutExpired, and UnavailableError when the whole run has no time left.
+    """
     paths = () if whole else QUICK
     pytest = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *paths]
     side_by_side = ["-n", str(workers), "--dist", "loadgroup", "-m", "not slow and not serial"]
-    codes = [subprocess.run([*pytest, *side_by_side], cwd=ROOT, check=False, timeout=_TEST_S)]
+    codes = [_ends([*pytest, *side_by_side], _TEST_S, shown=True)[0]]
     if whole:
-        alone = [*pytest, "-m", "serial and not slow"]
-        codes.append(subprocess.run(alone, cwd=ROOT, check=False, timeout=_TEST_S))
-    return all(done.returncode in (0, 5) for done in codes)  # 5: none was selected
+        codes.append(_ends([*pytest, "-m", "serial and not slow"], _TEST_S, shown=True)[0])
+    return all(code in (0, 5) for code in codes)  # 5: none was selected
 
 
 def _outcomes(versions: Sequence[str], *, whole: bool, workers: int) -> Iterator[tuple[str, str]]:
@@ -202,7 +239,16 @@ def _outcomes(versions: Sequence[str], *, whole: bool, workers: int) -> Iterator
         except UnavailableError as why:
             yield version, f"SKIPPED: {why}"
             continue
-        passed = passes(inside, whole=whole, workers=workers)
+        except (OSError, RuntimeError) as why:  # a home that is not there, or cannot be written to
+            yield version, f"SKIPPED: {type(why).__name__}: {why}"
+            continue
+        try:
+            passed = passes(inside, whole=whole, workers=workers)
+        except (UnavailableError, subprocess.TimeoutExpired) as why:
+            # Out of its own time it hangs; out of ours it was not tried.
+            ours = isinstance(why, UnavailableError) or why.timeout < _TEST_S
+            yield version, f"SKIPPED: the tests had too little time: {why}" if ours else "FAILED"
+            continue
         yield version, f"{'passed' if passed else 'FAILED'} ({python.origin})"
 
 
@@ -210,14 +256,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Return 1 when tests failed on some version, else 0."""
     parser = argparse.ArgumentParser(description="Run the tests on several versions of Python.")
     parser.add_argument("versions", nargs="*", help=f"of {', '.join(VERSIONS)}; all by default")
-    parser.add_argument("--newest", action="store_true", help="only the newest that can be had")
+    parser.add_argument(
+        "--newest", action="store_true", help="only the newest that can be had, if not this one"
+    )
+    parser.add_argument(
+        "--within", type=float, default=float("inf"), metavar="SECONDS",
+        help="for all together; what does not fit is skipped",
+    )  # fmt: skip
     parser.add_argument("--whole", action="store_true", help="every test, not unit and contract")
     parser.add_argument("--workers", type=int, default=3)
     args = parser.parse_args(argv)
     unknown = set(args.versions) - set(VERSIONS)
     if unknown:
         parser.error(f"{', '.join(sorted(unknown))}: choose from {', '.join(VERSIONS)}")
+    global _clock  # noqa: PLW0603 - one run, one clock
+    _clock = Clock(args.within)
     versions = sorted(args.versions or VERSIONS, key=VERSIONS.index, reverse=args.newest)
+    if args.newest:
+        versions = [v for v in versions if tuple(map(int, v.split("."))) > sys.version_info[:2]]
     found: list[tuple[str, str]] = []
     for outcome in _outcomes(versions, whole=args.whole, workers=args.workers):
         found.append(outcome)
