@@ -36,6 +36,7 @@ from queuepool.settling import (
     Settling,
     answers,
     call,
+    note_end,
     note_settled,
     note_unsettled,
     unanswered,
@@ -139,26 +140,17 @@ class AsyncQueuePool:
         durability: Durability | str | None = None,
     ) -> Any:
         """Enqueue one job; it is stored when this returns, as durably as was asked for."""
-        delay_s = delay_until(run_at, delay_s, delay)
-        if isinstance(task, Job):
-            chunk, of = calls.one_job(
-                self.producer,
-                task,
-                payload,
-                partition_key,
-                job_id,
-                tier=tier,
-                delay_s=delay_s,
-                max_attempts=max_attempts,
-                timeout_s=timeout_s,
-            )
-        else:
-            defaults = self.producer.defaults(
-                task, tier=tier, delay_s=delay_s, max_attempts=max_attempts, timeout_s=timeout_s
-            )
-            payload = {} if payload is None else payload
-            chunk = self.producer.single(defaults, payload, partition_key, job_id)
-            of = defaults.of
+        chunk, of = calls.one(
+            self.producer,
+            task,
+            payload,
+            partition_key,
+            job_id,
+            tier=tier,
+            delay_s=delay_until(run_at, delay_s, delay),
+            max_attempts=max_attempts,
+            timeout_s=timeout_s,
+        )
         results = EnqueueResults()
         try:
             await self._settle([chunk], results, self._asked(durability), 0.0)
@@ -234,12 +226,7 @@ class AsyncQueuePool:
             for batch in batches:
                 await self._settle(batch, results, asked, wait_s)
         except BaseException as error:
-            note_unsent(results, (c for batch in gathered.values() for c in batch))
-            note_unsent(results, held.values())
-            if error is batches.failure:
-                error.add_note(f"{results.accepted:,} jobs before it were enqueued")
-            elif not isinstance(error, SERVER_ERRORS):
-                tell(error, results)
+            note_end(error, results, batches, gathered, held)
             raise
         return results.bind(AsyncEnqueued, lambda position: partial(self._handle, of(position)))
 

@@ -55,18 +55,23 @@ class _Common(TypedDict):
     timeout_s: float | None
 
 
-def one_job(
+def one(
     producer: Producer,
-    job: Job[Any],
+    task: str | Callable[..., Any] | Job[Any],
     payload: Mapping[str, Any] | None,
     partition_key: str | bytes | None,
     job_id: str | None,
     **call: Unpack[_Common],
 ) -> tuple[Chunk, Task | None]:
-    """Return the chunk of an enqueue call for a job that names its task, and that task.
+    """Return the chunk of an enqueue call, and the task where it is known here.
 
-    The job's own options come first, then the call's, then the task's.
+    The options of a job that names its task come first, then the call's, then the task's.
     """
+    if not isinstance(task, Job):
+        defaults = producer.defaults(task, **call)
+        payload = {} if payload is None else payload
+        return producer.single(defaults, payload, partition_key, job_id), defaults.of
+    job = task
     if payload is not None:
         raise InvalidInputError("a job has its arguments already: leave the payload out")
     if job.task is None:

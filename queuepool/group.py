@@ -44,6 +44,36 @@ def raise_for_state(status: JobStatus) -> bool:
     return status.state is JobState.DONE
 
 
+class _Waiting:
+    """When a wait for a group looks again, and when it has waited long enough."""
+
+    def __init__(
+        self, partition_key: str | bytes, timeout_s: float | None, on_progress: OnProgress | None
+    ) -> None:
+        if timeout_s is not None:
+            check_wait("timeout_s", timeout_s)
+        self._key, self._timeout_s, self._on_progress = partition_key, timeout_s, on_progress
+        self._deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        self._pause_s = 0.005
+
+    def pause_s(self, status: GroupStatus) -> float | None:
+        """Tell of a status; return when to look again, None when all jobs have ended.
+
+        Raises WaitTimeoutError.
+        """
+        if self._on_progress is not None:
+            self._on_progress(status)
+        if status.left == 0:
+            return None
+        pause_s, self._pause_s = self._pause_s, min(0.25, self._pause_s * 1.5)
+        if self._deadline is not None and time.monotonic() + pause_s > self._deadline:
+            raise WaitTimeoutError(
+                f"{status.left:,} of {status.total:,} jobs of group {self._key!r} "
+                f"are left after {self._timeout_s:g} s; they go on without you"
+            )
+        return pause_s
+
+
 @dataclass(frozen=True, slots=True)
 class TaskGroup:
     """All jobs that share a partition key. Holds no state: every answer is asked anew."""
@@ -74,24 +104,14 @@ class TaskGroup:
         """
         from queuepool.progress import progress_bar  # rich is imported only here
 
-        if timeout_s is not None:
-            check_wait("timeout_s", timeout_s)
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        pause, status = 0.005, self.status()
+        waiting, status = _Waiting(self.partition_key, timeout_s, on_progress), self.status()
         with progress_bar(show, str(self.partition_key)) as draw:
             while True:
                 draw(status)
-                if on_progress is not None:
-                    on_progress(status)
-                if status.left == 0:
+                pause_s = waiting.pause_s(status)
+                if pause_s is None:
                     return status
-                if deadline is not None and time.monotonic() + pause > deadline:
-                    raise WaitTimeoutError(
-                        f"{status.left:,} of {status.total:,} jobs of group {self.partition_key!r} "
-                        f"are left after {timeout_s:g} s; they go on without you"
-                    )
-                threading.Event().wait(pause)
-                pause = min(0.25, pause * 1.5)
+                threading.Event().wait(pause_s)
                 status = self.status()
 
     def cancel(self) -> tuple[int, int]:
@@ -122,24 +142,14 @@ class AsyncTaskGroup:
         """Wait until every job of the group has ended; return the totals."""
         from queuepool.progress import progress_bar
 
-        if timeout_s is not None:
-            check_wait("timeout_s", timeout_s)
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        pause, status = 0.005, await self.status()
+        waiting, status = _Waiting(self.partition_key, timeout_s, on_progress), await self.status()
         with progress_bar(show, str(self.partition_key)) as draw:
             while True:
                 draw(status)
-                if on_progress is not None:
-                    on_progress(status)
-                if status.left == 0:
+                pause_s = waiting.pause_s(status)
+                if pause_s is None:
                     return status
-                if deadline is not None and time.monotonic() + pause > deadline:
-                    raise WaitTimeoutError(
-                        f"{status.left:,} of {status.total:,} jobs of group {self.partition_key!r} "
-                        f"are left after {timeout_s:g} s; they go on without you"
-                    )
-                await asyncio.sleep(pause)
-                pause = min(0.25, pause * 1.5)
+                await asyncio.sleep(pause_s)
                 status = await self.status()
 
     async def cancel(self) -> tuple[int, int]:

@@ -157,27 +157,21 @@ class QueuePool:
         server did not answer within retry_for_s: the job may be in; enqueue it again with its id,
         `error.results[0].job_id`.
         """
-        delay_s = delay_until(run_at, delay_s, delay)
-        if isinstance(task, Job):
-            chunk, of = calls.one_job(
-                self.producer,
-                task,
-                payload,
-                partition_key,
-                job_id,
-                tier=tier,
-                delay_s=delay_s,
-                max_attempts=max_attempts,
-                timeout_s=timeout_s,
-            )
-            return self._handle(of, self._sender(durability).settle_one(chunk))
-        defaults = self.producer.defaults(
-            task, tier=tier, delay_s=delay_s, max_attempts=max_attempts, timeout_s=timeout_s
+        chunk, of = calls.one(
+            self.producer,
+            task,
+            payload,
+            partition_key,
+            job_id,
+            tier=tier,
+            delay_s=delay_until(run_at, delay_s, delay),
+            max_attempts=max_attempts,
+            timeout_s=timeout_s,
         )
-        payload = {} if payload is None else payload
-        chunk = self.producer.single(defaults, payload, partition_key, job_id)
         enqueued = self._sender(durability).settle_one(chunk)
-        return bound(enqueued, self._reach(defaults.of))
+        if isinstance(task, Job):
+            return self._handle(of, enqueued)
+        return bound(enqueued, self._reach(of))
 
     @overload
     def enqueue_many(

@@ -41,6 +41,7 @@ from queuepool.settling import (
     call,
     enqueued,
     note,
+    note_end,
     note_settled,
     note_unsettled,
     unanswered,
@@ -124,12 +125,7 @@ class Sender:
             for batch in batches:
                 self.settle(batch, results, wait_when_full_s=wait_when_full_s)
         except BaseException as error:
-            note_unsent(results, (c for batch in gathered.values() for c in batch))
-            note_unsent(results, held.values())
-            if error is batches.failure:
-                error.add_note(f"{results.accepted:,} jobs before it were enqueued")
-            elif not isinstance(error, SERVER_ERRORS):
-                tell(error, results)
+            note_end(error, results, batches, gathered, held)
             raise
         return results
 

@@ -14,7 +14,7 @@ as long as the server remembers ids that ended, and without a definite answer it
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from queuepool.config import PoolConfig
@@ -28,6 +28,7 @@ from queuepool.errors import (
     UnavailableError,
     UnconfirmableError,
 )
+from queuepool.interruption import Source, note_unsent, tell
 from queuepool.models import Enqueued, EnqueueStatus, JobId
 from queuepool.producer import Chunk
 from queuepool.results import ACCEPTED, DUPLICATE, REJECTED, UNKNOWN, EnqueueResults
@@ -166,3 +167,22 @@ class Settling:
         if isinstance(answer, UnavailableError) and not isinstance(answer, NotConfirmedError):
             return self._retries.next_pause(now_s, jitter)
         return None
+
+
+def note_end(
+    error: BaseException,
+    results: EnqueueResults,
+    batches: Source[list[Chunk]],
+    gathered: Mapping[int, list[Chunk]],
+    held: Mapping[int, Chunk],
+) -> None:
+    """Note how a call that sends batches ended early: what was never sent, and have its error say.
+
+    gathered, held: chunks that were taken from the caller, by partition.
+    """
+    note_unsent(results, (chunk for batch in gathered.values() for chunk in batch))
+    note_unsent(results, held.values())
+    if error is batches.failure:
+        error.add_note(f"{results.accepted:,} jobs before it were enqueued")
+    elif not isinstance(error, SERVER_ERRORS):
+        tell(error, results)
