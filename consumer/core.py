@@ -132,7 +132,7 @@ class Core:
         recovers = (self.tenure.books or self._rousing.pending) and not self.draining
         if self._rekeying or self._renews_first or record_s == 0.0 or recovers:
             return 0.0
-        if self._claims(now_s) and self._room(now_s) > 0:
+        if self._claims(now_s) and self._room() > 0:
             return 0.0
         at = self.tenure.due_s if self._armed else min(self.tenure.due_s, self._reconcile_at)
         if not self.draining:
@@ -147,7 +147,7 @@ class Core:
 
     def claims_much(self, now_s: float) -> bool:
         """Return whether a turn that is due now would claim as much as one claim can."""
-        return self._claims(now_s) and self._room(now_s) >= own.MAX_BATCH
+        return self._claims(now_s) and self._room() >= own.MAX_BATCH
 
     @property
     def unconfirmed(self) -> Verb[int] | None:
@@ -200,7 +200,7 @@ class Core:
             self._hungry = True
         hungry = self._hungry or now_s >= self._poll_at
         busy = self._armed or self.recording.is_tight or self.holdings.suspects.hold_s(now_s) > 0
-        room = 0 if busy else self._room(now_s) - self.recording.left(plan)  # they keep their slots
+        room = 0 if busy else self._room() - self.recording.left(plan)  # they keep their slots
         if hungry and room > 0:
             self._plan_claim(plan, room)
         if now_s >= self._poll_at:
@@ -225,7 +225,7 @@ class Core:
         """
         busy = self.draining or self._rekeying or self.tenure.books or self._rousing.pending
         busy = busy or self._hungry or len(self.holdings.suspects) or self.pace.jobs < own.MAX_BATCH
-        room = 0 if busy or self._armed or now_s >= self._reconcile_at else self._room(now_s)
+        room = 0 if busy or self._armed or now_s >= self._reconcile_at else self._room()
         if room <= 0 or self.holdings.suspects.hold_s(now_s) > 0:
             return None
         self._armed = Plan(now_s)
@@ -304,7 +304,7 @@ class Core:
         """
         if self._ready or any(o.end is not End.HAND_BACK for o in plan.outcomes):
             return True
-        waits = self.holdings.owes or (self._claims(self._now_s) and self._room(self._now_s) > 0)
+        waits = self.holdings.owes or (self._claims(self._now_s) and self._room() > 0)
         scripts = {verb.script for verb, _ in plan.steps}
         return "recover" in scripts or (not waits and not scripts.isdisjoint(("renew", "claim")))
 
@@ -391,9 +391,8 @@ class Core:
         busy = self.draining or self._armed or self.holdings.suspects.hold_s(now_s) > 0
         return self._hungry and not busy
 
-    def _room(self, now_s: float) -> int:
+    def _room(self) -> int:
         suspects = self.holdings.suspects
         if len(suspects):  # they begin on workers that are free
-            ahead = suspects.slots or int(suspects.wait_s(now_s) == 0.0)
-            return self.target - self.open - ahead
+            return self.target - self.open - suspects.slots
         return self.target + self.lookahead.jobs(self.target, self.holdings.open_bytes) - self.open

@@ -75,6 +75,8 @@ class Holdings:
         if self.suspects.watches:
             for outcome in outcomes:
                 self.suspects.on_ended(outcome.job, outcome.ended_s)
+                if self._ahead:  # its worker may have begun the next one from memory
+                    self.suspects.on_other_start(outcome.ended_s)
 
     def hand_back(self, jobs: Sequence[Claimed], now_s: float) -> None:
         """Put jobs that no worker has begun into the outbox."""
@@ -141,14 +143,16 @@ class Holdings:
 
         A booked suspect that waits for a worker would be charged for somebody else's crash.
         """
-        begun = self.suspects.to_book(now_s, workers - self.open)
-        self.suspects.on_booking(begun)
+        suspects = self.suspects.to_book(now_s, workers - self.open)
+        self.suspects.on_booking(suspects)
+        begun: list[Claimed] = []
         # The same job, not only its id: one that was handed back may be ours again.
         while self._ahead and self.claimed.get(self._ahead[0].id) is not self._ahead[0]:
             self._ahead.popleft()
         if self._ahead and 0.0 < self._ahead[0].started_s < now_s - _AHEAD_BEGUN_S:
-            begun += [j for j in self._ahead if j.started_s > 0.0 and self.claimed.get(j.id) is j]
-        return begun[:MAX_BATCH]
+            begun = [j for j in self._ahead if j.started_s > 0.0 and self.claimed.get(j.id) is j]
+        # Suspects last: among starts of one call the order is theirs, and those began before.
+        return [*begun[: MAX_BATCH - len(suspects)], *suspects]
 
     def booked(self, begun: Sequence[Claimed], now_s: float) -> list[Claimed]:
         """Note that these starts are booked; return the suspects that may begin now."""

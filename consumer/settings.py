@@ -54,7 +54,10 @@ class ConsumerSettings(BaseSettings):
         description="A lane that waited so long has its turn a tier up; 0: never.",
     )
     max_crashes: int = Field(
-        default=3, ge=1, le=100, description="Crashes of its consumer that bury a running job."
+        default=3,
+        ge=1,
+        le=100,
+        description="Crashes of its consumer that bury a job; 1: all that ran.",
     )
     dead_keep_jobs: int = Field(default=100_000, ge=1, le=10**9, description="Dead jobs kept.")
     dead_keep_bytes: int = Field(

@@ -1,48 +1,50 @@
 """Jobs that were running when their consumer died, and when each of them runs again. Pure.
 
-    take --> first --one crash was seen: together, beside others------> start confirmed --> running
-      `----> last  --the next crash buries it: one at a time, before those with fewer--^
+    take --> first --one crash was seen: together, beside others-----> start confirmed --> running
+      `----> last  --the next crash may bury it: one at a time, on trial--^
 
 One crash tells little: a kill, a machine that went down. So what ran in one crash runs again beside
-other work, as many as there are workers. A job whose next crash buries it is a suspect *on trial*,
-and its guilt must be plain by then:
+other work, as many as there are workers. A job that the next crash may bury is *on trial*, one at a
+time, those with the fewest crashes first. `recover` charges the crash of a trial to the job that
+began last, so a trial lies in a *pause*, in which nothing else begins:
 
-- at most one is on trial, and no other job is claimed just before it begins and for WINDOW_S after:
-  what begins in the same moment could be the culprit of a crash of that moment;
-- once one was seen, the consumer is *cautious* for the rest of its life: of the jobs with fewer
-  crashes the next one begins when the last one, or a trial, has ended or run for LONG_S;
-- for as long as a trial kept others from beginning, the next one waits, so that trials never take
-  more than half of the time.
+    others begin | SETTLE_S: those before may show themselves | trial begins, its window | others
 
-Every start here is booked before the job begins. What waits takes no slot, unless it will begin in
-the next turn. At most MOST_WAITING wait; others are delayed, uncharged.
+- A job that kills within its window is therefore the one that began last. One that survived it is
+  not buried by what others do, but was there in one crash more, and its next window is longer.
+- Trials that end at once share a pause, in which they begin within SHARED_S of each other.
+- Others may begin for as long as the pause took, so that pauses take half of the time at most.
+
+Every start here is booked before the job begins. What waits for its trial takes no slot. At most
+MOST_WAITING wait; others are delayed, uncharged.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import insort
 from collections.abc import Sequence
 from math import inf
 
 from consumer.jobs import Claimed, End, Outcome
 
-WINDOW_S, _QUIET_S = 1.0, 0.05
-LONG_S = 5.0
+SETTLE_S = 2.0
+WINDOWS_S = (1.0, 4.0, 16.0)  # of a first, a second and each later trial
+SHARED_S = 1.0
 MOST_WAITING = 200
 _AGAIN_MS = 5000  # a delay, not the front of the lane: the next claim would bring it back at once
 
 
 class Suspects:
-    """last_crashes: with so many, a job dies of the next crash. is_cautious: see above."""
+    """last_crashes: with so many, a job may die of the next crash."""
 
     def __init__(self, last_crashes: int) -> None:
-        self.last_crashes, self.is_cautious = last_crashes, False
-        self._first: deque[Claimed] = deque()
-        self._last: deque[Claimed] = deque()
+        self.last_crashes = last_crashes
+        self._first: list[Claimed] = []
+        self._last: list[Claimed] = []
         self._on_trial: Claimed | None = None  # from when its start is planned
         self._began_s: float | None = None  # when that was confirmed
-        self._alone: Claimed | None = None  # the newest one that began cautiously
-        self._next_trial_s = self._next_s = self._quiet_s = 0.0
+        self._pause_s: float | None = None  # when the first trial of this pause began
+        self._next_s = self._other_s = 0.0  # when a pause may begin; when others began
 
     def __len__(self) -> int:
         return len(self._first) + len(self._last)
@@ -51,43 +53,25 @@ class Suspects:
         """Let a job wait; returns an outcome that delays it when too many wait already."""
         if len(self) >= MOST_WAITING:
             return Outcome(job, End.RETRY, now_s, now_s, delay_ms=_AGAIN_MS, charged=False)
-        if job.crashes >= self.last_crashes:
-            self.is_cautious = True
-            self._last.append(job)
-        else:
+        if job.crashes < self.last_crashes:
             self._first.append(job)
+        else:
+            begins = int(bool(self._last) and self._on_trial is self._last[0])  # it stays the first
+            insort(self._last, job, lo=begins, key=lambda waiting: waiting.crashes)
         return None
 
     @property
     def slots(self) -> int:
-        """Return how many of those that wait take a slot, because they will begin at once."""
-        return 0 if self.is_cautious else len(self._first)
+        """Return how many of those that wait take a slot, because they begin as others do."""
+        return len(self._first)
 
     def to_book(self, now_s: float, free: int) -> list[Claimed]:
         """Return those whose start may be booked now, with so many workers free."""
-        if free <= 0 or self.wait_s(now_s) != 0.0:
+        if free <= 0:
             return []
-        if not self.is_cautious:
-            return list(self._first)[:free]
-        if self._last and self._on_trial in (None, self._last[0]):
-            return [self._last[0]]
-        return [self._first[0]]
-
-    def wait_s(self, now_s: float) -> float | None:
-        """Return in how many seconds one may begin; None when that is not up to time."""
-        if not len(self):
-            return None
-        if not self.is_cautious:
-            return 0.0
-        if self._on_trial is None:
-            at_s = max(self._trial_due_s, self._quiet_s) if self._last else self._next_s
-        elif self._last and self._on_trial is self._last[0]:
-            return 0.0  # its start is not confirmed yet
-        elif self._first:
-            at_s = self._next_s
-        else:
-            return None
-        return max(0.0, at_s - now_s)
+        if self._trial_wait_s(now_s) == 0.0:
+            return self._last[:1]
+        return self._first[:free] if self.hold_s(now_s) == 0.0 else []
 
     def on_booking(self, jobs: Sequence[Claimed]) -> None:
         """Note that these starts are on their way to the server."""
@@ -96,52 +80,67 @@ class Suspects:
 
     def on_booked(self, begun: Sequence[Claimed], now_s: float) -> list[Claimed]:
         """Note that these starts are booked; returns those of them that waited for it."""
-        began: list[Claimed] = []
-        for waiting in (self._last, self._first):
-            while waiting and waiting[0] in begun:
-                began.append(waiting.popleft())
-        if self._on_trial in began:
+        began = [job for job in (*self._last[:1], *self._first) if job in begun]
+        if not began:
+            return began
+        if began[0] is self._on_trial:
             self._began_s = now_s
-        if self.is_cautious and began:
-            self._alone, self._next_s = began[-1], now_s + LONG_S
+            self._pause_s = now_s if self._pause_s is None else self._pause_s
+            del self._last[0]
+        else:
+            self._first = [job for job in self._first if job not in began]
+            self.on_other_start(now_s)
         return began
 
     @property
     def watches(self) -> bool:
         """Return whether the end of a job matters here."""
-        return self._on_trial is not None or self._alone is not None
+        return self._on_trial is not None or bool(self._last)
 
     def on_ended(self, job: Claimed, now_s: float) -> None:
         """Note that a job ended, or went back."""
-        if job is self._alone:
-            self._alone, self._next_s = None, now_s
-        if job is self._on_trial:
-            tried_s = 0.0 if self._began_s is None else now_s - self._began_s
-            self._next_trial_s = now_s + min(WINDOW_S, tried_s)
-            self._on_trial = self._began_s = None
+        if job is not self._on_trial:
+            return
+        over_s = now_s
+        if self._began_s is not None:
+            over_s = min(now_s, self._began_s + self._window_s(job))
+        self._on_trial = self._began_s = None
+        began_s = over_s if self._pause_s is None else self._pause_s
+        if not self._last or now_s >= began_s + SHARED_S:
+            self._next_s, self._pause_s = over_s + SETTLE_S + over_s - began_s, None
 
     def withdraw(self) -> list[Claimed]:
         """Take back those that wait."""
         waiting = [*self._last, *self._first]
-        self._last.clear()
-        self._first.clear()
+        self._last, self._first = [], []
         return waiting
 
     def on_other_start(self, now_s: float) -> None:
         """Note that other jobs begin."""
-        self._quiet_s = now_s + _QUIET_S
+        self._other_s = now_s
 
     def hold_s(self, now_s: float) -> float:
-        """Return for how long no other job may be claimed; 0 for not at all."""
+        """Return for how long no other job may begin; 0 for not at all."""
         if self._on_trial is None:
-            return _QUIET_S if self._last and now_s >= self._trial_due_s else 0.0
-        return WINDOW_S if self._began_s is None else max(0.0, self._began_s + WINDOW_S - now_s)
+            wait_s = self._trial_wait_s(now_s)
+            return 0.0 if wait_s is None or now_s < self._next_s else wait_s or SETTLE_S
+        window_s = self._window_s(self._on_trial)
+        return window_s if self._began_s is None else max(0.0, self._began_s + window_s - now_s)
 
     def due_s(self, now_s: float) -> float:
         """Return when a worker that is free may get something new to do here, inf for never."""
-        wait_s, hold_s = self.wait_s(now_s), self.hold_s(now_s)
-        return now_s + min(inf if wait_s is None else wait_s, hold_s or inf)
+        hold_s, wait_s = self.hold_s(now_s), self._trial_wait_s(now_s)
+        waits = [inf if wait_s is None else wait_s, hold_s or inf]
+        return now_s + min(waits if hold_s or not self._first else [0.0])
 
-    @property
-    def _trial_due_s(self) -> float:
-        return max(self._next_s, self._next_trial_s)
+    def _trial_wait_s(self, now_s: float) -> float | None:
+        """Return in how many seconds a trial may begin; None when that is not up to time."""
+        if not self._last or self._on_trial not in (None, self._last[0]):
+            return None
+        if self._on_trial is not None:
+            return 0.0  # its start is not confirmed yet
+        return max(0.0, max(self._next_s, self._other_s + SETTLE_S) - now_s)
+
+    def _window_s(self, job: Claimed) -> float:
+        trials = job.crashes - self.last_crashes
+        return WINDOWS_S[max(0, min(trials, len(WINDOWS_S) - 1))]

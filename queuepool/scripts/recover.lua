@@ -6,7 +6,10 @@
 -- Only started jobs are charged a crash; claimed ones may have begun unnoted, and are noted with none, so
 -- that their next claim books them as started. Started ones come first, in the order they began; then the
 -- claimed ones in claim order. Call until no book is left. O(200).
+-- The last crash is charged to the job that began last in the book: the owner lets nothing begin for a moment
+-- after a job that it may bury. Any other job survives 3 crashes more, unless a single crash buries.
 local base, c, j, rec = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j', KEYS[1] .. ':rec'
+local trials = 3
 -- uses: fence
 local old = redis.call('LINDEX', rec, 0)
 if not old then return {0, 0, 0, 0, 0} end
@@ -30,6 +33,11 @@ for i = 1, #entries, 2 do
       cancelled = is_cancelled(entries[i], body, g)}
   end
 end
+local latest, most = nil, tonumber(ARGV[3])
+if #entries > 0 and tonumber(entries[2]) >= 1e12 and redis.call('HGET', base .. ':o', 'past') ~= old then
+  latest = entries[1]
+  if redis.call('ZCARD', book) > 200 then redis.call('HSET', base .. ':o', 'past', old) end -- the next step's are older
+end
 local recovered, crashed, buried, cancelled = 0, 0, 0, 0
 for i = 1, #entries, 2 do
   local id, job = entries[i], jobs[i]
@@ -40,7 +48,7 @@ for i = 1, #entries, 2 do
     end_cancelled(id, job.g, job.size)
   elseif job then
     if job.started then crashed = crashed + 1 end
-    if job.started and redis.call('HINCRBY', base .. ':cr', id, 1) >= tonumber(ARGV[3]) then
+    if job.started and redis.call('HINCRBY', base .. ':cr', id, 1) >= ((id == latest or most < 2) and most or most + trials) then
       buried = buried + 1
       redis.call('ZADD', base .. ':dead', now, id)
       redis.call('HSET', base .. ':er', id, ARGV[4])

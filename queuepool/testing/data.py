@@ -70,6 +70,7 @@ class OwnerRecord:
     busy: int = 0
     target: int = 0
     applied: bytes | None = None
+    past: int | None = None  # the book to recover whose latest start was seen
 
 
 @dataclass(slots=True)

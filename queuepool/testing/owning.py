@@ -9,6 +9,7 @@ from queuepool.testing.data import STARTED, Args, OwnerRecord, PartitionData, co
 from queuepool.testing.ending import add_dead
 
 _BATCH = 200
+_TRIALS = 3  # crashes beyond the last one that a job survives when others began after it
 
 
 def acquire(p: PartitionData, args: Args) -> Any:
@@ -21,8 +22,10 @@ def acquire(p: PartitionData, args: Args) -> Any:
     if old is not None and old.nonce and p.book(old.epoch):
         p.to_recover.append(old.epoch)
     epoch = max(old.epoch + 1 if old else 1, p.now)
-    applied = old.applied if old else None
-    p.owner = OwnerRecord(nonce, epoch, p.now + lease_ms, p.now, host, p.now, applied=applied)
+    applied, past = (old.applied, old.past) if old else (None, None)
+    p.owner = OwnerRecord(
+        nonce, epoch, p.now + lease_ms, p.now, host, p.now, applied=applied, past=past
+    )
     target, at = (b"%d" % p.checkpoint[k] if p.checkpoint else b"" for k in ("target", "at"))
     return [1, epoch, p.now, len(p.to_recover), target, at, applied or b"0-0"]
 
@@ -149,6 +152,11 @@ def recover(p: PartitionData, args: Args) -> Any:
     book = p.book(epoch)
     # From the end of the order on, each to the front: the claimed ones, then the started ones.
     entries = book.below(STARTED) or book.entries()
+    latest = None  # of those that started: the last crash is charged to it alone
+    if entries and entries[-1][0] >= STARTED and p.owner is not None and p.owner.past != epoch:
+        latest = entries[-1][1]
+        if len(entries) > _BATCH:
+            p.owner.past = epoch
     recovered = crashed = buried = cancelled = 0
     for score, job_id in reversed(entries[-_BATCH:]):
         p.unbook(epoch, job_id)
@@ -163,7 +171,8 @@ def recover(p: PartitionData, args: Args) -> Any:
         if score >= STARTED:
             crashed += 1
             p.crashes[job_id] = p.crashes.get(job_id, 0) + 1
-        if score >= STARTED and p.crashes[job_id] >= max_crashes:
+        limit = max_crashes if job_id == latest or max_crashes < 2 else max_crashes + _TRIALS
+        if score >= STARTED and p.crashes[job_id] >= limit:
             buried += 1
             add_dead(p, job_id, body, error)
         else:

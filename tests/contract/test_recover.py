@@ -1,5 +1,7 @@
 """After a crash: what ran is charged, what waited is not, order is kept, poison dies."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from queuepool.models import JobState
@@ -169,3 +171,78 @@ def test_status_finds_jobs_of_dead_and_draining_owners(world: World, state: str)
     assert status.state is JobState.IN_FLIGHT
     assert world.partition.cancel("a") is JobState.IN_FLIGHT
     assert world.partition.observe().in_flight == 1
+
+
+def begin_again(world: World, crashes: int, ids: Sequence[str]) -> None:
+    """Let all these jobs run in so many crashes, none of which buries one; recover the last."""
+    w.enqueue(world, ids)
+    for _ in range(crashes):
+        dead = world.own(lease_s=10)
+        w.recover(dead)
+        dead.run(own.start(dead.life, w.claim(dead, 200, starting=0).ids))
+        crash(world)
+    w.recover(world.own(lease_s=10))
+    crash(world)
+
+
+def crash_in_order(world: World, ids: Sequence[str], max_crashes: int = 3) -> list[own.Recovered]:
+    """Let these jobs begin in this order in one life, crash, and recover."""
+    dead = world.own(lease_s=10)
+    w.claim(dead, 200, starting=0)
+    for start in range(0, len(ids), 200):
+        dead.run(own.start(dead.life, [i.encode() for i in ids[start : start + 200]]))
+    crash(world)
+    steps = w.recover(world.own(lease_s=10), max_crashes=max_crashes)
+    crash(world)
+    return steps
+
+
+def test_the_last_crash_buries_only_the_job_that_began_last(world: World) -> None:
+    begin_again(world, 2, ["first", "second", "third"])
+
+    [step] = crash_in_order(world, ["second", "third", "first"])
+
+    assert (step.crashed, step.buried, step.recovered) == (3, 1, 2)
+    assert world.partition.status("first").state is JobState.DEAD
+    charged = [world.partition.status(i).crashes for i in ("first", "second", "third")]
+    assert charged == [3, 3, 3]
+
+
+def test_a_job_after_which_others_began_survives_three_crashes_more(world: World) -> None:
+    begin_again(world, 2, ["slow"])
+    for n in range(4):
+        w.enqueue(world, [f"other-{n}"])
+        assert world.partition.status("slow").state is JobState.READY
+        steps = crash_in_order(world, ["slow", f"other-{n}"])
+
+    assert sum(step.buried for step in steps) == 1
+    assert (world.partition.status("slow").crashes, world.counters()["died"]) == (6, 1)
+
+
+def test_where_one_crash_buries_it_buries_all_that_ran(world: World) -> None:
+    w.enqueue(world, ["a", "b", "c"])
+
+    [step] = crash_in_order(world, ["a", "b", "c"], max_crashes=1)
+
+    assert (step.buried, step.recovered) == (3, 0)
+
+
+def test_of_a_large_book_one_job_began_last_whatever_the_steps(world: World) -> None:
+    ids = w.names("j", 200)
+    begin_again(world, 2, ids)
+    more = w.names("k", 60)
+    w.enqueue(world, more)
+    dead = world.own(lease_s=10)
+    w.claim(dead, 200, starting=0)
+    w.claim(dead, 200, starting=0)
+    dead.run(own.start(dead.life, [i.encode() for i in ids]))
+    dead.run(own.start(dead.life, [i.encode() for i in more]))
+    crash(world)
+
+    first = world.own(lease_s=10)
+    steps = [first.run(own.recover(first.life, max_crashes=3, error=b"{}"))]
+    crash(world)  # before the second step: its successor goes on
+    steps += w.recover(world.own())
+
+    assert [step.crashed for step in steps] == [200, 60]
+    assert sum(step.buried for step in steps) == 0

@@ -172,13 +172,12 @@ def promote(owned: OwnedPartition) -> own.Promoted:
             return own.Promoted(promoted, cancelled, p.next_due_ms)
 
 
-def recover(owned: OwnedPartition) -> list[own.Recovered]:
+def recover(owned: OwnedPartition, *, max_crashes: int = 3) -> list[own.Recovered]:
     """Recover until no book is left; returns every step."""
     steps = []
     while True:
-        steps.append(
-            owned.run(own.recover(owned.life, max_crashes=3, error=b'{"reason":"crashed"}'))
-        )
+        verb = own.recover(owned.life, max_crashes=max_crashes, error=b'{"reason":"crashed"}')
+        steps.append(owned.run(verb))
         if not steps[-1].books:
             return steps
 

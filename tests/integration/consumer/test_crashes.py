@@ -191,6 +191,25 @@ def test_a_job_that_kills_its_consumer_dies_alone(
     assert {r.job_id for r in (*before, *after)} <= set(records.begun())
 
 
+def test_a_job_that_ran_in_two_crashes_is_not_buried_by_one_that_began_after_it(
+    pool: QueuePool, partition: Partition, consume: StartConsumer, records: Records
+) -> None:
+    innocent = pool.enqueue("work", {"ms": 4000}, partition_key="a")
+    for kills in (1, 2):
+        process = consume(workers=4, lease_s=1)
+        wait_until(lambda kills=kills: records.begun()[innocent.job_id] == kills)  # type: ignore[misc]
+        process.kill()
+
+    with Supervisor(lambda: consume(workers=4, lease_s=1)):
+        wait_until(lambda: records.begun()[innocent.job_id] == 3)
+        bad = pool.enqueue("poison", partition_key="b")
+        drained(partition, 1, 60)
+
+    assert pool.status(bad.job_id, partition_key="b").state is JobState.DEAD
+    assert partition.observe().dead == 1
+    assert records.begun()[bad.job_id] == 3
+
+
 @pytest.mark.serial
 def test_of_two_for_one_partition_the_second_waits_for_the_first(
     pool: QueuePool, partition: Partition, consume: StartConsumer, records: Records

@@ -105,7 +105,7 @@ class PartitionMachine(JobsMachine):
         self.pass_time(3)
         self.acquire(nonce, 600.0)
 
-    @rule(back=who, max_crashes=st.sampled_from((3, 1)))
+    @rule(back=who, max_crashes=st.sampled_from((3, 2, 1)))
     def recover_a_step(self, back: int, max_crashes: int) -> None:
         life = self.life(back)
 

@@ -44,6 +44,7 @@ class Book:
 
     started: list[bytes] = field(default_factory=list)
     waiting: list[bytes] = field(default_factory=list)
+    past: bool = False  # the one that started last was recovered
 
     def order(self) -> list[bytes]:
         """Return the ids as the server sorts them: what waits first."""
