@@ -117,7 +117,7 @@ class Suspects:
 
     def on_other_start(self, now_s: float) -> None:
         """Note that other jobs begin."""
-        self._other_s = now_s
+        self._other_s = max(self._other_s, now_s)
 
     def hold_s(self, now_s: float) -> float:
         """Return for how long no other job may begin; 0 for not at all."""

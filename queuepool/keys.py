@@ -37,7 +37,7 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "r:<id>": ("STRING", "result of a finished job, with a time to live"),
     "g:<group>": ("HASH", "totals of a task group"),
     "c": ("HASH", "counters"),
-    "o": ("HASH", "owner: nonce, epoch, expiry, heartbeat, workers, busy, applied command, ..."),
+    "o": ("HASH", "owner: nonce, epoch, expiry, heartbeat, workers, busy, applied command"),
     "dr": ("HASH", "epoch -> nonce and expiry of a draining predecessor"),
     "rec": ("LIST", "epochs whose in-flight book must be recovered"),
     "cmd": ("STREAM", "commands to the owner; ids are <leader epoch>-<sequence>"),

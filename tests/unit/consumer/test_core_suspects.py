@@ -144,6 +144,26 @@ def test_a_trial_begins_when_what_began_before_it_had_time_to_show_itself() -> N
     assert not set(late) & {job.id for job in world.running}
 
 
+def test_what_began_from_memory_is_booked_before_the_trial_that_begins_after_it() -> None:
+    world = World(workers=2, lookahead=10)
+    world.enqueue(1)
+    for _ in range(2):
+        world.settle()
+        world.crash()
+    world.enqueue(2, "others")
+    world.core.lookahead.turned(0.01, 100, 0.01)
+    pass_time(world, lambda: any(job.ahead for job in world.running))
+    (ahead,) = [job for job in world.running if job.ahead]
+    world.end([job for job in world.running if not job.ahead])
+    world.settle()
+    ahead.started_s = world.now
+    world.clock.advance(SETTLE_S)
+    world.turn()  # books both
+
+    (suspect,) = [job for job in world.running if job.crashes]
+    assert world.book[ahead.id] < world.book[suspect.id]
+
+
 def test_pauses_for_trials_are_bounded_and_take_half_of_the_time_at_most() -> None:
     world = after_crashes(2, jobs=16, workers=16)
     world.enqueue(4000, "others")
