@@ -7,19 +7,21 @@ that appears in a finalizer (a __del__, a callback of a weak reference). docs/li
 
     open --the worker decides first--> closed      nothing was sent, nothing will be
       `----the keeper decides first--> struck --> sent --> arrived     in the block, or around it
-                                                   `-----> taken back  by the worker, in __exit__
+                                                   `-----> met         by the worker, in __exit__
 
 Such an exception can appear between any two bytecodes of the worker, also between the acquisition
 of a lock and the block that would release it. Therefore, between `__enter__` and `__exit__`:
 
-1. A worker takes no lock and changes nothing that could be torn. It arms with one append, decides
-   with one `setdefault`, and takes back with one call into C: each happens, or has not happened.
+1. A worker takes no lock and changes nothing that could be torn. It arms with one append and
+   decides with one `setdefault`: each happens, or has not happened.
 2. Who decides first, decides: both ask the same `setdefault`, and a repetition gives the same
    answer. The keeper sends nothing unless it was first, so at most one exception is ever sent.
 3. An exception that arrived leaves nothing to be done: there is no lock and no entry to give back.
    So it does no harm wherever it appears, even in `__exit__` or just before it.
-4. One that was sent and has not arrived is taken back in `__exit__`, once the keeper has said that
-   it is sent. The worker waits for that, a few bytecodes of the keeper, in a place of its own.
+4. One that was sent and has not arrived is met in `__exit__`, once the keeper has said that it is
+   sent. The worker waits for that, a few bytecodes of the keeper, in a place of its own. It is not
+   taken back (by sending None): CPython 3.11 would keep its flag of a pending exception for ever,
+   which slows every loop of the process, and makes a tracer (a debugger, coverage) hang.
 
 Invariant: after the block is left, no exception of ours is on its way to the thread.
 
@@ -51,6 +53,7 @@ _SWEEP = 1024  # ended limits are thrown away by so many
 _IDLE_S = 60.0
 _SENDING_S = 10.0  # most that a worker waits for three bytecodes of the keeper
 _LOOK_S = 0.001
+_STEPS = 100  # an exception that is on its way arrives when a loop begins anew
 
 
 class _StrikeError(JobTimeoutError):
@@ -89,10 +92,11 @@ class _Limit:
     ) -> None:
         if self.decide(_WORKER):
             return
-        # One that arrives in here is the only one. The block had ended before: its own end counts.
-        with contextlib.suppress(_StrikeError):
-            self._take_back()
-        if isinstance(error, _StrikeError):
+        if not isinstance(error, _StrikeError):
+            # One that arrives in here is the only one. The block ended before: its own end counts.
+            with contextlib.suppress(_StrikeError):
+                self._meet()
+        else:
             text = f"took longer than its timeout of {self._timeout_s:g} s"
             raise JobTimeoutError(text).with_traceback(error.__traceback__) from None
 
@@ -105,10 +109,11 @@ class _Limit:
         """Return whether `who` decides how this limit ends. Atomic, and the same when repeated."""
         return self._decided.setdefault("by", who) == who
 
-    def _take_back(self) -> None:
+    def _meet(self) -> None:
         if not self.sent:
             self._wait_until_sent()
-        _raise_in(self.thread_id, None)
+        for _ in range(_STEPS):  # it arrives at the first, if a handler has not caught it
+            pass
 
     def _wait_until_sent(self) -> None:
         place = threading.Lock()  # nobody else knows it: it may be left in any state
@@ -218,8 +223,6 @@ class Timekeeper:
             heapq.heapify(self._heap)
 
 
-def _raise_in(thread_id: int, error: type[BaseException] | None) -> None:
-    """Have an exception appear in a thread; None takes back the one that is on its way."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-        ctypes.c_ulong(thread_id), None if error is None else ctypes.py_object(error)
-    )
+def _raise_in(thread_id: int, error: type[BaseException]) -> None:
+    """Have an exception appear in a thread."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread_id), ctypes.py_object(error))
