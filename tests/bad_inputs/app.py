@@ -225,7 +225,7 @@ async def block_loop(gate: str) -> None:
 
 
 @task(max_attempts=1)
-async def nap() -> None:
+async def short_nap() -> None:
     """Need the event loop."""
     await asyncio.sleep(0.001)
 

@@ -65,7 +65,7 @@ def ended(pool: QueuePool, job_id: str) -> JobStatus:
 
 def others_go_on(pool: QueuePool, partition: Partition, process: ConsumerProcess) -> None:
     """Assert that plain and async jobs still run, on all workers, and that it stops well."""
-    jobs = [enqueue(pool, task) for task in ("work", "nap") * 10]
+    jobs = [enqueue(pool, task) for task in ("work", "short_nap") * 10]
     assert {ended(pool, job_id).state for job_id in jobs} == {JobState.DONE}
     owner = partition.observe().owner
     assert owner is not None
@@ -156,7 +156,7 @@ def test_a_blocked_event_loop_holds_up_async_jobs_alone(
     process = consume(workers=WORKERS)
     blocking = enqueue(pool, "block_loop", {"gate": "open"})
     wait_until((tmp_path / "open-begun").exists, 15.0)
-    held_up = enqueue(pool, "nap")
+    held_up = enqueue(pool, "short_nap")
     plain = [enqueue(pool, "work") for _ in range(20)]
 
     assert {ended(pool, job_id).state for job_id in plain} == {JobState.DONE}

@@ -264,7 +264,9 @@ from consumer.timeouts import Timekeeper
 from queuepool.errors import JobTimeoutError
 
 keeper, struck = Timekeeper(), 0
-for spins in range(300):
+for spins in range(1, 3000):
+    if struck == 30:
+        break
     try:
         with keeper.limit(0.0005):
             for _ in range(spins * 100):
@@ -277,10 +279,10 @@ def called():
     return sum(range(10))
 
 sys.settrace(lambda frame, event, argument: None)
-print(struck > 0, called())
+print(struck, called())
 """
     ran = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
     )
 
-    assert ran.stdout.split() == ["True", "45"]
+    assert ran.stdout.split() == ["30", "45"]
