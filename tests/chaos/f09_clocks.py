@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic_ns, time
 
+import redis
+
 from queuepool import Job
 from queuepool.embedded import find_server_binary
 from tests.chaos.checker import Strike, Verdict
@@ -27,6 +29,9 @@ _HOUR_S, _OFF_S = 3600, 600
 _DELAY_S = 2.0
 _LATE_S = 10.0  # of a delayed job; a takeover comes between, and a busy machine. It is no hour
 _HEARS_S = LEASE_S + 2.5  # libfaketime reads its file once a second
+NOT_RUN = Result(
+    verdict=Verdict(jobs=0), sums={"NOT RUN, for want of `apt-get install faketime`:": 1}
+)
 
 
 def library() -> Path | None:
@@ -50,7 +55,7 @@ def _clock(offset_s: int) -> Iterator[None]:
             del os.environ[name]
 
 
-class _Server:
+class JumpingServer:
     """A program that runs the server under a clock which a file says."""
 
     def __init__(self, directory: Path, binary: Path) -> None:
@@ -76,20 +81,13 @@ class _Server:
 
 def _run(trial: Trial) -> Result:
     if library() is None:
-        return Result(
-            verdict=Verdict(jobs=0), sums={"NOT RUN, for want of `apt-get install faketime`:": 1}
-        )
+        return NOT_RUN
     jobs, delayed = (300, 20) if trial.quick else (1500, 100)
     jumps = trial.random.choice([(_HOUR_S, 0), (-_HOUR_S, 0), (_HOUR_S, -_HOUR_S, _HOUR_S)])
     said: list[str] = []
     late_s: list[float] = []
-    server = _Server(trial.directory, find_server_binary())
+    server = JumpingServer(trial.directory, find_server_binary())
     with Rig(trial.directory, binary=server.program) as rig, admin(rig) as client:
-
-        def off_s() -> float:
-            seconds, _ = client.time()
-            return float(seconds) - _now_s()
-
         for offset_s in (-_OFF_S, _OFF_S):
             with _clock(offset_s):
                 rig.consumer()
@@ -98,21 +96,14 @@ def _run(trial: Trial) -> Result:
         rig.until(lambda: rig.count("done") > jobs / 20, "some jobs done")
         for n, jump_s in enumerate(jumps):
             before = enqueue(rig, "chaos_work", _jobs(f"before-{n}", delayed), delay_s=_DELAY_S)
-            # A lease may seem over: what owners run until they hear of it may run again.
-            rig.strikes += [_strike(process.pid) for process in rig.consumers]
-            server.jump(jump_s)
-            rig.until(lambda to=jump_s: abs(off_s() - to) < 5, f"a clock off by {jump_s} s")  # type: ignore[misc]
+            jump(rig, client, server, jump_s)
             enqueue(rig, "chaos_work", _jobs(f"after-{n}", delayed), delay_s=_DELAY_S)
             assert before == delayed
             rig.until(lambda n=n: _began(rig, f"after-{n}-") == delayed, "delayed jobs begin")  # type: ignore[misc]
             late_s.append(_latest(rig, f"after-{n}-"))
             if late_s[-1] > _DELAY_S + _LATE_S:
                 said.append(f"a job delayed after the jump began {late_s[-1]:.1f} s after its time")
-            pause(LEASE_S)
-            rig.until(rig.owners, "an owner")
-            for process in [p for p in rig.consumers if not p.is_running()]:
-                rig.consumers.remove(process)
-                rig.consumer()
+            settle(rig)
         producer.ends()
         server.jump(2 * _HOUR_S)  # whatever a jump back put off is due by now
         total = jobs + 2 * delayed * len(jumps)
@@ -122,6 +113,27 @@ def _run(trial: Trial) -> Result:
             sums={"jumps": len(jumps)},
             peaks={"delay of 2 s after a jump, s,": max(late_s)},
         )
+
+
+def jump(rig: Rig, client: redis.Redis, server: JumpingServer, offset_s: int) -> None:
+    """Move the server's clock, and wait for it to be so. What consumers run may run again."""
+
+    def off_s() -> float:
+        seconds, _ = client.time()
+        return float(seconds) - _now_s()
+
+    rig.strikes += [_strike(process.pid) for process in rig.consumers]
+    server.jump(offset_s)
+    rig.until(lambda: abs(off_s() - offset_s) < 5, f"a clock off by {offset_s} s")
+
+
+def settle(rig: Rig) -> None:
+    """Wait for an owner after a jump, and replace the consumers that lost their lease by it."""
+    pause(LEASE_S)
+    rig.until(rig.owners, "an owner")
+    for process in [p for p in rig.consumers if not p.is_running()]:
+        rig.consumers.remove(process)
+        rig.consumer()
 
 
 def _strike(pid: int) -> Strike:

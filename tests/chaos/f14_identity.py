@@ -35,13 +35,13 @@ def _accepted_again(trial: Trial) -> Result:
         for n in range(rounds):
             before = rig.count("done")
             ids = [f"job-{n}-{k}" for k in range(jobs)]
-            assert enqueue(rig, "chaos_work", _jobs(ids, _MS), partition_key=_GROUP) == jobs
+            assert enqueue(rig, "chaos_work", jobs_of(ids, _MS), partition_key=_GROUP) == jobs
             rig.until(lambda n=n: _begun(rig, f"job-{n}-") == jobs, "all jobs begin")  # type: ignore[misc]
             near.slow(_LATENCY_S)
             rig.until(lambda b=before: rig.count("done") > b, "an acknowledgement")  # type: ignore[misc]
             near.cut()  # its answer is still on the way
             client.hincrby(base + b":c", "dn_since", -_FORGET_MS)  # as if so much time had passed
-            new = enqueue(rig, "chaos_work", _jobs(ids, 5), partition_key=_GROUP)
+            new = enqueue(rig, "chaos_work", jobs_of(ids, 5), partition_key=_GROUP)
             if new != rig.count("done") - before:
                 said.append(f"{new} ids were accepted again, {rig.count('done') - before} ended")
             known = rig.pool.partitions()[0]
@@ -68,7 +68,8 @@ def _accepted_again(trial: Trial) -> Result:
     )
 
 
-def _jobs(ids: list[str], ms: float) -> list[Job]:
+def jobs_of(ids: list[str], ms: float) -> list[Job]:
+    """Return jobs of these ids that take so long."""
     return [Job({"ms": ms}, job_id=job_id) for job_id in ids]
 
 
