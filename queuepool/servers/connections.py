@@ -18,7 +18,6 @@ held:
 from __future__ import annotations
 
 import gc
-import os
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -111,8 +110,6 @@ class Connections:
 
     def borrow(self) -> Link:
         """Return a connection that works. Raises the client's errors, and OSError."""
-        if self._pid != os.getpid():  # forked: the parent reads from those that are free
-            self._reset()
         link: Link | None = None
         try:
             while self._free:
@@ -154,7 +151,6 @@ class Connections:
         self._seats: dict[int, ref[Link]] = {}
         # Takes back a link that is in order. Whoever gave it back does not touch it any more.
         self.give_back = self._free.append
-        self._pid = os.getpid()
 
     def _new(self) -> Link:
         link = Link(self._make(), self._seats)

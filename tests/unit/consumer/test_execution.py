@@ -1,7 +1,6 @@
 """One execution: whatever a handler does, it ends as one outcome."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from time import monotonic
@@ -21,15 +20,6 @@ from queuepool.errors import (
     UnknownTaskError,
 )
 from tests.unit.consumer.executing import Bench, error_of, make_body, make_job, raising
-
-
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    made = Bench()
-    yield made
-    made.loop.stop()
-    made.keeper.stop()
-
 
 # -- its arguments ---------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 import sys
 import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,15 +11,6 @@ from queuepool.errors import (
     JobTimeoutError,
 )
 from tests.unit.consumer.executing import GROUP, LIFE, Bench, error_of, make_body, make_job
-
-
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    made = Bench()
-    yield made
-    made.loop.stop()
-    made.keeper.stop()
-
 
 # -- its arguments ---------------------------------------------------------------------------------
 
