@@ -86,7 +86,7 @@ def _due(trial: Trial) -> Result:
         first = 0
         while first < jobs:  # the same second for all of them
             some = range(first, min(first + 5_000, jobs))
-            enqueue(rig, "chaos_work", _jobs(some), delay_s=due_s - monotonic())
+            enqueue(rig, "chaos_work", _jobs(some), delay_s=max(0.0, due_s - monotonic()))
             first = some.stop
         if monotonic() > due_s - 0.2:
             said.append("the first jobs were due before the last one was enqueued")

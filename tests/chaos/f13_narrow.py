@@ -52,7 +52,7 @@ def _narrow(mbit_per_s: float, *, jobs: int, quick_jobs: int) -> Callable[[Trial
 
 
 def _hopeless(trial: Trial) -> Result:
-    others = 400
+    others = 100  # about 3 s of the link alone; the large one is tried for half a minute
     said: list[str] = []
     with Rig(trial.directory, binary=engine(trial.number)) as rig:
         proxy = rig.proxy()
