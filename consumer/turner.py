@@ -49,7 +49,7 @@ class Turner:
         self._core, self._owned, self._workers = core, owned, workers
         self._runner, self._emit, self._pulse = runner, emit, pulse
         self._pause_s, self._retry_s = 0.05, 0.0
-        self._last_end_s = self._last_turn_s = monotonic()
+        self._last_end_s = self._last_turn_s = monotonic()  # or a job came to idle workers
         self._lingering = threading.Event()  # never set
         self.failing = self._at_risk = False
 
@@ -147,6 +147,8 @@ class Turner:
         self._runner.start_until_s = self._core.tenure.ends_s - _MARGIN_S
         if self._workers.target != self._core.target:
             self._workers.resize(self._core.target)
+        if jobs and not self._workers.queued:
+            self._last_end_s = monotonic()  # their wait for a worker begins now
         self._workers.submit(jobs)
         self._tell(told)
 
