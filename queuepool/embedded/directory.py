@@ -1,86 +1,153 @@
-"""Where an embedded server keeps its files, and that only one server does.
+"""Where an embedded server keeps its files, that only one server does, and that nobody else reads.
 
     EmbeddedServer --holds--> DATA_DIR/embedded.lock <--inherits-- the server process
 
 The lock belongs to both: it is free only when neither of them is alive. So even a server
-orphaned by a crash of its owner keeps a second one away from its files.
+orphaned by a crash of its owner keeps a second one away from its files, and a temporary directory
+whose lock is free has been left behind (`temporary`).
 """
 
+from __future__ import annotations
+
 import fcntl
-import shutil
-import tempfile
+import itertools
+import os
+import stat
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
+from queuepool import private
+from queuepool.embedded import temporary
 from queuepool.embedded.errors import EmbeddedServerError
+from queuepool.private import UnsafePathError
 
 _LOCK_TIMEOUT_S = 3.0  # a predecessor that is just being shut down may need a moment
 _POLL_S = 0.02
+_LOG = "server.log"
+_OWN = frozenset((temporary.LOCK, _LOG, "appendonlydir", "dump.rdb", "nodes.conf"))
+_MOST_ENTRIES = 10_000
 
 
 class ServerDirectory:
     """The directory of one server, ours until `release()`; temporary without a `data_dir`."""
 
     def __init__(self, data_dir: Path | None) -> None:
-        self._lock_file: IO[str] | None = None
+        self._is_temporary = data_dir is None
         self._log_start = 0
         if data_dir is None:
             try:
-                self.path = Path(tempfile.mkdtemp(prefix="queuepool-server-"))
+                self.path, self._lock_file = temporary.make()
             except OSError as error:
                 raise EmbeddedServerError(
                     f"no temporary directory can be made: {error.strerror or error}. Nothing was "
                     "started. Set TMPDIR to one that this user can write to."
                 ) from error
-        else:
-            self.path = data_dir.absolute()
-            try:
-                self.path.mkdir(parents=True, exist_ok=True)
-                self._lock_file = _lock(self.path)
-            except OSError as error:
-                raise EmbeddedServerError(
-                    f"{self.path} cannot be the server's data directory: {error.strerror or error}."
-                    " Nothing was started. Choose one that this user can write to (--data-dir)."
-                ) from error
+            return
+        self.path = data_dir.absolute()
+        try:
+            _make_private(self.path)
+            self._lock_file = _lock(self.path)
+        except UnsafePathError as error:
+            raise EmbeddedServerError(f"{error} Nothing was started.") from error
+        except OSError as error:
+            raise EmbeddedServerError(
+                f"{self.path} cannot be the server's data directory: {error.strerror or error}."
+                " Nothing was started. Choose one that this user can write to (--data-dir)."
+            ) from error
 
     @property
     def lock_descriptors(self) -> list[int]:
         """The descriptors that the server process must inherit to share the lock."""
-        return [self._lock_file.fileno()] if self._lock_file else []
+        return [self._lock_file.fileno()]
 
     def name_holder(self, holder: str) -> None:
         """Leave a word for the one who comes next and finds the directory locked."""
-        if self._lock_file is not None:
-            self._lock_file.truncate(0)
-            self._lock_file.write(holder)
-            self._lock_file.flush()
+        self._lock_file.truncate(0)
+        self._lock_file.write(holder)
+        self._lock_file.flush()
 
     def open_log(self) -> IO[bytes]:
         """Return the server's log for appending; `log_tail` speaks of what comes from now on."""
         # A file and not a pipe: a pipe that nobody reads fills up and stops the server.
-        log = (self.path / "server.log").open("ab")
+        log = open(self.path / _LOG, "ab", opener=private.opener)  # noqa: SIM115
         self._log_start = log.tell()
         return log
 
     def log_tail(self, lines: int = 12) -> str:
         """Return the end of what the server has logged since `open_log`."""
-        with (self.path / "server.log").open("rb") as log:
+        with (self.path / _LOG).open("rb") as log:
             log.seek(self._log_start)
             text = log.read(64_000).decode(errors="replace")
         return "\n".join(text.splitlines()[-lines:]) or "(nothing)"
 
     def release(self) -> None:
         """Give the directory free, and remove it when it was temporary."""
-        if self._lock_file is None:
-            shutil.rmtree(self.path, ignore_errors=True)
+        if self._is_temporary:
+            temporary.remove(self.path)
+        self._lock_file.close()
+
+
+def _make_private(path: Path) -> None:
+    """Make the directory and what a server left in it ours alone.
+
+    One that holds other files as well keeps its rights, unless others may write to it: it may be
+    somebody's home. What is the server's in it is ours alone all the same.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.mkdir(mode=0o700)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+    with private.open_directory(path) as directory:
+        private.refuse_shared_parent(directory, path)
+        shared_before = bool(os.fstat(directory).st_mode & 0o022)
+        names = os.listdir(directory)  # noqa: PTH208 - pathlib knows no descriptors
+        if all(map(_is_own, names)):
+            private.tighten(directory, path)
         else:
-            self._lock_file.close()
+            private.refuse_writable(directory, path)
+        _tighten_entries(directory, path, filter(_is_own, names), strict=shared_before)
+
+
+def _is_own(name: str) -> bool:
+    return name in _OWN or name.startswith("temp-")
+
+
+def _tighten_entries(
+    directory: int, path: Path, names: Iterable[str], *, strict: bool, depth: int = 1
+) -> None:
+    """Take the rights of others away from entries, and from what is in a directory among them.
+
+    strict: others could write here until now, so a second name of a file is their work.
+    """
+    for name in itertools.islice(names, _MOST_ENTRIES):
+        entry = path / name
+        try:
+            opened = private.open_entry(entry, directory)
+        except FileNotFoundError:  # a server that is being stopped removes its temporary files
+            continue
+        try:
+            found = os.fstat(opened)
+            if stat.S_ISDIR(found.st_mode) and depth:
+                inside = strict or bool(found.st_mode & 0o022)
+                private.tighten(opened, entry)
+                within = os.listdir(opened)  # noqa: PTH208
+                _tighten_entries(opened, entry, within, strict=inside, depth=depth - 1)
+                continue
+            private.refuse_irregular(found, entry)
+            if strict:
+                private.refuse_links(found, entry)
+            private.tighten(opened, entry)
+        finally:
+            os.close(opened)
 
 
 def _lock(directory: Path) -> IO[str]:
-    lock_file = (directory / "embedded.lock").open("a+")
+    lock_file = temporary.open_lock(directory)
     deadline = time.monotonic() + _LOCK_TIMEOUT_S
     pause = threading.Event()
     while True:
@@ -91,7 +158,7 @@ def _lock(directory: Path) -> IO[str]:
                 pause.wait(_POLL_S)
                 continue
             lock_file.seek(0)
-            holder = lock_file.read() or "another process"
+            holder = lock_file.read(200) or "another process"
             lock_file.close()
             raise EmbeddedServerError(
                 f"{directory} is in use by {holder}. Nothing was started and its data is "

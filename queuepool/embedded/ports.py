@@ -1,8 +1,11 @@
 """Ports for embedded servers: a free one, and who answers on it."""
 
 import contextlib
+import os
 import random
 import socket
+from collections.abc import Iterator
+from pathlib import Path
 
 from queuepool.embedded.errors import EmbeddedServerError
 
@@ -26,17 +29,50 @@ def pick_port() -> int:
     )
 
 
-def ask(port: int) -> bytes:
+def ask(port: int, password: str = "") -> bytes:
     """Return what a server on `port` says about itself, or nothing when there is none.
 
     It is asked for its process id because on a port that was taken from us someone else answers.
     """
     answer = b""
+    words = f"AUTH {password}\r\n" if password else ""
     with (
         contextlib.suppress(OSError),
         socket.create_connection((HOST, port), timeout=1.0) as connection,
     ):
-        connection.sendall(b"INFO server\r\nPING\r\nQUIT\r\n")
+        connection.sendall(f"{words}INFO server\r\nPING\r\nQUIT\r\n".encode())
         while len(answer) < 64_000 and (chunk := connection.recv(16_384)):
             answer += chunk
     return answer
+
+
+def may_be_of(port: int, pid: int) -> bool:
+    """Return False when whoever listens on `port` is certainly not the process `pid`.
+
+    A stranger there may call itself anything; the kernel knows better. True when nobody listens
+    yet, and where the system has no /proc to ask.
+    """
+    listening = set(_listening(port))
+    if not listening:
+        return True
+    try:
+        entries = list(Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return True
+    return not listening.isdisjoint(filter(None, map(_target, entries)))
+
+
+def _target(link: Path) -> str:
+    with contextlib.suppress(OSError):  # closed meanwhile
+        return os.readlink(link)  # noqa: PTH115 - "socket:[1]" is no path
+    return ""
+
+
+def _listening(port: int) -> Iterator[str]:
+    """Yield the sockets that listen on a port, as links of /proc name them."""
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with contextlib.suppress(OSError):
+            for line in Path(table).read_text().splitlines()[1:]:
+                words = line.split()
+                if words[3] == "0A" and int(words[1].rpartition(":")[2], 16) == port:
+                    yield f"socket:[{words[9]}]"

@@ -3,6 +3,7 @@
 import atexit
 import contextlib
 import os
+import secrets
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ from typing import Self
 from queuepool.embedded.binary import find_server_binary
 from queuepool.embedded.directory import ServerDirectory
 from queuepool.embedded.errors import EmbeddedServerError
-from queuepool.embedded.ports import HOST, ask, pick_port
+from queuepool.embedded.ports import HOST, ask, may_be_of, pick_port
 
 _ANSWER_TIMEOUT_S = 15.0  # from start to the first answer
 _LOAD_TIMEOUT_S = 300.0  # from start to the end of loading a large data directory
@@ -39,7 +40,9 @@ class EmbeddedServer:
 
     `port=0` takes a free port, and keeps it over later starts, so `url` stays true for as long
     as this object lives. `appendonly` counts only with a `data_dir`. `extra_args` go to
-    the server as they are: `("--cluster-enabled", "yes")`.
+    the server as they are: `("--cluster-enabled", "yes")`. Without `with_password` every user of
+    this machine may do everything with the server; with it only who knows `url`, whose password is
+    random, new for each port, and in no process's arguments.
 
     Started from the main thread on Linux, the server also ends when this process is killed.
     The kernel ties that to the starting THREAD, so a server started from any other thread is
@@ -55,6 +58,7 @@ class EmbeddedServer:
         maxmemory: int | None = None,
         extra_args: Sequence[str] = (),
         binary: Path | None = None,
+        with_password: bool = False,
     ) -> None:
         self._data_dir = data_dir
         self._port = port
@@ -62,6 +66,7 @@ class EmbeddedServer:
         self._maxmemory = maxmemory
         self._extra_args = tuple(extra_args)
         self._binary = binary
+        self._with_password, self._password = with_password, ""
         self._directory: ServerDirectory | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._guard = threading.RLock()  # re-entrant: a signal handler may stop us amid start
@@ -86,10 +91,11 @@ class EmbeddedServer:
 
     @property
     def url(self) -> str:
-        """The URL that clients connect to."""
+        """The URL that clients connect to; it holds the password, if there is one."""
         if not self._port:
             raise EmbeddedServerError("the embedded server has no URL before its first start()")
-        return f"redis://{HOST}:{self._port}/0"
+        user = f":{self._password}@" if self._password else ""
+        return f"redis://{user}{HOST}:{self._port}/0"
 
     @property
     def pid(self) -> int:
@@ -162,7 +168,9 @@ class EmbeddedServer:
         return process
 
     def _launch_on(self, port: int, directory: ServerDirectory) -> subprocess.Popen[bytes]:
-        command = [str(self.binary), *self._arguments(port, directory.path)]
+        if self._with_password and (port != self._port or not self._password):
+            self._password = secrets.token_urlsafe(32)
+        command = [str(self.binary), *self._arguments(directory.path), "-"]
         on_main_thread = threading.current_thread() is threading.main_thread()
         if sys.platform == "linux" and on_main_thread and sys.executable:
             launcher = [sys.executable, "-I", "-S", "-c", _TIED_LAUNCHER, str(os.getpid())]
@@ -171,17 +179,19 @@ class EmbeddedServer:
             try:
                 process = subprocess.Popen(
                     command,
-                    stdin=subprocess.DEVNULL,
+                    stdin=subprocess.PIPE,
                     stdout=log,
                     stderr=log,
                     pass_fds=directory.lock_descriptors,
+                    umask=0o077,  # jobs are in its files
                     process_group=0,  # Ctrl-C is for us: the server goes last, by stop()
                 )
             except OSError as error:
                 raise EmbeddedServerError(f"{self.binary} could not be run: {error}") from error
         try:
             directory.name_holder(f"the server with pid {process.pid} on port {port}")
-            trouble = _wait_for_answer(process, port)
+            _configure(process, port, self._password)
+            trouble = _wait_for_answer(process, port, self._password)
             if trouble:
                 raise EmbeddedServerError(
                     f"{self.binary} did not start on port {port}: {trouble}. "
@@ -192,10 +202,9 @@ class EmbeddedServer:
             raise
         return process
 
-    def _arguments(self, port: int, directory: Path) -> list[str]:
+    def _arguments(self, directory: Path) -> list[str]:
         options = {
             "--bind": HOST,
-            "--port": str(port),
             "--dir": str(directory),
             "--save": "",
             "--appendonly": "yes" if self._appendonly else "no",
@@ -209,12 +218,20 @@ class EmbeddedServer:
         return [word for option in options.items() for word in option] + list(self._extra_args)
 
 
-def _wait_for_answer(process: subprocess.Popen[bytes], port: int) -> str | None:
+def _configure(process: subprocess.Popen[bytes], port: int, password: str) -> None:
+    # What everybody can read in a process's arguments neither opens the server nor says on which
+    # port it is about to listen, so that another process could be there first.
+    lines = f"port {port}\n" + (f"requirepass {password}\n" if password else "")
+    with contextlib.suppress(BrokenPipeError), process.stdin as stdin:  # type: ignore[union-attr]
+        stdin.write(lines.encode())
+
+
+def _wait_for_answer(process: subprocess.Popen[bytes], port: int, password: str) -> str | None:
     """Return None once the server serves, or the reason why it will not."""
     started = time.monotonic()
     is_loading = False
     while process.poll() is None:
-        answer = ask(port)
+        answer = _answer_of(process.pid, port, password)
         if f"process_id:{process.pid}\r".encode() in answer or b"-NOAUTH" in answer:
             is_loading = b"-LOADING" in answer
             if not is_loading:
@@ -225,6 +242,12 @@ def _wait_for_answer(process: subprocess.Popen[bytes], port: int) -> str | None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_POLL_S)  # a pause that an early death cuts short
     return f"it ended with exit code {process.returncode}"
+
+
+def _answer_of(pid: int, port: int, password: str) -> bytes:
+    """Return what a process says on a port; what somebody else says there counts for nothing."""
+    answer = ask(port, password) if may_be_of(port, pid) else b""
+    return answer if may_be_of(port, pid) else b""
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

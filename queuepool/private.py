@@ -1,0 +1,249 @@
+"""Files and directories that only their owner may write to, opened without following links.
+
+Whoever may write to a directory can put a link, a pipe or a file of their own where we expect ours.
+So everything is opened first, and then the open descriptor is looked at: what its name leads to
+a moment later does not matter.
+
+    someone else's, or writable by others   refused: it may say whatever they like
+    a symbolic link, a second hard link      refused: writing would change another file
+    a pipe or a device                       refused, and never waited for
+    ours, and readable by others             made ours alone when it is to be written
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from queuepool.errors import ConfigurationError
+
+_OTHERS = 0o077
+_WRITABLE_BY_OTHERS = 0o022
+# None of them exists everywhere, and without them `queuepool up` does not run either.
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_DIRECTORY = getattr(os, "O_DIRECTORY", 0)
+
+
+class UnsafePathError(ConfigurationError):
+    """A file or directory may be the work of somebody else; it was neither used nor changed."""
+
+    def __init__(self, path: Path, problem: str, remedy: str) -> None:
+        super().__init__(f"{_shown(path)} {problem}, so it is not used. {remedy}.")
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory that is ours alone, or make the one that is there so.
+
+    Raises UnsafePathError, and OSError when it cannot be made.
+    """
+    with suppress(FileExistsError):
+        path.mkdir(mode=0o700, parents=True)
+    with open_directory(path) as directory:
+        refuse_shared_parent(directory, path)
+        tighten(directory, path)
+
+
+@contextmanager
+def open_directory(path: Path) -> Iterator[int]:
+    """Yield the descriptor of a directory of ours. Raises UnsafePathError, OSError."""
+    try:
+        directory = os.open(path, os.O_RDONLY | _DIRECTORY | _NOFOLLOW)
+    except OSError as error:
+        raise _translated(path, error) from error
+    try:
+        _refuse_others(os.fstat(directory), path)
+        yield directory
+    finally:
+        os.close(directory)
+
+
+def refuse_writable(descriptor: int, path: Path) -> None:
+    """Raise UnsafePathError when others may write to what is open."""
+    if os.fstat(descriptor).st_mode & _WRITABLE_BY_OTHERS:
+        raise UnsafePathError(
+            path,
+            "can be written by other users of this machine",
+            f"If nobody else has changed it, take their right away: chmod go-w {_shown(path)}",
+        )
+
+
+def refuse_shared_parent(directory: int, path: Path) -> None:
+    """Raise UnsafePathError when everybody may put another directory in the place of this one.
+
+    A sticky directory such as /tmp is none of those: there only the owner of an entry moves it.
+    """
+    above = os.stat("..", dir_fd=directory)
+    if above.st_mode & stat.S_IWOTH and not above.st_mode & stat.S_ISVTX:
+        raise UnsafePathError(
+            path,
+            "lies in a directory that every user of this machine may write to",
+            "Use a directory of yours, or take the right away (chmod o-w) from that one",
+        )
+
+
+def tighten(descriptor: int, path: Path) -> None:
+    """Take the rights of all others away from what is open. Raises UnsafePathError."""
+    mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+    if mode & _OTHERS:
+        with suppress(OSError):
+            os.fchmod(descriptor, mode & ~_OTHERS)
+        if os.fstat(descriptor).st_mode & _OTHERS:
+            raise UnsafePathError(
+                path,
+                "stays open to other users: its file system keeps no rights",
+                "Use a directory on another file system",
+            )
+
+
+def opener(path: str, flags: int) -> int:
+    """Open a file of ours for `open(..., opener=opener)`; a new one is ours alone.
+
+    Nothing is cut off (mode "w") before the file was looked at. Raises UnsafePathError, OSError.
+    """
+    where = Path(path)
+    descriptor = _open(where, flags & ~os.O_TRUNC, None)
+    try:
+        tighten(descriptor, where)
+        if flags & os.O_TRUNC:
+            os.ftruncate(descriptor, 0)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def read(directory: Path, name: str, *, limit: int) -> bytes | None:
+    """Return the content of a file of ours, at most `limit` bytes; None: there is none.
+
+    Raises UnsafePathError for what others may have written, OSError, ValueError when it is larger.
+    """
+    try:
+        with open_directory(directory) as opened:
+            refuse_writable(opened, directory)
+            refuse_shared_parent(opened, directory)
+            return _read(directory / name, opened, limit)
+    except FileNotFoundError:
+        return None
+
+
+def _read(path: Path, directory: int, limit: int) -> bytes:
+    with os.fdopen(_open(path, os.O_RDONLY, directory), "rb") as file:
+        refuse_writable(file.fileno(), path)
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise ValueError(f"it has more than {limit:,} bytes")
+    return content
+
+
+def replace(directory: Path, name: str, content: bytes) -> None:
+    """Write a file of ours whole, in the place of an old one; its readers see one or the other."""
+    temporary = f".{name}.{secrets.token_hex(8)}"
+    with open_directory(directory) as opened:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        descriptor = os.open(temporary, flags | _NOFOLLOW, 0o600, dir_fd=opened)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            os.replace(temporary, name, src_dir_fd=opened, dst_dir_fd=opened)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=opened)
+            raise
+
+
+def add_missing(directory: Path, name: str, content: bytes) -> None:
+    """Write a file of ours unless something of that name is there: that stays as it is."""
+    with open_directory(directory) as opened, suppress(FileExistsError):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        descriptor = os.open(name, flags | _NOFOLLOW, 0o600, dir_fd=opened)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+
+
+def remove(directory: Path, name: str) -> None:
+    """Remove a file, or the link that has its name; a missing one is fine."""
+    with suppress(FileNotFoundError), open_directory(directory) as opened:
+        os.unlink(name, dir_fd=opened)
+
+
+def open_entry(path: Path, directory: int) -> int:
+    """Open an entry of an open directory for reading: a file or a directory of ours.
+
+    Raises UnsafePathError, OSError.
+    """
+    descriptor = _open_any(path, os.O_RDONLY, directory)
+    try:
+        _refuse_others(os.fstat(descriptor), path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _open(path: Path, flags: int, directory: int | None) -> int:
+    """Open a regular file of ours that has no other name."""
+    descriptor = _open_any(path, flags, directory)
+    try:
+        found = os.fstat(descriptor)
+        refuse_irregular(found, path)
+        _refuse_others(found, path)
+        refuse_links(found, path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _open_any(path: Path, flags: int, directory: int | None) -> int:
+    name = path if directory is None else path.name
+    try:
+        return os.open(name, flags | _NOFOLLOW | _AT_ONCE, 0o600, dir_fd=directory)
+    except OSError as error:
+        raise _translated(path, error) from error
+
+
+def _translated(path: Path, error: OSError) -> Exception:
+    """Return what to raise for a name that could not be opened."""
+    # A link where a directory is wanted is ENOTDIR on Linux; a pipe without a reader is ENXIO.
+    if error.errno == errno.ELOOP or os.path.islink(path):  # noqa: PTH114 - it never raises
+        return UnsafePathError(path, "is a symbolic link", "Remove it, or work elsewhere")
+    if error.errno == errno.ENXIO:
+        return UnsafePathError(path, "is no regular file", "Remove it, or work elsewhere")
+    return error
+
+
+def refuse_irregular(found: os.stat_result, path: Path) -> None:
+    """Raise UnsafePathError for a pipe or a device, and IsADirectoryError for a directory."""
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(found.st_mode):
+        raise UnsafePathError(path, "is no regular file", "Remove it, or work elsewhere")
+
+
+def refuse_links(found: os.stat_result, path: Path) -> None:
+    """Raise UnsafePathError when a file has a second name: writing would change that one too."""
+    if found.st_nlink > 1:
+        raise UnsafePathError(
+            path, f"has {found.st_nlink} hard links", "Remove it, or put a copy in its place"
+        )
+
+
+def _refuse_others(found: os.stat_result, path: Path) -> None:
+    me = os.geteuid()
+    if found.st_uid != me:
+        raise UnsafePathError(
+            path,
+            f"belongs to the user with the id {found.st_uid} and not to you ({me})",
+            "Work in a directory of yours, or name the server yourself (QUEUEPOOL_URL) and the "
+            "coordinator (QUEUEPOOL_GRPC)",
+        )
+
+
+def _shown(path: Path) -> str:
+    return "".join(c if c.isprintable() else "?" for c in str(path))
