@@ -3,6 +3,9 @@
 .queuepool/cluster.json    written when the cluster starts and when its coordinator answers at
                            another address; removed when it stops
 .queuepool/data/           the embedded server's files: jobs outlive a restart
+
+It holds the server's password and the coordinator's token, and whoever writes it says where other
+commands connect to. So it is ours alone, and one that others could have written is refused.
 """
 
 from __future__ import annotations
@@ -12,24 +15,33 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
+from queuepool import private
 from queuepool.errors import ConfigurationError
 
 STATE_DIR = Path(".queuepool")
 _FILE = "cluster.json"
+_MOST_BYTES = 1024 * 1024
+_TEXTS = ("placement", "stage", "queue")
+_TEXTS_OR_NONE = ("grpc_address", "grpc_token")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalCluster:
-    """What a command needs to know of the cluster in this directory."""
+    """What a command needs to know of the cluster in this directory.
+
+    grpc_token: of operators, for that address and no other; None: it asks for none.
+    """
 
     pid: int
-    servers: Mapping[str, str] = field(repr=False)  # URLs may hold passwords
+    servers: Mapping[str, str] = field(repr=False)  # URLs hold passwords
     placement: str
     partitions: int
     stage: str
     queue: str
     grpc_address: str | None  # None until the coordinator listens
+    grpc_token: str | None = field(default=None, repr=False)
 
     def is_running(self) -> bool:
         """Return whether the process that wrote the file lives."""
@@ -37,35 +49,55 @@ class LocalCluster:
             raise ValueError(f"pid {self.pid}")
         try:
             os.kill(self.pid, 0)
-        except ProcessLookupError:
+        except (ProcessLookupError, PermissionError):  # the file is ours, so its writer was ours
             return False
-        except PermissionError:
-            pass
         return True
 
 
 def write(cluster: LocalCluster, directory: Path = STATE_DIR) -> None:
-    """Write the state file, readable by its owner only: a URL may hold a password."""
-    directory.mkdir(parents=True, exist_ok=True)
-    temporary = directory / f"{_FILE}.{os.getpid()}"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        json.dump(asdict(cluster), file, indent=1)
-    temporary.replace(directory / _FILE)
+    """Write the state file, for its owner alone. Raises UnsafePathError, OSError."""
+    private.make_directory(directory)
+    private.replace(directory, _FILE, json.dumps(asdict(cluster), indent=1).encode())
 
 
 def read(directory: Path = STATE_DIR) -> LocalCluster | None:
     """Return the cluster running in this directory, or None. Raises ConfigurationError."""
+    if not hasattr(os, "geteuid"):  # nobody runs `queuepool up` there
+        return None
     path = directory / _FILE
     try:
-        cluster = LocalCluster(**json.loads(path.read_text()))
-        return cluster if cluster.is_running() else None
-    except FileNotFoundError:
-        return None
-    except (ValueError, TypeError, OverflowError, OSError) as error:
-        raise ConfigurationError(f"{path} cannot be read ({error}); remove it") from error
+        content = private.read(directory, _FILE, limit=_MOST_BYTES)
+        cluster = None if content is None else _parsed(content)
+        return cluster if cluster is not None and cluster.is_running() else None
+    except (ValueError, OverflowError, RecursionError, OSError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ConfigurationError(f"{path} cannot be read ({why}); remove it") from error
 
 
 def remove(directory: Path = STATE_DIR) -> None:
     """Remove the state file; a missing one is fine."""
-    (directory / _FILE).unlink(missing_ok=True)
+    private.remove(directory, _FILE)
+
+
+def _parsed(content: bytes) -> LocalCluster:
+    """Return what a state file says. Raises ValueError, which quotes nothing of it."""
+    found: Any = json.loads(content)
+    if not isinstance(found, dict) or not _has_right_types(found):
+        raise ValueError("it is no state of `queuepool up` of this version")
+    return LocalCluster(**found)
+
+
+def _has_right_types(found: dict[str, Any]) -> bool:
+    servers = found.get("servers")
+    return (
+        found.keys() - {"grpc_token"} == {"pid", "partitions", "servers", "grpc_address", *_TEXTS}
+        and all(type(found[name]) is int for name in ("pid", "partitions"))
+        and all(_is_text(found[name]) for name in _TEXTS)
+        and all(found.get(name) is None or _is_text(found[name]) for name in _TEXTS_OR_NONE)
+        and isinstance(servers, dict)
+        and all(map(_is_text, (*servers, *servers.values())))
+    )
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value.isprintable()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +33,9 @@ from queuepool.topology import build
 _STOP_S = 5.0  # beyond the drain, and for the coordinator
 _COORDINATOR = "coordinator"
 _GRPC_ADDRESS = re.compile(r"ready grpc=(\S+) ")
+_TOKENS = "COORDINATOR_GRPC_TOKEN"
+# Handlers run in consumers, and have no use for the right to steer them.
+_NOT_TOLD = (_TOKENS, "COORDINATOR_GRPC_VIEWER_TOKEN")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +62,10 @@ class Cluster:
     grpc_address: where the coordinator answers; "" until it does. After a restart it may be another
     one: a port that we chose for it could be anybody's by the time it begins to listen, so the
     kernel chooses when it does.
+
+    Other users of this machine reach both the server and the coordinator, and neither lets them in:
+    the server has a password, and the coordinator (grpc_token) a token, unless client certificates
+    decide who may call it. Children are told both in their environment, which is theirs alone.
     """
 
     def __init__(self, plan: Plan, say: Say) -> None:
@@ -66,6 +74,13 @@ class Cluster:
         self._supervisor: Supervisor | None = None
         self.servers = dict(plan.servers)
         self.grpc_address = ""
+        self._grpc_token = _token_of_operators(os.environ)
+        self._grpc_answers = False
+
+    @property
+    def grpc_token(self) -> str | None:
+        """The token for `grpc_address`; None: none is asked, or anybody may listen there now."""
+        return self._grpc_token if self._grpc_answers else None
 
     @property
     def config(self) -> PoolConfig:
@@ -79,7 +94,7 @@ class Cluster:
     def start(self) -> None:
         """Start everything; children still need a moment until they work. Raises CommandError."""
         if not self.servers:
-            self._server = EmbeddedServer(self.plan.data_dir)
+            self._server = EmbeddedServer(self.plan.data_dir, with_password=True)
             self._server.start()
             self.servers = {"main": self._server.url}
         self._check()
@@ -107,6 +122,8 @@ class Cluster:
         }
         port = os.environ.get("COORDINATOR_GRPC_PORT") or "0"
         coordinator = {"COORDINATOR_GRPC_HOST": HOST, "COORDINATOR_GRPC_PORT": port}
+        if self._grpc_token is not None and not os.environ.get(_TOKENS):
+            coordinator[_TOKENS] = self._grpc_token
         words = ["--app", plan.app, "--partition", "auto"]
         if plan.base_workers is not None:
             words += ["--workers", str(plan.base_workers)]
@@ -115,10 +132,11 @@ class Cluster:
             words += ["--max-workers", str(plan.max_workers)]
             coordinator["COORDINATOR_MAX_WORKERS"] = str(plan.max_workers)
         environment = {**shared, **coordinator, **plan.environment}
+        consumers = {name: v for name, v in environment.items() if name not in _NOT_TOLD}
         consumer = command_line("consumer", words, tied_to=me)
         return [
             Spec(_COORDINATOR, command_line("coordinator", [], tied_to=me), environment),
-            *(Spec(name, consumer, environment) for name in self._consumers()),
+            *(Spec(name, consumer, consumers) for name in self._consumers()),
         ]
 
     def _consumers(self) -> list[str]:
@@ -139,7 +157,8 @@ class Cluster:
             except HopelessChildError as error:
                 raise CommandError(str(error), Exit.USAGE) from error
             told = _GRPC_ADDRESS.match(self._supervisor.ready(_COORDINATOR))
-            self.grpc_address = told[1] if told else ""
+            self._grpc_answers = told is not None
+            self.grpc_address = told[1] if told else self.grpc_address
 
     def _server_lives(self) -> bool:
         try:
@@ -167,3 +186,16 @@ class Cluster:
         if killed:
             self._say(f"killed: {', '.join(killed)}; what they ran will run again")
         supervisor.stop([_COORDINATOR], timeout_s=_STOP_S, hurry=hurry)
+
+
+def _token_of_operators(environment: Mapping[str, str]) -> str | None:
+    """Return the token by which commands call the coordinator: the user's own, or a random one.
+
+    None: the user has it ask for client certificates instead, and with both, both are needed.
+    """
+    given = [word for part in environment.get(_TOKENS, "").split(",") if (word := part.strip())]
+    if given:
+        return given[0]
+    if environment.get("COORDINATOR_GRPC_TLS_CLIENT_CA"):
+        return None
+    return secrets.token_urlsafe(32)

@@ -30,7 +30,8 @@ def main(words: list[str]) -> int:
         sys.path.append(str(Path(__file__).resolve().parents[2]))
     name, *arguments = words
     process = importlib.import_module(f"{name}.__main__")
-    sys.path.insert(0, str(Path.cwd()))
+    if name == "consumer":  # the coordinator needs nothing of the directory it is started in
+        sys.path.insert(0, str(Path.cwd()))
     sys.argv = [f"queuepool {name}", *arguments]
     return int(process.main(arguments))
 

@@ -81,7 +81,11 @@ def _clusters(commands: Any) -> None:
     )
     up.add_argument("--app", required=True, metavar="MODULE", help="modules with @task functions")
     up.add_argument("--partitions", type=_positive, metavar="N", help="default 4, a consumer each")
-    up.add_argument("--url", help="a Redis or Valkey to use instead of starting one")
+    up.add_argument(
+        "--url",
+        help="a Redis or Valkey to use instead of starting one; - reads it from standard input, "
+        "since a password typed here is seen by all (else QUEUEPOOL_URL)",
+    )
     up.add_argument(
         "--base-workers", type=_positive, metavar="N", help="workers of an idle consumer"
     )

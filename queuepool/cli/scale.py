@@ -10,7 +10,7 @@ from queuepool.cli import output
 from queuepool.cli.durations import format_duration
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.pools import open_pool
-from queuepool.cli.sources import connect, grpc_address, translated
+from queuepool.cli.sources import Endpoint, connect, find_coordinator, translated
 from queuepool.verbs import lead
 
 _LONGEST_S = 7 * 86400
@@ -25,12 +25,12 @@ def run(arguments: argparse.Namespace) -> Exit:
         )
     if not arguments.auto and not 1 <= arguments.duration <= _LONGEST_S:
         raise CommandError("--for: use 1s to 7d", Exit.USAGE)
-    address = grpc_address(arguments.grpc)
-    if address is None:
+    endpoint = find_coordinator(arguments.grpc)
+    if endpoint is None:
         outcome = _directly(arguments)
     else:
         try:
-            outcome = _by_coordinator(arguments, address)
+            outcome = _by_coordinator(arguments, endpoint)
         except CommandError as error:
             # It works without a coordinator too: the next leader reads what is set here.
             if arguments.grpc is not None or error.code is not Exit.UNAVAILABLE:
@@ -43,11 +43,11 @@ def run(arguments: argparse.Namespace) -> Exit:
     return Exit.OK
 
 
-def _by_coordinator(arguments: argparse.Namespace, address: str) -> dict[str, Any]:
+def _by_coordinator(arguments: argparse.Namespace, endpoint: Endpoint) -> dict[str, Any]:
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
     number = arguments.partition
-    with connect(address) as client, translated(address):
+    with connect(endpoint) as client, translated(endpoint.address):
         if arguments.auto:
             client.ClearWorkers(api.ClearWorkersRequest(partition=number, reason="queuepool scale"))
             return {"partition": number, "mode": "automatic"}

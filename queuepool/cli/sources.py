@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from queuepool import local
@@ -12,7 +13,7 @@ from queuepool.cli import output
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.pools import open_pool
 from queuepool.cli.view import ClusterView, PartitionRow, row_of, with_rates
-from queuepool.errors import QueuePoolError, UnavailableError
+from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
 from queuepool.models import PartitionState
 from queuepool.pool import QueuePool
 from queuepool.verbs import lead, operate
@@ -127,30 +128,50 @@ def _row_of_message(m: Any) -> PartitionRow:
     )
 
 
-def grpc_address(given: str | None) -> str | None:
-    """Return the coordinator's address: as given, from QUEUEPOOL_GRPC, or of the cluster here.
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A coordinator: its HOST:PORT, and the token that is meant for it and nobody else."""
 
-    A cluster that runs here is not asked when QUEUEPOOL_URL or _SERVERS name another one.
+    address: str
+    token: str | None = field(repr=False)
+
+
+def find_coordinator(given: str | None) -> Endpoint | None:
+    """Return the coordinator as given, from QUEUEPOOL_GRPC, or of the cluster here.
+
+    A cluster that runs here is not asked when QUEUEPOOL_URL or _SERVERS name another one. The
+    token of QUEUEPOOL_GRPC_TOKEN goes only to an address that the user named: one from the state
+    file comes with its own.
     """
     address = given or os.environ.get("QUEUEPOOL_GRPC")
-    if address:
-        return address
-    if os.environ.get("QUEUEPOOL_URL") or os.environ.get("QUEUEPOOL_SERVERS"):
+    if not address:
+        if os.environ.get("QUEUEPOOL_URL") or os.environ.get("QUEUEPOOL_SERVERS"):
+            return None
+        return _here(local.read())
+    here = None
+    with suppress(ConfigurationError):  # of another cluster than the one that was named
+        here = _here(local.read())
+    if here is not None and here.address == address:
+        return here
+    return Endpoint(address, os.environ.get("QUEUEPOOL_GRPC_TOKEN") or None)
+
+
+def _here(cluster: local.LocalCluster | None) -> Endpoint | None:
+    if cluster is None or not cluster.grpc_address:
         return None
-    cluster = local.read()
-    return cluster.grpc_address if cluster is not None else None
+    return Endpoint(cluster.grpc_address, cluster.grpc_token)
 
 
-def connect(address: str) -> QueuePoolClient:
-    """Return a client, with its token and files from QUEUEPOOL_GRPC_TOKEN, _CA, _CERT and _KEY."""
+def connect(endpoint: Endpoint) -> QueuePoolClient:
+    """Return a client, with its files from QUEUEPOOL_GRPC_CA, _CERT and _KEY."""
     # grpc's own log lines would stand beside our one line that says it better.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from queuepool.rpc import client
 
-    token, authority, cert, key = (
-        os.environ.get(f"QUEUEPOOL_GRPC_{name}") or None for name in ("TOKEN", "CA", "CERT", "KEY")
+    authority, cert, key = (
+        os.environ.get(f"QUEUEPOOL_GRPC_{name}") or None for name in ("CA", "CERT", "KEY")
     )
-    return client.connect(address, token, authority, tls_cert=cert, tls_key=key)
+    return client.connect(endpoint.address, endpoint.token, authority, tls_cert=cert, tls_key=key)
 
 
 @contextmanager
@@ -170,7 +191,10 @@ def translated(address: str) -> Iterator[None]:
                 Exit.UNAVAILABLE,
             ) from error
         if code is grpc.StatusCode.UNAUTHENTICATED:
-            details += "; set QUEUEPOOL_GRPC_TOKEN"
+            details += (
+                "; set QUEUEPOOL_GRPC_TOKEN, and name the coordinator with --grpc or "
+                "QUEUEPOOL_GRPC: the token goes to no address that a state file names"
+            )
         wrong = code in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.INVALID_ARGUMENT)
         raise CommandError(
             f"the coordinator at {address} refused: {details}", Exit.USAGE if wrong else Exit.FAILED
@@ -183,9 +207,10 @@ def open_source(given: str | None) -> Iterator[Source]:
 
     An address that was typed must answer: then nothing else is tried.
     """
-    address = grpc_address(given)
-    if address is not None:
-        with connect(address) as client:
+    endpoint = find_coordinator(given)
+    if endpoint is not None:
+        address = endpoint.address
+        with connect(endpoint) as client:
             source = CoordinatorSource(client, address)
             try:
                 source.look()

@@ -119,6 +119,7 @@ class Supervisor:
                 continue
             child.process = None
             self._show(child)
+            child.log.ready = ""  # where it was reached, anybody may listen now
             if code == CONFIGURATION:
                 raise HopelessChildError(self._why_hopeless(child))
             self._schedule(child, code, now_s)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from queuepool import private
 from queuepool.cli.output import clean_line
 
 _LEVEL = re.compile(r'^\S+ \S+ (\w+) |^\{.*"level": "(\w+)"')
@@ -31,8 +32,9 @@ class LogFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._position = path.stat().st_size if path.exists() else 0
+        private.make_directory(path.parent)
+        with self.open() as file:
+            self._position = file.seek(0, 2)
         self._start = self._position
         self._rest = b""
         self._following = 0
@@ -40,11 +42,11 @@ class LogFile:
 
     def open(self) -> IO[bytes]:
         """Return the file for a child to write to."""
-        return self.path.open("ab")
+        return _opened(self.path, "ab")
 
     def important(self) -> list[str]:
         """Return the new lines that people should see: warnings, errors and their tracebacks."""
-        with self.path.open("rb") as file:
+        with _opened(self.path, "rb") as file:
             file.seek(self._position)
             new = file.read(_READ)
         self._position += len(new)
@@ -66,18 +68,24 @@ class LogFile:
     def _rotate(self) -> None:
         # The child appends, so it goes on at the new end of the emptied file.
         if self._position > _KEEP:
-            shutil.copyfile(self.path, self.path.with_suffix(".log.1"))
-            with self.path.open("r+b") as file:
+            aside = self.path.with_suffix(".log.1")
+            with _opened(self.path, "r+b") as file, _opened(aside, "wb") as kept:
+                shutil.copyfileobj(file, kept)
                 file.truncate(0)
             self._position = self._start = 0
 
     def last_lines(self, count: int) -> list[str]:
         """Return the end of what was logged since we began."""
-        with self.path.open("rb") as file:
+        with _opened(self.path, "rb") as file:
             size = file.seek(0, 2)
             file.seek(max(self._start, size - _READ))
             lines = file.read().decode(errors="replace").splitlines()
         return [clean_line(line) for line in lines if line.strip()][-count:]
+
+
+def _opened(path: Path, mode: str) -> IO[bytes]:
+    file: IO[bytes] = open(path, mode, opener=private.opener)  # noqa: SIM115
+    return file
 
 
 @dataclass(slots=True)

@@ -9,16 +9,17 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 
-from queuepool import local
-from queuepool.cli import output
+from queuepool import local, private
+from queuepool.cli import output, secret_url
 from queuepool.cli.cluster import Cluster, Plan
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.errors import QueuePoolError
 from queuepool.pool import QueuePool
+from queuepool.servers.wire import display_name
 from queuepool.settings import QueuePoolSettings, load
 from queuepool.verbs import lead
 
@@ -68,10 +69,11 @@ def run(arguments: argparse.Namespace) -> Exit:
             cluster.start()
             _attend(cluster, interrupts)
         finally:
-            local.remove()
             if interrupts.count:
                 output.remark("draining: running jobs may end (Ctrl-C again to stop hard)")
-            cluster.stop(interrupts.hurry)
+            with ExitStack() as ending:
+                ending.callback(cluster.stop, interrupts.hurry)
+                local.remove()
     output.remark("stopped" + ("" if plan.servers else f"; the jobs are kept in {plan.data_dir}"))
     return Exit.INTERRUPTED if interrupts.hurry() else Exit.OK
 
@@ -79,32 +81,36 @@ def run(arguments: argparse.Namespace) -> Exit:
 def _plan(arguments: argparse.Namespace) -> Plan:
     if arguments.partitions:  # before the settings are checked against each other
         os.environ["QUEUEPOOL_PARTITIONS"] = str(arguments.partitions)
-    settings = load(QueuePoolSettings)
-    servers, placement = settings.server_urls, settings.placement
     if arguments.url:
-        servers, placement = {"main": settings.tls.added_to(arguments.url)}, ""
+        secret_url.settle(arguments.url)
+    settings = load(QueuePoolSettings)
     return Plan(
         app=arguments.app,
         partitions=settings.partitions,
         log_dir=local.STATE_DIR / "logs",
-        servers=servers,
-        placement=placement,
+        servers=settings.server_urls,
+        placement=settings.placement,
         stage=settings.stage,
         queue=settings.queue,
-        data_dir=Path(arguments.data_dir) if arguments.data_dir else local.STATE_DIR / "data",
+        data_dir=_data_dir(arguments.data_dir),
         base_workers=arguments.base_workers,
         max_workers=arguments.max_workers,
         drain_s=arguments.drain,
     )
 
 
+def _data_dir(given: str | None) -> Path:
+    # A link that was typed is meant; one that lies in the state directory is not followed.
+    return Path(given).resolve() if given else local.STATE_DIR / "data"
+
+
 @contextmanager
 def _only_one() -> Iterator[None]:
     """Hold the lock of this directory. The kernel frees it however this process ends."""
     try:
-        local.STATE_DIR.mkdir(exist_ok=True)
-        (local.STATE_DIR / ".gitignore").write_text("*\n")  # a URL with a password may be in here
-        opened = (local.STATE_DIR / "up.lock").open("a+")
+        private.make_directory(local.STATE_DIR)
+        private.add_missing(local.STATE_DIR, ".gitignore", b"*\n")  # passwords are in here
+        opened = open(local.STATE_DIR / "up.lock", "a+", opener=private.opener)  # noqa: SIM115
     except OSError as error:
         raise CommandError(
             f"`queuepool up` keeps its logs and its state in {Path.cwd() / local.STATE_DIR}, which "
@@ -116,8 +122,9 @@ def _only_one() -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             lock.seek(0)
+            holder = output.clean(lock.read(20)) or "?"
             raise CommandError(
-                f"`queuepool up` runs in this directory already (process {lock.read() or '?'}). "
+                f"`queuepool up` runs in this directory already (process {holder}). "
                 "Use it, stop it with Ctrl-C there, or run this one in another directory"
             ) from None
         lock.truncate(0)
@@ -136,6 +143,7 @@ def _state(cluster: Cluster) -> local.LocalCluster:
         stage=plan.stage,
         queue=plan.queue,
         grpc_address=cluster.grpc_address or None,
+        grpc_token=cluster.grpc_token,
     )
 
 
@@ -179,7 +187,10 @@ def unready(pool: QueuePool) -> str:
 
 
 def _welcome(cluster: Cluster) -> str:
-    where = ", ".join(cluster.servers) if cluster.plan.servers else cluster.servers["main"]
+    if cluster.plan.servers:
+        where = ", ".join(cluster.servers)
+    else:  # without its password: who wants that reads the state file
+        where = display_name(cluster.servers["main"])
     return (
         f"ready: {cluster.plan.partitions} partitions on {where}, coordinator at "
         f"{cluster.grpc_address}, logs in {cluster.plan.log_dir}\n"

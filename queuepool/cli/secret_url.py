@@ -1,0 +1,76 @@
+"""A URL with a password on the command line: everybody on this machine can read it there.
+
+up --url -                     the URL is the first line of standard input
+up --url redis://host          as it is: it has no secret
+up --url redis://:pw@host      goes on in the environment, which others cannot read, and says so
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from urllib.parse import parse_qsl, urlsplit
+
+from queuepool.cli import output
+from queuepool.cli.exits import CommandError, Exit
+
+_LONGEST = 64 * 1024
+_WARNING = (
+    "warning: the password in --url could be read by every user of this machine (ps) until now, "
+    "and your shell may keep it in its history. It is in the environment from here on. Set "
+    "QUEUEPOOL_URL, or give the URL on standard input (--url - < FILE), and change this password"
+)
+
+
+def settle(given: str) -> None:
+    """Put the URL of --url into QUEUEPOOL_URL, in the place of all that names other servers.
+
+    When it holds a password and stands among the arguments of this process, this process starts
+    itself anew without it, and does not return. Raises CommandError.
+    """
+    url = _from_input() if given == "-" else given
+    os.environ["QUEUEPOOL_URL"] = url
+    for name in ("QUEUEPOOL_SERVERS", "QUEUEPOOL_PLACEMENT"):
+        os.environ.pop(name, None)
+    if given == "-" or not has_secret(url):
+        return
+    output.remark(_WARNING)
+    words = without_url(sys.orig_argv, given)
+    if words is not None and sys.executable:
+        sys.stdout.flush()
+        os.execv(sys.executable, words)
+
+
+def _from_input() -> str:
+    url = sys.stdin.readline(_LONGEST).strip()
+    if not url:
+        raise CommandError(
+            "--url -: standard input has no URL in its first line; nothing was started", Exit.USAGE
+        )
+    return url
+
+
+def has_secret(url: str) -> bool:
+    """Return whether a URL holds a password, as far as it can be read. Pure."""
+    try:
+        parts = urlsplit(url)
+        options = parse_qsl(parts.query)
+    except ValueError:
+        return "@" in url or "password" in url
+    # What stands alone before the @ is a user to the client, and often meant as a password.
+    return bool(parts.username or parts.password) or any("password" in name for name, _ in options)
+
+
+def without_url(words: Sequence[str], url: str) -> list[str] | None:
+    """Return the arguments of a process without --url and its value; None: not among them. Pure."""
+    left, found = list(words), False
+    for option in ("--url", "--ur", "--u"):  # argparse takes a beginning for the whole
+        while f"{option}={url}" in left:
+            left.remove(f"{option}={url}")
+            found = True
+        for place in range(len(left) - 2, -1, -1):
+            if left[place : place + 2] == [option, url]:
+                del left[place : place + 2]
+                found = True
+    return left if found else None
