@@ -112,6 +112,7 @@ def opener(path: str, flags: int) -> int:
         tighten(descriptor, where)
         if flags & os.O_TRUNC:
             os.ftruncate(descriptor, 0)
+        os.set_blocking(descriptor, True)  # a child may inherit it
     except BaseException:
         os.close(descriptor)
         raise

@@ -43,8 +43,9 @@ def settle(given: str) -> None:
 
 
 def _from_input() -> str:
-    url = sys.stdin.readline(_LONGEST).strip()
-    if not url:
+    line = b"" if sys.stdin is None else sys.stdin.buffer.readline(_LONGEST)
+    url = line.decode(errors="replace").strip()
+    if not url or not url.isprintable():
         raise CommandError(
             "--url -: standard input has no URL in its first line; nothing was started", Exit.USAGE
         )

@@ -123,6 +123,28 @@ def test_state_where_everybody_may_swap_directories_is_refused(directory: Path) 
     assert local.read() == OURS
 
 
+def test_a_directory_that_is_swapped_once_it_is_open_changes_nothing(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant()
+    planted = directory / "planted"
+    planted.mkdir(mode=0o700)
+    (planted / "cluster.json").write_bytes(state(stage="planted"))
+    refuse = private.refuse_writable
+
+    def swap(descriptor: int, path: Path) -> None:
+        if path == local.STATE_DIR and not path.is_symlink():
+            path.rename("moved")
+            path.symlink_to(planted)
+        refuse(descriptor, path)
+
+    monkeypatch.setattr(private, "refuse_writable", swap)
+
+    assert local.read() == OURS
+    with pytest.raises(UnsafePathError, match="symbolic link"):
+        local.read()
+
+
 @pytest.mark.timeout(20)
 def test_a_pipe_in_its_place_is_refused_and_not_waited_for() -> None:
     local.STATE_DIR.mkdir()

@@ -11,7 +11,7 @@ import pytest
 from queuepool.cli.exits import Exit
 from queuepool.cli.secret_url import has_secret, without_url
 from queuepool.embedded import EmbeddedServer
-from tests.e2e.clusters import READY_S, clean_environment, run, up
+from tests.e2e.clusters import READY_S, clean_environment, up
 from tests.security.strangers import arguments_of, descendants
 from tests.waiting import wait_until
 
@@ -84,11 +84,17 @@ def test_a_url_can_come_from_a_file(server: EmbeddedServer, directory: Path) -> 
         assert process.wait(60) == Exit.OK
 
 
-def test_an_empty_input_is_no_url(directory: Path) -> None:
-    done = run(directory, "up", *WORDS, "--url", "-")
+@pytest.mark.parametrize("content", [b"", b"\n", b"redis://h\0", b"redis://\x1b[31mh\n"])
+def test_an_input_without_a_url_is_one_line(directory: Path, content: bytes) -> None:
+    command = [sys.executable, "-m", "queuepool", "up", *WORDS, "--url", "-"]
+    done = subprocess.run(
+        command, cwd=directory, env=clean_environment(), input=content, capture_output=True,
+        check=False, timeout=60,
+    )  # fmt: skip
 
-    assert done.code == Exit.USAGE
-    assert "standard input has no URL" in done.err
+    assert done.returncode == Exit.USAGE
+    assert b"standard input has no URL" in done.stderr
+    assert done.stderr.count(b"\n") == 1
 
 
 @pytest.mark.parametrize(
