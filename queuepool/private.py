@@ -126,8 +126,6 @@ def read(directory: Path, name: str, *, limit: int) -> bytes | None:
     """
     try:
         with open_directory(directory) as opened:
-            refuse_writable(opened, directory)
-            refuse_shared_parent(opened, directory)
             return _read(directory / name, opened, limit)
     except FileNotFoundError:
         return None
@@ -135,6 +133,9 @@ def read(directory: Path, name: str, *, limit: int) -> bytes | None:
 
 def _read(path: Path, directory: int, limit: int) -> bytes:
     with os.fdopen(_open(path, os.O_RDONLY, directory), "rb") as file:
+        # Of what is there: a directory without this file may have any rights.
+        refuse_writable(directory, path.parent)
+        refuse_shared_parent(directory, path.parent)
         refuse_writable(file.fileno(), path)
         content = file.read(limit + 1)
     if len(content) > limit:

@@ -45,7 +45,7 @@ class Plan:
     app: str
     partitions: int
     log_dir: Path
-    servers: Mapping[str, str] = field(default_factory=dict)
+    servers: Mapping[str, str] = field(default_factory=dict, repr=False)  # URLs hold passwords
     placement: str = ""
     stage: str = "dev"
     queue: str = "main"

@@ -132,9 +132,11 @@ def _tighten_entries(
             continue
         try:
             found = os.fstat(opened)
-            if stat.S_ISDIR(found.st_mode) and depth:
+            if stat.S_ISDIR(found.st_mode):
                 inside = strict or bool(found.st_mode & 0o022)
                 private.tighten(opened, entry)
+                if not depth:
+                    continue
                 within = os.listdir(opened)  # noqa: PTH208
                 _tighten_entries(opened, entry, within, strict=inside, depth=depth - 1)
                 continue

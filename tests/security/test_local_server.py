@@ -5,6 +5,7 @@ import shutil
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import grpc
@@ -36,7 +37,9 @@ def cluster(
 ) -> Iterator[LocalUp]:
     directory = tmp_path_factory.mktemp("cluster")
     shutil.copy(APP, directory)
-    with umask(request.param), up(directory, "--app", "app", "--partitions", "1") as running:
+    with ExitStack() as ending:
+        with umask(request.param):  # of its processes, and not of the tests
+            running = ending.enter_context(up(directory, "--app", "app", "--partitions", "1"))
         (directory / "rows.csv").write_text("n\n1\n2\n")
         done = running.run("bulk", "rows.csv", "--task", "note", "--key", "k", "--wait")
         assert done.code == Exit.OK, done.err
@@ -201,6 +204,15 @@ def test_a_second_name_of_a_file_is_refused_where_others_could_write(tmp_path: P
         EmbeddedServer(data).start()
 
     assert precious.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_copy_beside_the_append_only_file_does_no_harm(tmp_path: Path) -> None:
+    copy = tmp_path / "data" / "appendonlydir" / "copy"
+    copy.mkdir(parents=True)
+    (copy / "appendonly.aof").touch()
+
+    with EmbeddedServer(tmp_path / "data"):
+        assert open_to_others(copy) == [f"{copy / 'appendonly.aof'} -rw-r--r--"]  # out of reach
 
 
 @as_root

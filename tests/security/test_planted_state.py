@@ -105,6 +105,13 @@ def test_state_that_somebody_else_could_have_written_is_refused(
             reads()
 
 
+def test_without_a_state_file_the_rights_of_its_directory_do_not_matter() -> None:
+    local.STATE_DIR.mkdir()
+    local.STATE_DIR.chmod(0o777)
+
+    assert local.read() is None
+
+
 def test_a_state_file_with_a_second_name_is_refused() -> None:
     os.link(plant(), "second-name")
 
