@@ -30,8 +30,9 @@ def make() -> tuple[Path, IO[str]]:
     # It gets its name only once it is held, or somebody else's start could take it for left.
     unnamed = path / f"{LOCK}.new"
     lock_file = _open(unnamed)
-    fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    unnamed.rename(path / LOCK)
+    with suppress(OSError):  # a file system without locks: then nobody removes what is left
+        fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        unnamed.rename(path / LOCK)
     return path, lock_file
 
 

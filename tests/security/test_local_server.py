@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ from tests.security.strangers import (
     reads_as_nobody,
     umask,
 )
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.timeout(240)]
 
@@ -123,6 +125,15 @@ def test_nobody_without_the_token_steers_the_cluster(cluster: LocalUp) -> None:
     with connect(address, cluster.state.grpc_token) as client:
         assert client.GetCluster(api.GetClusterRequest()).cluster.leader.id
     assert cluster.run("scale", "0", "9", "--for", "1m", "--grpc", address).code == Exit.OK
+
+
+def test_the_token_is_for_no_address_whose_coordinator_is_away(cluster: LocalUp) -> None:
+    token = cluster.state.grpc_token
+
+    os.kill(cluster.pid_of("coordinator"), signal.SIGKILL)
+
+    wait_until(lambda: cluster.state.grpc_token is None, message="anybody could listen there now")
+    wait_until(lambda: cluster.state.grpc_token == token, 30, "it is back")
 
 
 def test_handlers_are_not_told_the_token_of_the_coordinator(cluster: LocalUp) -> None:

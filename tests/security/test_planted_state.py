@@ -4,6 +4,8 @@ import errno
 import json
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -275,6 +277,25 @@ def test_commands_in_a_strangers_directory_connect_to_nothing_and_say_so(directo
         assert "belongs to the user with the id 65534" in done.out + done.err
         assert "Traceback" not in done.err
         assert TOKEN not in done.out + done.err
+
+
+@pytest.mark.parametrize(("name", "looks_here"), [("consumer", True), ("coordinator", False)])
+def test_only_a_process_that_runs_tasks_imports_from_its_directory(
+    directory: Path, name: str, looks_here: bool
+) -> None:
+    code = (
+        "import os, sys, types; from queuepool.cli import launch;"
+        f"process = sys.modules['{name}.__main__'] = types.ModuleType('process');"
+        "process.main = lambda _: print(os.getcwd() in sys.path) or 0;"
+        f"launch.main(['{name}'])"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], cwd=directory, env=clean_environment(),
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+
+    assert done.stdout.strip() == str(looks_here)
 
 
 # -- writing -----------------------------------------------------------------------------------
