@@ -1,9 +1,11 @@
 """Temporary directories of servers: what a hard stop leaves is removed, and nothing else."""
 
+import fcntl
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -85,13 +87,19 @@ def test_a_directory_of_an_orphaned_server_stays(place: Path) -> None:
     assert not path.exists()
 
 
-def test_a_directory_that_is_just_being_made_stays(place: Path) -> None:
-    made = place / "queuepool-server-new"
-    made.mkdir(mode=0o700)
-    (made / "embedded.lock.new").touch()  # not held yet, and so not named yet
+def test_a_directory_that_is_just_being_made_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    flock = fcntl.flock
 
-    with EmbeddedServer():
-        assert made.exists()
+    def meanwhile(descriptor: IO[str], how: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", flock)
+        temporary.make()[1].close()  # another start looks for what is left
+        flock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", meanwhile)
+    path, lock_file = temporary.make()
+
+    with lock_file:
+        assert (path / "embedded.lock").exists()
 
 
 def test_a_link_in_the_place_of_one_is_not_followed(place: Path) -> None:
