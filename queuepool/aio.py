@@ -17,13 +17,13 @@ from queuepool.calls import ManyJobsOptions, OneJobOptions
 from queuepool.config import PoolConfig
 from queuepool.durability import Confirmation, asked_for, batched
 from queuepool.errors import InvalidInputError, UnavailableError
-from queuepool.finding import is_found, parts, the_only_one
+from queuepool.finding import is_found, known_id, parts, the_only_one
 from queuepool.group import AsyncTaskGroup as AsyncTaskGroup  # noqa: PLC0414 - known from here
 from queuepool.handles import AsyncJobHandle
 from queuepool.interruption import Source, note_sending, note_unsent, tell
 from queuepool.jobs import AsyncEnqueued
-from queuepool.models import Durability, Enqueued, Job, JobId, JobState, JobStatus, Tier
-from queuepool.producer import Chunk, PartitionKey, Producer, check_job_id
+from queuepool.models import Durability, Enqueued, Job, JobState, JobStatus, Tier
+from queuepool.producer import Chunk, PartitionKey, Producer
 from queuepool.results import EnqueueResults
 from queuepool.retrying import Attempts, check_wait
 from queuepool.route import Leave
@@ -319,7 +319,7 @@ class AsyncQueuePool:
         partition = None
         if partition_key is not None:
             partition = self.producer.route(partition_key).partition
-        return AsyncJobHandle(JobId(check_job_id(job_id)), partition, self.run_verb, self._find)
+        return AsyncJobHandle(known_id(job_id), partition, self.run_verb, self._find)
 
     async def cancel(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobState:
         """Cancel a job; returns the state it was in. The key may be left out, as for `status`."""

@@ -9,10 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from queuepool.errors import InvalidInputError
-from queuepool.models import JobState, JobStatus
+from queuepool.errors import InvalidInputError, shown
+from queuepool.escaping import id_bytes, id_text
+from queuepool.models import JobId, JobState, JobStatus
 
 ASKED_AT_ONCE = 200  # partitions in one round trip
+_LONGEST = 64  # characters of an id that can be chosen
+
+
+def known_id(job_id: object) -> JobId:
+    r"""Return an id to ask for: one that can be chosen, or a damaged one as it is shown, with \xHH.
+
+    Raises InvalidInputError.
+    """
+    if isinstance(job_id, str) and job_id and id_text(id_bytes(job_id)) == job_id:
+        is_damaged = "\\" in job_id
+        if is_damaged or len(job_id) <= _LONGEST:
+            return JobId(job_id)
+    raise InvalidInputError(
+        f"job_id={shown(job_id)}: use 1 to {_LONGEST} of A-Z a-z 0-9 _ . : - (a damaged id is "
+        "written as `queuepool dead list` shows it)"
+    )
 
 
 def parts(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:

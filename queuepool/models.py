@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from enum import IntEnum, StrEnum
 from typing import Any, NewType
 
+from queuepool.escaping import key_text
 from queuepool.jobs import Enqueued as Enqueued  # noqa: PLC0414 - imported from here, too
 from queuepool.jobs import Job as Job  # noqa: PLC0414
 from queuepool.words import in_words
@@ -106,7 +107,11 @@ class JobStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadJob:
-    """A dead job as listed: what it was and why it died. payload is None when undecodable."""
+    r"""A dead job as listed: what it was and why it died. payload is None when undecodable.
+
+    A damaged job_id is text with \xHH in it; both pools take it so. long_key: the partition key,
+    when it was too long to be the group; a very long one is cut.
+    """
 
     job_id: JobId
     partition: int
@@ -118,6 +123,12 @@ class DeadJob:
     error: ErrorRecord
     payload: Mapping[str, Any] | None
     body: bytes = field(repr=False, default=b"")
+    long_key: str | None = field(repr=False, default=None)
+
+    @property
+    def key(self) -> str:
+        r"""Return the partition key as text, as commands take it: with \xHH for odd bytes."""
+        return self.long_key or key_text(self.group)
 
     def __repr__(self) -> str:
         return in_words(self, [f.name for f in fields(self) if f.repr])

@@ -24,14 +24,14 @@ from queuepool.calls import ManyJobsOptions, OneJobOptions
 from queuepool.config import PoolConfig
 from queuepool.durability import asked_for
 from queuepool.errors import InvalidInputError
-from queuepool.finding import ASKED_AT_ONCE, is_found, parts, the_only_one
+from queuepool.finding import ASKED_AT_ONCE, is_found, known_id, parts, the_only_one
 from queuepool.group import TaskGroup
 from queuepool.handles import JobHandle
 from queuepool.jobs import bound
-from queuepool.models import Durability, Enqueued, Job, JobId, JobState, JobStatus, Tier
+from queuepool.models import Durability, Enqueued, Job, JobState, JobStatus, Tier
 from queuepool.partition import Partition
 from queuepool.patience import PatientPartition, patiently
-from queuepool.producer import Chunk, PartitionKey, Producer, check_job_id
+from queuepool.producer import Chunk, PartitionKey, Producer
 from queuepool.results import EnqueueResults
 from queuepool.retrying import check_wait
 from queuepool.route import Leave
@@ -316,7 +316,7 @@ class QueuePool:
         partition = None
         if partition_key is not None:
             partition = self.producer.route(partition_key).partition
-        return JobHandle(JobId(check_job_id(job_id)), partition, self._patient, self._find)
+        return JobHandle(known_id(job_id), partition, self._patient, self._find)
 
     def cancel(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobState:
         """Cancel a job; returns the state it was in. The key may be left out, as for `status`.

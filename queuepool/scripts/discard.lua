@@ -20,8 +20,8 @@ for i, id in ipairs(ARGV) do
     for _, k in ipairs({'j', 'at', 'cr', 'er'}) do redis.call('HDEL', base .. ':' .. k, id) end
     redis.call('HINCRBY', c, 'discarded', 1)
     if groups[i] then
-      redis.call('HINCRBY', c, 'dead_bytes', -sizes[i])
-      redis.call('HINCRBY', c, 'bytes', -sizes[i])
+      redis.call('HINCRBY', c, 'dead_bytes', 0 - sizes[i]) -- not -: Redis 7.0 reads no -0
+      redis.call('HINCRBY', c, 'bytes', 0 - sizes[i])
       redis.call('HINCRBY', groups[i], 'discarded', 1)
       if redis.call('HINCRBY', groups[i], 'dead', -1) <= 0 and tonumber(redis.call('HGET', groups[i], 'left') or 0) <= 0 then
         redis.call('PEXPIRE', groups[i], math.min(86400000, 60000 * (redis.call('HGET', groups[i], 'total') or 1)))

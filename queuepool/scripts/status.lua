@@ -40,6 +40,7 @@ if not at then
     end
   end
 end
-return {state, body, math.floor(tonumber(at or 0)), tonumber(redis.call('HGET', base .. ':at', id) or 0),
-  tonumber(redis.call('HGET', base .. ':cr', id) or 0), redis.call('HGET', base .. ':er', id) or '',
+-- What is no number is 0: a nil would cut the answer off.
+return {state, body, math.floor(tonumber(at or 0)), tonumber(redis.call('HGET', base .. ':at', id) or 0) or 0,
+  tonumber(redis.call('HGET', base .. ':cr', id) or 0) or 0, redis.call('HGET', base .. ':er', id) or '',
   redis.call('HGET', base .. ':pr', id) or '', '', redis.call('HEXISTS', base .. ':cn', id)}

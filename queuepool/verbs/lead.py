@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from queuepool.escaping import stored_text
 from queuepool.models import Leader
 from queuepool.verbs import Argument, Verb
 
@@ -24,7 +25,7 @@ def lead(nonce: str, *, lease_ms: int, address: str) -> Verb[Leader]:
             epoch=int(epoch),
             now_ms=now_ms,
             lease_ms=left,
-            address=leader_address.decode("utf-8", "replace"),
+            address=stored_text(leader_address),
             manual=manual,
         )
 

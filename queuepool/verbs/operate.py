@@ -7,6 +7,7 @@ from typing import Any
 
 from queuepool import codec
 from queuepool.errors import UndecodableError
+from queuepool.escaping import id_bytes, id_text, stored_text
 from queuepool.models import AuditReport, DeadJob, ErrorRecord, JobId, Owner, PartitionState
 from queuepool.verbs import Verb, fields
 
@@ -43,9 +44,9 @@ def observe(partition: int) -> Verb[PartitionState]:
             owner=_read_owner(fields(owner), now_ms),
             checkpoint=int(ck["target"]) if "target" in ck else None,
             checkpoint_ms=int(ck["at"]) if "at" in ck else None,
-            last_command=last.decode(),
+            last_command=stored_text(last),
             aside=aside,
-            aside_tasks=tuple(sorted(task.decode("utf-8", "replace") for task in tasks)),
+            aside_tasks=tuple(sorted(map(stored_text, tasks))),
         )
 
     return Verb("observe", (), read)
@@ -55,36 +56,40 @@ def _read_owner(o: dict[str, bytes], now_ms: int) -> Owner | None:
     if not o.get("nonce"):
         return None
     return Owner(
-        host=o["host"].decode("utf-8", "replace"),
+        host=stored_text(o["host"]),
         epoch=int(o["epoch"]),
         lease_ms=int(o["expires"]) - now_ms,
         heartbeat_ms=int(o["heartbeat"]),
         workers=int(o["workers"]),
         busy=int(o["busy"]),
         target=int(o["target"]),
-        applied=o.get("applied", b"0-0").decode(),
+        applied=stored_text(o.get("applied", b"0-0")),
     )
 
 
 def dead(partition: int, offset: int, count: int) -> Verb[list[DeadJob]]:
-    """List dead jobs, the oldest first; count 1 to 200."""
+    r"""List dead jobs, the oldest first; count 1 to 200.
+
+    Damaged ones are among them: an id that is none has \xHH in it, and every verb takes it so.
+    """
     return Verb("dead", [offset, count], lambda r: [_read_dead(partition, entry) for entry in r])
 
 
 def _read_dead(partition: int, entry: Any) -> DeadJob:
     job_id, died_ms, body, attempts, crashes, error = entry
-    task, payload = "", None
+    task, payload, key = "", None, None
     try:
         envelope = codec.decode_envelope(body)
-        task, payload = envelope.task, envelope.payload
+        task, payload, key = envelope.task, envelope.payload, envelope.options.key
     except UndecodableError:
         pass
     return DeadJob(
-        job_id=JobId(job_id.decode()),
+        job_id=JobId(id_text(job_id)),
         partition=partition,
         died_ms=died_ms,
         task=task,
         group=codec.read_group(body),
+        long_key=key,
         attempts=attempts,
         crashes=crashes,
         error=codec.decode_error(error) if error else ErrorRecord(reason="unknown"),
@@ -95,12 +100,12 @@ def _read_dead(partition: int, entry: Any) -> DeadJob:
 
 def replay(ids: Sequence[str]) -> Verb[int]:
     """Send at most 200 dead jobs back to their lanes, as new. Returns how many were dead."""
-    return Verb("replay", list(ids), int)
+    return Verb("replay", list(map(id_bytes, ids)), int)
 
 
 def discard(ids: Sequence[str]) -> Verb[int]:
     """Delete dead jobs for good; at most 200. Returns how many were dead."""
-    return Verb("discard", list(ids), int)
+    return Verb("discard", list(map(id_bytes, ids)), int)
 
 
 def audit(cursor: bytes, *, repair: bool) -> Verb[tuple[bytes, AuditReport]]:

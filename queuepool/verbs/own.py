@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
 
+from queuepool.escaping import stored_text
 from queuepool.models import Command
 from queuepool.verbs import Argument, Verb, fenced, fields
 
@@ -196,10 +197,10 @@ def read_command(raw_id: bytes, flat: Sequence[bytes]) -> Command:
 
     return Command(
         id=raw_id.decode(),
-        type=f.get("type", b"").decode("utf-8", "replace"),
+        type=stored_text(f.get("type", b"")),
         partition=number("partition"),
         target_workers=number("targetWorkers"),
-        reason=f.get("reason", b"").decode("utf-8", "replace"),
+        reason=stored_text(f.get("reason", b"")),
         expires_ms=number("expires"),
     )
 

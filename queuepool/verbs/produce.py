@@ -9,6 +9,7 @@ from typing import Any
 
 from queuepool import codec
 from queuepool.errors import UndecodableError
+from queuepool.escaping import id_bytes, stored_text
 from queuepool.models import GroupStatus, JobId, JobState, JobStatus, Tier
 from queuepool.verbs import Argument, Verb
 
@@ -67,13 +68,13 @@ def status(job_id: str, partition: int) -> Verb[JobStatus]:
             attempts=attempts,
             crashes=crashes,
             error=codec.decode_error(error) if error else None,
-            progress=progress.decode("utf-8", "replace") if progress else None,
+            progress=stored_text(progress) if progress else None,
             result=codec.decode_result(result),
             cancel_requested=bool(asked),
             **known,
         )
 
-    return Verb("status", [job_id], read)
+    return Verb("status", [id_bytes(job_id)], read)
 
 
 def _task_of(body: bytes) -> str:
@@ -85,7 +86,7 @@ def _task_of(body: bytes) -> str:
 
 def cancel(job_id: str) -> Verb[JobState]:
     """Cancel one job; returns the state that it was in."""
-    return Verb("cancel", [job_id], lambda reply: JobState(reply.decode()))
+    return Verb("cancel", [id_bytes(job_id)], lambda reply: JobState(reply.decode()))
 
 
 def cancel_group(group: bytes, cursor: bytes) -> Verb[tuple[bytes, int, int]]:

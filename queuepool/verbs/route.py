@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from queuepool.escaping import stored_text
 from queuepool.models import RouteRecord
 from queuepool.verbs import Verb, fields
 
@@ -25,7 +26,7 @@ def _read(reply: Any) -> RouteRecord | None:
     return RouteRecord(
         version=int(known["version"]),
         partitions=int(known["partitions"]),
-        layout=known["layout"].decode("utf-8", "replace"),
+        layout=stored_text(known["layout"]),
         created_ms=int(known.get("created", 0)),
     )
 

@@ -1,0 +1,114 @@
+r"""Text from outside, as terminals, logs and arguments may hold it. Pure.
+
+    what            shown               read back
+    any text        visible(), block()  never: for people
+    a job id        id_text()           id_bytes(), exactly
+    a partition key key_text()          key_bytes_of(), exactly
+
+Visible means: nothing in it moves a cursor, recolours, rings, hides, turns the direction of the
+text, or begins a line. Controls (C0, DEL, C1), formats (bidirectional marks, zero-width
+characters), line and paragraph separators, lone surrogates and whatever this Python knows no
+picture of are written as Python writes them: `\x1b`, `\n`, `\u202e`. Blanks of other widths stay.
+
+An id or a key can be any bytes. In it each byte that cannot be shown is `\xHH`, two lower-case
+hexadecimal digits, and so is a backslash that would be read as the start of one (`\x5c`).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_ESCAPE = re.compile(r"\\x[0-9a-fA-F]{2}")
+_ID = re.compile(rb"[A-Za-z0-9_.:-]*")
+_NOT_OF_AN_ID = re.compile(rb"[^A-Za-z0-9_.:-]")
+_RAW_BYTES = range(0xDC80, 0xDD00)  # how Python holds bytes of arguments and file names, not UTF-8
+_TAB = 4
+
+
+def visible(text: str) -> str:
+    r"""Return text on one line, every character of it one that is seen; see above.
+
+    >>> visible("done\r\x1b[31mfailed")
+    'done\\r\\x1b[31mfailed'
+    """
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def block(text: str, indent: str = "    ") -> str:
+    r"""Return text of several lines, such as a traceback: each visible, and behind an indent.
+
+    Only \n and \r\n begin a line; tabs are spaces. No line of it can be taken for one of ours.
+    """
+    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    return "\n".join(f"{indent}{visible(line.expandtabs(_TAB))}".rstrip() for line in lines)
+
+
+def stored_text(raw: bytes) -> str:
+    r"""Return a stored text that should be UTF-8; a byte that is not becomes \xHH. Never fails."""
+    return raw.decode("utf-8", "backslashreplace")
+
+
+def id_text(raw: bytes) -> str:
+    r"""Return the id of a job: as it is, or when it is none that can be chosen, with \xHH in it.
+
+    Only letters, digits and _ . : - stay, so that it is one word wherever it is pasted.
+    """
+    if _ID.fullmatch(raw):
+        return raw.decode()
+    return _NOT_OF_AN_ID.sub(lambda found: b"\\x%02x" % found[0][0], raw).decode()
+
+
+def id_bytes(text: str) -> bytes:
+    """Return the bytes of an id as `id_text` wrote it. Other text stands for itself."""
+    return _read(text)
+
+
+def key_text(raw: bytes) -> str:
+    r"""Return a partition key, or a group: as it is where it can be shown, else with \xHH in it."""
+    text = raw.decode("utf-8", "surrogateescape")
+    if _is_visible(text) and not _ESCAPE.search(text):
+        return text
+    return "".join(
+        c if c != "\\" and _is_visible(c) else _as_bytes(c.encode("utf-8", "surrogateescape"))
+        for c in text
+    )
+
+
+def key_bytes_of(text: str) -> bytes:
+    r"""Return the bytes of a key as `key_text` wrote it. Text without a \xHH stands for itself."""
+    return _read(text)
+
+
+def _read(text: str) -> bytes:
+    raw = _encoded(text)
+    if not _ESCAPE.search(text):
+        return raw
+    return re.sub(rb"\\x([0-9a-fA-F]{2})", lambda found: bytes.fromhex(found[1].decode()), raw)
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")  # what was typed, whatever its encoding
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
+def _as_bytes(raw: bytes) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in raw)
+
+
+def _is_visible(text: str) -> bool:
+    return text.isprintable() or all(c.isprintable() or _is_blank(c) for c in text)
+
+
+def _is_blank(char: str) -> bool:
+    return unicodedata.category(char) == "Zs"
+
+
+def _shown(char: str) -> str:
+    if char.isprintable() or _is_blank(char):
+        return char
+    if ord(char) in _RAW_BYTES:
+        return f"\\x{ord(char) - 0xDC00:02x}"
+    return char.encode("unicode_escape").decode()
