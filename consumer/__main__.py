@@ -25,7 +25,7 @@ from consumer.metrics import ConsumerMetrics
 from consumer.report import Reporter
 from consumer.settings import ConsumerSettings
 from consumer.watchdog import Watchdog
-from queuepool import forking
+from queuepool import forking, printing
 from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError, FencedError
 from queuepool.events import fan_out
@@ -63,12 +63,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         except ConfigurationError as error:
             return _refuse(error)
         except HindranceError as error:
-            sys.stderr.write(f"consumer: {error}\n")
+            printing.complain("consumer", error)
             return FAILED  # no fault of the settings: a supervisor may try again
 
 
 def _refuse(error: ConfigurationError) -> int:
-    sys.stderr.write(f"consumer: {error}\n")
+    printing.complain("consumer", error)
     return CONFIGURATION
 
 
@@ -120,7 +120,7 @@ def _leave(code: int) -> int:
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = printing.ArgumentParser(
         prog="queuepool consumer",
         description="Own one partition and run its jobs.",
         epilog="Every CONSUMER_* and QUEUEPOOL_* variable is listed in docs/operations.md; flags "
@@ -142,13 +142,13 @@ def _load(flags: argparse.Namespace) -> tuple[ConsumerSettings, PoolConfig]:
     try:
         settings = _settings(flags)
     except ConfigurationError as error:
-        problems.append(str(error))
+        problems += error.problems
     try:
         config = load_pool_config()
     except ConfigurationError as error:
-        problems.append(str(error))
+        problems += error.problems
     if settings is None or config is None:
-        raise ConfigurationError("\n".join(problems))
+        raise ConfigurationError(*problems)
     return settings, config
 
 
@@ -191,9 +191,7 @@ def _end(_why: str) -> None:
 
 def _flush_and_exit(code: int) -> None:
     logging.shutdown()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(ValueError, OSError):  # a handler closed it
-            stream.flush()
+    printing.flush_all()
     os._exit(code)
 
 

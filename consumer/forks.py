@@ -16,11 +16,9 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import sys
-import traceback
 from typing import NoReturn
 
-from queuepool import forking
+from queuepool import forking, printing
 
 _FLUSH_S = 5
 
@@ -34,9 +32,7 @@ def leave(error: BaseException | None) -> NoReturn:
     status = 1
     try:
         status = _status(error)
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(ValueError, OSError, AttributeError):
-                stream.flush()
+        printing.flush_all()
     finally:
         os._exit(status)
 
@@ -45,13 +41,13 @@ def _status(error: BaseException | None) -> int:
     if error is None:
         return 0
     if not isinstance(error, SystemExit):
-        traceback.print_exception(error)
+        printing.show_uncaught(type(error), error, error.__traceback__)
         return 1
     if error.code is None:
         return 0
     if isinstance(error.code, int):
         return error.code & 0xFF
-    sys.stderr.write(f"{error.code}\n")
+    printing.remark(str(error.code))
     return 1
 
 

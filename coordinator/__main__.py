@@ -6,7 +6,6 @@ whose loop no longer turned; 130 and 143 hard stop by a second signal.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import faulthandler
@@ -33,6 +32,7 @@ from coordinator.server import StatusServer
 from coordinator.settings import ENV_PREFIX, CoordinatorSettings, load
 from coordinator.status import Facts, StatusService
 from coordinator.watchdog import Watchdog
+from queuepool import printing
 from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError, UnavailableError
 from queuepool.events import fan_out
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         configure(settings.log_format, settings.log_level)
         return run(settings, config)
     except ConfigurationError as error:
-        print(f"coordinator: {error}", file=sys.stderr)  # noqa: T201 - logs may not be set up
+        printing.complain("coordinator", error)
         return CONFIGURATION
 
 
@@ -194,7 +194,7 @@ def _announce(grpc_address: str, metrics: str) -> None:
     """Say where this process is reached: in the log, and as one line that a program can read."""
     _log.info("coordinator up", extra={"grpc": grpc_address, "metrics": metrics})
     with contextlib.suppress(BrokenPipeError):
-        print(f"ready grpc={grpc_address} metrics={metrics}", flush=True)  # noqa: T201
+        printing.say(f"ready grpc={grpc_address} metrics={metrics}")
 
 
 def _warn_if_open(settings: CoordinatorSettings) -> None:
@@ -212,18 +212,18 @@ def _load(overrides: dict[str, Any]) -> tuple[CoordinatorSettings, PoolConfig]:
     try:
         settings = load(overrides)
     except ConfigurationError as error:
-        problems.append(str(error))
+        problems += error.problems
     try:
         config = load_pool_config()
     except ConfigurationError as error:
-        problems.append(str(error))
+        problems += error.problems
     if settings is None or config is None:
-        raise ConfigurationError("\n".join(problems))
+        raise ConfigurationError(*problems)
     return settings, config
 
 
 def _parse(argv: Sequence[str] | None) -> dict[str, Any]:
-    parser = argparse.ArgumentParser(
+    parser = printing.ArgumentParser(
         prog="queuepool coordinator",
         usage="queuepool coordinator [--NAME VALUE ...]",
         description="Watch every partition and decide how many workers each has.",

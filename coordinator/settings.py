@@ -266,9 +266,8 @@ def load(overrides: Mapping[str, Any]) -> CoordinatorSettings:
     try:
         return CoordinatorSettings(**overrides)
     except ValidationError as error:
-        raise ConfigurationError(
-            describe(error, ENV_PREFIX) + _further(error, overrides)
-        ) from error
+        found = describe(error, ENV_PREFIX) + _further(error, overrides)
+        raise ConfigurationError(*found.split("\n")) from error
 
 
 def _further(error: ValidationError, overrides: Mapping[str, Any]) -> str:

@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from queuepool.escaping import visible
+
 __all__ = [
     "BadPayloadError",
     "ConfigurationError",
@@ -55,11 +57,28 @@ def shown(value: object) -> str:
 
 
 class QueuePoolError(Exception):
-    """Base of all errors of queuepool."""
+    """Base of all errors of queuepool.
+
+    As text it is one line without anything that could steer a terminal: it may quote a server, a
+    file or a job. `args` has it as it came.
+    """
+
+    def __str__(self) -> str:
+        return visible(super().__str__())
 
 
 class ConfigurationError(QueuePoolError):
-    """A setting or a server cannot work; the message names the variable and the remedy."""
+    """A setting or a server cannot work; the message names the variable and the remedy.
+
+    problems: all that were found, each of them a line.
+    """
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        super().__init__(*problems)
+
+    def __str__(self) -> str:
+        return "\n".join(visible(str(problem)) for problem in self.problems)
 
 
 class UnconfirmableError(ConfigurationError):
@@ -235,7 +254,9 @@ class WaitTimeoutError(QueuePoolError, TimeoutError):
 
 
 class JobError(QueuePoolError):
-    """Base of the exceptions by which a handler steers its own job."""
+    """Base of the exceptions by which a handler steers its own job; their text is the handler's."""
+
+    __str__ = Exception.__str__
 
 
 class PermanentError(JobError):

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from queuepool.errors import JobCancelled, JobError, WaitTimeoutError
+from queuepool.escaping import key_text, visible
 from queuepool.models import GroupStatus, JobState, JobStatus
 from queuepool.partition import Partition
 from queuepool.retrying import check_wait
+from queuepool.routing import key_bytes
 from queuepool.verbs import produce
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ class JobDiedError(JobError):
         self.status = status
         e = status.error
         why = f"{e.type}: {e.message}" if e and e.type else (e.reason if e else "unknown")
+        why = visible(why)  # a handler wrote it, or whoever may write to the server
         super().__init__(
             f"job {status.job_id} is dead after {status.attempts} attempts: {why}. "
             "`queuepool dead show` has the details, `queuepool dead replay` runs it again."
@@ -105,7 +108,7 @@ class TaskGroup:
         from queuepool.progress import progress_bar  # rich is imported only here
 
         waiting, status = _Waiting(self.partition_key, timeout_s, on_progress), self.status()
-        with progress_bar(show, str(self.partition_key)) as draw:
+        with progress_bar(show, key_text(key_bytes(self.partition_key))) as draw:
             while True:
                 draw(status)
                 pause_s = waiting.pause_s(status)
@@ -143,7 +146,7 @@ class AsyncTaskGroup:
         from queuepool.progress import progress_bar
 
         waiting, status = _Waiting(self.partition_key, timeout_s, on_progress), await self.status()
-        with progress_bar(show, str(self.partition_key)) as draw:
+        with progress_bar(show, key_text(key_bytes(self.partition_key))) as draw:
             while True:
                 draw(status)
                 pause_s = waiting.pause_s(status)

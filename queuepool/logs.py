@@ -1,13 +1,27 @@
-"""Logs of the processes: one line an event, JSON for machines or text for people."""
+r"""Logs of the processes: one line a record, JSON for machines or text for people.
+
+    2026-11-20 17:29:14,728 WARNING consumer: job gD4 failed task=send group="a b"
+        Traceback (most recent call last):                  of the record above: indented
+
+No text of a stranger begins a line, or steers a terminal: in messages and values everything that
+cannot be seen is escaped (queuepool.escaping), a newline, too. A value with a blank or a = in it is
+quoted, so that it is not taken for several. Lines of a traceback are indented, and nothing else is.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 import sys
+import threading
 from datetime import UTC, datetime
+from types import TracebackType
+
+from queuepool.escaping import block, visible
+from queuepool.printing import json_line
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_log = logging.getLogger("queuepool")
 
 
 class JsonFormatter(logging.Formatter):
@@ -24,26 +38,65 @@ class JsonFormatter(logging.Formatter):
         line.update({k: v for k, v in vars(record).items() if k not in _STANDARD})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
+        return json_line(line)
 
 
 class TextFormatter(logging.Formatter):
-    """time level logger: message key=value ..."""
+    """time level logger: message key=value ... on one line; a traceback indented below it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a record."""
-        text = super().format(record)
-        extra = " ".join(f"{k}={v}" for k, v in vars(record).items() if k not in _STANDARD)
-        return f"{text} {extra}".rstrip()
+        """Return the record as text."""
+        record.message = record.getMessage()
+        if self.usesTime():
+            record.asctime = self.formatTime(record)
+        extra = (f"{k}={_value(v)}" for k, v in vars(record).items() if k not in _STANDARD)
+        text = visible(" ".join((self.formatMessage(record), *extra)).rstrip())
+        for more in (self._traceback(record), record.stack_info or ""):
+            if more:
+                text = f"{text}\n{block(more)}"
+        return text
+
+    def _traceback(self, record: logging.LogRecord) -> str:
+        made_before = record.exc_text or ""  # by a handler that has no traceback to send
+        return self.formatException(record.exc_info) if record.exc_info else made_before
+
+
+def _value(value: object) -> str:
+    text = visible(str(value))
+    is_word = text and not any(c in ' ="' or c.isspace() for c in text)
+    return text if is_word or not text else json.dumps(text, ensure_ascii=False)
 
 
 def configure(style: str = "text", level: str = "INFO") -> None:
     """Send all logs of this process to standard error in the given style, json or text.
 
-    A record that cannot be written is dropped, even when somebody closed standard error.
+    So go warnings, and errors that nobody caught. A record that cannot be written is dropped, even
+    when somebody closed standard error.
     """
     logging.raiseExceptions = False
     handler = logging.StreamHandler(sys.stderr)
     text = TextFormatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     handler.setFormatter(JsonFormatter() if style == "json" else text)
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.captureWarnings(True)
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _log_uncaught
+    if threading.excepthook is threading.__excepthook__:
+        threading.excepthook = _log_uncaught_of_thread
+
+
+def _log_uncaught(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        return
+    _log.critical("an error that nobody caught", exc_info=(kind, error, trace))
+
+
+def _log_uncaught_of_thread(failure: threading.ExceptHookArgs) -> None:
+    if issubclass(failure.exc_type, SystemExit):
+        return
+    name = failure.thread.name if failure.thread is not None else "?"
+    if failure.exc_value is not None:
+        found = (failure.exc_type, failure.exc_value, failure.exc_traceback)
+        _log.critical("an error that nobody caught in thread %s", name, exc_info=found)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from queuepool import printing
+from queuepool.escaping import visible
 from queuepool.models import GroupStatus
 
 Draw = Callable[[GroupStatus], None]
@@ -17,7 +18,7 @@ def progress_bar(show: bool | None, title: str) -> Iterator[Draw]:
 
     show=None draws only on a terminal.
     """
-    if not (sys.stderr.isatty() if show is None else show):
+    if not (printing.remarks_are_on_terminal() if show is None else show):
         yield lambda _status: None
         return
     from rich.console import Console
@@ -30,11 +31,11 @@ def progress_bar(show: bool | None, title: str) -> Iterator[Draw]:
     )
 
     columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-        TextColumn("{task.fields[extra]}"),
+        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
+        TimeRemainingColumn(), TextColumn("{task.fields[extra]}"),
     )  # fmt: skip
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        bar = progress.add_task(title, total=None, extra="")
+        bar = progress.add_task(visible(title), total=None, extra="")
 
         def draw(status: GroupStatus) -> None:
             counts = {"died": status.died, "cancelled": status.cancelled}

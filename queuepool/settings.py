@@ -209,7 +209,8 @@ def load(settings: type[S]) -> S:
     try:
         return settings()
     except ValidationError as error:
-        raise ConfigurationError(describe(error, prefix) + _further(settings, error)) from error
+        found = describe(error, prefix) + _further(settings, error)
+        raise ConfigurationError(*found.split("\n")) from error
     except Exception as error:  # pydantic-settings: a variable that is not JSON where it must be
         raise ConfigurationError(f"{error}; dictionaries are written as JSON") from error
 

@@ -6,11 +6,11 @@ typing mistake are answered at once. A command is a function from parsed argumen
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from queuepool import printing
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.parser import build_parser
 from queuepool.errors import (
@@ -26,6 +26,8 @@ __all__ = ["main"]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code. Errors become one line on standard error."""
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = printing.show_uncaught
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] in (["consumer"], ["coordinator"]):
         from queuepool.cli.processes import become
@@ -35,21 +37,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     module, _, function = arguments.run.partition(":")
     try:
         code = getattr(import_module(f"queuepool.cli.{module}"), function)(arguments)
-        sys.stdout.flush()
+        printing.flush()
         return int(code)
     except KeyboardInterrupt:
-        return _complain("interrupted", Exit.INTERRUPTED)
+        return _complain(Exit.INTERRUPTED, "interrupted")
     except BrokenPipeError:
-        # What is left in the buffer would fail once more when Python shuts down.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        printing.discard_output()
         return Exit.BROKEN_PIPE
     except CommandError as error:
-        return _complain(str(error), error.code)
+        return _complain(error.code, *error.lines)
     except QueuePoolError as error:
-        return _complain("\n".join([str(error), *getattr(error, "__notes__", ())]), code_of(error))
+        problems = error.problems if isinstance(error, ConfigurationError) else (str(error),)
+        return _complain(code_of(error), *problems, *getattr(error, "__notes__", ()))
     except OSError as error:  # a file: the library has errors of its own for the network
         where = f"{error.filename}: " if error.filename else ""
-        return _complain(f"{where}{error.strerror or error}", Exit.FAILED)
+        return _complain(Exit.FAILED, f"{where}{error.strerror or error}")
 
 
 def code_of(error: QueuePoolError) -> Exit:
@@ -61,7 +63,6 @@ def code_of(error: QueuePoolError) -> Exit:
     return Exit.UNAVAILABLE if isinstance(error, UnavailableError) else Exit.FAILED
 
 
-def _complain(message: str, code: Exit) -> Exit:
-    for line in message.splitlines():
-        print(f"queuepool: {line}", file=sys.stderr)
+def _complain(code: Exit, *lines: str) -> Exit:
+    printing.remark(*(f"queuepool: {line}" for line in lines))
     return code

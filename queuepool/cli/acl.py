@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> Exit:
         queue=arguments.queue or os.environ.get("QUEUEPOOL_QUEUE") or "main",
     )
     if arguments.format == "template":
-        print("\n".join(template(space, newer=arguments.newer, fsynced=arguments.fsynced)))
+        output.say(*template(space, newer=arguments.newer, fsynced=arguments.fsynced))
         return Exit.OK
     passwords = {role: os.environ.get(variable(role)) for role in (*ROLES, ADMIN)}
     if arguments.format == "setuser":
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> Exit:
     lines = aclfile(space, chosen, newer=arguments.newer, fsynced=arguments.fsynced)
     if arguments.format == "setuser":
         lines = [line.replace("user ", "ACL SETUSER ", 1) for line in lines[1:]]
-    print("\n".join(lines))
+    output.say(*lines)
     for role, password in made.items():
         output.remark(f"{variable(role)}={password}")
     return Exit.OK

@@ -38,15 +38,14 @@ class Board:
     def draw(self, view: ClusterView, *, sparks: bool, width: int) -> Group:
         """Return the table, the totals and who leads; what does not fit the width is left out."""
         from rich.console import Group
-        from rich.text import Text
 
         problems = [
-            Text(f"partition {row.partition}: {output.clean(row.problem)}", style="red")
+            output.styled(f"partition {row.partition}: {output.clean(row.problem)}", "red")
             for row in view.rows
             if row.problem
         ]
         waiting = [
-            Text(f"partition {row.partition}: {unknown(row.set_aside, row.unknown_tasks)}")
+            output.styled(f"partition {row.partition}: {unknown(row.set_aside, row.unknown_tasks)}")
             for row in view.rows
             if row.set_aside
         ]
@@ -67,17 +66,15 @@ class Board:
     def _cells(
         self, view: ClusterView, spark: int, *, without: str
     ) -> tuple[list[Column], list[list[Text]]]:
-        from rich.text import Text
-
         totals = _totals(view)
         fields = [field for field in FIELDS if field[0].name != without]
         columns = [column for column, _ in fields]
         rows = [[_as_text(cell(row)) for _, cell in fields] for row in view.rows]
-        rows.append([Text(totals[column.name], style="bold") for column in columns])
+        rows.append([output.styled(totals[column.name], "bold") for column in columns])
         if spark:
             columns.append(Column(_OVER_TIME, goes=3))
             for line, bars in zip(rows, [*self._sparks(view, spark), ""], strict=True):
-                line.append(Text(bars, style="cyan"))
+                line.append(output.styled(bars, "cyan"))
         return columns, rows
 
     def _sparks(self, view: ClusterView, width: int) -> list[str]:
@@ -87,26 +84,20 @@ class Board:
 
 
 def _as_text(cell: Any) -> Text:
-    from rich.text import Text
-
-    return cell if isinstance(cell, Text) else Text(cell)
+    return output.styled(cell) if isinstance(cell, str) else cell
 
 
 def _owner(row: PartitionRow) -> Any:
-    from rich.text import Text
-
     if not row.owner:
-        return Text("nobody", style="red")
+        return output.styled("nobody", "red")
     overdue = "" if row.owned else " (silent)"
-    return Text(output.clean(row.owner) + overdue, style="red" if overdue else "")
+    return output.styled(output.clean(row.owner) + overdue, "red" if overdue else "")
 
 
 def _owned(row: PartitionRow) -> Any:
-    from rich.text import Text
-
     if row.owned:
         return "yes"
-    return Text("silent" if row.owner else "nobody", style="red")
+    return output.styled("silent" if row.owner else "nobody", "red")
 
 
 def _workers(row: PartitionRow) -> str:
@@ -157,14 +148,12 @@ def _totals(view: ClusterView) -> dict[str, str]:
 
 
 def _leader(view: ClusterView) -> Any:
-    from rich.text import Text
-
     if view.leader:
         text = f"led by {output.clean(view.leader)}, epoch {view.leader_epoch}"
-        return Text(f"{text} (seen through: {view.source})", style="dim")
-    return Text(
+        return output.styled(f"{text} (seen through: {view.source})", "dim")
+    return output.styled(
         "no coordinator leads: jobs run, worker counts stay as they are (`queuepool coordinator`)",
-        style="yellow",
+        "yellow",
     )
 
 

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from queuepool import codec
+from queuepool import codec, printing
 from queuepool.cli import output, row_ids
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.pools import open_pool
@@ -231,14 +231,12 @@ def _extent(results: EnqueueResults) -> tuple[int, int]:
 
 @contextmanager
 def _progress(total: int | None) -> Iterator[Advance]:
-    import sys
-
-    if not sys.stderr.isatty():
+    if not printing.remarks_are_on_terminal():
         yield lambda _rows: None
         return
     from rich.progress import Progress
 
-    with Progress(console=output.console(sys.stderr), transient=True) as bar:
+    with Progress(console=output.remark_console(), transient=True) as bar:
         task = bar.add_task("enqueue", total=total)
         yield lambda rows: bar.advance(task, rows)
 
@@ -284,7 +282,7 @@ def _report(summary: dict[str, Any], group: TaskGroup, *, as_json: bool) -> Exit
         no_longer_kept = "".join(
             f", {summary[name]:,} {name}" for name in ("evicted", "discarded") if summary[name]
         )
-        print(
+        output.say(
             f"{summary['done']:,} done, {summary['dead']:,} dead{no_longer_kept}, "
             f"{summary['cancelled']:,} cancelled "
             f"in {summary['seconds']:.1f} s ({rate:,.0f} jobs/s)"

@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> Exit:
     try:
         config = load_pool_config()
     except ConfigurationError as error:
-        findings += [Finding("error", "settings", line) for line in str(error).splitlines()]
+        findings += [Finding("error", "settings", line) for line in error.problems]
     else:
         findings.append(Finding("ok", "settings", _describe(config)))
         for name, url in config.topology.servers.items():
@@ -75,9 +75,11 @@ def run(arguments: argparse.Namespace) -> Exit:
 
 def _print(findings: list[Finding]) -> None:
     for f in findings:
-        print(f"{f.level:<8}{f.where}: {f.text}")
+        output.say(f"{f.level:<8}{f.where}: {f.text}")
     counts = [(level, sum(f.level == level for f in findings)) for level in ("error", "warning")]
-    print(", ".join(f"{n} {level}{'s' * (n != 1)}" for level, n in counts if n) or "all is well")
+    output.say(
+        ", ".join(f"{n} {level}{'s' * (n != 1)}" for level, n in counts if n) or "all is well"
+    )
 
 
 def _describe(config: PoolConfig) -> str:

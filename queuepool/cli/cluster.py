@@ -155,7 +155,8 @@ class Cluster:
             try:
                 self._supervisor.step()
             except HopelessChildError as error:
-                raise CommandError(str(error), Exit.USAGE) from error
+                first, *more = str(error).split("\n")
+                raise CommandError(first, Exit.USAGE, more) from error
             told = _GRPC_ADDRESS.match(self._supervisor.ready(_COORDINATOR))
             self._grpc_answers = told is not None
             self.grpc_address = told[1] if told else self.grpc_address

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
+from queuepool import printing
 from queuepool.cli import output, tables
 from queuepool.cli.durations import format_duration
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.fields import error_text, json_text, print_fields, when
+from queuepool.cli.names import id_cell, key_of
 from queuepool.cli.pools import open_pool
 from queuepool.cli.tables import Column
+from queuepool.escaping import id_bytes, visible
 from queuepool.models import DeadJob
 from queuepool.pool import QueuePool
 from queuepool.routing import group_of, key_bytes
@@ -42,7 +44,7 @@ def run_list(arguments: argparse.Namespace) -> Exit:
             output.print_json(describe(dead))
         return Exit.OK
     if not found:
-        print("no dead jobs" + (" match" if _is_filtered(arguments) else ""))
+        output.say("no dead jobs" + (" match" if _is_filtered(arguments) else ""))
         return Exit.OK
     console = output.console()
     rows = [cells(dead) for dead in found]
@@ -93,8 +95,8 @@ def _change(arguments: argparse.Namespace, verb: str, past: str) -> Exit:
     if arguments.json:
         output.print_json({past: changed})
     else:
-        print(f"{changed:,} {past}")
-    missing = len(set(arguments.ids)) - wanted
+        output.say(f"{changed:,} {past}")
+    missing = len(set(map(id_bytes, arguments.ids))) - wanted
     if arguments.ids and missing > 0:
         raise CommandError(
             f"{missing:,} of the named jobs are not dead, or do not match the filters"
@@ -103,12 +105,12 @@ def _change(arguments: argparse.Namespace, verb: str, past: str) -> Exit:
 
 
 def _confirm(count: int) -> None:
-    if not sys.stdin.isatty():
+    if not printing.input_is_terminal():
         raise CommandError(
             f"{count:,} dead jobs would be deleted for good; confirm with --yes", Exit.USAGE
         )
-    print(f"Delete {count:,} dead jobs for good? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    answer = printing.ask(f"Delete {count:,} dead jobs for good? [y/N]")
+    if answer.lower() not in ("y", "yes"):
         raise CommandError("nothing was deleted")
 
 
@@ -118,27 +120,34 @@ def matching(pool: QueuePool, arguments: argparse.Namespace) -> Iterator[DeadJob
     if arguments.partition is not None:
         chosen = [pool.partition(arguments.partition)]
     if arguments.key is not None:
-        at_home = pool.producer.route(arguments.key).partition
+        at_home = pool.producer.route(key_of(arguments.key)).partition
         chosen = [p for p in chosen if p.number == at_home]
+    matches = filter_of(arguments)
     for partition in chosen:
         offset = 0
         while page := partition.dead(offset, _PAGE):
-            yield from (dead for dead in page if matches(dead, arguments))
+            yield from (dead for dead in page if matches(dead))
             offset += len(page)
 
 
-def matches(dead: DeadJob, arguments: argparse.Namespace) -> bool:
-    """Return whether a dead job passes the ids and all filters of a command."""
-    error = dead.error
-    age_s = time.time() - dead.died_ms / 1000
-    text = f"{error.reason}\n{error.type}: {error.message}".lower()
-    return (
-        (not arguments.ids or dead.job_id in arguments.ids)
-        and (arguments.task is None or dead.task == arguments.task)
-        and (arguments.key is None or dead.group == group_of(key_bytes(arguments.key)))
-        and (arguments.error is None or arguments.error.lower() in text)
-        and (arguments.older_than is None or age_s >= arguments.older_than)
-    )
+def filter_of(arguments: argparse.Namespace) -> Callable[[DeadJob], bool]:
+    """Return what tells whether a dead job passes the ids and all filters of a command."""
+    ids = frozenset(map(id_bytes, arguments.ids))
+    group = None if arguments.key is None else group_of(key_bytes(key_of(arguments.key)))
+
+    def matches(dead: DeadJob) -> bool:
+        error = dead.error
+        age_s = time.time() - dead.died_ms / 1000
+        text = f"{error.reason}\n{error.type}: {error.message}".lower()
+        return (
+            (not ids or id_bytes(dead.job_id) in ids)
+            and (arguments.task is None or arguments.task in (dead.task, visible(dead.task)))
+            and (group is None or dead.group == group)
+            and (arguments.error is None or arguments.error.lower() in text)
+            and (arguments.older_than is None or age_s >= arguments.older_than)
+        )
+
+    return matches
 
 
 def _is_filtered(arguments: argparse.Namespace) -> bool:
@@ -154,7 +163,7 @@ def describe(dead: DeadJob) -> dict[str, Any]:
         "job_id": dead.job_id,
         "partition": dead.partition,
         "task": dead.task,
-        "key": dead.group.decode("utf-8", "replace"),
+        "key": dead.key,
         "died_ms": dead.died_ms,
         "attempts": dead.attempts,
         "crashes": dead.crashes,
@@ -169,13 +178,13 @@ def describe(dead: DeadJob) -> dict[str, Any]:
 def cells(dead: DeadJob) -> list[str]:
     """Return a dead job as a row of the list."""
     return [
-        dead.job_id,
+        id_cell(dead.job_id),
         output.clean(dead.task),
-        output.clean(dead.group.decode("utf-8", "replace")),
+        output.clean(dead.key),
         str(dead.partition),
         format_duration(time.time() - dead.died_ms / 1000) + " ago",
         str(dead.attempts),
-        dead.error.reason,
+        output.clean(dead.error.reason, 60),
         output.clean(error_text(dead.error)),
     ]
 
@@ -184,9 +193,9 @@ def print_dead(dead: DeadJob) -> None:
     """Print everything that is known of a dead job."""
     payload = "it cannot be read" if dead.payload is None else json_text(dead.payload)
     print_fields({
-        "job": dead.job_id,
+        "job": id_cell(dead.job_id),
         "task": dead.task,
-        "key": dead.group.decode("utf-8", "replace"),
+        "key": dead.key,
         "partition": str(dead.partition),
         "died": when(dead.died_ms),
         "attempts": dead.attempts,
@@ -195,6 +204,6 @@ def print_dead(dead: DeadJob) -> None:
         "error": error_text(dead.error),
         "payload": payload,
     })  # fmt: skip
-    for line in dead.error.traceback.splitlines():
-        print(f"    {output.clean_line(line)}")
-    print()
+    if dead.error.traceback:
+        printing.say_block(dead.error.traceback)
+    output.say("")

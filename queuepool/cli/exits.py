@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 
@@ -36,11 +37,14 @@ _MEANINGS = {
 
 
 class CommandError(Exception):
-    """A command cannot do what it was asked; the message is one line with a remedy."""
+    """A command cannot do what it was asked; the message is one line with a remedy.
 
-    def __init__(self, message: str, code: Exit = Exit.FAILED) -> None:
+    lines: the message, and what else is to be said, a line each.
+    """
+
+    def __init__(self, message: str, code: Exit = Exit.FAILED, more: Sequence[str] = ()) -> None:
         super().__init__(message)
-        self.code = code
+        self.code, self.lines = code, (message, *more)
 
 
 def epilogue() -> str:

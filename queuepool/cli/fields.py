@@ -21,12 +21,18 @@ def print_fields(fields: Mapping[str, Any]) -> None:
     width = max(map(len, fields)) + 2
     for name, value in fields.items():
         text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
-        print(f"{name:<{width}}{output.clean(str(text), _LONGEST)}")
+        output.say(f"{name:<{width}}{output.clean(str(text), _LONGEST)}")
 
 
 def when(ms: int) -> str:
-    """Return a moment as local time, and how long it is ago or ahead."""
-    moment = datetime.fromtimestamp(ms / 1000, UTC).astimezone(LOCAL)
+    """Return a moment as local time, and how long it is ago or ahead.
+
+    One that is in no year, as only a damaged record has it, stays a number.
+    """
+    try:
+        moment = datetime.fromtimestamp(ms / 1000, UTC).astimezone(LOCAL)
+    except (ValueError, OverflowError, OSError):
+        return f"{ms} ms"
     ago_s = time.time() - ms / 1000
     distance = f"{format_duration(ago_s)} ago" if ago_s >= 0 else f"in {format_duration(-ago_s)}"
     return f"{moment.isoformat(' ', timespec='seconds')} ({distance})"

@@ -10,14 +10,16 @@ from queuepool import group as groups
 from queuepool.cli import output
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.fields import error_text, json_text, print_fields, when
+from queuepool.cli.names import id_cell, key_of
 from queuepool.cli.pools import open_pool
+from queuepool.escaping import key_text
 from queuepool.models import GroupStatus, JobState, JobStatus
 
 
 def job_show(arguments: argparse.Namespace) -> Exit:
     """Show where one job is and what is known of it."""
     with open_pool() as pool:
-        status = pool.status(arguments.job_id, partition_key=arguments.key)
+        status = pool.status(arguments.job_id, partition_key=key_of(arguments.key))
     if status.state is JobState.UNKNOWN:
         raise CommandError(
             f"job {status.job_id} is unknown: it ended longer ago than is remembered, or was never "
@@ -38,11 +40,11 @@ def fields_of(status: JobStatus) -> dict[str, Any]:
     at = {JobState.DELAYED: "due", JobState.IN_FLIGHT: "started", JobState.DEAD: "died"}
     asked = "asked for; its handler was told" if status.cancel_requested else None
     fields = {
-        "job": status.job_id,
+        "job": id_cell(status.job_id),
         "state": str(status.state),
         "task": status.task,
         "tier": None if status.tier is None else status.tier.name.lower(),
-        "key": None if status.group is None else status.group.decode("utf-8", "replace"),
+        "key": None if status.group is None else key_text(status.group),
         "partition": str(status.partition),
         "enqueued": None if status.enqueued_ms is None else when(status.enqueued_ms),
         at.get(status.state, "since"): None if status.at_ms is None else when(status.at_ms),
@@ -61,14 +63,14 @@ def describe_job(status: JobStatus) -> dict[str, Any]:
     """Return a job's status as plain data for JSON."""
     plain = asdict(status)
     plain["tier"] = status.tier.name.lower() if status.tier is not None else None
-    plain["group"] = status.group.decode("utf-8", "replace") if status.group else None
+    plain["group"] = key_text(status.group) if status.group else None
     return plain
 
 
 def job_cancel(arguments: argparse.Namespace) -> Exit:
     """Cancel one job that has not ended."""
     with open_pool() as pool:
-        was = pool.cancel(arguments.job_id, partition_key=arguments.key)
+        was = pool.cancel(arguments.job_id, partition_key=key_of(arguments.key))
     if arguments.json:
         output.print_json({"job_id": arguments.job_id, "was": was})
     if was is JobState.IN_FLIGHT:
@@ -76,14 +78,14 @@ def job_cancel(arguments: argparse.Namespace) -> Exit:
     elif was not in (JobState.READY, JobState.DELAYED):
         raise CommandError(f"job {arguments.job_id} is {was}: there is nothing to cancel")
     elif not arguments.json:
-        print(f"cancelled; it was {was}")
+        output.say(f"cancelled; it was {was}")
     return Exit.OK
 
 
 def group_show(arguments: argparse.Namespace) -> Exit:
     """Show the totals of a task group."""
     with open_pool() as pool:
-        print_group(pool.group(arguments.key).status(), arguments)
+        print_group(pool.group(key_of(arguments.key)).status(), arguments)
     return Exit.OK
 
 
@@ -91,7 +93,7 @@ def group_wait(arguments: argparse.Namespace) -> Exit:
     """Wait until every job of a group has ended."""
     with open_pool() as pool:
         show = False if arguments.json else None
-        status = pool.group(arguments.key).wait(timeout_s=arguments.timeout, show=show)
+        status = pool.group(key_of(arguments.key)).wait(timeout_s=arguments.timeout, show=show)
     print_group(status, arguments)
     return Exit.DIED if status.died else Exit.OK
 
@@ -99,11 +101,11 @@ def group_wait(arguments: argparse.Namespace) -> Exit:
 def group_cancel(arguments: argparse.Namespace) -> Exit:
     """Cancel the jobs that a group has now."""
     with open_pool() as pool:
-        cancelled, asked = pool.group(arguments.key).cancel()
+        cancelled, asked = pool.group(key_of(arguments.key)).cancel()
     if arguments.json:
         output.print_json({"key": arguments.key, "cancelled": cancelled, "asked": asked})
     else:
-        print(f"{cancelled:,} cancelled; {asked:,} that run were asked to stop")
+        output.say(f"{cancelled:,} cancelled; {asked:,} that run were asked to stop")
     return Exit.OK
 
 
@@ -137,7 +139,7 @@ def audit(arguments: argparse.Namespace) -> Exit:
             found = ", ".join(
                 f"{count:,} {name}" for name, count in asdict(report).items() if count
             )
-            print(f"partition {number}: {found or 'clean'}")
+            output.say(f"partition {number}: {found or 'clean'}")
     if unclean and arguments.repair:
         output.remark("what could be mended is mended; run it again to see whether it is clean")
     elif unclean:

@@ -1,52 +1,70 @@
-"""What commands print: JSON for scripts, tables and remarks for people."""
+"""What commands print: JSON for scripts, tables and remarks for people; see queuepool.printing."""
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from collections.abc import Iterable
 from dataclasses import asdict, is_dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
+
+from queuepool import printing
+from queuepool.escaping import stored_text, visible
+from queuepool.printing import remark, say
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
+
+__all__ = [
+    "clean", "console", "plain", "print_json", "print_lines", "remark", "remark_console", "say",
+    "styled",
+]  # fmt: skip
 
 _ANY_WIDTH = 10_000  # nobody folds lines in a log file or a pipe
 
 
 def print_json(value: Any) -> None:
     """Print one value as one line of JSON on standard output."""
-    print(json.dumps(value, default=plain), flush=True)
+    printing.say_json(value, plain)
 
 
 def plain(value: Any) -> Any:
     """Return what JSON cannot hold in a readable form."""
     if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
+        return stored_text(value)
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     return str(value)
 
 
-def remark(text: str) -> None:
-    """Print a remark on standard error: it is for people and never part of the result."""
-    print(text, file=sys.stderr, flush=True)
+def console() -> Console:
+    """Return a console on standard output; one that is no terminal gets no escape codes.
 
-
-def console(stream: TextIO | None = None) -> Console:
-    """Return a console; one that is no terminal gets whole lines and no escape codes.
-
-    The variable COLUMNS says how wide it is in either case.
+    It gets whole lines as well. The variable COLUMNS says how wide it is in either case. Only what
+    `styled` made is drawn on it: then every cell is as wide as it was measured.
     """
+    return _console(stderr=False, is_terminal=printing.output_is_terminal())
+
+
+def remark_console() -> Console:
+    """Return a console on standard error, as `console` does."""
+    return _console(stderr=True, is_terminal=printing.remarks_are_on_terminal())
+
+
+def _console(*, stderr: bool, is_terminal: bool) -> Console:
     from rich.console import Console
 
-    stream = stream or sys.stdout
     given = os.environ.get("COLUMNS", "")
-    width: int | None = int(given) if given.isdecimal() and 0 < len(given) < 5 else 0
-    width = width or (None if stream.isatty() else _ANY_WIDTH)
-    return Console(file=stream, width=width, highlight=False)
+    known = given.isascii() and given.isdecimal() and 0 < len(given) < 5
+    width = (int(given) if known else 0) or (None if is_terminal else _ANY_WIDTH)
+    return Console(stderr=stderr, width=width, highlight=False)
+
+
+def styled(text: str, style: str = "") -> Text:
+    """Return text to draw on a console, everything in it visible."""
+    from rich.text import Text
+
+    return Text(visible(text), style=style)
 
 
 def print_lines(lines: Iterable[Text], console: Console) -> None:
@@ -56,11 +74,9 @@ def print_lines(lines: Iterable[Text], console: Console) -> None:
 
 
 def clean(text: str, limit: int = 200) -> str:
-    """Return text of a stranger on one line, without what could steer a terminal."""
-    shown = clean_line(" ".join(text.split()))
+    """Return text of a stranger on one line, without what could steer a terminal; a long one cut.
+
+    Blanks and breaks become one blank: for prose, where the words count.
+    """
+    shown = visible(" ".join(text.split()))
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"
-
-
-def clean_line(text: str) -> str:
-    """Return one line, its spaces kept, without what could steer a terminal."""
-    return "".join(c if c.isprintable() else "?" for c in text)

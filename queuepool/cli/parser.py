@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from queuepool import printing
 from queuepool.cli.durations import parse_duration
 from queuepool.cli.exits import epilogue
 
@@ -18,7 +19,7 @@ The commands find their server in QUEUEPOOL_URL (or QUEUEPOOL_SERVERS), else in 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
-    parser = argparse.ArgumentParser(
+    parser = printing.ArgumentParser(
         prog="queuepool",
         description=_DESCRIPTION,
         epilog=epilogue(),

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from queuepool import printing
+
 _LAUNCHER = Path(__file__).with_name("launch.py")
 
 
@@ -26,5 +28,5 @@ def command_line(name: str, arguments: Sequence[str], *, tied_to: int | None = N
 def become(name: str, arguments: Sequence[str]) -> NoReturn:
     """Replace this process; does not return."""
     line = command_line(name, arguments)
-    sys.stdout.flush()
+    printing.flush()
     os.execv(line[0], line)

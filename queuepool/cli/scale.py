@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> Exit:
     if arguments.json:
         output.print_json(outcome)
     else:
-        print(_sentence(outcome))
+        output.say(_sentence(outcome))
     return Exit.OK
 
 

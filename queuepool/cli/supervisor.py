@@ -20,8 +20,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from queuepool.cli.output import clean_line
 from queuepool.cli.tail import LineBudget, LogFile
+from queuepool.escaping import visible
 
 Say = Callable[[str], None]
 
@@ -166,7 +166,7 @@ class Supervisor:
         if left_out:
             self._say(f"{child.spec.name}| {left_out:,} more such lines are in {child.log.path}")
         for line in lines:
-            self._say(f"{child.spec.name}| {clean_line(line)[:500]}")
+            self._say(f"{child.spec.name}| {visible(line)[:500]}")
 
     def stop(
         self, names: Collection[str], *, timeout_s: float, hurry: Callable[[], bool]

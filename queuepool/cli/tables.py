@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from queuepool.cli import output
+
 if TYPE_CHECKING:
     from rich.text import Text
 
@@ -52,10 +54,15 @@ def _needed(columns: Sequence[Column], widths: Sequence[int], kept: Sequence[int
 
 
 def draw(columns: Sequence[Column], rows: Sequence[Sequence[Text | str]], width: int) -> list[Text]:
-    """Return the lines of a table, or of paragraphs where none fits."""
+    """Return the lines of a table, or of paragraphs where none fits.
+
+    A cell is text, or what `output.styled` made of it: so it is measured as it will be seen.
+    """
     from rich.text import Text
 
-    cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    cells = [
+        [output.styled(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
+    ]
     widths = widths_of(columns, cells)
     kept = chosen(columns, widths, width)
     if kept is None:

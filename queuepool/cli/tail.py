@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from queuepool import private
-from queuepool.cli.output import clean_line
+from queuepool.escaping import stored_text, visible
 
 _LEVEL = re.compile(r'^\S+ \S+ (\w+) |^\{.*"level": "(\w+)"')
 _READY = "ready "
@@ -53,7 +53,7 @@ class LogFile:
         *lines, self._rest = (self._rest + new).split(b"\n")
         self._rest = self._rest[-_READ:]
         self._rotate()
-        return [text for line in lines if self._matters(text := line.decode(errors="replace"))]
+        return [text for line in lines if self._matters(text := stored_text(line))]
 
     def _matters(self, line: str) -> bool:
         if line.startswith(_READY):
@@ -79,8 +79,8 @@ class LogFile:
         with _opened(self.path, "rb") as file:
             size = file.seek(0, 2)
             file.seek(max(self._start, size - _READ))
-            lines = file.read().decode(errors="replace").splitlines()
-        return [clean_line(line) for line in lines if line.strip()][-count:]
+            lines = stored_text(file.read()).split("\n")
+        return [visible(line.expandtabs(4)) for line in lines if line.strip()][-count:]
 
 
 def _opened(path: Path, mode: str) -> IO[bytes]:

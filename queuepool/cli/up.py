@@ -165,7 +165,7 @@ def _attend(cluster: Cluster, interrupts: Interrupts) -> None:
                 missing = "the coordinator has not said yet where it listens"
             late = time.monotonic() - started_s > _READY_S
             if not missing:
-                output.remark(_welcome(cluster))
+                output.remark(*_welcome(cluster))
             elif late:
                 output.remark(f"{missing}; see the logs in {cluster.plan.log_dir}")
             ready = not missing or late
@@ -186,13 +186,13 @@ def unready(pool: QueuePool) -> str:
     return "" if leader.lease_ms > 0 else "no coordinator leads yet"
 
 
-def _welcome(cluster: Cluster) -> str:
+def _welcome(cluster: Cluster) -> tuple[str, str]:
     if cluster.plan.servers:
         where = ", ".join(cluster.servers)
     else:  # without its password: who wants that reads the state file
         where = display_name(cluster.servers["main"])
     return (
         f"ready: {cluster.plan.partitions} partitions on {where}, coordinator at "
-        f"{cluster.grpc_address}, logs in {cluster.plan.log_dir}\n"
-        "in this directory: queuepool bulk | status | watch | scale | dead; Ctrl-C drains"
+        f"{cluster.grpc_address}, logs in {cluster.plan.log_dir}",
+        "in this directory: queuepool bulk | status | watch | scale | dead; Ctrl-C drains",
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import threading
 import time
 from collections.abc import Iterator
 
+from queuepool import printing
 from queuepool.cli import output
 from queuepool.cli.board import Board, plain_line
 from queuepool.cli.exits import CommandError, Exit
@@ -28,11 +28,11 @@ def run(arguments: argparse.Namespace) -> Exit:
             if arguments.json:
                 for view in views:
                     output.print_json({"at": round(time.time(), 3)} | as_json(view))
-            elif sys.stdout.isatty():
+            elif printing.output_is_terminal():
                 _live(views)
             else:
                 for view in views:
-                    print(plain_line(view), flush=True)
+                    output.say(plain_line(view))
     except KeyboardInterrupt:
         pass  # the way to end it
     return Exit.OK

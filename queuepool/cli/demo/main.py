@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> Exit:
         with interrupts.caught():
             summary = _Demo(directory, interrupts, arguments).run()
     except CommandError as error:
-        raise CommandError(f"{error} (logs: {directory})", error.code) from error
+        raise CommandError(f"{error} (logs: {directory})", error.code, error.lines[1:]) from error
     if interrupts.count:
         shutil.rmtree(directory, ignore_errors=True)
         raise CommandError("interrupted; nothing is left behind", Exit.INTERRUPTED)
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> Exit:
     if arguments.json:
         output.print_json(summary)
     else:
-        print(summary_text(summary))
+        output.say(*summary_text(summary).split("\n"))
     if failed:
         problem = summary["problem"] or f"{summary['lost']:,} jobs were lost"
         raise CommandError(f"the demo failed: {problem}; its logs are in {directory}")

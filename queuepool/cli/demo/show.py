@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from queuepool import printing
 from queuepool.cli import output
 from queuepool.cli.board import Board, plain_line
 from queuepool.cli.demo.ledger import Ledger, percentile
@@ -27,10 +27,10 @@ class Show:
         self._live: Live | None = None
         self._last_line_s = float("-inf")
         self._started_s = time.monotonic()
-        if live and sys.stderr.isatty():
+        if live and printing.remarks_are_on_terminal():
             from rich.live import Live
 
-            self._live = Live(console=output.console(sys.stderr), auto_refresh=False)
+            self._live = Live(console=output.remark_console(), auto_refresh=False)
 
     def __enter__(self) -> Show:
         self._context().__enter__()
@@ -45,7 +45,7 @@ class Show:
     def say(self, text: str) -> None:
         """Show a remark; above the live view, when there is one."""
         if self._live is not None:
-            self._live.console.print(text, markup=False)
+            self._live.console.print(output.styled(text))
         else:
             output.remark(text)
 
@@ -57,7 +57,8 @@ class Show:
 
             width = self._live.console.width
             drawn = self._board.draw(view, sparks=True, width=width)
-            self._live.update(Group(drawn, f"{phase}\n{self._small_groups()}"), refresh=True)
+            below = (output.styled(phase), output.styled(self._small_groups()))
+            self._live.update(Group(drawn, *below), refresh=True)
             return
         now_s = time.monotonic()
         if now_s - self._last_line_s >= _LINE_EVERY_S:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from queuepool.cli.board import Board, plain_line
-from queuepool.cli.dead import matches
+from queuepool.cli.dead import filter_of
 from queuepool.cli.output import console
 from queuepool.cli.view import ClusterView, PartitionRow, as_json, with_rates
 from queuepool.models import DeadJob, ErrorRecord, JobId
@@ -129,4 +129,4 @@ def test_a_dead_job_is_meant_when_all_filters_agree(
     names = ("task", "key", "error", "older_than", "partition")
     given = argparse.Namespace(**({"ids": []} | dict.fromkeys(names) | filters))
 
-    assert matches(dead_job(), given) is expected
+    assert filter_of(given)(dead_job()) is expected

@@ -1,0 +1,33 @@
+r"""Job ids and partition keys as people read and type them: \xHH for what cannot be shown. Pure."""
+
+from __future__ import annotations
+
+from typing import overload
+
+from queuepool import escaping
+
+_LONGEST = 300  # characters; no id that can be chosen comes near
+
+
+def id_cell(job_id: str) -> str:
+    """Return the id of a job to be shown; one that is absurdly long is cut, and --json has it."""
+    if not job_id:
+        return "''"
+    return job_id if len(job_id) <= _LONGEST else f"{job_id[: _LONGEST - 1]}…"
+
+
+@overload
+def key_of(typed: str) -> str | bytes: ...
+@overload
+def key_of(typed: str | None) -> str | bytes | None: ...
+
+
+def key_of(typed: str | None) -> str | bytes | None:
+    r"""Return the partition key that an argument names: as typed, or the bytes that \xHH mean."""
+    if typed is None:
+        return None
+    raw = escaping.key_bytes_of(typed)
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw

@@ -1,0 +1,128 @@
+"""The one place that writes to standard output and standard error: commands and processes alike.
+
+    say, remark, ask   lines           what is not visible is escaped (queuepool.escaping)
+    say_json           one JSON line   exact: JSON escapes it
+    complain           an error        each of its lines is a line of ours
+    ArgumentParser     usage, help, errors of arguments
+
+Into a pipe or a file goes the same as to a terminal, but colours: what is in a file now is shown by
+`cat`, a mail or the page of a build later, and a forged line deceives there, too. Who wants the
+exact text asks for --json. A test keeps `print` and the streams out of every other module.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, NoReturn, TextIO
+
+from queuepool.escaping import block, visible
+
+
+def say(*lines: str) -> None:
+    """Print lines on standard output, each of them one line whatever is in it."""
+    _write(sys.stdout, "".join(f"{visible(line)}\n" for line in lines))
+
+
+def say_block(text: str, indent: str = "    ") -> None:
+    """Print a text of several lines on standard output, indented."""
+    _write(sys.stdout, f"{block(text, indent)}\n")
+
+
+def say_json(value: Any, plain: Callable[[Any], Any] = str) -> None:
+    """Print one value as one line of JSON on standard output. plain: makes of it what JSON has."""
+    _write(sys.stdout, f"{json_line(value, plain)}\n")
+
+
+def json_line(value: Any, plain: Callable[[Any], Any] = str) -> str:
+    """Return JSON on one line in which nothing but spaces and visible ASCII stands. Exact."""
+    return json.dumps(value, default=plain).replace("\x7f", "\\u007f")
+
+
+def remark(*lines: str) -> None:
+    """Print lines on standard error: they are for people and never part of the result."""
+    _write(sys.stderr, "".join(f"{visible(line)}\n" for line in lines))
+
+
+def ask(question: str) -> str:
+    """Print a question on standard error; return the line that is typed, without its end."""
+    _write(sys.stderr, f"{visible(question)} ")
+    return sys.stdin.readline().strip()
+
+
+def complain(who: str, problem: Exception) -> None:
+    r"""Print why a process cannot start, on standard error.
+
+    Its \n begin lines: our errors escape what strangers wrote into them.
+    """
+    remark(*f"{who}: {problem}".split("\n"))
+
+
+def flush() -> None:
+    """Write out what waits for standard output. Raises BrokenPipeError."""
+    sys.stdout.flush()
+
+
+def flush_all() -> None:
+    """Write out what waits for either stream; one that somebody closed is left alone."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(ValueError, OSError, AttributeError):
+            stream.flush()
+
+
+def discard_output() -> None:
+    """Give up on standard output, whose reader went away; Python would fail on it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def output_is_terminal() -> bool:
+    """Return whether standard output is a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def remarks_are_on_terminal() -> bool:
+    """Return whether standard error is a terminal."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def input_is_terminal() -> bool:
+    """Return whether somebody can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+class ArgumentParser(argparse.ArgumentParser):
+    """argparse's, whose errors may hold what was typed; parsers of its commands are like it."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print usage and error, and exit with 2."""
+        super().error(visible(message))
+
+
+def show_uncaught(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Print an error that nobody caught, as sys.excepthook: its text may be a stranger's."""
+    _write(sys.stderr, f"{uncaught_text(kind, error, trace)}\n")
+
+
+def uncaught_text(
+    kind: type[BaseException], error: BaseException | None, trace: TracebackType | None
+) -> str:
+    """Return a traceback, its first line as ever and each other one indented and visible."""
+    text = "".join(traceback.format_exception(kind, error, trace)).rstrip("\n")
+    first, _, rest = text.partition("\n")
+    return f"{visible(first)}\n{block(rest, '  ')}" if rest else visible(first)
+
+
+def _write(stream: TextIO | None, text: str) -> None:
+    if stream is None:  # as under a service without streams
+        return
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()
