@@ -267,18 +267,18 @@ def load(overrides: Mapping[str, Any]) -> CoordinatorSettings:
         return CoordinatorSettings(**overrides)
     except ValidationError as error:
         found = describe(error, ENV_PREFIX) + _further(error, overrides)
-        raise ConfigurationError(*found.split("\n")) from error
+        raise ConfigurationError(*found) from error
 
 
-def _further(error: ValidationError, overrides: Mapping[str, Any]) -> str:
+def _further(error: ValidationError, overrides: Mapping[str, Any]) -> list[str]:
     # Rules over several fields run only once each field is good by itself: assume the defaults
     # for the bad ones, so that one attempt shows every problem.
     bad = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
     defaults = {name: CoordinatorSettings.model_fields[name].default for name in bad}
     if not defaults:
-        return ""
+        return []
     try:
         CoordinatorSettings(**{**overrides, **defaults})
     except ValidationError as further:
-        return "\n" + describe(further, ENV_PREFIX)
-    return ""
+        return describe(further, ENV_PREFIX)
+    return []

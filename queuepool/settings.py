@@ -160,7 +160,7 @@ class QueuePoolSettings(BaseSettings):
             servers = {"main": known["url"]} if known["url"] else known["servers"]
             tls = _tls(known["tls_ca"], known["tls_cert"], known["tls_key"], value)
             if found := tls_problems(tls, servers):
-                raise ValueError("\n".join(found))
+                raise ValueError(*found)
         return value
 
     @property
@@ -210,12 +210,12 @@ def load(settings: type[S]) -> S:
         return settings()
     except ValidationError as error:
         found = describe(error, prefix) + _further(settings, error)
-        raise ConfigurationError(*found.split("\n")) from error
+        raise ConfigurationError(*found) from error
     except Exception as error:  # pydantic-settings: a variable that is not JSON where it must be
         raise ConfigurationError(f"{error}; dictionaries are written as JSON") from error
 
 
-def _further(settings: type[BaseSettings], error: ValidationError) -> str:
+def _further(settings: type[BaseSettings], error: ValidationError) -> list[str]:
     # Rules over several fields run only once each field is good by itself: assume the defaults
     # for the bad ones, so that one attempt shows every problem.
     bad = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
@@ -224,19 +224,27 @@ def _further(settings: type[BaseSettings], error: ValidationError) -> str:
         settings(**{n: fields[n].get_default(call_default_factory=True) for n in bad})
     except ValidationError as second:
         told = [e for e in second.errors(include_input=False) if not e["loc"]]
-        return "".join(f"\n{e['msg'].removeprefix('Value error, ')}" for e in told if bad)
-    return ""
+        return [text for e in told if bad for text in _messages(e)]
+    return []
 
 
-def describe(error: ValidationError, prefix: str) -> str:
-    """Return all problems of a failed validation, a line each; no values, they may be secret."""
+def describe(error: ValidationError, prefix: str) -> list[str]:
+    """Return all problems of a failed validation; no values, they may be secret."""
     lines = []
     for problem in error.errors(include_input=False, include_url=False):
         place = "_".join(str(part) for part in problem["loc"]).upper()
-        message = problem["msg"].removeprefix("Value error, ")
-        named = not place or message.startswith(prefix)
-        lines.append(message if named else f"{prefix}{place}: {message}")
-    return "\n".join(lines)
+        for message in _messages(problem):
+            named = not place or message.startswith(prefix)
+            lines.append(message if named else f"{prefix}{place}: {message}")
+    return lines
+
+
+def _messages(problem: Any) -> tuple[str, ...]:
+    """Return what a validator of ours said, which may be several things, or pydantic's message."""
+    ours = problem.get("ctx", {}).get("error")
+    if isinstance(ours, ValueError) and ours.args:
+        return tuple(map(str, ours.args))
+    return (problem["msg"].removeprefix("Value error, "),)
 
 
 def load_pool_config() -> PoolConfig:

@@ -17,7 +17,7 @@ The commands find their server in QUEUEPOOL_URL (or QUEUEPOOL_SERVERS), else in 
 """
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> printing.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = printing.ArgumentParser(
         prog="queuepool",

@@ -1,0 +1,138 @@
+"""Nothing is printed or logged past the one place that cleans it: what the linter cannot see."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("queuepool", "consumer", "coordinator")
+# module -> what it alone may use
+ALLOWED: dict[str, set[str]] = {
+    "queuepool/printing.py": {"sys.stdout", "sys.stderr", "sys.stdin", "argparse.ArgumentParser"},
+    "queuepool/logs.py": {
+        "sys.stderr",
+        "logging.StreamHandler",
+        "logging.Formatter",
+        "logging.basicConfig",
+    },
+    "queuepool/cli/output.py": {"rich.console.Console", "rich.text.Text(...)"},
+    "queuepool/cli/tables.py": {"rich.text.Text(...)"},  # puts cells together
+    "queuepool/progress.py": {"rich.console.Console"},
+    "queuepool/cli/rows.py": {"sys.stdin"},
+    # Runs before anything of ours can be imported; its text is a constant.
+    "queuepool/cli/launch.py": {"sys.exit(text)"},
+}
+GUARDED = {
+    "sys.stdout", "sys.stderr", "sys.stdin", "sys.__stdout__", "sys.__stderr__",
+    "argparse.ArgumentParser", "logging.StreamHandler", "logging.Formatter",
+    "logging.basicConfig", "logging.lastResort",
+    "traceback.print_exc", "traceback.print_exception", "traceback.print_stack",
+    "traceback.print_tb", "pprint.pprint", "rich.print", "warnings.showwarning",
+}  # fmt: skip
+IMPORTED = {"rich.console": "Console", "rich.text": "Text", "rich": "print", "getpass": "getpass"}
+_HOLDS_TEXT = (ast.JoinedStr, ast.BinOp)
+
+
+def dotted(node: ast.expr) -> str:
+    """Return a.b.c of an expression that is just that, else the empty text."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (before := dotted(node.value)):
+        return f"{before}.{node.attr}"
+    return ""
+
+
+def is_text(node: ast.expr) -> bool:
+    return isinstance(node, _HOLDS_TEXT) or (
+        isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+
+
+def typing_only(tree: ast.AST) -> set[ast.AST]:
+    blocks = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and dotted(node.test) == "TYPE_CHECKING"
+    ]
+    return {inner for block in blocks for inner in ast.walk(block)}
+
+
+def uses(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and name of everything in a module that writes past the one place."""
+    tree = ast.parse(source)
+    skipped = typing_only(tree)
+    for node in ast.walk(tree):
+        if node in skipped:
+            continue
+        if isinstance(node, ast.Attribute) and dotted(node) in GUARDED:
+            yield node.lineno, dotted(node)
+        elif isinstance(node, ast.ImportFrom):
+            for name in node.names:
+                whole = f"{node.module}.{name.name}"
+                if whole in GUARDED or name.name == IMPORTED.get(node.module or ""):
+                    yield node.lineno, f"{whole}(...)" if whole == "rich.text.Text" else whole
+        elif isinstance(node, ast.Call):
+            yield from _calls(node)
+
+
+def _calls(node: ast.Call) -> Iterator[tuple[int, str]]:
+    called = dotted(node.func)
+    if called in ("print", "input", "breakpoint", "help"):
+        yield node.lineno, called
+    elif called in ("sys.exit", "SystemExit", "exit", "quit") and any(map(is_text, node.args)):
+        yield node.lineno, "sys.exit(text)"
+    elif called == "os.write" and node.args and isinstance(node.args[0], ast.Constant):
+        yield node.lineno, "os.write to a stream"
+    elif called == "open" and any("/dev/" in ast.unparse(argument) for argument in node.args):
+        yield node.lineno, "open of a device"
+
+
+def modules() -> list[str]:
+    found = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    return sorted(str(path.relative_to(ROOT)) for path in found)
+
+
+@pytest.mark.parametrize("module", modules())
+def test_a_module_prints_only_through_the_one_place(module: str) -> None:
+    allowed = ALLOWED.get(module, frozenset())
+
+    past = [(line, name) for line, name in uses((ROOT / module).read_text()) if name not in allowed]
+
+    assert past == [], f"{module}: use queuepool.printing, queuepool.logs or queuepool.cli.output"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "print('x')",
+        "import sys\nsys.stdout.write('x')",
+        "import sys\nout = sys.stderr",
+        "from sys import stdout",
+        "import sys\nsys.exit(f'{1}')",
+        "raise SystemExit('x' + y)",
+        "import argparse\nargparse.ArgumentParser()",
+        "def f():\n    from rich.console import Console",
+        "from rich.text import Text",
+        "from rich import print",
+        "import traceback\ntraceback.print_exc()",
+        "import logging\nlogging.basicConfig()",
+        "import os\nos.write(1, b'x')",
+        "open('/dev/tty', 'w')",
+        "input('?')",
+    ],
+)
+def test_the_rule_sees_every_way_to_print(code: str) -> None:
+    assert list(uses(code))
+
+
+def test_the_rule_lets_types_and_other_files_be() -> None:
+    code = (
+        "import os\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n"
+        "    from rich.text import Text\nos.write(fd, b'x')\nfile.write('x')\nsys.exit(main())\n"
+    )
+
+    assert list(uses(code)) == []
