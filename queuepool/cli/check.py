@@ -115,7 +115,9 @@ def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:
         if cluster:
             found = list(_cluster(name, plain_url, base, config.timeout_s))
         else:
-            with redis.Redis.from_url(plain_url, **wire.client_options(config.timeout_s)) as client:
+            options = wire.client_options(config.timeout_s)
+            pool = wire.make_pool(redis.ConnectionPool, plain_url, options)
+            with redis.Redis.from_pool(pool) as client:
                 found = [Finding(level, where, text) for level, text in _look(client, base)]
         return [*found, *confirmation(url, where, first, config)]
     except redis.AuthenticationError as error:
@@ -124,7 +126,7 @@ def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:
         return [Finding("error", where, f"{output.clean(str(error))}. {_RIGHTS}")]
     except redis.ResponseError as error:  # it answers, so starting it is no remedy
         return [Finding("error", where, f"refuses: {output.clean(str(error))}")]
-    except (redis.RedisError, OSError) as error:
+    except wire.FAILURES as error:
         ours = local_error(where, error)
         if ours is not None:
             return [Finding("error", where, str(ours))]
@@ -132,6 +134,9 @@ def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:
         remedy = tls.remedy(error) or "start it, or mend QUEUEPOOL_URL"
         remedy = remedy[0].upper() + remedy[1:]
         return [Finding("error", where, f"does not answer ({problem}). {remedy}")]
+    except (ValueError, TypeError, LookupError, AttributeError) as error:  # of reading an answer
+        kind = type(error).__name__
+        return [Finding("error", where, f"answers what no Redis does ({kind}). Mend QUEUEPOOL_URL")]
 
 
 def _cluster(name: str, url: str, base: bytes, timeout_s: float) -> Iterator[Finding]:

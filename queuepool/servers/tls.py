@@ -72,7 +72,10 @@ class Tls:
 
     def added_to(self, url: str) -> str:
         """Return a URL that names the files, unless it names its own or is not for TLS."""
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+        except ValueError:  # check_url says what is wrong with it
+            return url
         if parts.scheme.removesuffix("+cluster") not in ("rediss", "valkeys"):
             return url
         options = {

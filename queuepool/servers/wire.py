@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import redis
 from hiredis import pack_command
@@ -29,6 +27,7 @@ from queuepool.errors import ConfigurationError, QueuePoolError, ScriptError, Un
 from queuepool.scripts import script
 from queuepool.servers import tls
 from queuepool.servers.local_faults import local_error
+from queuepool.servers.urls import check_url, display_name, make_pool
 from queuepool.verbs import Argument, Verb
 
 # What the client raises when a call fails; the cluster's own exception is none of its RedisErrors.
@@ -126,61 +125,6 @@ def translate(name: str, error: Exception) -> QueuePoolError:
             "have happened; calling again with the same ids is safe."
         )
     raise error
-
-
-def display_name(url: str) -> str:
-    """Return a URL without its secrets."""
-    parts = urlsplit(url)
-    if parts.scheme == "unix":
-        return f"unix:{parts.path}"
-    return f"{parts.hostname or 'localhost'}:{parts.port or 6379}"
-
-
-def check_url(url: str) -> tuple[str, bool]:
-    """Return (URL for the client, whether it names a cluster). Raises ConfigurationError."""
-    scheme, separator, rest = url.partition("://")
-    cluster = scheme.endswith("+cluster")
-    scheme = scheme.removesuffix("+cluster")
-    if cluster and scheme == "unix":
-        raise ConfigurationError("a cluster is reached over TCP: use redis+cluster://HOST:PORT")
-    if not separator or scheme not in ("redis", "rediss", "unix", "valkey", "valkeys"):
-        raise ConfigurationError(
-            f"a Redis URL begins with redis://, rediss://, unix:// or redis+cluster://, not "
-            f"{url.rsplit('@', maxsplit=1)[-1][:40]!r} (settings QUEUEPOOL_URL, QUEUEPOOL_SERVERS)"
-        )
-    scheme = {"valkey": "redis", "valkeys": "rediss"}.get(scheme, scheme)
-    try:
-        parts = urlsplit(f"{scheme}://{rest}")
-        _port = parts.port
-    except ValueError:  # its text quotes the URL, and what it takes for a port may be a password
-        raise ConfigurationError(
-            f"{scheme}://...: the port is not a number from 0 to 65535. In a password write / ? # "
-            "@ and : as %2F %3F %23 %40 and %3A (settings QUEUEPOOL_URL, QUEUEPOOL_SERVERS)"
-        ) from None
-    if scheme != "unix" and not re.fullmatch(r"/?[0-9]*", parts.path):
-        raise ConfigurationError(
-            f"{display_name(url)}: what follows the port is the number of a database, such as /0 "
-            "(settings QUEUEPOOL_URL, QUEUEPOOL_SERVERS)"
-        )
-    return f"{scheme}://{rest}", cluster
-
-
-def make_pool(kind: Callable[..., Any], url: str, options: Mapping[str, Any]) -> Any:
-    """Return a connection pool for a URL; what the URL asks for is tried without connecting.
-
-    Raises ConfigurationError.
-    """
-    problem = "the URL of a server has an option that the client does not know, or no valid value"
-    try:
-        pool = kind.from_url(url, **options)  # type: ignore[attr-defined]
-        pool.connection_class(**pool.connection_kwargs)
-    except (TypeError, ValueError, RedisError) as error:
-        text = "" if isinstance(error, RedisError) else str(error)  # it may quote a value
-        option = text.split("'")[1] if text.count("'") == 2 else "?"
-        raise ConfigurationError(
-            f"{display_name(url)}: {problem}: {option} (settings QUEUEPOOL_URL, QUEUEPOOL_SERVERS)"
-        ) from None
-    return pool
 
 
 def client_options(timeout_s: float) -> dict[str, Any]:
