@@ -6,7 +6,6 @@ settings of their own beside these.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -20,7 +19,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from queuepool import local
+from queuepool import local, strict_json
 from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError
 from queuepool.keys import Keyspace
@@ -116,8 +115,10 @@ class QueuePoolSettings(BaseSettings):
     @classmethod
     def _servers_from_json(cls, value: Any) -> Any:
         try:
-            return json.loads(value) if isinstance(value, str) else value
-        except ValueError:  # its text may quote a password
+            return strict_json.loads(value) if isinstance(value, str) else value
+        except strict_json.DuplicateKeyError as error:
+            raise ValueError(str(error)) from None
+        except (ValueError, RecursionError):  # its text may quote a password
             example = '{"main": "redis://a:6379/0", "big": "redis://b:6379/0"}'
             raise ValueError(f"this is not JSON; write {example}") from None
 

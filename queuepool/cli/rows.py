@@ -7,16 +7,18 @@ without a word is worse than one that does not begin.
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
+from queuepool import strict_json
 from queuepool.errors import InvalidInputError, shown
 
 Payload = dict[str, Any]
 Row = tuple[int, Payload]
+_MAX_ROW = 32 * 1024**2  # characters, of all lines of a row
 _MAX_FIELD = 16 * 1024**2  # the limit of a payload is far below, and says so more clearly
 
 
@@ -52,7 +54,8 @@ def open_rows(name: str) -> TextIO:
 
 def read_rows(lines: Iterable[str], form: str) -> Iterator[Row]:
     """Yield (line, payload) of each row; form is csv or jsonl. Raises RowError at a bad one."""
-    rows = _csv_rows(lines) if form == "csv" else _json_rows(lines)
+    bounded = _Lines(lines)
+    rows = _csv_rows(bounded) if form == "csv" else _json_rows(bounded)
     line = 0
     try:
         for line, payload in rows:
@@ -66,7 +69,36 @@ def read_rows(lines: Iterable[str], form: str) -> Iterator[Row]:
         ) from error
 
 
-def _csv_rows(lines: Iterable[str]) -> Iterator[Row]:
+class _Lines:
+    """The lines of a file, as long as one row keeps within bounds: a file may be endless.
+
+    begin_row: called when a row begins; number: of its first line, for the error.
+    """
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        readline = getattr(lines, "readline", None)
+        self._next = iter(lines).__next__ if readline is None else partial(readline, _MAX_ROW)
+        self._taken, self._number = 0, 1
+
+    def begin_row(self, number: int) -> None:
+        self._taken, self._number = 0, number
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self._next()
+        if not line:
+            raise StopIteration
+        self._taken += len(line)
+        if self._taken >= _MAX_ROW:
+            raise RowError(
+                self._number, f"the row is longer than {_MAX_ROW:,} characters; is a quote open?"
+            )
+        return line
+
+
+def _csv_rows(lines: _Lines) -> Iterator[Row]:
     csv.field_size_limit(_MAX_FIELD)
     reader = csv.reader(lines, strict=True)
     header: list[str] | None = None
@@ -86,6 +118,7 @@ def _csv_rows(lines: Iterable[str]) -> Iterator[Row]:
             elif len(header) == 1:
                 raise RowError(line, 'an empty line; write "" for an empty value, or remove it')
             line = reader.line_num + 1
+            lines.begin_row(line)
     except csv.Error as error:
         raise RowError(line, f"not valid CSV: {error}") from error
     if header is None:
@@ -102,14 +135,20 @@ def _check_header(fields: list[str]) -> list[str]:
     return header
 
 
-def _json_rows(lines: Iterable[str]) -> Iterator[Row]:
+def _json_rows(lines: _Lines) -> Iterator[Row]:
     for line, text in enumerate(lines, start=1):
+        lines.begin_row(line + 1)
         if not text.strip():
             continue
         try:
-            row = json.loads(text)
+            row = strict_json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise RowError(line, f"not valid JSON: {error}") from error
+            raise RowError(line, f"{_no_json(error)}") from error
         if not isinstance(row, dict):
             raise RowError(line, f'a {type(row).__name__}, not an object such as {{"id": 7}}')
         yield line, row
+
+
+def _no_json(error: Exception) -> str:
+    is_json = isinstance(error, strict_json.DuplicateKeyError)
+    return str(error) if is_json else f"not valid JSON: {error}"
