@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from consumer.jobs import Claimed
 from queuepool.errors import InvalidInputError
+from queuepool.escaping import id_text
 
 Progress = dict[bytes, bytes]
 MAX_PROGRESS_BYTES = 256
@@ -31,7 +32,7 @@ class RunContext:
     @property
     def job_id(self) -> str:
         """Return the job's id, the same in every attempt."""
-        return self._job.id.decode()
+        return id_text(self._job.id)
 
     @property
     def attempt(self) -> int:

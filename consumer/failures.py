@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from consumer.jobs import End, Outcome
 from queuepool.codec import decode_error
+from queuepool.escaping import id_text, key_text, visible
 
 _WINDOW_S = 10.0
 _LINES = 5  # of a kind and window
@@ -58,7 +59,7 @@ class FailureLog:
         count = self._counts[kind] = self._counts.get(kind, 0) + 1
         if count > _LINES:
             return
-        job, job_id = outcome.job, outcome.job.id.decode()
+        job, job_id = outcome.job, id_text(outcome.job.id)
         why = f" ({outcome.reason})" if died or outcome.reason != "failed" else ""
         what = ("is dead" if died else "failed") + why
         what_next = (
@@ -73,7 +74,7 @@ class FailureLog:
             max(job.attempt, outcome.max_attempts), what_next,
             extra={
                 "task": plain(outcome.task),
-                "group": plain(job.group.decode("utf-8", "replace")),
+                "group": plain(key_text(job.group)),
                 "attempt": job.attempt,
                 "reason": outcome.reason,
             },
@@ -86,5 +87,5 @@ def _level(died: bool) -> int:
 
 def plain(text: str) -> str:
     """Return a name on one line: nobody forges a line of the log, or steers a terminal, by one."""
-    shown = "".join(c if c.isprintable() else "?" for c in text[: _LONGEST + 1])
+    shown = visible(text[: _LONGEST + 1])
     return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"

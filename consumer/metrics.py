@@ -22,6 +22,7 @@ from prometheus_client.registry import Collector
 from consumer import events
 from consumer.jobs import End, Outcome
 from consumer.loop import Consumer
+from queuepool.escaping import visible
 
 _BOUNDS_S = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
@@ -82,6 +83,7 @@ class ConsumerMetrics(Collector):
             self._observe(task, outcomes)
 
     def _observe(self, task: str, outcomes: Sequence[Outcome]) -> None:
+        task = visible(task)  # of a job, so a stranger's: labels are read on terminals, too
         if task not in self._process and len(self._process) >= _MAX_TASKS:
             task = "other"
         process = self._process.setdefault(task, _Histogram())

@@ -9,6 +9,7 @@ from time import monotonic
 from consumer import events
 from consumer.failures import FailureLog
 from queuepool.errors import shown
+from queuepool.escaping import id_text
 
 _log = logging.getLogger("consumer")
 _TASKS = 1000  # whose absence is logged, each once
@@ -101,7 +102,7 @@ class Reporter:
         _log.error(
             "the result of job %s (%d bytes) did not reach the server in time, again and again, "
             "while smaller calls did: the attempt counts as failed (%s)",
-            event.outcome.job.id.decode(), event.size_bytes, event.outcome.reason,
+            id_text(event.outcome.job.id), event.size_bytes, event.outcome.reason,
             extra={"task": event.outcome.task, "attempt": event.outcome.job.attempt},
         )  # fmt: skip
 

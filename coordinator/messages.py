@@ -20,7 +20,7 @@ _TOTALS = {  # field of the message -> counter
     "recovered": "recovered",
     "fenced": "fenced",
 }
-_INT32_MAX = 2**31 - 1
+_INT32_MAX, _INT64_MAX = 2**31 - 1, 2**63 - 1
 
 
 def partition(
@@ -38,7 +38,7 @@ def partition(
     )
     if view.manual_until_ms is not None:
         message.mode = partition_pb2.MODE_MANUAL
-        message.manual_until_ms = view.manual_until_ms
+        message.manual_until_ms = _int64(view.manual_until_ms)
     if view.state is not None:
         _fill(message, view.state)
     return message
@@ -47,7 +47,12 @@ def partition(
 def _fill(message: partition_pb2.PartitionState, state: models.PartitionState) -> None:
     critical, high, default, low = state.ready
     message.ready.MergeFrom(
-        partition_pb2.ReadyByTier(critical=critical, high=high, default_tier=default, low=low)
+        partition_pb2.ReadyByTier(
+            critical=_int64(critical),
+            high=_int64(high),
+            default_tier=_int64(default),
+            low=_int64(low),
+        )
     )
     message.delayed = state.delayed
     message.in_flight = state.in_flight
@@ -55,8 +60,8 @@ def _fill(message: partition_pb2.PartitionState, state: models.PartitionState) -
     message.set_aside = state.aside
     message.unknown_tasks.extend(state.aside_tasks)
     message.totals.MergeFrom(totals([state.counters]))
-    message.oldest_waiting_ms = max(state.oldest_ms, 0)
-    message.backlog = state.backlog
+    message.oldest_waiting_ms = _int64(max(state.oldest_ms, 0))
+    message.backlog = _int64(state.backlog)
     message.pwqd = state.pwqd
     message.observed_ms = state.observed_ms
     owner = state.owner
@@ -65,8 +70,8 @@ def _fill(message: partition_pb2.PartitionState, state: models.PartitionState) -
             partition_pb2.Owner(
                 id=owner.host,
                 host=owner.host.rpartition(":")[0] or owner.host,
-                epoch=owner.epoch,
-                lease_remaining_ms=owner.lease_ms,
+                epoch=_int64(owner.epoch),
+                lease_remaining_ms=_int64(owner.lease_ms),
             )
         )
         message.workers.running = _int32(owner.workers)
@@ -77,7 +82,10 @@ def totals(counters: Iterable[Mapping[str, int]]) -> partition_pb2.Totals:
     """Return the sum of the counters of several partitions."""
     all_of_them = list(counters)
     return partition_pb2.Totals(
-        **{field: sum(c.get(name, 0) for c in all_of_them) for field, name in _TOTALS.items()}
+        **{
+            field: _int64(sum(c.get(name, 0) for c in all_of_them))
+            for field, name in _TOTALS.items()
+        }
     )
 
 
@@ -88,7 +96,7 @@ def cluster_counts(views: Iterable[PartitionView]) -> cluster_pb2.Cluster:
     owners = [state.owner for state in states if state.owner is not None]
     return cluster_pb2.Cluster(
         totals=totals(state.counters for state in states),
-        backlog=sum(state.backlog for state in states),
+        backlog=_int64(sum(state.backlog for state in states)),
         in_flight=sum(state.in_flight for state in states),
         delayed=sum(state.delayed for state in states),
         dead=sum(state.dead for state in states),
@@ -157,3 +165,7 @@ def group(key: bytes, number: int, status: models.GroupStatus) -> group_pb2.Task
 def _int32(value: int) -> int:
     # Counts that a damaged record made absurd must not break the answer about all the others.
     return min(max(value, -_INT32_MAX), _INT32_MAX)
+
+
+def _int64(value: int) -> int:
+    return min(max(value, -_INT64_MAX), _INT64_MAX)

@@ -23,7 +23,9 @@ from queuepool.errors import FencedError, QueuePoolError, UndecodableError
 T = TypeVar("T")
 Argument = bytes | str | int | float
 
-__all__ = ["Argument", "Verb", "fenced", "fields", "is_fenced"]
+__all__ = ["Argument", "Verb", "fenced", "fields", "is_fenced", "whole"]
+
+_LARGEST = 2**63 - 1
 
 
 class Verb(msgspec.Struct, Generic[T], frozen=True, eq=False):
@@ -64,6 +66,14 @@ def fenced(reply: Any, what: str, epoch: int) -> Any:
     if is_fenced(reply):
         raise FencedError(what=what, epoch=epoch, current=int(reply[1]))
     return reply
+
+
+def whole(raw: bytes) -> int:
+    """Return a stored whole number; one beyond 64 bits, which nobody counted, is cut to that.
+
+    Raises ValueError when it is none.
+    """
+    return max(-_LARGEST, min(int(raw), _LARGEST))
 
 
 def fields(flat: Sequence[bytes]) -> dict[str, bytes]:

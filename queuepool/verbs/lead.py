@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from queuepool.escaping import stored_text
 from queuepool.models import Leader
-from queuepool.verbs import Argument, Verb
+from queuepool.verbs import Argument, Verb, whole
 
 
 def lead(nonce: str, *, lease_ms: int, address: str) -> Verb[Leader]:
@@ -18,11 +19,12 @@ def lead(nonce: str, *, lease_ms: int, address: str) -> Verb[Leader]:
         manual = {}
         for i in range(0, len(flat), 2):
             workers, _, until = flat[i + 1].partition(b":")
-            if int(until) > now_ms:
-                manual[int(flat[i])] = (int(workers), int(until))
+            with suppress(ValueError):  # a damaged one must not hide who leads
+                if whole(until) > now_ms:
+                    manual[whole(flat[i])] = (whole(workers), whole(until))
         return Leader(
             leading=bool(leading),
-            epoch=int(epoch),
+            epoch=whole(epoch),
             now_ms=now_ms,
             lease_ms=left,
             address=stored_text(leader_address),

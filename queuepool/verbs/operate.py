@@ -9,7 +9,7 @@ from queuepool import codec
 from queuepool.errors import UndecodableError
 from queuepool.escaping import id_bytes, id_text, stored_text
 from queuepool.models import AuditReport, DeadJob, ErrorRecord, JobId, Owner, PartitionState
-from queuepool.verbs import Verb, fields
+from queuepool.verbs import Verb, fields, whole
 
 _NOT_COUNTERS = frozenset(
     (
@@ -30,20 +30,20 @@ def observe(partition: int) -> Verb[PartitionState]:
         return PartitionState(
             partition=partition,
             observed_ms=now_ms,
-            ready=tuple(max(0, int(c.get(f"r{t}", 0))) for t in range(4)),  # type: ignore[arg-type]
+            ready=tuple(max(0, whole(c.get(f"r{t}", b"0"))) for t in range(4)),  # type: ignore[arg-type]
             lanes=tuple(lanes),
             jobs=jobs,
-            bytes=int(c.get("bytes", 0)),
+            bytes=whole(c.get("bytes", b"0")),
             delayed=delayed,
             in_flight=in_flight,
             dead=dead,
             oldest_ms=oldest_ms,
             books=books,
             draining=draining,
-            counters={k: int(v) for k, v in c.items() if k not in _NOT_COUNTERS},
+            counters={k: whole(v) for k, v in c.items() if k not in _NOT_COUNTERS},
             owner=_read_owner(fields(owner), now_ms),
-            checkpoint=int(ck["target"]) if "target" in ck else None,
-            checkpoint_ms=int(ck["at"]) if "at" in ck else None,
+            checkpoint=whole(ck["target"]) if "target" in ck else None,
+            checkpoint_ms=whole(ck["at"]) if "at" in ck else None,
             last_command=stored_text(last),
             aside=aside,
             aside_tasks=tuple(sorted(map(stored_text, tasks))),
@@ -57,12 +57,12 @@ def _read_owner(o: dict[str, bytes], now_ms: int) -> Owner | None:
         return None
     return Owner(
         host=stored_text(o["host"]),
-        epoch=int(o["epoch"]),
-        lease_ms=int(o["expires"]) - now_ms,
-        heartbeat_ms=int(o["heartbeat"]),
-        workers=int(o["workers"]),
-        busy=int(o["busy"]),
-        target=int(o["target"]),
+        epoch=whole(o["epoch"]),
+        lease_ms=whole(o["expires"]) - now_ms,
+        heartbeat_ms=whole(o["heartbeat"]),
+        workers=whole(o["workers"]),
+        busy=whole(o["busy"]),
+        target=whole(o["target"]),
         applied=stored_text(o.get("applied", b"0-0")),
     )
 

@@ -57,6 +57,17 @@ def test_absurd_counts_do_not_break_the_answer() -> None:
     assert message(replace(VIEW, state=state(owner(2**40)), target=-(2**40))).workers.target < 0
 
 
+def test_counters_beyond_64_bits_do_not_break_the_answer() -> None:
+    largest = 2**63 - 1
+    assert VIEW.state is not None
+    seen = replace(VIEW.state, ready=(largest,) * 4, counters={"done": largest})
+    view = replace(VIEW, state=seen, manual_until_ms=2**80)
+
+    assert message(view).backlog == largest
+    assert message(view).manual_until_ms == largest
+    assert messages.cluster_counts([view, view]).totals.done == largest
+
+
 def test_totals_are_sums() -> None:
     cluster = messages.cluster_counts([VIEW, VIEW, replace(VIEW, state=None)])
 
