@@ -10,8 +10,9 @@ text, or begins a line. Controls (C0, DEL, C1), formats (bidirectional marks, ze
 characters), line and paragraph separators, lone surrogates and whatever this Python knows no
 picture of are written as Python writes them: `\x1b`, `\n`, `\u202e`. Blanks of other widths stay.
 
-An id or a key can be any bytes. In it each byte that cannot be shown is `\xHH`, two lower-case
-hexadecimal digits, and so is a backslash that would be read as the start of one (`\x5c`).
+An id or a key can be any bytes. In it each byte that is not seen (blanks at an end are not) is
+`\xHH`, two lower-case hexadecimal digits, and so is a backslash that would be read as the start of
+one (`\x5c`).
 """
 
 from __future__ import annotations
@@ -67,11 +68,14 @@ def id_bytes(text: str) -> bytes:
 def key_text(raw: bytes) -> str:
     r"""Return a partition key, or a group: as it is where it can be shown, else with \xHH in it."""
     text = raw.decode("utf-8", "surrogateescape")
-    if _is_visible(text) and not _ESCAPE.search(text):
+    if text == text.strip() and _is_visible(text) and not _ESCAPE.search(text):
         return text
+    first, last = len(text) - len(text.lstrip()), len(text.rstrip())
     return "".join(
-        c if c != "\\" and _is_visible(c) else _as_bytes(c.encode("utf-8", "surrogateescape"))
-        for c in text
+        c
+        if c != "\\" and first <= n < last and _is_visible(c)
+        else _as_bytes(c.encode("utf-8", "surrogateescape"))
+        for n, c in enumerate(text)
     )
 
 

@@ -22,10 +22,10 @@ def known_id(job_id: object) -> JobId:
 
     Raises InvalidInputError.
     """
-    if isinstance(job_id, str) and job_id and id_text(id_bytes(job_id)) == job_id:
-        is_damaged = "\\" in job_id
-        if is_damaged or len(job_id) <= _LONGEST:
-            return JobId(job_id)
+    if isinstance(job_id, str):
+        text, is_damaged = id_text(id_bytes(job_id)), "\\x" in job_id
+        if is_damaged or (text == job_id and 1 <= len(text) <= _LONGEST):
+            return JobId(text)
     raise InvalidInputError(
         f"job_id={shown(job_id)}: use 1 to {_LONGEST} of A-Z a-z 0-9 _ . : - (a damaged id is "
         "written as `queuepool dead list` shows it)"

@@ -85,6 +85,12 @@ def configure(style: str = "text", level: str = "INFO") -> None:
         threading.excepthook = _log_uncaught_of_thread
 
 
+def clean_last_resort() -> None:
+    """Clean what is logged where nobody has set logs up: in commands."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(TextFormatter())
+
+
 def _log_uncaught(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:

@@ -53,7 +53,12 @@ def remark(*lines: str) -> None:
 def ask(question: str) -> str:
     """Print a question on standard error; return the line that is typed, without its end."""
     _write(sys.stderr, f"{visible(question)} ")
-    return sys.stdin.readline().strip()
+    return read_line()
+
+
+def read_line(limit: int = 64 * 1024) -> str:
+    """Return the next line of standard input without blanks around it; "" at its end."""
+    return "" if sys.stdin is None else sys.stdin.readline(limit).strip()
 
 
 def complain(who: str, problem: Exception) -> None:
@@ -66,7 +71,8 @@ def complain(who: str, problem: Exception) -> None:
 
 def flush() -> None:
     """Write out what waits for standard output. Raises BrokenPipeError."""
-    sys.stdout.flush()
+    if sys.stdout is not None:
+        sys.stdout.flush()
 
 
 def flush_all() -> None:

@@ -20,6 +20,7 @@ from queuepool.errors import (
     UnavailableError,
     UnconfirmableError,
 )
+from queuepool.logs import clean_last_resort
 
 __all__ = ["main"]
 
@@ -34,6 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         become(words[0], words[1:])
     arguments = build_parser().parse_args(words)
+    clean_last_resort()
     module, _, function = arguments.run.partition(":")
     try:
         code = getattr(import_module(f"queuepool.cli.{module}"), function)(arguments)

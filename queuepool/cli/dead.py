@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -13,9 +13,10 @@ from queuepool.cli import output, tables
 from queuepool.cli.durations import format_duration
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.fields import error_text, json_text, print_fields, when
-from queuepool.cli.names import id_cell, key_of
+from queuepool.cli.names import id_cell, key_cell, key_of
 from queuepool.cli.pools import open_pool
 from queuepool.cli.tables import Column
+from queuepool.errors import QueuePoolError, ScriptError, UndecodableError
 from queuepool.escaping import id_bytes, visible
 from queuepool.models import DeadJob
 from queuepool.pool import QueuePool
@@ -36,22 +37,23 @@ COLUMNS = (
 
 def run_list(arguments: argparse.Namespace) -> Exit:
     """List dead jobs, the oldest of each partition first."""
+    damage: list[QueuePoolError] = []
     with open_pool() as pool:
-        found = list(islice(matching(pool, arguments), arguments.limit + 1))
+        found = list(islice(matching(pool, arguments, damage), arguments.limit + 1))
     more, found = len(found) > arguments.limit, found[: arguments.limit]
     if arguments.json:
         for dead in found:
             output.print_json(describe(dead))
-        return Exit.OK
+        return _ended(damage)
     if not found:
         output.say("no dead jobs" + (" match" if _is_filtered(arguments) else ""))
-        return Exit.OK
+        return _ended(damage)
     console = output.console()
     rows = [cells(dead) for dead in found]
     output.print_lines(tables.draw(COLUMNS, rows, console.width), console)
     if more:
         output.remark(f"there are more; --limit {arguments.limit * 4} shows more of them")
-    return Exit.OK
+    return _ended(damage)
 
 
 def run_show(arguments: argparse.Namespace) -> Exit:
@@ -59,16 +61,16 @@ def run_show(arguments: argparse.Namespace) -> Exit:
     if not arguments.ids and not _is_filtered(arguments):
         raise CommandError("name job ids or a filter; `queuepool dead list` shows them", Exit.USAGE)
     with open_pool() as pool:
-        count = 0
-        for dead in matching(pool, arguments):
+        count, damage = 0, list[QueuePoolError]()
+        for dead in matching(pool, arguments, damage):
             count += 1
             if arguments.json:
                 output.print_json(describe(dead))
             else:
                 print_dead(dead)
-    if count == 0:
+    if count == 0 and not damage:
         raise CommandError("no dead job matches; `queuepool dead list` shows what there is")
-    return Exit.OK
+    return _ended(damage)
 
 
 def run_replay(arguments: argparse.Namespace) -> Exit:
@@ -86,7 +88,8 @@ def _change(arguments: argparse.Namespace, verb: str, past: str) -> Exit:
         raise CommandError(f"say which jobs to {verb}: ids, a filter, or --all", Exit.USAGE)
     with open_pool() as pool:
         chosen: dict[int, list[str]] = {}
-        for dead in matching(pool, arguments):
+        damage: list[QueuePoolError] = []
+        for dead in matching(pool, arguments, damage):
             chosen.setdefault(dead.partition, []).append(dead.job_id)
         wanted = sum(map(len, chosen.values()))
         if verb == "discard" and wanted and not arguments.yes:
@@ -101,6 +104,15 @@ def _change(arguments: argparse.Namespace, verb: str, past: str) -> Exit:
         raise CommandError(
             f"{missing:,} of the named jobs are not dead, or do not match the filters"
         )
+    return _ended(damage)
+
+
+def _ended(damage: Sequence[QueuePoolError]) -> Exit:
+    """Return that all is well, or raise what kept a partition from being read, when others were."""
+    for error in damage[1:]:
+        output.remark(str(error))
+    if damage:
+        raise damage[0]
     return Exit.OK
 
 
@@ -114,8 +126,13 @@ def _confirm(count: int) -> None:
         raise CommandError("nothing was deleted")
 
 
-def matching(pool: QueuePool, arguments: argparse.Namespace) -> Iterator[DeadJob]:
-    """Yield the dead jobs that the ids and filters leave, read in pages."""
+def matching(
+    pool: QueuePool, arguments: argparse.Namespace, damage: list[QueuePoolError]
+) -> Iterator[DeadJob]:
+    """Yield the dead jobs that the ids and filters leave, read in pages.
+
+    damage: filled with why a partition cannot be read; the others are read all the same.
+    """
     chosen = pool.partitions()
     if arguments.partition is not None:
         chosen = [pool.partition(arguments.partition)]
@@ -125,9 +142,13 @@ def matching(pool: QueuePool, arguments: argparse.Namespace) -> Iterator[DeadJob
     matches = filter_of(arguments)
     for partition in chosen:
         offset = 0
-        while page := partition.dead(offset, _PAGE):
-            yield from (dead for dead in page if matches(dead))
-            offset += len(page)
+        try:
+            while page := partition.dead(offset, _PAGE):
+                yield from (dead for dead in page if matches(dead))
+                offset += len(page)
+        except (ScriptError, UndecodableError) as error:
+            error.add_note(f"so no more dead jobs of partition {partition.number} were read")
+            damage.append(error)
 
 
 def filter_of(arguments: argparse.Namespace) -> Callable[[DeadJob], bool]:
@@ -180,7 +201,7 @@ def cells(dead: DeadJob) -> list[str]:
     return [
         id_cell(dead.job_id),
         output.clean(dead.task),
-        output.clean(dead.key),
+        key_cell(dead.key),
         str(dead.partition),
         format_duration(time.time() - dead.died_ms / 1000) + " ago",
         str(dead.attempts),

@@ -6,6 +6,7 @@ from typing import overload
 
 from queuepool import escaping
 
+_LONGEST_KEY = 200  # characters
 _LONGEST = 300  # characters; no id that can be chosen comes near
 
 
@@ -14,6 +15,11 @@ def id_cell(job_id: str) -> str:
     if not job_id:
         return "''"
     return job_id if len(job_id) <= _LONGEST else f"{job_id[: _LONGEST - 1]}…"
+
+
+def key_cell(key: str) -> str:
+    """Return a partition key as `DeadJob.key` has it, to be shown in a table; a long one is cut."""
+    return key if len(key) <= _LONGEST_KEY else f"{key[: _LONGEST_KEY - 1]}…"
 
 
 @overload

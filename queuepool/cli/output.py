@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ __all__ = [
     "styled",
 ]  # fmt: skip
 
+_BREAKS = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]\s*")
 _ANY_WIDTH = 10_000  # nobody folds lines in a log file or a pipe
 
 
@@ -76,7 +78,7 @@ def print_lines(lines: Iterable[Text], console: Console) -> None:
 def clean(text: str, limit: int = 200) -> str:
     """Return text of a stranger on one line, without what could steer a terminal; a long one cut.
 
-    Blanks and breaks become one blank: for prose, where the words count.
+    Breaks, with the blanks behind them, become one blank: in prose the words count.
     """
-    shown = visible(" ".join(text.split()))
+    shown = visible(_BREAKS.sub(" ", text).strip())
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"

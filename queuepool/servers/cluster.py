@@ -11,12 +11,13 @@ the URL, so a node that is down hides no other. Nothing is repeated here: the ca
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
 from queuepool import forking
-from queuepool.errors import QueuePoolError, UnavailableError
+from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError, shown
 from queuepool.servers import Bell, Reply, wire
 from queuepool.servers.aio import AsyncServer
 from queuepool.servers.slots import SlotMap, address_in, node_url, read_slots
@@ -120,7 +121,8 @@ class ClusterServer:
             self._nodes.setdefault(address, self._connect(address))
 
     def _connect(self, address: str) -> Server:
-        return Server(node_url(self._url, address), timeout_s=self._timeout_s)
+        with _named_by_the_cluster(self.name, address):
+            return Server(node_url(self._url, address), timeout_s=self._timeout_s)
 
     def _forget(self) -> None:
         self._map = None
@@ -243,4 +245,16 @@ class AsyncClusterServer:
             self._nodes[address] = self._connect(address)
 
     def _connect(self, address: str) -> AsyncServer:
-        return AsyncServer(node_url(self._url, address), timeout_s=self._timeout_s)
+        with _named_by_the_cluster(self.name, address):
+            return AsyncServer(node_url(self._url, address), timeout_s=self._timeout_s)
+
+
+@contextmanager
+def _named_by_the_cluster(name: str, address: str) -> Iterator[None]:
+    """Tell of an address that cannot be one: the settings are right, and it may pass."""
+    try:
+        yield
+    except ConfigurationError as error:
+        raise UnavailableError(
+            f"{name} names a node that nobody can reach, {shown(address)}; nothing was written"
+        ) from error

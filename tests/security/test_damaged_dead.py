@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import redis
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -174,6 +175,42 @@ def test_a_key_with_backslashes_is_still_that_key(shell: Shell, pool: QueuePool)
         pool.enqueue("send", {}, partition_key=key)
 
         assert shell.json("group", "show", key)[0]["ready"] == 1, key
+
+
+@pytest.mark.parametrize("key", [" a", "a ", "a  b", "a\u3000b", "\xa0a", "日本 語", " "])
+def test_a_key_is_shown_with_all_its_blanks(shell: Shell, pool: QueuePool, key: str) -> None:
+    route = pool.producer.route(key)
+    plant_dead(pool, b"mine", body=body_of(route.group), partition=route.partition)
+
+    shell.run("dead", "show", "mine")
+    (line,) = [line for line in shell.out.splitlines() if line.startswith("key ")]
+    shown = line.removeprefix("key").strip()
+
+    assert len(shell.json("dead", "list", "--key", shown)) == 1
+
+
+def test_an_id_is_taken_with_digits_of_either_case(shell: Shell, pool: QueuePool) -> None:
+    plant_dead(pool, b"\xff")
+
+    assert shell.json("job", "show", r"\xFF")[0]["job_id"] == r"\xff"
+    assert len(shell.json("dead", "list", r"\xFF")) == 1
+
+
+def test_a_partition_that_cannot_be_read_hides_no_other(
+    shell: Shell, pool: QueuePool, engine_url: str
+) -> None:
+    with redis.Redis.from_url(engine_url) as client:
+        client.set(pool.config.keyspace.partition(0) + b":dead", "no set")
+    plant_dead(pool, b"mine", partition=1)
+
+    for words, done in (
+        (["dead", "list"], "mine"),
+        (["dead", "show", "mine"], "mine"),
+        (["dead", "replay", "mine"], "1 replayed"),
+    ):
+        assert shell.run(*words) == 1
+        assert done in shell.out
+        assert "no more dead jobs of partition 0 were read" in shell.err
 
 
 def test_both_pools_take_the_id_that_they_show(pool: QueuePool) -> None:

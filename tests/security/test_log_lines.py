@@ -149,3 +149,29 @@ def test_json_escapes_what_it_may_hold_raw_and_stays_exact() -> None:
 
     assert not controls(line, allowed=())
     assert json.loads(line) == {NASTY: [NASTY, "\x7f\\\x7f"]}
+
+
+def test_what_a_command_logs_without_a_log_is_clean() -> None:
+    code = (
+        "import logging, sys; from queuepool import cli; cli.main(['acl', '--format', 'template']);"
+        "logging.getLogger('queuepool.route').warning('%s', sys.argv[1])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, NASTY.replace("\x00", "")],
+        capture_output=True, check=False, timeout=60,
+    )  # fmt: skip
+
+    assert done.returncode == 0
+    assert len(done.stderr.splitlines()) == 1
+    assert not controls(done.stderr.decode())
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
+def test_a_command_without_a_stream_ends_without_a_traceback(closed: str) -> None:
+    command = f"{sys.executable} -m queuepool acl --format template {closed}"
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], capture_output=True, check=False, timeout=60
+    )  # fmt: skip
+
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stderr

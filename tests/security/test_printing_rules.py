@@ -18,6 +18,7 @@ ALLOWED: dict[str, set[str]] = {
         "logging.StreamHandler",
         "logging.Formatter",
         "logging.basicConfig",
+        "logging.lastResort",
     },
     "queuepool/cli/output.py": {"rich.console.Console", "rich.text.Text(...)"},
     "queuepool/cli/tables.py": {"rich.text.Text(...)"},  # puts cells together
