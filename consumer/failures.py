@@ -8,6 +8,7 @@ is stored with the job and is in no line: its text may hold what the payload hol
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Sequence
 
 from consumer.jobs import End, Outcome
@@ -63,7 +64,7 @@ class FailureLog:
         why = f" ({outcome.reason})" if died or outcome.reason != "failed" else ""
         what = ("is dead" if died else "failed") + why
         what_next = (
-            f"see `queuepool dead show {job_id}`"
+            f"see `queuepool dead show {shlex.quote(job_id)}`"
             if died
             else f"next try in {outcome.delay_ms / 1000:.1f} s"
         )

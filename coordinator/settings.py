@@ -143,7 +143,7 @@ class CoordinatorSettings(BaseSettings):
     def _everything_fits_together(self) -> Self:
         found = [*self._lease_problems(), *self._scaling_problems(), *self._tls_problems()]
         if found:
-            raise ValueError("\n".join(found))
+            raise ValueError(*found)
         return self
 
     def _lease_problems(self) -> list[str]:

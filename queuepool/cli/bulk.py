@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +16,7 @@ from typing import Any
 from queuepool import codec, printing
 from queuepool.cli import output, row_ids
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.names import key_of
 from queuepool.cli.pools import open_pool
 from queuepool.cli.row_ids import RowId
 from queuepool.cli.rows import Payload, Row, RowError, guess_format, open_rows, read_rows
@@ -48,7 +50,7 @@ def run(arguments: argparse.Namespace) -> Exit:
             total = _check_file(arguments, form, check, id_of)
             check = _checked_before
         started = time.monotonic()
-        group = pool.group(arguments.key)
+        group = pool.group(key_of(arguments.key))
         before = group.status()
         with open_rows(arguments.file) as lines, _progress(total) as advance:
             rows = _checked(read_rows(lines, form), check, id_of, arguments.skip)
@@ -79,7 +81,8 @@ def run(arguments: argparse.Namespace) -> Exit:
         except KeyboardInterrupt:
             raise CommandError(
                 f"interrupted: all {tally.rows:,} rows are enqueued, and their jobs go on without "
-                f"this command; `queuepool group show {arguments.key}` tells how far they are",
+                f"this command; `queuepool group show {shlex.quote(arguments.key)}` tells how far "
+                "they are",
                 Exit.INTERRUPTED,
             ) from None
         summary |= _outcome(before, after) | {"seconds": round(time.monotonic() - started, 3)}
@@ -87,7 +90,7 @@ def run(arguments: argparse.Namespace) -> Exit:
 
 
 def _ids_for(arguments: argparse.Namespace) -> RowId:
-    task, key = arguments.task, arguments.key
+    task, key = arguments.task, key_of(arguments.key)
     if arguments.id is not None:
         return row_ids.by_column(arguments.id, task, key)
     if _is_stream(arguments.file):
@@ -172,7 +175,7 @@ def _enqueue(
             results = pool.enqueue_many(
                 arguments.task,
                 _told(batch, advance),
-                partition_key=arguments.key,
+                partition_key=key_of(arguments.key),
                 tier=arguments.tier,
                 delay_s=arguments.delay,
                 max_attempts=arguments.max_attempts,
@@ -268,7 +271,7 @@ def _remedy(summary: dict[str, Any]) -> str:
         return "None of them is kept any more, so enqueue their rows again"
     which = "them" if summary["dead"] == summary["died"] else f"the {summary['dead']:,} still kept"
     return (
-        f"See `queuepool dead list --key {summary['key']}`; "
+        f"See `queuepool dead list --key {shlex.quote(summary['key'])}`; "
         f"`queuepool dead replay` runs {which} again"
     )
 

@@ -25,7 +25,7 @@ _NUMBERS = 256**_BYTES
 RowId = Callable[[int, Payload], str | None]  # line and row -> id
 
 
-def by_column(column: str, task: str, key: str) -> RowId:
+def by_column(column: str, task: str, key: str | bytes) -> RowId:
     """Return what makes ids of a column's values. It raises RowError for a value that is none."""
     make = _maker(b"column", task, key)
 
@@ -43,7 +43,7 @@ def by_column(column: str, task: str, key: str) -> RowId:
     return of
 
 
-def by_file(name: str, task: str, key: str) -> RowId:
+def by_file(name: str, task: str, key: str | bytes) -> RowId:
     """Return what makes ids of the content of a file and the lines of its rows."""
     try:
         with Path(name).open("rb") as file:
@@ -63,7 +63,7 @@ def by_file(name: str, task: str, key: str) -> RowId:
     return of
 
 
-def by_stream(task: str, key: str) -> RowId:
+def by_stream(task: str, key: str | bytes) -> RowId:
     """Return what makes ids of the rows so far; it must be asked for each row, in order."""
     make, so_far = _maker(b"stream", task, key), blake2b()
 
@@ -78,7 +78,7 @@ def by_stream(task: str, key: str) -> RowId:
     return of
 
 
-def _maker(kind: bytes, task: str, key: str) -> Callable[[bytes], str]:
+def _maker(kind: bytes, task: str, key: str | bytes) -> Callable[[bytes], str]:
     raw = key_bytes(key)
     common, hint = _common(kind, task, raw), ids.hint_of(slot_of(raw))
 

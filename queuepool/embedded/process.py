@@ -195,7 +195,8 @@ class EmbeddedServer:
             if trouble:
                 raise EmbeddedServerError(
                     f"{self.binary} did not start on port {port}: {trouble}. "
-                    f"The end of its log says:\n{directory.log_tail()}"
+                    "The end of its log says:",
+                    *directory.log_tail().split("\n"),
                 )
         except BaseException:
             _end(process)

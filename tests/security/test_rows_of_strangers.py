@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from queuepool import ConfigurationError, QueuePool, cli
 from queuepool.cli.rows import RowError, read_rows
+from queuepool.escaping import key_bytes_of
 from queuepool.settings import QueuePoolSettings, load
 from tests.security.planted import NASTY, controls
 
@@ -123,6 +124,22 @@ def test_a_csv_row_over_endless_lines_is_refused_and_not_kept() -> None:
 
     with pytest.raises(RowError, match="line 2: "):
         list(read_rows(text(), "csv"))
+
+
+@pytest.mark.parametrize("key", [r"a\xff", r"\x1b[2J", "a; rm -rf ~", r"C:\temp"])
+@pytest.mark.parametrize("more", [[], ["--id", "id"]])
+def test_the_key_of_a_bulk_action_means_what_it_means_elsewhere(
+    key: str, more: list[str], pool: QueuePool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("rows.jsonl").write_text('{"id": 0}\n')
+
+    assert cli.main(["bulk", "rows.jsonl", "--task", "t", "--key", key, *more, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["key"] == key
+
+    assert cli.main(["group", "show", key, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["total"] == 1
+    with pool:
+        assert pool.group(key_bytes_of(key)).status().total == 1
 
 
 @pytest.mark.parametrize("name", ["a\x00b", "\x1b[31m", "\u202e"])
