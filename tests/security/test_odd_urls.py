@@ -13,9 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from queuepool import AsyncQueuePool, ConfigurationError, QueuePool, cli
 from queuepool.embedded import EmbeddedServer
+from queuepool.servers.connect import connect
 from queuepool.servers.tls import Tls
 from queuepool.servers.urls import check_url, display_name
 from tests.security.planted import NASTY, controls
@@ -143,6 +146,32 @@ def test_both_pools_refuse_an_odd_url_without_its_password(
 def test_the_name_of_an_odd_url_and_its_files_for_tls_raise_nothing(url: str) -> None:
     assert not controls(display_name(url), allowed=())
     assert isinstance(Tls(ca=Path("/ca.pem")).added_to(url), str)
+
+
+SCHEMES = st.sampled_from(["redis", "rediss", "unix", "redis+cluster", "valkeys", "http", ""])
+PARTS = st.lists(
+    st.text(max_size=8) | st.sampled_from(["@", ":", "/", "?", "#", "[", "]", "%", "::1", "6379",
+    "db=", "&", "localhost", "%00", "\udcff", "\u2100", "xn--"]), max_size=12,
+)  # fmt: skip
+
+
+@given(SCHEMES, PARTS.map("".join), st.booleans())
+@settings(max_examples=500)
+def test_any_text_is_a_url_or_one_clean_line_without_what_stands_before_the_at(
+    scheme: str, rest: str, secret: bool
+) -> None:
+    url = f"{scheme}://" + (f"user:{SECRET}{rest}@host" if secret else rest)
+    try:
+        plain, cluster = check_url(url)
+        connect(url, timeout_s=1.0).close()
+        told = display_name(plain)
+    except ConfigurationError as error:
+        told, cluster = str(error), False
+
+    assert not controls(told, allowed=())
+    assert SECRET not in told
+    assert isinstance(cluster, bool)
+    Tls(ca=Path("/ca.pem")).added_to(url)
 
 
 @pytest.mark.parametrize("url", [None, 7, b"redis://host", ["redis://host"]])
