@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from queuepool.errors import shown
+
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")
 _WHOLE = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhd]))+")
@@ -15,7 +17,7 @@ def parse_duration(text: str) -> float:
     if re.fullmatch(r"\d+(\.\d+)?", text):
         return float(text)
     if not _WHOLE.fullmatch(text):
-        raise ValueError(f"{text!r} is not a duration: write 90s, 10m, 1h30m or 2d")
+        raise ValueError(f"{shown(text)} is not a duration: write 90s, 10m, 1h30m or 2d")
     return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
 
 

@@ -8,6 +8,10 @@ from typing import Any
 from queuepool import printing
 from queuepool.cli.durations import parse_duration
 from queuepool.cli.exits import epilogue
+from queuepool.errors import shown
+
+_MOST = 2**62
+_LONGEST_S = 36_500 * 86400  # no clock of a thread waits for longer than 292 years
 
 _DESCRIPTION = """\
 Partitioned background jobs for bulk work, on Redis or Valkey.
@@ -276,14 +280,19 @@ def _count(text: str) -> int:
     try:
         number = int(text.replace("_", "").replace(",", ""))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a whole number") from None
     if number < 0:
         raise argparse.ArgumentTypeError("must not be negative")
+    if number > _MOST:
+        raise argparse.ArgumentTypeError(f"must be at most {_MOST:,}")
     return number
 
 
 def _duration(text: str) -> float:
     try:
-        return parse_duration(text)
+        seconds = parse_duration(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+    if seconds > _LONGEST_S:
+        raise argparse.ArgumentTypeError(f"must be at most {_LONGEST_S // 86400}d")
+    return seconds

@@ -1,0 +1,45 @@
+"""Numbers and durations that nobody means are refused in a short line, by every command."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+import pytest
+
+from queuepool import cli
+from queuepool.cli.parser import build_parser
+from tests.security.test_nasty_text import commands
+
+ABSURD = ["9" * 30, "9" * 400, "9" * 5000, "9" * 20 + "d", "1e5", "x" * 10_000, "\x1b[31m", "nan"]
+
+
+def numbers() -> Iterator[tuple[tuple[str, ...], argparse.Action]]:
+    for path, parser in commands(build_parser()):
+        for action in parser._actions:
+            if action.type is not None:
+                yield path, action
+
+
+@pytest.mark.parametrize("text", ABSURD, ids=lambda text: text[:12])
+@pytest.mark.parametrize(
+    ("path", "action"),
+    numbers(),
+    ids=lambda part: "-".join(part) if isinstance(part, tuple) else part.dest,
+)
+def test_an_absurd_number_is_wrong_usage(
+    path: tuple[str, ...], action: argparse.Action, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [f"{action.option_strings[-1]}={text}"] if action.option_strings else [text, text]
+
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*path, *words])
+
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert ended.value.code == 2
+    assert "error: argument" in told
+    assert len(told) < 300
+
+
+def test_a_limit_of_dead_jobs_may_be_as_large_as_any_number_is() -> None:
+    assert build_parser().parse_args(["dead", "list", "--limit", "9" * 18]).limit == int("9" * 18)
