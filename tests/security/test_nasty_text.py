@@ -139,7 +139,7 @@ def test_every_command_is_tried() -> None:
     assert {path for path, _ in arguments()} == set(BASE)
 
 
-@pytest.mark.parametrize(("path", "argument"), arguments(), ids=str)
+@pytest.mark.parametrize(("path", "argument"), list(arguments()), ids=str)
 def test_a_command_prints_nothing_that_steers_a_terminal(
     path: tuple[str, ...], argument: str, planted: QueuePool, url: str,
     capsys: pytest.CaptureFixture[str],
