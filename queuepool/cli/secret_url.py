@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from urllib.parse import parse_qsl, urlsplit
 
+from queuepool import printing
 from queuepool.cli import output
 from queuepool.cli.exits import CommandError, Exit
 
@@ -38,13 +39,15 @@ def settle(given: str) -> None:
     output.remark(_WARNING)
     words = without_url(sys.orig_argv, given)
     if words is not None and sys.executable:
-        sys.stdout.flush()
+        printing.flush()
         os.execv(sys.executable, words)
 
 
 def _from_input() -> str:
-    line = b"" if sys.stdin is None else sys.stdin.buffer.readline(_LONGEST)
-    url = line.decode(errors="replace").strip()
+    try:
+        url = printing.read_line(_LONGEST)
+    except UnicodeDecodeError:
+        url = ""
     if not url or not url.isprintable():
         raise CommandError(
             "--url -: standard input has no URL in its first line; nothing was started", Exit.USAGE
