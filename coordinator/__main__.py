@@ -16,7 +16,7 @@ import socket
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry
 from pydantic import SecretStr
@@ -24,13 +24,12 @@ from pydantic import SecretStr
 from coordinator.assembly import Coordinator, assemble
 from coordinator.board import Board
 from coordinator.crew import Crew
+from coordinator.library_logs import quieten
 from coordinator.metrics import Metrics
 from coordinator.narration import Narrator
 from coordinator.operators import Operators
 from coordinator.reached import advertised, is_loopback
-from coordinator.server import StatusServer
 from coordinator.settings import ENV_PREFIX, CoordinatorSettings, load
-from coordinator.status import Facts, StatusService
 from coordinator.watchdog import Watchdog
 from queuepool import printing
 from queuepool.config import PoolConfig
@@ -45,6 +44,9 @@ from queuepool.route import Leave
 from queuepool.settings import load_pool_config
 from queuepool.startup import refuse_servers_that_cannot_work
 
+if TYPE_CHECKING:
+    from coordinator.server import StatusServer
+
 OK, FAILED, CONFIGURATION, WATCHDOG = 0, 1, 2, 4
 _STOP_S = 0.8  # for the loop to end and resign: together with the rest, less than a second
 _GRACE_S = 0.2  # for calls that run
@@ -54,6 +56,7 @@ _log = logging.getLogger("coordinator")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one coordinator until SIGTERM or SIGINT; returns the exit code."""
     faulthandler.enable()
+    quieten()
     overrides = _parse(argv)
     try:
         settings, config = _load(overrides)
@@ -85,6 +88,10 @@ def run(settings: CoordinatorSettings, config: PoolConfig) -> int:
 
 
 async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
+    # Here, since grpc reads as it is imported how much it is to log.
+    from coordinator.server import StatusServer
+    from coordinator.status import Facts, StatusService
+
     board, registry = Board(), CollectorRegistry()
     emit = fan_out([Narrator(), Metrics(registry, board)])
     server = StatusServer(settings, emit)
@@ -133,7 +140,7 @@ async def _until(stopping: asyncio.Event, board: Board, server: StatusServer) ->
     last = asyncio.ensure_future(stopping.wait())
     await asyncio.wait((first, last), return_when=asyncio.FIRST_COMPLETED)
     if not last.done():
-        await server.set_serving(True)
+        server.set_serving(True)
     await last
     first.cancel()
 

@@ -86,13 +86,33 @@ class RecordsLost:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCalled:
-    """Somebody called what is for operators. partition: None when it was not read."""
+    """Somebody called what is for operators. partition: None when it was not read.
+
+    Of many refused calls only the first are events of this kind; `CallsLeftOut` counts the rest.
+    """
 
     actor: str
     role: str
     method: str
     partition: int | None
     result: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallRefused:
+    """A call of the API was refused. result: name of its status code."""
+
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallsLeftOut:
+    """So many more calls of what is for operators were refused in the last window_s."""
+
+    method: str
+    result: str
+    count: int
+    window_s: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,92 +1,186 @@
-"""Before every call: who calls, and may they? After a call of operators: a line for the audit.
+"""Before every call: who calls, may they, and is there a place? After a call of operators: a line.
+
+    unknown method, no or wrong token   refused at once, and nothing of it is read
+    viewers, operators                  places of their own, a share for each caller
+    health                              open to all, bounded by itself (coordinator.health)
 
 A call without a known token ends UNAUTHENTICATED, a viewer's call of what is for operators ends
-PERMISSION_DENIED. Every call of what is for operators is told as an event, refused or not.
+PERMISSION_DENIED, one that finds no place RESOURCE_EXHAUSTED. Every call of what is for operators
+is told as an event; of refused ones, as many as a log can bear.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from typing import Any, NoReturn
 
 import grpc
 import grpc.aio
 
-from coordinator.calls import Context, abort, caller, names_of
-from coordinator.events import OperatorCalled
+from coordinator.budgets import Places
+from coordinator.callers import cleaned, host_of, names_of
+from coordinator.calls import Context, abort, caller, read_request
+from coordinator.events import CallRefused, CallsLeftOut, OperatorCalled
+from coordinator.refusals import WINDOW_S, Refusals
 from queuepool.events import Listener, ignore
-from queuepool.rpc.auth import Access, Role, role_for
+from queuepool.rpc.auth import OPEN_SERVICES, UNKNOWN, Access, Role, name_of, role_for
 
 _NO_TOKEN = (
     "this server wants the metadata 'authorization: Bearer <token>' with its own token; "
     "give the client the token that the coordinator was started with"
 )
+MAX_CALLS, MAX_STREAMS = 128, 64  # of each role, at once
+_SHARE = {Role.VIEWER: 2, Role.OPERATOR: 1}  # one viewer has half at most, so others find places
+_SESSION_S = 60.0  # of a tool that asks what there is
 
 
 class Guard(grpc.aio.ServerInterceptor):
-    """Lets calls through by role. emit: hears of OperatorCalled, on the event loop's thread."""
+    """Lets calls through by role. emit: hears of calls, on the event loop's thread."""
 
     def __init__(self, access: Access, emit: Listener = ignore) -> None:
         self._access, self._emit = access, emit
+        self._calls = {r: Places(MAX_CALLS, MAX_CALLS // _SHARE[r]) for r in Role}
+        self._streams = {r: Places(MAX_STREAMS, MAX_STREAMS // _SHARE[r]) for r in Role}
+        self._refusals = Refusals[tuple[str, str]]()
 
     async def intercept_service(
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Any:
-        """Return the handler of the call, or one that refuses it."""
-        method = handler_call_details.method
-        wanted = role_for(method)
-        role = self._access.by_token(handler_call_details.invocation_metadata)
-        if role is None and wanted is not None:
-            return self._refusing(method, audited=wanted is Role.OPERATOR)
-        handler: Any = await continuation(handler_call_details)
-        if wanted is not Role.OPERATOR or handler is None:
-            return handler
-        if handler.unary_unary is None or role is None:  # no call of operators is a stream
-            return self._refusing(method, audited=True)
-        return grpc.unary_unary_rpc_method_handler(
-            self._audited(method.rpartition("/")[2], role, handler.unary_unary),
-            request_deserializer=handler.request_deserializer,
-            response_serializer=handler.response_serializer,
-        )
+        """Return the handler of the call, or one that refuses it.
 
-    def _audited(
-        self, method: str, by_token: Role, call: Callable[[Any, Context], Awaitable[Any]]
-    ) -> Callable[[Any, Context], Awaitable[Any]]:
-        async def guarded(request: Any, context: Context) -> Any:
-            names = names_of(context)
-            role = min(by_token, self._access.by_names(names), key=list(Role).index)
-            result = "CANCELLED"  # unless the call comes to its end
-            try:
+        It is a handler of streams whatever the call is: that is called before the request is read,
+        and need not read it.
+        """
+        details = handler_call_details
+        handler: Any = await continuation(details)
+        if handler is None:
+            return grpc.stream_stream_rpc_method_handler(self._refuse_unknown)
+        if details.method.startswith(OPEN_SERVICES):
+            return handler
+        method, wanted = name_of(details.method), role_for(details.method)
+        role = self._access.by_token(details.invocation_metadata)
+
+        async def serve(requests: Any, context: Context) -> None:
+            audited = wanted is Role.OPERATOR
+            if role is None:
+                await self._refuse_stranger(context, method, audited=audited)
+            elif audited:
+                await self._audited(method, role, handler, context)
+            else:
+                await self._look(method, role, handler, requests, context)
+
+        # A single request is read, and found unreadable, by `read_request`.
+        read = handler.request_deserializer if handler.request_streaming else None
+        return grpc.stream_stream_rpc_method_handler(serve, read, handler.response_serializer)
+
+    async def refuse(self, context: Context) -> None:
+        """End a call of a method that this server does not have, whatever its name."""
+        if self._access.by_token(context.invocation_metadata()) is None:
+            await self._refuse_stranger(context, UNKNOWN, audited=True)
+        self._emit(CallRefused("UNIMPLEMENTED"))
+        await abort(context, grpc.StatusCode.UNIMPLEMENTED, "this server has no such method")
+
+    async def _refuse_unknown(self, _requests: Any, context: Context) -> None:
+        await self.refuse(context)
+
+    async def _refuse_stranger(self, context: Context, method: str, *, audited: bool) -> NoReturn:
+        result = grpc.StatusCode.UNAUTHENTICATED
+        self._emit(CallRefused(result.name))
+        if audited and self._worth_a_line(method, result.name):
+            self._emit(OperatorCalled(caller(context), "nobody", method, None, result.name))
+        await abort(context, result, _NO_TOKEN)
+
+    async def _look(
+        self, method: str, by_token: Role, handler: Any, requests: Any, context: Context
+    ) -> None:
+        names = names_of(context.auth_context())
+        places = self._streams if handler.response_streaming else self._calls
+        async with self._place(places[self._least(by_token, names)], method, names, context):
+            if handler.stream_stream is not None:
+                await _session(handler.stream_stream(requests, context), context)
+                return
+            request = await read_request(context, handler.request_deserializer)
+            if handler.unary_stream is None:
+                await context.write(await handler.unary_unary(request, context))
+                return
+            async with contextlib.aclosing(handler.unary_stream(request, context)) as messages:
+                async for message in messages:
+                    await context.write(message)
+
+    async def _audited(self, method: str, by_token: Role, handler: Any, context: Context) -> None:
+        names = names_of(context.auth_context())
+        role = self._least(by_token, names)
+        partition, result = None, "CANCELLED"  # unless the call comes to its end
+        try:
+            async with self._place(self._calls[role], method, names, context):
+                request = await read_request(context, handler.request_deserializer)
+                partition = request.partition
                 if role is not Role.OPERATOR:
-                    result = "PERMISSION_DENIED"
+                    self._emit(CallRefused("PERMISSION_DENIED"))
                     await abort(
                         context,
                         grpc.StatusCode.PERMISSION_DENIED,
                         _denied(method, names if by_token is Role.OPERATOR else None),
                     )
-                answer = await call(request, context)
+                answer = await handler.unary_unary(request, context)
                 result = "OK"
-                return answer
-            except grpc.aio.AbortError:
-                result = _name_of(context.code(), result)
-                raise
-            finally:
-                self._emit(OperatorCalled(caller(context), role, method, request.partition, result))
+                await context.write(answer)
+        except grpc.aio.AbortError:
+            result = _name_of(context.code(), result)
+            raise
+        finally:
+            allowed = role is Role.OPERATOR and result != grpc.StatusCode.RESOURCE_EXHAUSTED.name
+            if allowed or self._worth_a_line(method, result):
+                self._emit(OperatorCalled(caller(context), role, method, partition, result))
 
-        return guarded
+    @contextlib.asynccontextmanager
+    async def _place(
+        self, places: Places, method: str, names: tuple[str, ...], context: Context
+    ) -> AsyncIterator[None]:
+        holder = (names, host_of(context.peer()))
+        if not places.take(holder):
+            self._emit(CallRefused("RESOURCE_EXHAUSTED"))
+            await abort(
+                context,
+                grpc.StatusCode.RESOURCE_EXHAUSTED,
+                f"{places.taken} calls of this kind are open here; at most {places.most} may be, "
+                f"and {places.most_each} of one caller. {method} was not begun: end some, ask "
+                "another coordinator, or poll",
+            )
+        try:
+            yield
+        finally:
+            places.leave(holder)
 
-    def _refusing(self, method: str, *, audited: bool) -> grpc.RpcMethodHandler[Any, Any]:
-        async def refuse(_requests: Any, context: Context) -> None:
-            if audited:
-                name = method.rpartition("/")[2]
-                who = caller(context)
-                self._emit(OperatorCalled(who, "nobody", name, None, "UNAUTHENTICATED"))
-            await abort(context, grpc.StatusCode.UNAUTHENTICATED, _NO_TOKEN)
+    def _least(self, by_token: Role, names: tuple[str, ...]) -> Role:
+        return min(by_token, self._access.by_names(names), key=list(Role).index)
 
-        # A stream handler need not read the request, so it fits calls of every kind.
-        return grpc.stream_stream_rpc_method_handler(refuse)
+    def _worth_a_line(self, method: str, result: str) -> bool:
+        if not self._refusals.open:
+            asyncio.get_running_loop().call_later(WINDOW_S, self.tell_left_out)
+        return self._refusals.note((method, result))
+
+    def tell_left_out(self) -> None:
+        """Tell how many refused calls had no event of their own since the last time."""
+        for (method, result), count in self._refusals.end_window():
+            self._emit(CallsLeftOut(method, result, count, WINDOW_S))
+
+
+async def _session(messages: AsyncGenerator[Any], context: Context) -> None:
+    """Answer a caller that sends several requests in a stream, for so long and no longer."""
+    async with contextlib.aclosing(messages):
+        ends = asyncio.get_running_loop().time() + _SESSION_S
+        while (left_s := ends - asyncio.get_running_loop().time()) > 0:
+            try:
+                async with asyncio.timeout(left_s):
+                    message = await anext(messages)
+            except (StopAsyncIteration, TimeoutError):
+                return
+            await context.write(message)
 
 
 def _denied(method: str, names: tuple[str, ...] | None) -> str:
@@ -95,8 +189,9 @@ def _denied(method: str, names: tuple[str, ...] | None) -> str:
             f"{method} is for operators, and this token is a viewer's: use a token of "
             "COORDINATOR_GRPC_TOKEN"
         )
+    known = ", ".join(cleaned(name) for name in names[:8])
     return (
-        f"{method} is for operators, and the certificate of {', '.join(names) or 'nobody'} is a "
+        f"{method} is for operators, and the certificate of {known or 'nobody'} is a "
         "viewer's: name it in COORDINATOR_GRPC_OPERATORS, or use another"
     )
 

@@ -24,10 +24,11 @@ JOB_EVENTS = (
     "evicted", "discarded", "replayed",
     "duplicate", "duplicate_finish", "rollback_finish",
 )  # fmt: skip
+REFUSED = ("UNAUTHENTICATED", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "UNIMPLEMENTED")
 
 
 class Metrics:
-    """Counts events. Called on the loop's thread, read by the HTTP threads."""
+    """Counts events. Called on the loop's thread and the API's, read by the HTTP threads."""
 
     def __init__(self, registry: CollectorRegistry, board: Board) -> None:
         prefix = "queuepool_coordinator_"
@@ -62,6 +63,14 @@ class Metrics:
         self._broken = Counter(
             f"{prefix}turns_failed", "Turns that broke off unexpectedly.", registry=registry
         )
+        self._refused = Counter(
+            f"{prefix}calls_refused",
+            "Calls of the gRPC API that were refused, by status code.",
+            ["result"],
+            registry=registry,
+        )
+        for result in REFUSED:
+            self._refused.labels(result)
         for kind in ("SCALE_UP", "SCALE_DOWN"):
             self._commands.labels(kind)
         for direction in ("up", "down", "hold"):
@@ -88,6 +97,8 @@ class Metrics:
                 self._unseen.labels(server).inc()
             case e.LeadLost():
                 self._leader.set(0)
+            case e.CallRefused(result):
+                self._refused.labels(result).inc()
             case e.TurnFailed():
                 self._broken.inc()
             case _:

@@ -12,7 +12,7 @@ _audit = logging.getLogger("coordinator.audit")
 
 
 class Narrator:
-    """Logs events. Called on the loop's thread; of OperatorCalled, on the API's."""
+    """Logs events. Called on the loop's thread; of calls, on the API's."""
 
     def __init__(self) -> None:
         self._away: dict[str, str] = {}  # server -> problem
@@ -39,14 +39,8 @@ class Narrator:
                 )  # fmt: skip
             case e.CommandSent() | e.CommandFailed() | e.CommandRefused():
                 _tell_command(event)
-            case e.OperatorCalled(actor, role, method, partition, result):
-                _audit.info(
-                    "%s by %s: %s", method, role, result,
-                    extra={
-                        "actor": actor, "role": role, "method": method, "partition": partition,
-                        "result": result,
-                    },
-                )  # fmt: skip
+            case e.OperatorCalled() | e.CallsLeftOut():
+                _tell_call(event)
             case e.RecordsLost(count):
                 _log.warning("%d decisions were not kept while their server was away", count)
             case e.TurnFailed(error, pause_s):
@@ -77,6 +71,23 @@ class Narrator:
         for server in [name for name in self._away if name not in failing]:
             del self._away[server]
             _log.info("server %s is back", server)
+
+
+def _tell_call(event: e.OperatorCalled | e.CallsLeftOut) -> None:
+    match event:
+        case e.OperatorCalled(actor, role, method, partition, result):
+            _audit.info(
+                "%s by %s: %s", method, role, result,
+                extra={
+                    "actor": actor, "role": role, "method": method, "partition": partition,
+                    "result": result,
+                },
+            )  # fmt: skip
+        case e.CallsLeftOut(method, result, count, window_s):
+            _audit.warning(
+                "%s: %d more calls were refused within %d s: %s", method, count, window_s, result,
+                extra={"method": method, "result": result, "left_out": count},
+            )  # fmt: skip
 
 
 def _tell_command(event: e.CommandSent | e.CommandFailed | e.CommandRefused) -> None:

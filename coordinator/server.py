@@ -6,11 +6,12 @@ from pathlib import Path
 
 import grpc
 import grpc.aio
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from coordinator.calls import ReadableRequests
+from coordinator import health
 from coordinator.guard import Guard
+from coordinator.health import Health
+from coordinator.methods import make_server
 from coordinator.settings import CoordinatorSettings
 from coordinator.status import StatusService
 from queuepool.errors import ConfigurationError
@@ -19,12 +20,25 @@ from queuepool.rpc.v1 import queue_pool_pb2
 from queuepool.rpc.v1.queue_pool_pb2_grpc import add_QueuePoolServicer_to_server
 
 SERVICE = queue_pool_pb2.DESCRIPTOR.services_by_name["QueuePool"].full_name
-_MAX_CALLS = 256
+# Calls are bounded by guard and health, and not by grpc, which has one bound for all: strangers
+# would use it up.
 _OPTIONS = (
     ("grpc.max_receive_message_length", 128 * 1024),  # a key of 64 KiB is the largest there is
     ("grpc.max_send_message_length", 16 * 1024 * 1024),
+    # A little that is compressed is much memory, before anybody has asked for a token.
+    ("grpc.compression_enabled_algorithms_bitset", 1),
     ("grpc.max_metadata_size", 16 * 1024),
+    (
+        "grpc.absolute_max_metadata_size",
+        16 * 1024,
+    ),  # else it is a matter of chance up to a quarter more
     ("grpc.max_concurrent_streams", 128),  # of one connection, which a process shares
+    ("grpc.server_handshake_timeout_ms", 10_000),  # for TLS and the settings of HTTP/2
+    ("grpc.http2.settings_timeout", 10_000),  # ours hold only once a caller has agreed to them
+    ("grpc.max_connection_idle_ms", 60_000),  # without a call
+    # Then callers connect again, and show a certificate that is still good.
+    ("grpc.max_connection_age_ms", 3_600_000),
+    ("grpc.max_connection_age_grace_ms", 3_600_000),  # which is as long as a stream may last
     ("grpc.keepalive_time_ms", 30_000),  # find out about callers that are gone
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
@@ -38,12 +52,9 @@ class StatusServer:
 
     def __init__(self, settings: CoordinatorSettings, emit: Listener = ignore) -> None:
         self._settings = settings
-        self._health = health.aio.HealthServicer()
-        self._server = grpc.aio.server(
-            interceptors=[Guard(settings.access(), emit), ReadableRequests(SERVICE)],
-            options=_OPTIONS,
-            maximum_concurrent_rpcs=_MAX_CALLS,
-        )
+        self._health = Health([SERVICE])
+        self._guard = Guard(settings.access(), emit)
+        self._server = make_server(self._guard.refuse, interceptors=[self._guard], options=_OPTIONS)
         self.address = ""
 
     def bind(self) -> str:
@@ -67,24 +78,21 @@ class StatusServer:
     async def start(self, service: StatusService) -> None:
         """Begin to answer; health is NOT_SERVING until `set_serving`."""
         add_QueuePoolServicer_to_server(service, self._server)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        self._health.add_to(self._server)
         if self._settings.grpc_reflection:
-            names = (SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
+            names = (SERVICE, health.SERVICE, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(names, self._server)
-        await self.set_serving(False)
         await self._server.start()
 
-    async def set_serving(self, serving: bool) -> None:
+    def set_serving(self, serving: bool) -> None:
         """Tell probes whether to send callers here."""
-        answer = health_pb2.HealthCheckResponse
-        value = answer.SERVING if serving else answer.NOT_SERVING
-        for name in ("", SERVICE):
-            await self._health.set(name, value)
+        self._health.set_all(serving)
 
     async def stop(self, grace_s: float) -> None:
         """Refuse new calls, give running ones a moment, end them. Idempotent."""
-        await self._health.enter_graceful_shutdown()
+        self._health.end()
         await self._server.stop(grace_s)
+        self._guard.tell_left_out()
 
 
 def _credentials(settings: CoordinatorSettings) -> grpc.ServerCredentials:

@@ -34,7 +34,6 @@ from queuepool.topology import Topology
 
 _log = logging.getLogger("coordinator.status")
 
-MAX_WATCHERS = 64
 _MAX_INTERVAL_S = 60.0
 _MAX_STREAM_S = 3600.0  # then callers ask again, and their right to is looked at again
 
@@ -64,7 +63,6 @@ class StatusService(QueuePoolServicer):
         self._facts, self._board, self._operators = facts, board, operators
         self._max_stream_s = max_stream_s
         self._changed = asyncio.Event()
-        self._watchers = 0
         self._id = f"{platform.node()}:{os.getpid()}"
         self._event_loop = asyncio.get_running_loop()
         board.watch(self._wake_from_outside)
@@ -215,21 +213,12 @@ class StatusService(QueuePoolServicer):
         """
         for number in request.partitions:
             await self._check_partition(number, context)
-        if self._watchers >= MAX_WATCHERS:
-            await abort(
-                context,
-                grpc.StatusCode.RESOURCE_EXHAUSTED,
-                f"{MAX_WATCHERS} streams are open here; ask another coordinator, or poll",
-            )
-        self._watchers += 1
         try:
             async for message in self._messages(request):
                 yield message
         except Exception:
             _log.exception("WatchPartitions failed")
             await abort(context, grpc.StatusCode.INTERNAL, "unexpected; see the coordinator's log")
-        finally:
-            self._watchers -= 1
 
     async def _messages(
         self, request: api.WatchPartitionsRequest

@@ -27,6 +27,8 @@ _FOR_VIEWERS: Final = frozenset((
     )),
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ))  # fmt: skip
+_FOR_OPERATORS: Final = frozenset(_SERVICE + name for name in ("SetWorkers", "ClearWorkers"))
+UNKNOWN: Final = "unknown"
 
 
 class Role(StrEnum):
@@ -41,6 +43,15 @@ def role_for(method: str) -> Role | None:
     if method.startswith(OPEN_SERVICES):
         return None
     return Role.VIEWER if method in _FOR_VIEWERS else Role.OPERATOR
+
+
+def name_of(method: str) -> str:
+    """Return how logs and metrics name a method: one of ours without its service, else UNKNOWN.
+
+    A name comes from the caller, who may have put anything into it.
+    """
+    known = method in _FOR_VIEWERS or method in _FOR_OPERATORS
+    return method.rpartition("/")[2] if known else UNKNOWN
 
 
 class Access:

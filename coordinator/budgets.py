@@ -1,0 +1,90 @@
+"""How many calls at once, all told and of one holder: two kinds of bounds. Pure.
+
+    Places          full: the newcomer is refused          callers who have shown who they are
+    YieldingPlaces  full: the oldest place of whoever       strangers, who could otherwise keep
+                    holds most is taken away                everybody else out
+
+A holder is whatever tells callers apart: an address, or role, names and address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+
+class Places:
+    """At most `most` at once, at most `most_each` of one holder. For one thread."""
+
+    def __init__(self, most: int, most_each: int) -> None:
+        self.most, self.most_each = most, most_each
+        self._held: dict[Hashable, int] = {}
+        self.taken = 0
+
+    def take(self, holder: Hashable) -> bool:
+        """Take a place; False when there is none for this holder."""
+        held = self._held.get(holder, 0)
+        if self.taken >= self.most or held >= self.most_each:
+            return False
+        self._held[holder] = held + 1
+        self.taken += 1
+        return True
+
+    def leave(self, holder: Hashable) -> None:
+        """Give a place back that was taken."""
+        left = self._held[holder] - 1
+        if left:
+            self._held[holder] = left
+        else:
+            del self._held[holder]
+        self.taken -= 1
+
+
+class Place:
+    """One place of YieldingPlaces. lost: it was taken away."""
+
+    __slots__ = ("holder", "lost", "on_lost")
+
+    def __init__(self, holder: Hashable, on_lost: Callable[[], None]) -> None:
+        self.holder, self.on_lost = holder, on_lost
+        self.lost = False
+
+
+class YieldingPlaces:
+    """At most `most` at once, at most `most_each` of one holder; the newest always has one.
+
+    So strangers who hold every place delay nobody: they lose the ones that they hold longest.
+    Taking one costs as much as there are holders, `most` at worst. For one thread.
+    """
+
+    def __init__(self, most: int, most_each: int) -> None:
+        self._most, self._most_each = most, most_each
+        self._held: dict[Hashable, dict[Place, None]] = {}
+        self.taken = 0
+
+    def take(self, holder: Hashable, on_lost: Callable[[], None]) -> Place:
+        """Return a new place. on_lost is called, at once and never twice, when it is taken away."""
+        if len(self._held.get(holder, ())) >= self._most_each:
+            self._take_away(holder)
+        elif self.taken >= self._most:
+            # The first of several who hold as much is the one that has been here longest.
+            self._take_away(max(self._held, key=lambda each: len(self._held[each])))
+        place = Place(holder, on_lost)
+        self._held.setdefault(holder, {})[place] = None
+        self.taken += 1
+        return place
+
+    def leave(self, place: Place) -> None:
+        """Give a place back. Harmless when it was taken away."""
+        held = self._held.get(place.holder)
+        if held is None or place not in held:
+            return
+        del held[place]
+        self.taken -= 1
+        if not held:
+            del self._held[place.holder]
+
+    def _take_away(self, holder: Hashable) -> None:
+        place = next(iter(self._held[holder]))
+        self.leave(place)
+        place.lost = True
+        place.on_lost()

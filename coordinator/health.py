@@ -1,0 +1,144 @@
+"""gRPC health, open to all: answers that cost little, in places that strangers cannot keep.
+
+Probes and streams have budgets of their own, apart from those of callers who have shown a token.
+Neither refuses: the newest caller takes the place of the one that the address with most places
+has held longest. A probe is answered as soon as its request is there, so only half-sent ones wait
+long enough to lose their place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+import grpc
+import grpc.aio
+from google.protobuf.message import DecodeError
+from grpc_health.v1 import health_pb2 as api
+
+from coordinator.budgets import Place, YieldingPlaces
+from coordinator.callers import host_of
+from coordinator.calls import Context, abort
+
+SERVICE = api.DESCRIPTOR.services_by_name["Health"].full_name
+
+MAX_PROBES, MAX_PROBES_EACH = 128, 64  # in flight, of one address
+MAX_STREAMS, MAX_STREAMS_EACH = 64, 16
+_PROBE_S = 5.0  # for the request to arrive and the answer to leave
+_STREAM_S = 600.0  # then callers ask again
+_MAX_REQUEST = 256  # bytes: the name of a service
+
+Status = api.HealthCheckResponse
+
+
+class Health:
+    """What probes are told. Lives on one event loop."""
+
+    def __init__(self, services: Iterable[str], *, stream_s: float = _STREAM_S) -> None:
+        self._status: dict[str, Any] = dict.fromkeys(("", *services), Status.NOT_SERVING)
+        self._stream_s, self._ended = stream_s, False
+        self._changed = asyncio.Event()
+        self._probes = YieldingPlaces(MAX_PROBES, MAX_PROBES_EACH)
+        self._streams = YieldingPlaces(MAX_STREAMS, MAX_STREAMS_EACH)
+
+    def set_all(self, serving: bool) -> None:
+        """Tell probes and streams, unless `end` was called."""
+        if self._ended:
+            return
+        value = Status.SERVING if serving else Status.NOT_SERVING
+        self._status = dict.fromkeys(self._status, value)
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def end(self) -> None:
+        """Tell everybody NOT_SERVING, for good. Idempotent."""
+        self.set_all(False)
+        self._ended = True
+
+    def add_to(self, server: grpc.aio.Server) -> None:
+        """Have a server answer these calls."""
+
+        # Handlers of streams, since those are called before the request is there: what a caller
+        # sends, and whether it does, is for us to bound.
+        def answered_by(call: Callable[[Any, Context], Awaitable[None]]) -> Any:
+            write = Status.SerializeToString
+            return grpc.stream_stream_rpc_method_handler(call, response_serializer=write)
+
+        calls = {"Check": answered_by(self._check), "Watch": answered_by(self._watch)}
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, calls),))
+        server.add_registered_method_handlers(SERVICE, calls)
+
+    async def _check(self, _requests: Any, context: Context) -> None:
+        async def answer() -> None:
+            status = self._status.get(await _service(context))
+            if status is None:
+                raise _RefusedError(grpc.StatusCode.NOT_FOUND, "no such service here")
+            await context.write(Status(status=status))
+
+        await _in_place(self._probes, context, _PROBE_S, answer)
+
+    async def _watch(self, _requests: Any, context: Context) -> None:
+        async def answer() -> None:
+            async with asyncio.timeout(_PROBE_S):
+                service = await _service(context)
+            told = None
+            while True:
+                changed = self._changed
+                status = self._status.get(service, Status.SERVICE_UNKNOWN)
+                if status != told:
+                    await context.write(Status(status=status))
+                told = status
+                await changed.wait()
+
+        await _in_place(self._streams, context, self._stream_s, answer)
+
+
+class _RefusedError(Exception):
+    def __init__(self, code: grpc.StatusCode, why: str) -> None:
+        super().__init__(why)
+        self.code = code
+
+
+async def _in_place(
+    places: YieldingPlaces,
+    context: Context,
+    limit_s: float,
+    answer: Callable[[], Awaitable[None]],
+) -> None:
+    """Answer within a time, for as long as the place is not taken away."""
+    place: Place | None = None
+    try:
+        async with asyncio.timeout(limit_s) as limit:
+            place = places.take(host_of(context.peer()), lambda: _end_now(limit))
+            # By itself: were it still under way when the time is up, no status could follow it.
+            await context.send_initial_metadata(())
+            await answer()
+    except TimeoutError:
+        lost = place is not None and place.lost
+        code = grpc.StatusCode.RESOURCE_EXHAUSTED if lost else grpc.StatusCode.DEADLINE_EXCEEDED
+        why = "newer callers of health took this place" if lost else "this call lasted too long"
+        await abort(context, code, f"{why}; ask again")
+    except _RefusedError as refused:  # here, where no limit can break off the sending of a status
+        await abort(context, refused.code, str(refused))
+    finally:
+        if place is not None:
+            places.leave(place)
+
+
+def _end_now(limit: asyncio.Timeout) -> None:
+    if not limit.expired():  # else it ends already
+        limit.reschedule(asyncio.get_running_loop().time())
+
+
+async def _service(context: Context) -> str:
+    """Return the service that a call asks for; ends the call when it is no such request."""
+    raw: Any = await context.read()
+    with contextlib.suppress(DecodeError):
+        if isinstance(raw, bytes) and len(raw) <= _MAX_REQUEST:
+            return str(api.HealthCheckRequest.FromString(raw).service)
+    raise _RefusedError(
+        grpc.StatusCode.INVALID_ARGUMENT,
+        f"the request is no HealthCheckRequest of at most {_MAX_REQUEST} bytes",
+    )

@@ -1,0 +1,52 @@
+"""What grpc logs about its callers, at a rate that a log can bear.
+
+Its asyncio server logs an error with a traceback for metadata that is no UTF-8, and its C code a
+line on standard error for a handshake that fails: strangers could fill a disk with either.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+
+from coordinator.callers import cleaned
+from coordinator.refusals import LINES, WINDOW_S
+
+_LOGGER = "grpc._cython.cygrpc"
+_MOST_CHARACTERS = 300
+
+
+def quieten() -> None:
+    """Bound what grpc logs in this process. To be called before grpc is imported."""
+    # Whoever looks for the fault of a connection sets it for themselves, to INFO or DEBUG.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    logger = logging.getLogger(_LOGGER)
+    if not any(isinstance(known, _Few) for known in logger.filters):
+        logger.addFilter(_Few())
+
+
+class _Few(logging.Filter):
+    """Lets LINES records through in WINDOW_S; the first of a window says how many it kept back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ends_s, self._count = 0.0, 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        now_s = time.monotonic()
+        kept_back = 0
+        if now_s >= self._ends_s:
+            kept_back, self._count = max(0, self._count - LINES), 0
+            self._ends_s = now_s + WINDOW_S
+        self._count += 1
+        if self._count > LINES:
+            return False
+        text = cleaned(record.getMessage(), _MOST_CHARACTERS).replace("\\x20", " ")
+        record.msg = f"{text} ({kept_back} more like this before)" if kept_back else text
+        record.args = ()
+        if (
+            "Invalid encoding" in text
+        ):  # of what a caller sent: the place in grpc's code says nothing
+            record.exc_info = record.exc_text = None
+        return True
