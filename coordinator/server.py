@@ -43,6 +43,9 @@ _OPTIONS = (
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
     ("grpc.http2.max_ping_strikes", 2),  # callers that ping more often are sent away
+    # A flood of one method is a wait for that method's other callers, rather than a failure.
+    ("grpc.server.max_pending_requests", 8_000),
+    ("grpc.server.max_pending_requests_hard_limit", 16_000),
     ("grpc.so_reuseport", 0),  # a port that is taken is an error, not a share of its calls
 )
 

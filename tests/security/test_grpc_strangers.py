@@ -1,0 +1,281 @@
+"""What callers without a token can do to the coordinator's API: nothing that others notice.
+
+On real processes, over connections that speak HTTP/2 by hand where a library would be too polite.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from coordinator import health
+from coordinator.refusals import LINES
+from queuepool.rpc.client import connect
+from queuepool.rpc.v1 import queue_pool_pb2 as api
+from tests.integration.coordinator.cluster import Process
+from tests.security.http2 import RawConnection
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.xdist_group("grpc-strangers")
+
+TOKEN, VIEWER = "token-of-operators", "token-of-viewers"
+WATCH, CHECK = b"/grpc.health.v1.Health/Watch", b"/grpc.health.v1.Health/Check"
+OURS = b"/queuepool.rpc.v1.QueuePool/"
+REFUSED = b"\x0216"  # UNAUTHENTICATED, as the header has it
+SERVING = health_pb2.HealthCheckResponse.SERVING
+
+
+@pytest.fixture
+def process(redis_url: str, stage: str) -> Iterator[Process]:
+    made = Process(redis_url, stage, grpc_token=TOKEN, grpc_viewer_token=VIEWER, log_format="json")
+    try:
+        with grpc.insecure_channel(made.grpc) as channel:
+            wait_until(lambda: serves(channel), 30.0, "it serves")
+        yield made
+    finally:
+        made.kill()
+
+
+def serves(channel: grpc.Channel) -> bool:
+    stub: Any = health_pb2_grpc.HealthStub(channel)
+    return bool(stub.Check(health_pb2.HealthCheckRequest(), timeout=10).status == SERVING)
+
+
+def everybody_is_served(process: Process) -> None:
+    """Try, on new connections, what probes, operators and viewers ask for."""
+    with grpc.insecure_channel(process.grpc) as channel:
+        stub: Any = health_pb2_grpc.HealthStub(channel)
+        for _ in range(20):
+            answer = stub.Check(health_pb2.HealthCheckRequest(), timeout=10)
+            assert answer.status == SERVING
+        stream = stub.Watch(health_pb2.HealthCheckRequest(), timeout=10)
+        assert next(stream).status == SERVING
+        stream.cancel()
+    with connect(process.grpc, TOKEN, deadline_s=10) as client:
+        for _ in range(20):
+            client.GetCluster(api.GetClusterRequest())
+            client.SetWorkers(api.SetWorkersRequest(partition=0, workers=9, ttl_s=5))
+        stream = client.WatchPartitions(api.WatchPartitionsRequest(), timeout=10)
+        assert next(stream).partitions
+        stream.cancel()
+    with connect(process.grpc, VIEWER, deadline_s=10) as client:
+        client.GetCluster(api.GetClusterRequest())
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        (WATCH, b""),
+        (WATCH, None),
+        (CHECK, None),
+        (OURS + b"GetCluster", None),
+        (OURS + b"SetWorkers", None),
+        (b"/no.such.Service/Call", None),
+    ],
+    ids=["streams", "half-sent-streams", "half-sent-probes", "looks", "acts", "unknown"],
+)
+def test_calls_that_strangers_leave_open_keep_nobody_out(
+    process: Process, path: bytes, message: bytes | None
+) -> None:
+    with ExitStack() as held:
+        opened = [held.enter_context(RawConnection(process.grpc)) for _ in range(10)]
+        for connection in opened:
+            for _ in range(100):
+                connection.call(path, message, end=False)
+
+        everybody_is_served(process)
+
+
+def test_connections_without_a_call_keep_nobody_out_and_are_closed(process: Process) -> None:
+    with ExitStack() as held:
+        idle = [
+            held.enter_context(RawConnection(process.grpc, greet=number % 2 == 0, agree=False))
+            for number in range(500)
+        ]
+
+        everybody_is_served(process)
+
+        assert all(connection.closed(15.0) for connection in idle)
+
+
+def test_of_one_address_the_newest_streams_are_kept_and_the_oldest_told_why(
+    process: Process,
+) -> None:
+    with grpc.insecure_channel(process.grpc) as channel:
+        stub: Any = health_pb2_grpc.HealthStub(channel)
+        streams = [
+            stub.Watch(health_pb2.HealthCheckRequest(), timeout=30)
+            for _ in range(health.MAX_STREAMS_EACH + 1)
+        ]
+        for stream in streams[1:]:
+            assert next(stream).status == SERVING
+        with pytest.raises(grpc.RpcError) as caught:
+            list(streams[0])
+
+        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert "ask again" in (caught.value.details() or "")
+        process.popen.terminate()
+        assert [next(stream).status for stream in streams[1:]] == [2] * health.MAX_STREAMS_EACH
+
+
+def test_one_viewers_streams_and_calls_leave_places_for_other_viewers_and_operators(
+    process: Process,
+) -> None:
+    with connect(process.grpc, VIEWER) as greedy, ExitStack() as held:
+        streams = [greedy.WatchPartitions(api.WatchPartitionsRequest()) for _ in range(40)]
+        codes = [first(stream) for stream in streams]
+        for _ in range(2):
+            connection = held.enter_context(RawConnection(process.grpc))
+            for _ in range(90):
+                connection.call(
+                    OURS + b"GetGroup", None, [(b"authorization", f"Bearer {VIEWER}".encode())]
+                )
+
+        assert codes == ["OK"] * 32 + ["RESOURCE_EXHAUSTED"] * 8
+        with connect(process.grpc, TOKEN, deadline_s=10) as client:
+            client.GetCluster(api.GetClusterRequest())
+            client.SetWorkers(api.SetWorkersRequest(partition=0, workers=9, ttl_s=5))
+            stream = client.WatchPartitions(api.WatchPartitionsRequest(), timeout=10)
+            assert first(stream) == "OK"
+            stream.cancel()
+
+
+def first(stream: Any) -> str:
+    """Return the code with which a stream begins."""
+    try:
+        next(stream)
+    except grpc.RpcError as error:
+        return str(error.code().name)
+    return "OK"
+
+
+NAMES = [
+    b"/\xff\xfe",
+    b"/a\xc3(",
+    b"/\nforged line",
+    b"/x\r\n2026-01-01 INFO coordinator.audit: SetWorkers by operator: OK",
+    b"/\x1b]0;title\x07\x1b[31m",
+    OURS + b"SetWorkers\n",
+    OURS + b"\xe2\x80\xaeSetWorkers",
+    b"/grpc.health.v1.Health/Check\n",
+    b"/grpc.health.v1.Health/\xff",
+    b"",
+    b"/" + b"x" * 100_000,
+]
+
+
+@pytest.mark.parametrize("headers", [[], [(b"k", b"\xff\xfe")], [(b"authorization", b"\xff")]])
+def test_no_name_of_a_method_ends_the_api_or_reaches_a_log(
+    process: Process, headers: list[tuple[bytes, bytes]]
+) -> None:
+    for name in NAMES:
+        with RawConnection(process.grpc, agree=False) as connection:
+            assert REFUSED in connection.answer(connection.call(name, b"", headers))
+
+    everybody_is_served(process)
+    stop_and_read(process)
+    text = "".join(process.log)
+    assert all(json.loads(line) for line in process.log)  # one object a line, and no line between
+    for trace in ("forged", "title", "\\u001b", "202e", "xxxx", "Traceback"):
+        assert trace not in text
+    named = {line["method"] for line in audited(process) if line.get("role") == "nobody"}
+    assert named == {"unknown"}
+
+
+def test_an_unknown_method_is_unimplemented_to_whoever_has_a_token(process: Process) -> None:
+    header = [(b"authorization", f"Bearer {VIEWER}".encode())]
+    for name in (b"/no.such.Service/Call", b"/\xff", OURS + b"OfTomorrow"):
+        with RawConnection(process.grpc) as connection:
+            assert b"\x0212" in connection.answer(connection.call(name, b"", header))
+
+
+@pytest.mark.parametrize(
+    ("path", "token", "result"),
+    [
+        (b"/no.such.Service/Call", None, "UNAUTHENTICATED"),
+        (OURS + b"SetWorkers", None, "UNAUTHENTICATED"),
+        (OURS + b"SetWorkers", VIEWER, "PERMISSION_DENIED"),
+    ],
+    ids=["unknown", "no-token", "viewer"],
+)
+def test_refused_calls_have_few_lines_and_are_counted_and_allowed_ones_a_line_each(
+    process: Process, path: bytes, token: str | None, result: str
+) -> None:
+    header = [(b"authorization", f"Bearer {token}".encode())] if token else []
+    with RawConnection(process.grpc) as connection:
+        for _ in range(300):
+            assert b"token" in connection.answer(connection.call(path, b"", header))  # its remedy
+    with connect(process.grpc, TOKEN) as client:
+        for _ in range(LINES + 10):
+            client.ClearWorkers(api.ClearWorkersRequest(partition=0))
+    with urllib.request.urlopen(process.metrics, timeout=10) as answer:
+        metrics = answer.read().decode()
+
+    assert f'calls_refused_total{{result="{result}"}} 300.0' in metrics
+    stop_and_read(process)
+    lines = audited(process)
+    refused = [line for line in lines if line.get("role") in ("nobody", "viewer")]
+    left_out = [line["left_out"] for line in lines if "left_out" in line]
+    assert (len(refused), left_out) == (LINES, [300 - LINES])
+    assert len([line for line in lines if line.get("result") == "OK"]) == LINES + 10
+
+
+def stop_and_read(process: Process) -> None:
+    process.stop()
+    process.kill()  # its last lines are read once its reader has come to their end
+
+
+def audited(process: Process) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in process.log]
+    return [line for line in lines if line["logger"] == "coordinator.audit"]
+
+
+def test_metadata_that_is_no_text_fills_no_log(process: Process) -> None:
+    before = len(process.log)
+    with RawConnection(process.grpc) as connection:
+        for _ in range(200):
+            connection.answer(connection.call(CHECK, b"", [(b"k", b"\xff" * 1000)]))
+
+    stop_and_read(process)
+    said = [line for line in process.log[before:] if "Invalid encoding" in line]
+    assert len(said) <= LINES
+    assert all(len(line) < 1000 for line in said)
+
+
+def test_a_little_that_is_compressed_never_becomes_much_memory(process: Process) -> None:
+    packed = gzip.compress(bytes(100_000_000), 9)
+    assert len(packed) < 128 * 1024
+    before_kb = resident_kb(process)
+
+    for _ in range(5):
+        with RawConnection(process.grpc) as connection:
+            stream = connection.call(CHECK, None, [(b"grpc-encoding", b"gzip")])
+            connection.send(b"\x01" + struct.pack(">I", len(packed)) + packed)
+            assert b"\x0212" in connection.answer(stream)  # UNIMPLEMENTED
+
+    assert resident_kb(process) - before_kb < 20_000
+    everybody_is_served(process)
+
+
+def resident_kb(process: Process) -> int:
+    status = Path(f"/proc/{process.popen.pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0])
+
+
+@pytest.mark.parametrize("body", [b"\xff\xff\xff", b"\x0a\x05abc", b"\x0a\x02\xff\xfe", b"x" * 257])
+def test_a_probe_that_is_none_is_told_so(process: Process, body: bytes) -> None:
+    for path in (CHECK, WATCH):
+        with RawConnection(process.grpc) as connection:
+            assert b"\x013" in connection.answer(connection.call(path, body))  # INVALID_ARGUMENT
+    stop_and_read(process)
+    assert "Traceback" not in "".join(process.log)
