@@ -132,17 +132,32 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
         raise refused[0]
 
 
+class ApiEndedError(HindranceError):
+    """The gRPC server ended by itself: a new process has a new one."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the gRPC API ended by itself, which grpc's own lines above explain. This process "
+            "resigns and ends, so that its supervisor starts a new one; worker counts stay."
+        )
+
+
 async def _until(stopping: asyncio.Event, board: Board, server: StatusServer) -> None:
     seen = asyncio.Event()
     loop = asyncio.get_running_loop()
     board.watch(lambda: None if seen.is_set() else _call(loop, seen))
     first = asyncio.ensure_future(seen.wait())
     last = asyncio.ensure_future(stopping.wait())
-    await asyncio.wait((first, last), return_when=asyncio.FIRST_COMPLETED)
-    if not last.done():
+    gone = asyncio.ensure_future(server.ended())
+    ends = (last, gone)
+    await asyncio.wait((first, *ends), return_when=asyncio.FIRST_COMPLETED)
+    if first.done() and not stopping.is_set():
         server.set_serving(True)
-    await last
-    first.cancel()
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    for waiting in (first, *ends):
+        waiting.cancel()
+    if not stopping.is_set():
+        raise ApiEndedError
 
 
 def _call(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:

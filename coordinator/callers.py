@@ -55,21 +55,34 @@ def described(known: AuthContext, peer: str) -> str:
     return " ".join([*words, cleaned(peer)])
 
 
-def host_of(peer: str) -> str:
-    """Return what bounds of one address count by: the IPv4 address, the /64 of an IPv6 one.
-
-    Whoever has one IPv6 address has all of its /64. Peers without an address are one host.
-    """
+def address_of(peer: str) -> tuple[str, int] | None:
+    """Return the IP address and port of a peer as grpc names it; None for peers that have none."""
     kind, _, rest = unquote(peer).partition(":")
-    if kind not in ("ipv4", "ipv6"):
-        return kind
-    host = rest.rpartition(":")[0].strip("[]").partition("%")[0]
+    host, _, port = rest.rpartition(":")
+    if kind not in ("ipv4", "ipv6") or not port.isdecimal():
+        return None
+    plain = plain_address(host.strip("[]"))
+    return None if plain is None else (plain, int(port))
+
+
+def plain_address(host: str) -> str | None:
+    """Return an IP address without a zone, an IPv4 one within an IPv6 one as itself."""
     try:
-        address = ipaddress.ip_address(host)
+        address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
-        return kind
-    if isinstance(address, ipaddress.IPv4Address):
-        return str(address)
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return str(mapped or address)
+
+
+def host_of(peer: str) -> str:
+    """Return what bounds of one address count by; all peers without an address are one."""
+    found = address_of(peer)
+    return "" if found is None else network_of(found[0])
+
+
+def network_of(address: str) -> str:
+    """Return an IPv4 address itself, of an IPv6 one its /64: whoever has one has all of that."""
+    if ":" not in address:
+        return address
     return str(ipaddress.IPv6Network((address, 64), strict=False))

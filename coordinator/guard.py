@@ -22,6 +22,7 @@ import grpc.aio
 from coordinator.budgets import Places
 from coordinator.callers import cleaned, host_of, names_of
 from coordinator.calls import Context, abort, caller, read_request
+from coordinator.connections import OPERATOR, VIEWER, Connections
 from coordinator.events import CallRefused, CallsLeftOut, OperatorCalled
 from coordinator.refusals import WINDOW_S, Refusals
 from queuepool.events import Listener, ignore
@@ -37,10 +38,15 @@ _SESSION_S = 60.0  # of a tool that asks what there is
 
 
 class Guard(grpc.aio.ServerInterceptor):
-    """Lets calls through by role. emit: hears of calls, on the event loop's thread."""
+    """Lets calls through by role.
 
-    def __init__(self, access: Access, emit: Listener = ignore) -> None:
-        self._access, self._emit = access, emit
+    emit: hears of calls, on the event loop's thread. connections: is told who called on which.
+    """
+
+    def __init__(
+        self, access: Access, emit: Listener = ignore, connections: Connections | None = None
+    ) -> None:
+        self._access, self._emit, self._connections = access, emit, connections
         self._calls = {r: Places(MAX_CALLS, MAX_CALLS // _SHARE[r]) for r in Role}
         self._streams = {r: Places(MAX_STREAMS, MAX_STREAMS // _SHARE[r]) for r in Role}
         self._refusals = Refusals[tuple[str, str]]()
@@ -99,7 +105,8 @@ class Guard(grpc.aio.ServerInterceptor):
     ) -> None:
         names = names_of(context.auth_context())
         places = self._streams if handler.response_streaming else self._calls
-        async with self._place(places[self._least(by_token, names)], method, names, context):
+        role = self._role(by_token, names, context)
+        async with self._place(places[role], method, names, context):
             if handler.stream_stream is not None:
                 await _session(handler.stream_stream(requests, context), context)
                 return
@@ -113,7 +120,7 @@ class Guard(grpc.aio.ServerInterceptor):
 
     async def _audited(self, method: str, by_token: Role, handler: Any, context: Context) -> None:
         names = names_of(context.auth_context())
-        role = self._least(by_token, names)
+        role = self._role(by_token, names, context)
         partition, result = None, "CANCELLED"  # unless the call comes to its end
         try:
             async with self._place(self._calls[role], method, names, context):
@@ -156,8 +163,11 @@ class Guard(grpc.aio.ServerInterceptor):
         finally:
             places.leave(holder)
 
-    def _least(self, by_token: Role, names: tuple[str, ...]) -> Role:
-        return min(by_token, self._access.by_names(names), key=list(Role).index)
+    def _role(self, by_token: Role, names: tuple[str, ...], context: Context) -> Role:
+        role = min(by_token, self._access.by_names(names), key=list(Role).index)
+        if self._connections is not None:
+            self._connections.show(context.peer(), OPERATOR if role is Role.OPERATOR else VIEWER)
+        return role
 
     def _worth_a_line(self, method: str, result: str) -> bool:
         if not self._refusals.open:

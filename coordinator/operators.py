@@ -23,7 +23,7 @@ from queuepool.verbs import lead
 T = TypeVar("T")
 _log = logging.getLogger("coordinator.operators")
 
-_THREADS = 4
+_THREADS = 4  # of each kind
 _MAX_TTL_S = 7 * 86400
 _MAX_REASON = 200
 
@@ -36,11 +36,16 @@ class Operators:
     ) -> None:
         self._pool, self._board, self._book = pool, board, book
         self._max_workers = max_workers
-        self._crew = Crew(_THREADS, "coordinator-operators")
+        self._looks = Crew(_THREADS, "coordinator-operators")
+        self._acts = Crew(_THREADS, "coordinator-acts")  # so that no queue of looks delays them
 
     async def off_loop(self, work: Callable[[], T]) -> T:
-        """Run blocking work on one of the threads. Raises UnavailableError: there is none."""
-        return await asyncio.wrap_future(self._crew.submit(work))
+        """Run a look that blocks on one of the threads. Raises UnavailableError: there is none."""
+        return await asyncio.wrap_future(self._looks.submit(work))
+
+    async def act_off_loop(self, work: Callable[[], T]) -> T:
+        """Run what sets something, on one of the threads for that. Raises UnavailableError."""
+        return await asyncio.wrap_future(self._acts.submit(work))
 
     def group(self, key: bytes) -> tuple[int, GroupStatus]:
         """Return (partition, totals) of a task group, read at this moment."""
@@ -106,4 +111,5 @@ class Operators:
 
     def close(self) -> None:
         """Take no more work. Idempotent; does not wait for a server that hangs."""
-        self._crew.close()
+        self._looks.close()
+        self._acts.close()

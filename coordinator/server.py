@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import grpc
@@ -9,6 +10,7 @@ import grpc.aio
 from grpc_reflection.v1alpha import reflection
 
 from coordinator import health
+from coordinator.connections import Connections, limit
 from coordinator.guard import Guard
 from coordinator.health import Health
 from coordinator.methods import make_server
@@ -56,8 +58,14 @@ class StatusServer:
     def __init__(self, settings: CoordinatorSettings, emit: Listener = ignore) -> None:
         self._settings = settings
         self._health = Health([SERVICE])
-        self._guard = Guard(settings.access(), emit)
-        self._server = make_server(self._guard.refuse, interceptors=[self._guard], options=_OPTIONS)
+        most = limit()
+        self._connections = Connections(most // 4)
+        self._guard = Guard(settings.access(), emit, self._connections)
+        self._server = make_server(
+            self._guard.refuse,
+            interceptors=[self._guard],
+            options=(*_OPTIONS, ("grpc.max_allowed_incoming_connections", most)),
+        )
         self.address = ""
 
     def bind(self) -> str:
@@ -86,14 +94,21 @@ class StatusServer:
             names = (SERVICE, health.SERVICE, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(names, self._server)
         await self._server.start()
+        self._connections.start(int(self.address.rpartition(":")[2]))
 
     def set_serving(self, serving: bool) -> None:
         """Tell probes whether to send callers here."""
         self._health.set_all(serving)
 
+    async def ended(self) -> None:
+        """Return when the server has ended, by itself or by `stop`."""
+        with contextlib.suppress(Exception):  # it is in the log
+            await self._server.wait_for_termination()
+
     async def stop(self, grace_s: float) -> None:
         """Refuse new calls, give running ones a moment, end them. Idempotent."""
         self._health.end()
+        await self._connections.stop()
         await self._server.stop(grace_s)
         self._guard.tell_left_out()
 

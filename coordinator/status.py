@@ -180,7 +180,7 @@ class StatusService(QueuePoolServicer):
         self, request: api.SetWorkersRequest, context: Context
     ) -> api.SetWorkersResponse:
         await self._check_partition(request.partition, context)
-        workers, until_ms = await self._operators.off_loop(
+        workers, until_ms = await self._operators.act_off_loop(
             lambda: self._operators.set_workers(
                 request.partition,
                 request.workers,
@@ -196,7 +196,7 @@ class StatusService(QueuePoolServicer):
         self, request: api.ClearWorkersRequest, context: Context
     ) -> api.ClearWorkersResponse:
         await self._check_partition(request.partition, context)
-        await self._operators.off_loop(
+        await self._operators.act_off_loop(
             lambda: self._operators.clear_workers(
                 request.partition, reason=request.reason, actor=caller(context)
             )

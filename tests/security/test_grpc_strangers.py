@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import resource
 import struct
 import urllib.request
 from collections.abc import Iterator
@@ -106,6 +107,31 @@ def test_connections_without_a_call_keep_nobody_out_and_are_closed(process: Proc
         everybody_is_served(process)
 
         assert all(connection.closed(15.0) for connection in idle)
+
+
+def test_more_connections_than_the_process_may_open_keep_nobody_out(
+    redis_url: str, stage: str
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        process = Process(redis_url, stage, grpc_token=TOKEN, grpc_viewer_token=VIEWER)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    try:
+        with ExitStack() as held:
+            idle = [held.enter_context(RawConnection(process.grpc)) for _ in range(100)]
+            assert idle[0].closed(10.0)
+            for _ in range(400):  # again and again, and always as many as there may be
+                idle.append(held.enter_context(RawConnection(process.grpc, greet=False)))
+            assert idle[100].closed(10.0)
+
+            with grpc.insecure_channel(process.grpc) as channel:
+                wait_until(lambda: serves(channel), 30.0)
+            everybody_is_served(process)
+        assert not any("Too many open files" in line for line in process.log)
+    finally:
+        process.kill()
 
 
 def test_of_one_address_the_newest_streams_are_kept_and_the_oldest_told_why(

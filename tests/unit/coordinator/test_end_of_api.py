@@ -1,0 +1,38 @@
+"""A coordinator whose API ends by itself does not stay behind without one."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import coordinator.__main__ as process
+from coordinator.board import Board
+
+
+class Server:
+    """Ends when it is told to."""
+
+    def __init__(self) -> None:
+        self.over = asyncio.Event()
+
+    def set_serving(self, serving: bool) -> None:
+        raise AssertionError(f"nothing was seen yet, and serving={serving}")
+
+    async def ended(self) -> None:
+        await self.over.wait()
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_only_an_end_that_nobody_asked_for_is_an_error(stops: bool) -> None:
+    async def scenario() -> None:
+        server: Any = Server()
+        stopping = asyncio.Event()
+        waiting = asyncio.ensure_future(process._until(stopping, Board(), server))
+        (stopping if stops else server.over).set()
+        await asyncio.wait_for(waiting, 10)
+
+    if stops:
+        asyncio.run(scenario())
+        return
+    with pytest.raises(process.ApiEndedError, match="supervisor starts a new one"):
+        asyncio.run(scenario())
