@@ -122,8 +122,9 @@ def test_more_connections_than_the_process_may_open_keep_nobody_out(
         with ExitStack() as held:
             idle = [held.enter_context(RawConnection(process.grpc)) for _ in range(100)]
             assert idle[0].closed(10.0)
-            for _ in range(400):  # again and again, and always as many as there may be
-                idle.append(held.enter_context(RawConnection(process.grpc, greet=False)))
+            idle += [
+                held.enter_context(RawConnection(process.grpc, greet=False)) for _ in range(400)
+            ]
             assert idle[100].closed(10.0)
 
             with grpc.insecure_channel(process.grpc) as channel:
