@@ -3,6 +3,9 @@
 Nothing of the inside reaches a caller, and the process neither grows nor stalls.
 """
 
+import contextlib
+import re
+import struct
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +19,7 @@ from hypothesis import strategies as st
 from queuepool.rpc.client import AUTHORIZATION, QueuePoolClient, connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from tests.integration.coordinator.cluster import Process
+from tests.security.http2 import RawConnection
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.xdist_group("bad-grpc")
@@ -80,6 +84,62 @@ def raw_outcome(
     except grpc.RpcError as error:
         return error.code(), error.details() or ""
     return Code.OK, ""
+
+
+HEALTH = "grpc.health.v1.Health"
+EVERY = [
+    *(f"{SERVICE.full_name}/{name}" for name in METHODS),
+    f"{HEALTH}/Check",
+    f"{HEALTH}/Watch",
+    "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+    f"{SERVICE.full_name}/OfTomorrow",
+]
+BYTES = st.binary(max_size=300) | st.integers(1, 200_000).map(lambda size: b"\x0a" * size)
+METADATA = st.lists(
+    st.tuples(
+        st.from_regex(r"[a-z0-9_.-]{1,20}", fullmatch=True)
+        .map(lambda name: f"x{name}".encode())
+        .filter(lambda name: not name.endswith(b"-bin")),
+        st.binary(max_size=200) | st.integers(1, 60_000).map(lambda size: b"v" * size),
+    ),
+    max_size=3,
+)
+
+
+@REAL
+@given(
+    method=st.sampled_from(EVERY),
+    body=BYTES,
+    metadata=METADATA,
+    has_token=st.booleans(),
+    cut=st.booleans(),
+)
+def test_no_bytes_metadata_or_half_of_a_request_end_in_anything_but_a_code(
+    running: Process,
+    client: QueuePoolClient,
+    method: str,
+    body: bytes,
+    metadata: list[tuple[bytes, bytes]],
+    has_token: bool,
+    cut: bool,
+) -> None:
+    """By hand, since a library sends neither half of a request nor bytes that are no text."""
+    header = [(b"authorization", f"Bearer {TOKEN}".encode())] if has_token else []
+    is_open = method.startswith(HEALTH)
+    answered = {Code.OK, Code.UNIMPLEMENTED, *REFUSALS} if has_token or is_open else set()
+    wanted = answered or {Code.UNAUTHENTICATED}
+    # What is refused need not be read to its end, and what is too large never is.
+    with RawConnection(running.grpc) as connection, contextlib.suppress(ConnectionError):
+        stream = connection.call(f"/{method}".encode(), None, [*header, *metadata])
+        connection.send(b"\0" + struct.pack(">I", len(body)) + body, end=not cut)
+        if not cut or not answered:
+            end = connection.answer(stream, 30.0, most=1)
+            codes = {int(number) for number in re.findall(rb"grpc-status.(\d+)", end)}
+            assert codes <= {c.value[0] for c in (*wanted, Code.RESOURCE_EXHAUSTED)}, end
+            assert codes or answered
+            assert is_told_nothing(end.decode("latin-1")), end
+
+    assert outcome(client, "GetCluster", api.GetClusterRequest())[0] is Code.OK
 
 
 def is_told_nothing(details: str) -> bool:
@@ -180,6 +240,22 @@ def test_messages_of_ten_megabytes_are_refused_and_leave_no_memory_behind(
     assert outcome(client, "GetCluster", api.GetClusterRequest())[0] is Code.OK
 
 
+def test_connections_of_every_kind_of_nonsense_leave_no_memory_behind(running: Process) -> None:
+    def nonsense(count: int) -> None:
+        for number in range(count):
+            connected = RawConnection(running.grpc, greet=number % 3 > 0)
+            with connected as connection, contextlib.suppress(ConnectionError):
+                connection.socket.sendall(b"\xff\x00GET / HTTP/1.1\r\n\r\n" * (number % 50))
+                for method in EVERY:
+                    connection.call(f"/{method}".encode(), None, [(b"x", b"y" * 8_000)])
+
+    nonsense(100)
+    before_kb = resident_kb(running)
+    nonsense(400)
+
+    wait_until(lambda: resident_kb(running) - before_kb < 16_384, 30.0, "memory is given back")
+
+
 def test_it_lives_and_its_log_holds_no_failure_of_its_own(
     running: Process, client: QueuePoolClient
 ) -> None:
@@ -187,5 +263,5 @@ def test_it_lives_and_its_log_holds_no_failure_of_its_own(
         outcome(client, type(request_).__name__.removesuffix("Request"), request_)
 
     assert running.popen.poll() is None
-    assert not [line for line in running.log if " failed" in line]
+    assert not [line for line in running.log if " failed" in line or "Traceback" in line]
     assert not any(TOKEN in line for line in running.log)

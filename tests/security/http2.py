@@ -56,8 +56,11 @@ class RawConnection:
             flags = _END_STREAM if end and number == len(parts) else 0
             self.socket.sendall(_frame(_DATA, flags, self._stream, part))
 
-    def answer(self, stream: int, timeout_s: float = 10.0) -> bytes:
-        """Return what the frames of a stream's end hold: headers, as they are on the wire."""
+    def answer(self, stream: int, timeout_s: float = 10.0, *, most: int = 2) -> bytes:
+        """Return the headers of a stream's answer and end, as they are on the wire.
+
+        most: after how many of them to stop, for answers that may go on.
+        """
         self.socket.settimeout(timeout_s)
         held = b""
         while True:
@@ -68,7 +71,8 @@ class RawConnection:
                 body, self._buffer = self._buffer[9 : 9 + length], self._buffer[9 + length :]
                 if of == stream and kind == _HEADERS:
                     held += body
-                    if flags & _END_STREAM:
+                    most -= 1
+                    if flags & _END_STREAM or not most:
                         return held
             data = self.socket.recv(65_536)
             if not data:
