@@ -170,7 +170,7 @@ class Guard(grpc.aio.ServerInterceptor):
         return role
 
     def _worth_a_line(self, method: str, result: str) -> bool:
-        if not self._refusals.open:
+        if not self._refusals.begun():
             asyncio.get_running_loop().call_later(WINDOW_S, self.tell_left_out)
         return self._refusals.note((method, result))
 

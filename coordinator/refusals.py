@@ -21,8 +21,7 @@ class Refusals(Generic[Kind]):
     def __init__(self) -> None:
         self._counts: dict[Kind, int] = {}
 
-    @property
-    def open(self) -> bool:
+    def begun(self) -> bool:
         """Whether a window has begun; whoever sees it begin ends it after WINDOW_S."""
         return bool(self._counts)
 

@@ -10,12 +10,12 @@ from coordinator.refusals import LINES, Refusals
 
 def test_the_first_of_each_kind_have_a_line_and_the_rest_are_counted() -> None:
     refusals = Refusals[str]()
-    assert not refusals.open
+    assert not refusals.begun()
 
     told = {kind: [refusals.note(kind) for _ in range(LINES + 3)] for kind in "ab"}
 
     assert told == dict.fromkeys("ab", [True] * LINES + [False] * 3)
-    assert refusals.open
+    assert refusals.begun()
     assert refusals.end_window() == [("a", 3), ("b", 3)]
 
 
@@ -25,7 +25,7 @@ def test_a_window_begins_anew() -> None:
         refusals.note("a")
 
     assert refusals.end_window() == []
-    assert not refusals.open
+    assert not refusals.begun()
     assert refusals.note("a")
 
 
