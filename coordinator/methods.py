@@ -20,7 +20,10 @@ from typing import Any
 import grpc.aio
 
 Refuse = Callable[[Any], Awaitable[None]]
+_LOOK_S = 1.0
 _library: Any = importlib.import_module("grpc._cython.cygrpc")  # which has no types
+# Whether this version of grpcio is one of those that need it.
+TAKEN_OUT = hasattr(_library.AioServer, "_request_registered_call")
 
 
 def make_server(refuse: Refuse, **arguments: Any) -> grpc.aio.Server:
@@ -28,12 +31,11 @@ def make_server(refuse: Refuse, **arguments: Any) -> grpc.aio.Server:
 
     refuse: gets the call's context, and ends the call.
     """
-    base: Any = _library.AioServer
-    make_context: Any = getattr(_library, "_ServicerContext", None)
-    if make_context is None or not hasattr(base, "_request_registered_call"):
+    if not TAKEN_OUT:
         return grpc.aio.server(**arguments)
+    base, make_context = _library.AioServer, _library._ServicerContext  # noqa: SLF001 - see above
 
-    class Server(base):  # type: ignore[misc]  # a class of the library's C code
+    class Server(base):  # type: ignore[misc, valid-type]  # a class of the library's C code
         async def _request_call(self) -> Any:
             here = asyncio.get_running_loop()
             running = set[asyncio.Task[None]]()
@@ -49,6 +51,16 @@ def make_server(refuse: Refuse, **arguments: Any) -> grpc.aio.Server:
         return grpc.aio.server(**arguments)
     finally:
         _library.AioServer = base
+
+
+async def ended(server: grpc.aio.Server) -> None:
+    """Return when a server has ended, by itself or because it was told to. May be cancelled."""
+    # One that ended by itself completes nothing while a caller holds a stream.
+    running = getattr(getattr(server, "_server", None), "is_running", lambda: True)
+    with contextlib.suppress(Exception):  # why it ended is in the log
+        # Without a timeout, a wait that is cancelled would cancel the server's own end.
+        while await server.wait_for_termination(timeout=_LOOK_S) and running():
+            pass
 
 
 async def _end(refuse: Refuse, context: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 
 import grpc
@@ -13,7 +12,7 @@ from coordinator import health
 from coordinator.connections import Connections, limit
 from coordinator.guard import Guard
 from coordinator.health import Health
-from coordinator.methods import make_server
+from coordinator.methods import ended, make_server
 from coordinator.settings import CoordinatorSettings
 from coordinator.status import StatusService
 from queuepool.errors import ConfigurationError
@@ -102,8 +101,7 @@ class StatusServer:
 
     async def ended(self) -> None:
         """Return when the server has ended, by itself or by `stop`."""
-        with contextlib.suppress(Exception):  # it is in the log
-            await self._server.wait_for_termination()
+        await ended(self._server)
 
     async def stop(self, grace_s: float) -> None:
         """Refuse new calls, give running ones a moment, end them. Idempotent."""
