@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, NoReturn, TypeVar
 
 import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
-from coordinator.callers import described
+from coordinator.budgets import Place, YieldingPlaces
+from coordinator.callers import described, host_of
 from queuepool.errors import ConfigurationError, InvalidInputError, UnavailableError
 
 _log = logging.getLogger("coordinator.status")
@@ -49,22 +51,54 @@ def guarded(call: Unary[Request, Response]) -> Unary[Request, Response]:
     return bounded
 
 
-async def read_request(context: Context, deserialize: Callable[[bytes], Request]) -> Request:
+class PlaceLostError(Exception):
+    """A newer caller has the place."""
+
+
+@contextlib.asynccontextmanager
+async def in_place(places: YieldingPlaces, context: Context, limit_s: float) -> AsyncIterator[None]:
+    """Do what is within for so long at most, and while it has a place.
+
+    Raises TimeoutError, PlaceLostError. A call must not be ended within: its end could be broken
+    off half-way, and no other could follow.
+    """
+    place: Place | None = None
+    try:
+        async with asyncio.timeout(limit_s) as limit:
+            place = places.take(host_of(context.peer()), lambda: _end_now(limit))
+            yield
+    except TimeoutError:
+        if place is not None and place.lost:
+            raise PlaceLostError from None
+        raise
+    finally:
+        if place is not None:
+            places.leave(place)
+
+
+def _end_now(limit: asyncio.Timeout) -> None:
+    if not limit.expired():  # else it ends already
+        limit.reschedule(asyncio.get_running_loop().time())
+
+
+async def read_request(
+    context: Context, deserialize: Callable[[bytes], Request], arrivals: YieldingPlaces
+) -> Request:
     """Return the request of a call, or end the call with what is wrong with it.
 
     grpc itself would wait for the rest of a request for ever, and answer bytes that are no message
-    with UNKNOWN and the name of an exception.
+    with UNKNOWN and the name of an exception. arrivals: where half-sent requests wait.
     """
     raw: Any = grpc.aio.EOF
     try:
-        async with asyncio.timeout(_REQUEST_LIMIT_S):
+        async with in_place(arrivals, context, _REQUEST_LIMIT_S):
             raw = await context.read()
     except TimeoutError:
-        await abort(
-            context,
-            grpc.StatusCode.DEADLINE_EXCEEDED,
-            f"no whole request arrived in {_REQUEST_LIMIT_S:g} s",
-        )
+        why = f"no whole request arrived in {_REQUEST_LIMIT_S:g} s"
+        await abort(context, grpc.StatusCode.DEADLINE_EXCEEDED, why)
+    except PlaceLostError:
+        why = "too many requests were half-sent, and this one for longest; send it again"
+        await abort(context, grpc.StatusCode.RESOURCE_EXHAUSTED, why)
     try:
         return deserialize(raw)
     except (DecodeError, TypeError):  # the latter for the end that came in place of a request

@@ -5,6 +5,9 @@ that many, and nobody else would get in. So that number is a second line, for th
 this process. Well below it the surplus is closed here: of callers who have shown no token before
 viewers, of those before operators, of the address with most, the oldest first.
 
+A stranger's connection is also closed once it has sent 2 MiB, which is thousands of probes: until a
+caller has agreed to the limits of HTTP/2, grpc keeps 16 MiB of headers for each.
+
 grpc tells neither which connections it has nor lets one be closed. They are sockets of this process
 with its port, and a socket that is shut down looks to it as if its peer had hung up.
 """
@@ -17,16 +20,21 @@ import heapq
 import os
 import resource
 import socket
+import stat
+import sys
+import time
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from coordinator.callers import address_of, network_of, plain_address
 
 STRANGER, VIEWER, OPERATOR = range(3)
-_MOST, _LEAST = 4096, 64
+_MOST, _LEAST = 2048, 64
+_MOST_BYTES = 2 * 1024 * 1024
 _PAUSE_S = 0.1
+_RECEIVED_AT = 128  # where Linux has tcpi_bytes_received in tcp_info
 _DESCRIPTORS = next(
     (folder for folder in ("/proc/self/fd", "/dev/fd") if Path(folder).is_dir()), None
 )
@@ -50,7 +58,7 @@ class Connection:
 
 
 def limit() -> int:
-    """Return how many connections grpc may take: half of what this process may open, or 4,096."""
+    """Return how many connections grpc may take: half of what this process may open, or 2,048."""
     return max(_LEAST, min(_MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2))
 
 
@@ -108,21 +116,23 @@ class Connections:
                 await self._task
 
     async def _keep(self, folder: str) -> None:
+        pause_s = _PAUSE_S
         while True:
-            await asyncio.sleep(_PAUSE_S)
+            await asyncio.sleep(pause_s)
+            began = time.monotonic()
             with contextlib.suppress(OSError):  # no descriptor to look with: the next time
                 self._look(folder)
+            # Of many connections, it takes a tenth of the time at most.
+            pause_s = max(_PAUSE_S, 10 * (time.monotonic() - began))
 
     def _look(self, folder: str) -> None:
-        descriptors = [int(found.name) for found in Path(folder).iterdir()]
-        if len(descriptors) > self._most:
-            self._close_surplus(descriptors)
-
-    def _close_surplus(self, descriptors: Iterable[int]) -> None:
         seen: dict[tuple[int, int], Address | None] = {}
-        for descriptor in descriptors:
+        for descriptor in [int(entry.name) for entry in Path(folder).iterdir()]:
             with contextlib.suppress(OSError):
-                key = (descriptor, os.fstat(descriptor).st_ino)
+                found = os.fstat(descriptor)
+                if not stat.S_ISSOCK(found.st_mode):
+                    continue
+                key = (descriptor, found.st_ino)
                 seen[key] = self._seen[key] if key in self._seen else self._caller(descriptor)
         # What was seen before is older than what was not.
         old = {key: seen[key] for key in self._seen if key in seen}
@@ -134,6 +144,9 @@ class Connections:
         ]
         for connection in surplus(connections, self._most):
             self._hang_up(connection)
+        for connection in connections:
+            if connection.rank == STRANGER:
+                self._hang_up(connection, unless_within=_MOST_BYTES)
 
     def _caller(self, descriptor: int) -> Address | None:
         with _duplicate(descriptor) as found:
@@ -148,10 +161,13 @@ class Connections:
         plain = plain_address(host)
         return None if plain is None else (plain, port)
 
-    def _hang_up(self, connection: Connection) -> None:
-        self._ranks.pop(connection.address, None)
+    def _hang_up(self, connection: Connection, *, unless_within: int = -1) -> None:
+        """Close a connection, unless it has received no more than so many bytes."""
         with contextlib.suppress(OSError), _duplicate(connection.descriptor) as found:
-            if self._caller_of(found) == connection.address:  # else it is another's by now
+            if self._caller_of(found) != connection.address:  # the descriptor is another's by now
+                return
+            if _received_bytes(found) > unless_within:
+                self._ranks.pop(connection.address, None)
                 found.shutdown(socket.SHUT_RDWR)
 
 
@@ -163,3 +179,13 @@ def _duplicate(descriptor: int) -> socket.socket:
     except OSError:
         os.close(copy)
         raise
+
+
+def _received_bytes(connection: socket.socket) -> int:
+    """Return what a connection has received; 0 where the system does not tell."""
+    if not hasattr(socket, "TCP_INFO"):
+        return 0
+    facts = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RECEIVED_AT + 8)
+    if len(facts) < _RECEIVED_AT + 8:  # an old kernel
+        return 0
+    return int.from_bytes(facts[_RECEIVED_AT:], sys.byteorder)

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import grpc
 import grpc.aio
 
-from coordinator.budgets import Places
+from coordinator.budgets import Places, YieldingPlaces
 from coordinator.callers import cleaned, host_of, names_of
 from coordinator.calls import Context, abort, caller, read_request
 from coordinator.connections import OPERATOR, VIEWER, Connections
@@ -33,6 +33,7 @@ _NO_TOKEN = (
     "give the client the token that the coordinator was started with"
 )
 MAX_CALLS, MAX_STREAMS = 128, 64  # of each role, at once
+MAX_ARRIVALS = 512  # requests of each role that are not whole yet
 _SHARE = {Role.VIEWER: 2, Role.OPERATOR: 1}  # one viewer has half at most, so others find places
 _SESSION_S = 60.0  # of a tool that asks what there is
 
@@ -49,6 +50,7 @@ class Guard(grpc.aio.ServerInterceptor):
         self._access, self._emit, self._connections = access, emit, connections
         self._calls = {r: Places(MAX_CALLS, MAX_CALLS // _SHARE[r]) for r in Role}
         self._streams = {r: Places(MAX_STREAMS, MAX_STREAMS // _SHARE[r]) for r in Role}
+        self._arrivals = {r: YieldingPlaces(MAX_ARRIVALS, MAX_ARRIVALS // 2) for r in Role}
         self._refusals = Refusals[tuple[str, str]]()
 
     async def intercept_service(
@@ -106,11 +108,12 @@ class Guard(grpc.aio.ServerInterceptor):
         names = names_of(context.auth_context())
         places = self._streams if handler.response_streaming else self._calls
         role = self._role(by_token, names, context)
+        sessions = handler.stream_stream is not None  # of several requests, which it reads itself
+        request = None if sessions else await self._request(role, handler, context)
         async with self._place(places[role], method, names, context):
-            if handler.stream_stream is not None:
+            if sessions:
                 await _session(handler.stream_stream(requests, context), context)
                 return
-            request = await read_request(context, handler.request_deserializer)
             if handler.unary_stream is None:
                 await context.write(await handler.unary_unary(request, context))
                 return
@@ -123,9 +126,9 @@ class Guard(grpc.aio.ServerInterceptor):
         role = self._role(by_token, names, context)
         partition, result = None, "CANCELLED"  # unless the call comes to its end
         try:
+            request = await self._request(role, handler, context)
+            partition = request.partition
             async with self._place(self._calls[role], method, names, context):
-                request = await read_request(context, handler.request_deserializer)
-                partition = request.partition
                 if role is not Role.OPERATOR:
                     self._emit(CallRefused("PERMISSION_DENIED"))
                     await abort(
@@ -143,6 +146,10 @@ class Guard(grpc.aio.ServerInterceptor):
             allowed = role is Role.OPERATOR and result != grpc.StatusCode.RESOURCE_EXHAUSTED.name
             if allowed or self._worth_a_line(method, result):
                 self._emit(OperatorCalled(caller(context), role, method, partition, result))
+
+    async def _request(self, role: Role, handler: Any, context: Context) -> Any:
+        # Before a call has a place: half of a request needs none.
+        return await read_request(context, handler.request_deserializer, self._arrivals[role])
 
     @contextlib.asynccontextmanager
     async def _place(

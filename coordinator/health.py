@@ -18,13 +18,12 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 from grpc_health.v1 import health_pb2 as api
 
-from coordinator.budgets import Place, YieldingPlaces
-from coordinator.callers import host_of
-from coordinator.calls import Context, abort
+from coordinator.budgets import YieldingPlaces
+from coordinator.calls import Context, PlaceLostError, abort, in_place
 
 SERVICE = api.DESCRIPTOR.services_by_name["Health"].full_name
 
-MAX_PROBES, MAX_PROBES_EACH = 128, 64  # in flight, of one address
+MAX_PROBES, MAX_PROBES_EACH = 256, 128  # in flight, of one address
 MAX_STREAMS, MAX_STREAMS_EACH = 64, 16
 _PROBE_S = 5.0  # for the request to arrive and the answer to leave
 _STREAM_S = 600.0  # then callers ask again
@@ -77,7 +76,7 @@ class Health:
                 raise _RefusedError(grpc.StatusCode.NOT_FOUND, "no such service here")
             await context.write(Status(status=status))
 
-        await _in_place(self._probes, context, _PROBE_S, answer)
+        await _answer(self._probes, context, _PROBE_S, answer)
 
     async def _watch(self, _requests: Any, context: Context) -> None:
         async def answer() -> None:
@@ -92,7 +91,7 @@ class Health:
                 told = status
                 await changed.wait()
 
-        await _in_place(self._streams, context, self._stream_s, answer)
+        await _answer(self._streams, context, self._stream_s, answer)
 
 
 class _RefusedError(Exception):
@@ -101,35 +100,26 @@ class _RefusedError(Exception):
         self.code = code
 
 
-async def _in_place(
+async def _answer(
     places: YieldingPlaces,
     context: Context,
     limit_s: float,
     answer: Callable[[], Awaitable[None]],
 ) -> None:
     """Answer within a time, for as long as the place is not taken away."""
-    place: Place | None = None
     try:
-        async with asyncio.timeout(limit_s) as limit:
-            place = places.take(host_of(context.peer()), lambda: _end_now(limit))
+        async with in_place(places, context, limit_s):
             # By itself: were it still under way when the time is up, no status could follow it.
             await context.send_initial_metadata(())
             await answer()
     except TimeoutError:
-        lost = place is not None and place.lost
-        code = grpc.StatusCode.RESOURCE_EXHAUSTED if lost else grpc.StatusCode.DEADLINE_EXCEEDED
-        why = "newer callers of health took this place" if lost else "this call lasted too long"
-        await abort(context, code, f"{why}; ask again")
-    except _RefusedError as refused:  # here, where no limit can break off the sending of a status
+        why = "this call lasted too long; ask again"
+        await abort(context, grpc.StatusCode.DEADLINE_EXCEEDED, why)
+    except PlaceLostError:
+        why = "newer callers of health took this place; ask again"
+        await abort(context, grpc.StatusCode.RESOURCE_EXHAUSTED, why)
+    except _RefusedError as refused:
         await abort(context, refused.code, str(refused))
-    finally:
-        if place is not None:
-            places.leave(place)
-
-
-def _end_now(limit: asyncio.Timeout) -> None:
-    if not limit.expired():  # else it ends already
-        limit.reschedule(asyncio.get_running_loop().time())
 
 
 async def _service(context: Context) -> str:

@@ -56,6 +56,15 @@ class RawConnection:
             flags = _END_STREAM if end and number == len(parts) else 0
             self.socket.sendall(_frame(_DATA, flags, self._stream, part))
 
+    def headers_without_end(self, size: int) -> None:
+        """Open a stream with headers of about so many bytes, and more of them to follow."""
+        self._stream += 2
+        part = _literal(b"k", b"v" * 16_000)
+        for number in range(size // len(part)):
+            self.socket.sendall(
+                _frame(_CONTINUATION if number else _HEADERS, 0, self._stream, part)
+            )
+
     def answer(self, stream: int, timeout_s: float = 10.0, *, most: int = 2) -> bytes:
         """Return the headers of a stream's answer and end, as they are on the wire.
 

@@ -5,9 +5,11 @@ On real processes, over connections that speak HTTP/2 by hand where a library wo
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import resource
+import socket
 import struct
 import urllib.request
 from collections import Counter
@@ -137,6 +139,20 @@ def test_more_connections_than_the_process_may_open_keep_nobody_out(
         process.kill()
 
 
+@pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="this system does not count")
+def test_headers_without_an_end_never_become_much_memory(process: Process) -> None:
+    before_kb = resident_kb(process)
+
+    with ExitStack() as held:
+        for _ in range(30):
+            connection = held.enter_context(RawConnection(process.grpc, agree=False))
+            with contextlib.suppress(ConnectionError):
+                connection.headers_without_end(10_000_000)
+
+        assert resident_kb(process) - before_kb < 200_000  # of 300 MB that were sent, at once
+        everybody_is_served(process)
+
+
 def test_of_one_address_the_newest_streams_are_kept_and_the_oldest_told_why(
     process: Process,
 ) -> None:
@@ -155,6 +171,21 @@ def test_of_one_address_the_newest_streams_are_kept_and_the_oldest_told_why(
         assert "ask again" in (caught.value.details() or "")
         process.popen.terminate()
         assert [next(stream).status for stream in streams[1:]] == [2] * health.MAX_STREAMS_EACH
+
+
+@pytest.mark.parametrize("token", [TOKEN, VIEWER])
+def test_half_sent_requests_of_those_who_may_call_keep_nobody_out_either(
+    process: Process, token: str
+) -> None:
+    header = [(b"authorization", f"Bearer {token}".encode())]
+    with ExitStack() as held:
+        for _ in range(10):
+            connection = held.enter_context(RawConnection(process.grpc))
+            for number in range(100):
+                path = OURS + (b"SetWorkers" if number % 2 else b"GetCluster")
+                connection.call(path, None, header)
+
+        everybody_is_served(process)
 
 
 def test_one_viewers_streams_and_calls_leave_places_for_other_viewers_and_operators(

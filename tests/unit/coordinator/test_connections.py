@@ -65,7 +65,7 @@ def test_addresses_of_one_network_are_one_host() -> None:
 
 
 def test_there_is_a_limit_within_what_the_process_may_open() -> None:
-    assert 64 <= limit() <= 4096
+    assert 64 <= limit() <= 2048
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::]"])
