@@ -15,6 +15,8 @@ from coordinator.refusals import LINES, WINDOW_S
 
 _LOGGER = "grpc._cython.cygrpc"
 _MOST_CHARACTERS = 300
+# A header that is no text; a caller that hung up while it was answered.
+_OF_CALLERS = ("Invalid encoding", "ExecuteBatchError")
 
 
 def quieten() -> None:
