@@ -95,12 +95,9 @@ class Connections:
 
     def show(self, peer: str, rank: int) -> None:
         """Remember what the caller of a connection has shown."""
-        address = address_of(peer)
-        if address is None:
-            return
-        self._ranks[address] = max(rank, self._ranks.get(address, STRANGER))
-        if len(self._ranks) > 2 * _MOST:  # connections that came and went unseen
-            self._ranks = dict(list(self._ranks.items())[_MOST:])
+        address = address_of(peer) if self._task is not None else None
+        if address is not None:
+            self._ranks[address] = max(rank, self._ranks.get(address, STRANGER))
 
     def start(self, port: int) -> None:
         """Begin to look; does nothing where a process cannot list its descriptors."""
@@ -142,6 +139,8 @@ class Connections:
             for key, address in self._seen.items()
             if address is not None
         ]
+        # Of these alone: who comes from the same address and port later has shown nothing.
+        self._ranks = {c.address: c.rank for c in connections if c.rank != STRANGER}
         for connection in surplus(connections, self._most):
             self._hang_up(connection)
         for connection in connections:
@@ -167,7 +166,6 @@ class Connections:
             if self._caller_of(found) != connection.address:  # the descriptor is another's by now
                 return
             if _received_bytes(found) > unless_within:
-                self._ranks.pop(connection.address, None)
                 found.shutdown(socket.SHUT_RDWR)
 
 
