@@ -27,7 +27,7 @@ from coordinator.methods import TAKEN_OUT
 from coordinator.refusals import LINES
 from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
-from tests.integration.coordinator.cluster import Process
+from tests.integration.coordinator.cluster import ROOT, Process
 from tests.security.http2 import RawConnection
 from tests.waiting import wait_until
 
@@ -146,7 +146,7 @@ def test_headers_without_an_end_never_become_much_memory(process: Process) -> No
     with ExitStack() as held:
         for _ in range(30):
             connection = held.enter_context(RawConnection(process.grpc, agree=False))
-            with contextlib.suppress(ConnectionError):
+            with contextlib.suppress(OSError):  # closed, or no longer read
                 connection.headers_without_end(10_000_000)
 
         assert resident_kb(process) - before_kb < 200_000  # of 300 MB that were sent, at once
@@ -252,6 +252,27 @@ def test_no_name_of_a_method_ends_the_api_or_reaches_a_log(
         assert trace not in text
     named = {line["method"] for line in audited(process) if line.get("role") == "nobody"}
     assert named == {"unknown"}
+
+
+@pytest.mark.skipif(not TAKEN_OUT, reason="such a call ends itself alone in this grpcio")
+def test_a_process_whose_api_breaks_down_all_the_same_ends_for_its_supervisor(
+    redis_url: str, stage: str, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import coordinator.methods\ncoordinator.methods.TAKEN_OUT = False\n"
+    )
+    unprotected = {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    process = Process(redis_url, stage, environment=unprotected)
+    try:
+        with RawConnection(process.grpc) as holder, RawConnection(process.grpc) as stranger:
+            holder.call(WATCH, b"")
+            stranger.call(b"/\xff", b"")
+
+            assert process.popen.wait(30) == 1
+        process.kill()
+        assert any("the gRPC API ended by itself" in line for line in process.log)
+    finally:
+        process.kill()
 
 
 def test_an_unknown_method_is_unimplemented_to_whoever_has_a_token(process: Process) -> None:
