@@ -1,10 +1,15 @@
 """What each role of process may do on a server: its commands and keys, as ACL rules. Pure.
 
 A script runs with the rights of who calls it, and whoever may load scripts may load any. So a role
-is exactly as strong as its commands and keys, whatever the scripts say. Commands and keys are read
-from the scripts that the role calls; which of the keys it may write is declared here, and a test
-compares it with the scripts. A role can write no key that it only has to read: a producer, for
-example, can neither take a partition over, nor claim, nor forge a result.
+is exactly as strong as its commands and keys, whatever the scripts say. What it reads is taken from
+the scripts that it calls; with which commands it may write which key, queuepool.grants says. Keys
+that it only reads it cannot write: a producer can neither take a partition over, nor claim, nor
+forge a result. And what it writes it writes in one way only: it removes the record of attempts of
+a job that it cancels, and cannot put anything into it.
+
+As rules: the user itself may read, and each set of keys that the same commands write is a selector
+of its own, `(~key +command)`. A server tries the patterns one after the other for each key of each
+command, so the keys that are used most often come first.
 
 The `*` for a partition's number matches any text. That reaches into another queue of the stage only
 where a group of that queue has a name that ends like a key of this one.
@@ -13,9 +18,12 @@ where a group of that queue has a name that ends like a key of this one.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
+from queuepool.grants import CONSUMER, COORDINATOR, NOTHING, OPERATOR, PRODUCER, Grant
 from queuepool.keys import PARTITION_KEYS, SYSTEM_KEYS, Keyspace
 from queuepool.scripts import names, script
 
@@ -30,35 +38,38 @@ _DERIVED = re.compile(r"^-- KEYS\[1\] (?:system )?base; derived: (.+(?:\n--  +.+
 _ALWAYS = ("cluster|slots", "evalsha", "script|load", "select")
 # Known from Redis 7.2 and in every Valkey; Redis 7.0 refuses a rule that names them.
 _NEWER_ALWAYS = ("client|setinfo",)
+# Keys that scripts use once a group or a job.
+_BUSIEST = ("q", "g", "j", "c")
 
 
 @dataclass(frozen=True)
 class Role:
-    """What one kind of process calls. writes: stems of keys; direct: commands beside scripts."""
+    """What one kind of process calls. writes: how it changes keys; direct: other commands."""
 
     name: str
     scripts: tuple[str, ...]
-    writes: tuple[str, ...]
+    writes: Grant
     direct: tuple[str, ...] = ()
     confirms: bool = False  # may also ask what its writes have survived (queuepool.durability)
     probes: bool = False  # may also try everything on keys made for that: `queuepool check`
 
     @cached_property
     def commands(self) -> tuple[str, ...]:
-        """Return the commands that it may send or that its scripts may call, sorted."""
+        """Return, sorted, the commands that write no key and that it sends or its scripts call."""
         called = {
             command.lower()
             for name in self.scripts
             for command in _CALLED.findall(script(name).source.decode())
         }
-        allowed = called if self.writes else called - WRITING
         confirming = ("wait",) if self.confirms else ()
-        return tuple(sorted({*allowed, *self.direct, *confirming, *_ALWAYS}))
+        return tuple(sorted({*(called - WRITING), *self.direct, *confirming, *_ALWAYS}))
 
     @cached_property
-    def keys(self) -> frozenset[str]:
-        """Return the stems of all keys that it touches."""
-        return frozenset(stem for name in self.scripts for stem in keys_of(name))
+    def keys(self) -> tuple[str, ...]:
+        """Return the stems of all keys that it touches, in the order of its rules."""
+        touched = frozenset(stem for name in self.scripts for stem in keys_of(name))
+        known = (_stem(key) for key in (*PARTITION_KEYS, *SYSTEM_KEYS))
+        return tuple(stem for stem in dict.fromkeys((*_BUSIEST, *known)) if stem in touched)
 
     def rules(self, space: Keyspace, *, newer: bool = False, fsynced: bool = False) -> list[str]:
         """Return its ACL rules without name and password.
@@ -66,23 +77,48 @@ class Role:
         newer: for servers since Redis 7.2. fsynced: for producers that ask for that durability,
         which includes how the server fsyncs.
         """
-        words = ["resetkeys", "resetchannels", "-@all"]
-        partitions = space.partition(0).decode().replace("{partition_0}", "{partition_*}")
-        for base, known in ((partitions, PARTITION_KEYS), (space.system().decode(), SYSTEM_KEYS)):
-            touched = [key for key in known if _stem(key) in self.keys]
-            if touched:
-                words.append(f"~{base}")  # no key: what every call declares
-            for key in touched:
-                kind = "~" if _stem(key) in self.writes else "%R~"
-                words.append(f"{kind}{base}:{re.sub('<.*', '*', key)}")
-        if self.probes:
-            words.append(f"~{partitions}:probe:*")
+        patterns = _patterns(space)
         commands = set(self.commands)
         if newer:
             commands |= {*_NEWER_ALWAYS, *(("waitaof",) if self.confirms else ())}
         if fsynced and self.confirms:
             commands.add("config|get")
-        return [*words, *(f"+{command}" for command in sorted(commands))]
+        return [
+            *("resetkeys", "resetchannels", "-@all"),
+            *(f"~{base}" for base in _bases(space)),  # no keys: what every call declares
+            *(f"%R~{patterns[stem]}" for stem in self.keys),
+            *(f"+{command}" for command in sorted(commands)),
+            *self._selectors(patterns),
+        ]
+
+    def _selectors(self, patterns: Mapping[str, str]) -> Iterator[str]:
+        together: dict[
+            tuple[str, ...], list[str]
+        ] = {}  # keys -> the commands that write just these
+        for command in sorted(set(chain.from_iterable(self.writes.values()))):
+            stems = tuple(stem for stem in self.keys if command in self.writes.get(stem, ()))
+            together.setdefault(stems, []).append(command)
+        for stems, commands in together.items():
+            words = (*(f"~{patterns[stem]}" for stem in stems), *(f"+{c}" for c in commands))
+            yield f"({' '.join(words)})"
+        if self.probes:
+            everything = sorted({*self.commands, *WRITING, "blpop"})
+            words = (f"~{patterns['j'].removesuffix('j')}probe:*", *(f"+{c}" for c in everything))
+            yield f"({' '.join(words)})"
+
+
+def _bases(space: Keyspace) -> tuple[str, str]:
+    partitions = space.partition(0).decode().replace("{partition_0}", "{partition_*}")
+    return partitions, space.system().decode()
+
+
+def _patterns(space: Keyspace) -> dict[str, str]:
+    """Return the pattern of each key, by stem."""
+    return {
+        _stem(key): f"{base}:{re.sub('<.*', '*', key)}"
+        for base, known in zip(_bases(space), (PARTITION_KEYS, SYSTEM_KEYS), strict=True)
+        for key in known
+    }
 
 
 def keys_of(name: str) -> frozenset[str]:
@@ -106,7 +142,7 @@ ROLES: dict[str, Role] = {
         Role(
             name="producer",
             scripts=_words("enqueue status cancel cancel_group group route peek"),
-            writes=_words("j c g q ring wk dl dg ua dn cn cx at cr er"),
+            writes=PRODUCER,
             confirms=True,
         ),
         Role(
@@ -115,26 +151,26 @@ ROLES: dict[str, Role] = {
                 "acquire renew rekey release claim start finish finish_stray retry bury abandon "
                 "hand_back progress promote recover rouse book route peek"
             ),
-            writes=_words("j c g q ring wk dl dg ua dn cn cx at cr er fl pr r dead o dr rec route"),
-            direct=("blpop", "info"),
+            writes=CONSUMER,
+            direct=("info",),
         ),
         Role(
             name="coordinator",
             scripts=_words(
                 "observe group lead resign command checkpoint manual record decisions route peek"
             ),
-            writes=_words("cmd wk ck leader decisions manual route"),
+            writes=COORDINATOR,
         ),
         Role(
             name="ops-read",
             scripts=_words("observe status group dead audit lead decisions route peek"),
-            writes=(),
+            writes=NOTHING,
         ),
         Role(
             name="ops",
             scripts=tuple(names()),
-            writes=tuple(_stem(key) for key in (*PARTITION_KEYS, *SYSTEM_KEYS)),
-            direct=_words("acl|whoami blpop command config|get info ping"),
+            writes=OPERATOR,
+            direct=_words("acl|whoami command config|get info ping"),
             confirms=True,
             probes=True,
         ),

@@ -8,8 +8,12 @@
 local route = KEYS[1] .. ':route'
 -- uses: clock
 -- A producer's user may only read it. To ask first leaves no line in the server's log of refusals.
-local makes = ARGV[1] ~= '' and redis.acl_check_cmd('HSET', route, 'version', 1)
+-- HSETNX: the users that make it cannot change it, whatever script they send.
+local makes = ARGV[1] ~= '' and redis.acl_check_cmd('HSETNX', route, 'version', 1)
 if redis.call('HLEN', route) == 0 and makes then
-  redis.call('HSET', route, 'version', 1, 'partitions', ARGV[1], 'layout', ARGV[2], 'created', now)
+  redis.call('HSETNX', route, 'version', 1)
+  redis.call('HSETNX', route, 'partitions', ARGV[1])
+  redis.call('HSETNX', route, 'layout', ARGV[2])
+  redis.call('HSETNX', route, 'created', now)
 end
 return redis.call('HGETALL', route)

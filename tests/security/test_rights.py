@@ -15,10 +15,10 @@ ROOT = Path(__file__).resolve().parents[2]
 VERBS = ROOT / "queuepool" / "verbs"
 DIRECT = {
     "producer": {"wait"},  # to hear what an enqueue has survived
-    "consumer": {"blpop", "info"},
+    "consumer": {"info"},
     "coordinator": set[str](),
     "ops-read": set[str](),
-    "ops": {"acl|whoami", "blpop", "command", "config|get", "info", "ping", "wait"},
+    "ops": {"acl|whoami", "command", "config|get", "info", "ping", "wait"},
 }
 EVERYBODY = {"cluster|slots", "evalsha", "script|load", "select"}
 FORBIDDEN = re.compile(
@@ -42,13 +42,14 @@ def scripts_in(module: str) -> set[str]:
     return set(re.findall(r"(?:Verb|_owned)\(\s*\"(\w+)\"", (VERBS / f"{module}.py").read_text()))
 
 
-def written(name: str) -> set[str]:
-    """Return the stems of the keys that a script writes, as its source says."""
+def written(name: str) -> set[tuple[str, str]]:
+    """Return (stem of a key, command) for all that a script writes, as its source says."""
     source = script(name).source.decode()
-    found: set[str] = set()
+    found: set[tuple[str, str]] = set()
     for match in re.finditer(r"redis\.call\('([A-Z]+)', ((?:[^,()]|\([^()]*\))+)", source):
-        if match[1].lower() in WRITING:
-            found |= stems_of(match[2].strip(), source[: match.start()])
+        if (command := match[1].lower()) in WRITING:
+            stems = stems_of(match[2].strip(), source[: match.start()])
+            found |= {(stem, command) for stem in stems}
     return found
 
 
@@ -71,8 +72,14 @@ def stems_of(expression: str, before: str) -> set[str]:
     return {assigned[expression]}
 
 
-# Keys that a role's scripts can write, but not for this role: it calls them to read alone.
-ONLY_ASKED = {"producer": {"route"}}
+# What a role's scripts can write, but not for this role: it calls them to read alone.
+ONLY_ASKED = {"producer": {("route", "hsetnx")}}
+# What it writes beside its scripts.
+BESIDE = {"consumer": {("wk", "blpop")}, "ops": {("wk", "blpop")}}
+
+
+def granted(role: Role) -> set[tuple[str, str]]:
+    return {(stem, command) for stem, commands in role.writes.items() for command in commands}
 
 
 def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> None:
@@ -86,7 +93,7 @@ def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> N
 
 @pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
 def test_a_role_has_the_commands_of_its_scripts_and_no_more(role: Role) -> None:
-    wanted = set().union(*map(called, role.scripts)) - (set() if role.writes else WRITING)
+    wanted = set().union(*map(called, role.scripts)) - WRITING
 
     assert set(role.commands) == wanted | DIRECT[role.name] | EVERYBODY
     forbidden = {c for c in role.commands if FORBIDDEN.fullmatch(c)}
@@ -94,20 +101,25 @@ def test_a_role_has_the_commands_of_its_scripts_and_no_more(role: Role) -> None:
 
 
 @pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
-def test_a_role_has_the_keys_of_its_scripts_and_writes_what_they_write(role: Role) -> None:
-    rules = role.rules(Keyspace())
-    bases = "/dev/queue/{partition_*}/main", "/dev/sys/{sys}/main"
-    granted = {"~": set[str](), "%R~": set[str]()}
-    for word in rules:
-        if found := re.fullmatch(r"(~|%R~)(.+?)(?::(\w+)(?::\*)?)?", word):
-            assert found[2] in bases
-            granted[found[1]] |= {found[3]} if found[3] else set()
+def test_a_role_writes_what_its_scripts_write_in_the_same_way_and_no_other(role: Role) -> None:
+    wanted = set().union(*map(written, role.scripts)) if role.writes else set()
+    wanted = wanted - ONLY_ASKED.get(role.name, set()) | BESIDE.get(role.name, set())
 
+    assert granted(role) == wanted
+
+
+@pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
+def test_a_role_reads_the_keys_of_its_scripts_and_its_rules_name_no_others(role: Role) -> None:
+    bases = "/dev/queue/{partition_*}/main", "/dev/sys/{sys}/main"
+    read, rest = set[str](), set[str]()
+    for word in role.rules(Keyspace()):
+        for found in re.finditer(r"(~|%R~)([^ ()]+?)(?::(\w+)(?::\*)?)?(?=[ )]|$)", word):
+            assert found[2] in bases
+            (read if found[1] == "%R~" else rest).add(found[3])
+
+    assert read == set().union(*map(keys_of, role.scripts))
     probes = {"probe"} if role.name == "ops" else set()
-    writes = set().union(*map(written, role.scripts)) if role.writes else set()
-    writes -= ONLY_ASKED.get(role.name, set())
-    assert granted["~"] == writes | probes
-    assert granted["%R~"] == set().union(*map(keys_of, role.scripts)) - granted["~"]
+    assert rest == {stem for stem, _ in granted(role)} | {None} | probes
 
 
 @pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
@@ -126,7 +138,7 @@ def test_every_key_of_a_script_is_one_that_exists() -> None:
     known = {key.partition(":")[0] for key in (*PARTITION_KEYS, *SYSTEM_KEYS)}
 
     assert set().union(*map(keys_of, names())) == known
-    assert set().union(*map(written, names())) == known
+    assert {stem for name in names() for stem, _ in written(name)} == known
 
 
 def test_a_server_agrees_on_which_commands_write(engine_url: str) -> None:

@@ -1,0 +1,82 @@
+"""With which commands each role may write which keys. Pure.
+
+A key that is not named here is read-only for the role, and a command that is not named for it is
+refused on it. A test compares this with what the scripts of each role call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# Stem of a key -> commands.
+Grant = Mapping[str, frozenset[str]]
+
+
+def _grant(text: str) -> Grant:
+    rows = (line.split() for line in text.strip().splitlines())
+    return {stem: frozenset(commands) for stem, *commands in rows}
+
+
+def _union(*grants: Grant) -> Grant:
+    stems = dict.fromkeys(stem for grant in grants for stem in grant)
+    return {stem: frozenset().union(*(g.get(stem, ()) for g in grants)) for stem in stems}
+
+
+# Producers add jobs and never change the body of one. What an owner keeps of a job (attempts,
+# crashes, error) they only remove, when they cancel it; they can put nothing there.
+PRODUCER = _grant("""
+    j     hsetnx hdel
+    q     rpush lpop
+    ring  rpush
+    dl    zadd zrem
+    dg    sadd srem unlink
+    ua    hdel
+    at    hdel
+    cr    hdel
+    er    hdel
+    cn    hset hdel
+    cx    hset hdel
+    dn    sadd unlink persist
+    g     hset hincrby persist pexpire
+    c     hset hincrby
+    wk    rpush
+""")
+# Consumers move jobs and end them. They cannot add one: jobs come from producers, and back from the
+# dead by operators. The route record is made once, field by field, and never changed.
+CONSUMER = _grant("""
+    j     hdel
+    q     rpush lpush lpop
+    ring  rpush lpush lpop
+    fl    zadd zrem
+    dl    zadd zrem
+    dg    sadd srem unlink
+    ua    hset hdel
+    dead  zadd zrem
+    at    hincrby hdel
+    cr    hsetnx hincrby hdel
+    er    hset hdel
+    pr    hset hdel
+    cn    hdel
+    cx    hset hdel
+    dn    sadd unlink persist
+    r     set
+    g     hset hincrby pexpire
+    c     hset hincrby hdel
+    o     hset hincrby
+    dr    hset hdel
+    rec   rpush lpop
+    wk    rpush blpop
+    route hsetnx
+""")
+COORDINATOR = _grant("""
+    cmd       xadd
+    ck        hset
+    wk        rpush
+    leader    hset
+    decisions xadd
+    manual    hset hdel
+    route     hsetnx
+""")
+NOTHING: Grant = {}
+# Beside what the others may: a replay writes the body anew, with another stamp.
+OPERATOR = _union(PRODUCER, CONSUMER, COORDINATOR, _grant("j hset"))
