@@ -1,0 +1,121 @@
+"""The rows of docs/security.md about the coordinator's API and its metrics: who may do what.
+
+Nobody has a credential at `/metrics`; the API knows tokens.
+"""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+from queuepool.rpc.client import QueuePoolClient, connect
+from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+OPERATOR, VIEWER = "token-of-operators", "token-of-viewers"
+METRICS = "reaches `/metrics`"
+TOKENS: dict[str, str | None] = {"no token": None, "viewer": VIEWER, "operator": OPERATOR}
+CALLERS = (METRICS, *TOKENS)
+LOOKING = frozenset(("viewer", "operator"))
+# What somebody may want to know of a partition.
+PAYLOAD, ERROR, JOB, GROUP = "secret-payload", "secret-error", "secret-job", "secret-group"
+WORKERS = 9
+BY_HAND = f"by hand: {WORKERS}"
+HOST, REASON = "fake:1", "reason-of-decision"
+
+Call = Callable[[QueuePoolClient], Any]
+LOOKS: dict[str, Call] = {
+    "GetCluster": lambda c: c.GetCluster(api.GetClusterRequest()),
+    "ListPartitions": lambda c: c.ListPartitions(api.ListPartitionsRequest()),
+    "GetPartition": lambda c: c.GetPartition(api.GetPartitionRequest(partition=1)),
+    "WatchPartitions": lambda c: next(
+        iter(c.WatchPartitions(api.WatchPartitionsRequest(), timeout=30))
+    ),
+    "ListDecisions": lambda c: c.ListDecisions(api.ListDecisionsRequest()),
+    "GetGroup": lambda c: c.GetGroup(api.GetGroupRequest(partition_key=GROUP.encode())),
+}
+ACTS: dict[str, Call] = {
+    "SetWorkers": lambda c: c.SetWorkers(
+        api.SetWorkersRequest(partition=1, workers=WORKERS, ttl_s=60, reason=REASON)
+    ),
+    "ClearWorkers": lambda c: c.ClearWorkers(api.ClearWorkersRequest(partition=0)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Something that a caller may want. shown: whether all that it was answered shows it."""
+
+    name: str
+    may: frozenset[str]
+    shown: Callable[[Mapping[str, str]], bool]
+
+
+def _shows(*texts: str) -> Callable[[Mapping[str, str]], bool]:
+    return lambda replies: any(text in reply for reply in replies.values() for text in texts)
+
+
+WISHES = (
+    Wish("ask whether the coordinator is well", frozenset(CALLERS), _shows("200\nok", "SERVING")),
+    Wish("see counts of jobs and workers", LOOKING | {METRICS}, _shows("backlog")),
+    Wish("see the host that owns a partition", LOOKING, _shows(HOST)),
+    Wish("see the totals of a group whose key one knows", LOOKING, _shows("total: 2")),
+    Wish("see decisions with their reasons", LOOKING, _shows(REASON)),
+    Wish("set workers by hand", frozenset(("operator",)), _shows(BY_HAND)),
+    Wish("see payloads, results, errors or job ids", frozenset(), _shows(PAYLOAD, ERROR, JOB)),
+    Wish(
+        "have the methods listed (`COORDINATOR_GRPC_REFLECTION`)", frozenset(), _shows("QueuePool")
+    ),
+)
+
+
+def by_token(address: str, token: str | None, calls: Mapping[str, Call]) -> dict[str, str]:
+    """Return each call's reply as text, or the name of the status code of its refusal."""
+    replies = {}
+    with connect(address, token, deadline_s=30) as client:
+        for name, call in calls.items():
+            try:
+                replies[name] = str(call(client))
+            except grpc.RpcError as error:
+                replies[name] = error.code().name
+    return replies
+
+
+def over_http(address: str) -> dict[str, str]:
+    """Return what the metrics' port answers to whoever reaches it."""
+    replies = {}
+    host, _, port = address.removeprefix("http://").partition("/")[0].rpartition(":")
+    for method, path in (
+        *(("GET", path) for path in ("/metrics", "/healthz", "/", "/../etc/passwd", "/debug")),
+        *((method, "/metrics") for method in ("POST", "PUT", "DELETE", "PATCH")),
+    ):
+        connection = http.client.HTTPConnection(host, int(port), timeout=30)
+        connection.request(method, path)
+        answer = connection.getresponse()
+        replies[f"{method} {path}"] = f"{answer.status}\n{answer.read().decode()}"
+        connection.close()
+    return replies
+
+
+def health_and_methods(address: str, token: str | None) -> dict[str, str]:
+    """Return what the API says of its health, and which services it names."""
+    metadata = [("authorization", f"Bearer {token}")] if token else []
+    with grpc.insecure_channel(address) as channel:
+        health: Any = health_pb2_grpc.HealthStub(channel)
+        names: Any = reflection_pb2_grpc.ServerReflectionStub(channel)
+        ask = reflection_pb2.ServerReflectionRequest(list_services="")
+        try:
+            listed = str(
+                list(names.ServerReflectionInfo(iter([ask]), metadata=metadata, timeout=30))
+            )
+        except grpc.RpcError as error:
+            listed = error.code().name
+        return {
+            "health": str(health.Check(health_pb2.HealthCheckRequest(), timeout=30)),
+            "reflection": listed,
+        }

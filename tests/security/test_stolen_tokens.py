@@ -1,0 +1,96 @@
+"""Each cell of the table of docs/security.md about the coordinator, tried on a real process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from queuepool import QueuePool
+from queuepool.config import PoolConfig
+from queuepool.keys import Keyspace
+from queuepool.models import Job
+from queuepool.topology import build
+from queuepool.verbs import lead, own
+from tests.contract import world as w
+from tests.integration.coordinator.cluster import FakeOwner, Process, look
+from tests.security.stolen import callers
+from tests.security.stolen.callers import WISHES, Wish
+from tests.waiting import wait_until
+
+STAGE = "stolen-tokens"
+
+
+@pytest.fixture(scope="module")
+def replies(redis_url: str) -> Iterator[Mapping[str, Mapping[str, str]]]:
+    """Everything that each caller is answered, operators first: they leave something to see."""
+    topology = build({"main": redis_url}, 2, "")
+    process = Process(
+        redis_url, STAGE, grpc_token=callers.OPERATOR, grpc_viewer_token=callers.VIEWER
+    )
+    try:
+        with QueuePool(config=PoolConfig(topology=topology, keyspace=Keyspace(STAGE))) as pool:
+            fill(pool)
+            wait_until(lambda: look(pool).lease_ms > 0, 60.0, "somebody leads")
+            found = {
+                name: asked(process, pool, token)
+                for name, token in reversed(callers.TOKENS.items())
+            }
+            yield found | {callers.METRICS: callers.over_http(process.metrics)}
+    finally:
+        process.kill()
+
+
+def fill(pool: QueuePool) -> None:
+    """Give the partitions an owner, jobs, a dead one: something to see."""
+    owner = FakeOwner(pool.partition(1)).owned
+    w.enqueue(w.World(pool.partition(1), None, None), [callers.JOB], payload=b'"secret-payload"')
+    assert w.claim(owned=owner, limit=1).ids == [callers.JOB.encode()]
+    error = b'{"reason":"failed","message":"%s"}' % callers.ERROR.encode()
+    owner.run(own.bury(owner.life, [(callers.JOB.encode(), error)], **w.KEEP))
+    pool.enqueue_many(
+        "work",
+        [
+            Job({"x": callers.PAYLOAD}, partition_key=callers.GROUP, job_id=f"{callers.JOB}-{n}")
+            for n in range(2)
+        ],
+    )
+
+
+def asked(process: Process, pool: QueuePool, token: str | None) -> dict[str, str]:
+    """Return everything that the holder of a token is answered, and what it changed."""
+    acts = callers.by_token(process.grpc, token, callers.ACTS)
+    server, key = pool.system
+    by_hand = look(pool).manual.get(1, (0, 0))[0]
+    if token == callers.OPERATOR:
+        wait_until(
+            lambda: callers.REASON in str(callers.by_token(process.grpc, token, callers.LOOKS)),
+            60.0,
+            "the decision is recorded",
+        )
+    server.run(key, [lead.clear_manual(1)])
+    return (
+        acts
+        | callers.by_token(process.grpc, token, callers.LOOKS)
+        | callers.health_and_methods(process.grpc, token)
+        | {"manual": f"by hand: {by_hand}"}
+    )
+
+
+@pytest.mark.parametrize("caller", callers.CALLERS)
+@pytest.mark.parametrize("wish", WISHES, ids=lambda wish: wish.name)
+def test_a_caller_gets_what_the_page_says_and_no_more(
+    replies: Mapping[str, Mapping[str, str]], wish: Wish, caller: str
+) -> None:
+    assert wish.shown(replies[caller]) == (caller in wish.may), replies[caller]
+
+
+def test_whoever_may_not_is_refused_by_name(replies: Mapping[str, Mapping[str, str]]) -> None:
+    methods = {**callers.LOOKS, **callers.ACTS}
+
+    assert {replies["no token"][name] for name in methods} == {"UNAUTHENTICATED"}
+    assert {replies["viewer"][name] for name in callers.ACTS} == {"PERMISSION_DENIED"}
+    assert not {"UNAUTHENTICATED", "PERMISSION_DENIED"} & {*replies["operator"].values()}
+    metrics = replies[callers.METRICS]
+    found = {call for call, reply in metrics.items() if reply.startswith("200")}
+    assert found == {"GET /metrics", "GET /healthz"}
