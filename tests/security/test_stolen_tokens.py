@@ -62,16 +62,18 @@ def asked(process: Process, pool: QueuePool, token: str | None) -> dict[str, str
     acts = callers.by_token(process.grpc, token, callers.ACTS)
     server, key = pool.system
     by_hand = look(pool).manual.get(1, (0, 0))[0]
-    if token == callers.OPERATOR:
-        wait_until(
-            lambda: callers.REASON in str(callers.by_token(process.grpc, token, callers.LOOKS)),
-            60.0,
-            "the decision is recorded",
-        )
+    looks = callers.by_token(process.grpc, token, callers.LOOKS)
+
+    def complete() -> bool:
+        looks.update(callers.by_token(process.grpc, token, callers.LOOKS))
+        return all(text in str(looks) for text in (callers.HOST, callers.REASON, "backlog"))
+
+    if token is not None:  # a cycle of a slow machine may see nothing of a partition
+        wait_until(complete, 60.0, "the API shows what there is")
     server.run(key, [lead.clear_manual(1)])
     return (
         acts
-        | callers.by_token(process.grpc, token, callers.LOOKS)
+        | looks
         | callers.health_and_methods(process.grpc, token)
         | {"manual": f"by hand: {by_hand}"}
     )
