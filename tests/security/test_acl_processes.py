@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+import redis
 
 from queuepool import QueuePool, cli
 from queuepool.cli.acl import ADMIN, hashed, variable
 from queuepool.cli.exits import Exit
 from queuepool.config import PoolConfig
+from queuepool.embedded import EmbeddedServer
 from queuepool.models import Enqueued
 from queuepool.rights import ROLES
 from queuepool.topology import build
@@ -173,3 +177,30 @@ def test_passwords_come_from_the_environment_and_missing_ones_are_made(
     start = "ACL SETUSER " if form == "setuser" else "user "
     assert all(line.startswith(start) for line in rules.splitlines())
     assert "~/prod/queue/{partition_*}/main:j " in rules
+
+
+def test_commands_for_a_server_with_users_make_the_same_users_again_and_again(
+    engine_binary: Path, shell: Shell
+) -> None:
+    passwords = {variable(role): f"password-of-{role}" for role in ROLES}
+    _, commands, _ = shell.run("acl", "--stage", "prod", "--format", "setuser", **passwords)
+    _, template, _ = shell.run("acl", "--stage", "prod", "--format", "template")
+
+    with EmbeddedServer(binary=engine_binary) as server, redis.Redis.from_url(server.url) as admin:
+        for _ in range(2):  # an upgrade sends them again
+            for line in commands.splitlines():
+                assert admin.execute_command(*line.split(" "))
+        users = {u["username"]: u for u in map(described, admin.execute_command("ACL", "LIST"))}
+
+    for line in template.splitlines():
+        name, rules = line.split(" ", 2)[1:]
+        wanted = re.findall(r"\([^)]*\)", rules)
+        assert users[name]["selectors"] == len(wanted), name
+        assert users[name]["on"]
+
+
+def described(line: str | bytes) -> dict[str, Any]:
+    """Return what a server's list of users says of one."""
+    text = line.decode() if isinstance(line, bytes) else line
+    words = text.split(" ")
+    return {"username": words[1], "on": words[2] == "on", "selectors": text.count("(")}
