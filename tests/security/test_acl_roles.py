@@ -33,16 +33,20 @@ STEPS = 400
 
 
 @pytest.fixture
-def world(guarded: GuardedServer) -> Iterator[w.World]:
-    """A partition where every verb is sent by the user of its role, and an eye of the admin's."""
+def world(guarded: GuardedServer, request: pytest.FixtureRequest) -> Iterator[w.World]:
+    """A partition where every verb is sent by the user of its role, and an eye of the admin's.
+
+    A parameter names the roles that there are.
+    """
     key = guarded.space.partition(0)
     eye = redis.Redis.from_url(guarded.url("admin"))
-    server = RoleServer(guarded)
+    server = RoleServer(guarded, getattr(request, "param", tuple(ROLES)))
     yield w.World(Partition(0, key, server), None, eye)
     server.close()
     eye.close()
 
 
+@pytest.mark.parametrize("world", [tuple(ROLES), ("ops",)], ids=["roles", "ops"], indirect=True)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_random_walk_over_all_verbs_is_never_refused(
     world: w.World, guarded: GuardedServer, seed: int

@@ -12,7 +12,7 @@ from tests.security.stolen.scene import Scene
 EVERY_ROLE = frozenset(ROLES)
 NOBODY = frozenset[str]()
 
-# (scene, the last reply, what the scene held before) -> whether the deed was done.
+# (scene, the last reply, what the scene held before) -> whether it was done.
 Shown = Callable[[Scene, Any, dict[bytes, Any]], bool]
 
 

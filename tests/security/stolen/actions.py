@@ -1,4 +1,4 @@
-"""The rows of docs/security.md about the users of a server: a deed, who may, and how it is tried.
+"""The rows of docs/security.md about users of a server: an action, who may, how it is tried.
 
 The tests try each command by itself and in a script, where the same rights hold. They name keys by
 {p} (a partition), {s} (what the system shares), {queue} and {stage} (a partition of another queue,
