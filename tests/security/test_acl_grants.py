@@ -122,7 +122,7 @@ def test_a_command_on_two_keys_needs_the_right_to_both(shared: GuardedServer, ro
             admin,
             user_name(role, shared.space),
             [
-                ("unlink", f"{base}:dn:0", f"{base}:o"),
+                ("unlink", f"{base}:dn:0", "elsewhere"),
                 ("exists", f"{base}:j", "elsewhere"),
                 ("set", f"{base}:r:id", "1", "get"),
                 ("evalsha", "1" * 40, "2", base, "elsewhere"),
