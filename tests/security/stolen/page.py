@@ -12,10 +12,11 @@ from queuepool.rights import ROLES
 from tests.security.stolen.action import Action
 from tests.security.stolen.actions import SECTIONS
 from tests.security.stolen.callers import CALLERS, WISHES, Wish
+from tests.security.stolen.neighbours import ATTEMPTS, NEIGHBOUR, Attempt
 from tests.security.stolen.strains import STRAINS, Strain
 from tools.tables import DOCS, markdown, replaced
 
-Row = Action | Strain | Wish
+Row = Action | Strain | Wish | Attempt
 PAGE = DOCS / "security.md"
 
 
@@ -30,6 +31,7 @@ def filled(page: str) -> str:
     """Return the page with its tables as the tests try them."""
     users: list[Row] = [*chain.from_iterable(SECTIONS.values()), *STRAINS]
     page = replaced(page, "stolen users", table(users, ROLES))
+    page = replaced(page, "neighbours", table(ATTEMPTS, [NEIGHBOUR]))
     return replaced(page, "stolen tokens", table(WISHES, CALLERS))
 
 
