@@ -35,8 +35,10 @@ from consumer.outbox import CRASHED, executions, record_verbs
 from consumer.pace import Pace
 from consumer.plan import Absorb, Plan, read_replies
 from consumer.recording import Recording
+from consumer.repair import Repair
 from consumer.settings import ConsumerSettings
 from consumer.tenure import Tenure
+from queuepool.models import AuditReport
 from queuepool.servers import Reply
 from queuepool.verbs import Verb, own
 
@@ -61,11 +63,11 @@ class Core:
         self.holdings = Holdings(max(1, settings.max_crashes - 1))
         self.pace = Pace(settings.lease_s, own.MAX_BATCH)
         self.recording = Recording(self.holdings.outbox, self.pace)
+        self.repair = Repair(settings.lease_s)
         self._now_s = now_s
         self.alive = 0  # worker threads, as the loop sees them
-        self.draining = False
         self.progress: dict[bytes, bytes] = {}
-        self._rekeying = self._renews_first = False
+        self.draining = self._rekeying = self._renews_first = False
         self._armed: Plan | None = None
         self._hungry = True
         self._promotion, self._rousing = Promotion(now_s), Rousing(tasks)
@@ -73,8 +75,7 @@ class Core:
         self._reconcile_at = now_s + _RECONCILE_S
         self._ready: list[Claimed] = []
         self._events: list[object] = []
-        self._duplicates = 0
-        self._left: set[bytes] = set()
+        self._duplicates, self._left = 0, set[bytes]()
 
     # -- what the loop tells ---------------------------------------------------------------------
 
@@ -130,7 +131,8 @@ class Core:
         """Return in how many seconds the next turn is due; 0 for at once."""
         record_s = self.recording.wait_s(now_s)
         recovers = (self.tenure.books or self._rousing.pending) and not self.draining
-        if self._rekeying or self._renews_first or record_s == 0.0 or recovers:
+        at_once = self._rekeying or self._renews_first or self.repair.pending or recovers
+        if at_once or record_s == 0.0:
             return 0.0
         if self._claims(now_s) and self._room() > 0:
             return 0.0
@@ -158,7 +160,7 @@ class Core:
         """Return the verbs of one turn."""
         if self._rekeying:  # alone: what depends on it must not overtake it
             return Plan(now_s, [(own.rekey(self.life), self._rekeyed)])
-        plan = Plan(now_s)
+        plan = Plan(now_s, [(self.repair.verb(), self._repaired)] if self.repair.pending else [])
         if self._renews_first:
             self._plan_renewal(plan)
             return plan
@@ -194,7 +196,7 @@ class Core:
             plan.steps.append((recover, self._recovered))
             return  # their jobs come first
         if self._rousing.pending:
-            plan.steps.append((self._rousing.verb(self.life), self._roused(now_s)))
+            plan.steps.append((self._rousing.verb(self.life), self._roused))
         if now_s >= self._promotion.at_s:
             plan.steps.append((own.promote(self.life), self._promotion.reader(now_s)))
             self._hungry = True
@@ -243,8 +245,8 @@ class Core:
 
     def settled(self, now_s: float) -> bool:
         """Return whether nothing is ours, as far as it can be known."""
-        open_questions = self._rekeying or now_s >= self._reconcile_at
-        return not (self.claimed or self.holdings.owes or open_questions)
+        unsure = self._rekeying or now_s >= self._reconcile_at
+        return not (self.claimed or self.holdings.owes or unsure)
 
     # -- what came back ----------------------------------------------------------------------------
 
@@ -266,6 +268,7 @@ class Core:
             self._forget(plan)
         later = read_replies(plan.steps[recording:], replies[recording:])
         failed, turn_s = unrecorded or later, now_s - plan.now_s
+        self.repair.on_replies(plan.verbs, replies, now_s)
         if failed is None and turn_s > 0:
             self.lookahead.turned(turn_s, *executions(plan.outcomes))
             self.recording.on_reply(plan, turn_s, self._ready)
@@ -281,8 +284,7 @@ class Core:
 
     def take_started(self) -> tuple[list[Claimed], list[object]]:
         """Return what an absorb that raised had already learned, so that it is not lost."""
-        ready, self._ready = self._ready, []
-        told, self._events = self._events, []
+        ready, told, self._ready, self._events = self._ready, self._events, [], []
         return ready, told
 
     def lost(self, plan: Plan, now_s: float) -> None:
@@ -291,8 +293,7 @@ class Core:
         self.holdings.doubt()
         if plan is self._armed:
             self._armed = None
-        self.life, self._rekeying = self.life.rekeyed(), True
-        self._renews_first = True
+        self.life, self._rekeying, self._renews_first = self.life.rekeyed(), True, True
         if plan.claiming:
             self._reconcile_at = now_s
         self.recording.on_no_reply(plan, now_s)
@@ -367,13 +368,13 @@ class Core:
         self.tenure.books, self._hungry = result.books, True
         self._events.append(events.RecoveredJobs(result))
 
-    def _roused(self, now_s: float) -> Absorb:
-        def heed(result: tuple[bytes, Mapping[str, int]]) -> None:
-            self._events += self._rousing.on_reply(*result)
-            if result[1]:
-                self._promotion.at_s = now_s
+    def _roused(self, result: tuple[bytes, Mapping[str, int]]) -> None:
+        self._events += self._rousing.on_reply(*result)
+        if result[1]:
+            self._promotion.at_s = self._now_s
 
-        return heed
+    def _repaired(self, result: tuple[bytes, AuditReport]) -> None:
+        self._events += self.repair.on_reply(*result)
 
     def _reconciled(self, now_s: float) -> Absorb:
         known = set(self.claimed)

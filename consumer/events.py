@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from consumer.jobs import Outcome
 from queuepool.commands import Refused
-from queuepool.models import Command
+from queuepool.models import AuditReport, Command
 from queuepool.verbs.own import Acquired, Recovered, Renewal
 
 
@@ -106,6 +106,13 @@ class Reconciled:
     """Claims whose answer was lost went back to their lanes."""
 
     jobs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """Values of another type stayed in keys of the partition: this is what was put right."""
+
+    found: AuditReport
 
 
 @dataclass(frozen=True, slots=True)

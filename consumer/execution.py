@@ -72,6 +72,9 @@ class Runner:
         job.started_s = started
         task, options = _FALLBACK, codec.NO_OPTIONS
         try:
+            if job.damage:
+                raise UndecodableError(job.damage)
+            codec.check_id(job.id)
             envelope = codec.decode_envelope(job.body)
             options = envelope.options
             known = self._registry.find(envelope.task)

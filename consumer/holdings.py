@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 
-from consumer.jobs import Claimed, End, Outcome, claimed
+from consumer.jobs import Claimed, End, Outcome, claimed, note
 from consumer.outbox import Outbox
 from consumer.suspects import Suspects
 from queuepool.codec import read_stamp
@@ -47,10 +47,10 @@ class Holdings:
                 if read_stamp(known.body) == read_stamp(claims.bodies[i]):
                     continue  # ours already: its end is on the way
                 known.doubtful = True  # it ended unnoticed, and this is another job
-            attempts = claims.attempts[i] if claims.attempts else None
+            job = claimed(id, claims.bodies[i], 1, 0, claims.now_ms, now_s)
             crashes = claims.crashes[i] if claims.crashes else None
-            attempt = int(attempts or 0) + 1
-            job = claimed(id, claims.bodies[i], attempt, int(crashes or 0), claims.now_ms, now_s)
+            if claims.attempts:
+                note(job, claims.attempts[i], crashes)
             job.cancelled = id in self._asked  # a renewal may be heard before an armed claim
             self.claimed[id] = job
             if job.crashes:

@@ -7,6 +7,7 @@ from enum import IntEnum
 import msgspec
 
 from queuepool import codec
+from queuepool.verbs.own import read_count
 
 
 class End(IntEnum):
@@ -24,7 +25,8 @@ class Claimed(msgspec.Struct, eq=False):
 
     waited_ms: since it was enqueued, when it was claimed. ahead: booked as waiting in memory, not
     as started. doubtful: its end may be recorded already, so another job may have its id by now; it
-    is told with the stamp of this body. Times are time.monotonic() seconds.
+    is told with the stamp of this body. damage: what cannot be read of it, so that it is buried.
+    Times are time.monotonic() seconds.
     """
 
     id: bytes
@@ -38,6 +40,7 @@ class Claimed(msgspec.Struct, eq=False):
     ahead: bool = False
     cancelled: bool = False
     doubtful: bool = False
+    damage: str = ""
     context: object | None = None
 
 
@@ -47,6 +50,16 @@ def claimed(
     """Return a job that was claimed now: at `now_ms` of the server's clock, `now_s` of ours."""
     waited_ms = max(0, now_ms - codec.read_enqueued_ms(body))
     return Claimed(id, body, attempt, crashes, codec.read_group(body), waited_ms, now_s)
+
+
+def note(job: Claimed, attempts: bytes | None, crashes: bytes | None) -> None:
+    """Note what is stored of a job: failed attempts, crashes; or that it cannot be read."""
+    failed, crashed = read_count(attempts), read_count(crashes)
+    if failed is None or crashed is None:
+        what, stored = ("crashes", crashes) if failed is not None else ("attempts", attempts)
+        job.damage = f"the number of its {what} is stored as {stored!r}, which is none"
+    else:
+        job.attempt, job.crashes = failed + 1, crashed
 
 
 class Outcome(msgspec.Struct, eq=False, gc=False):  # nothing it holds points back to it

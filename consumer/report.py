@@ -121,6 +121,15 @@ class Reporter:
         _log.warning("%d claims whose answer was lost went back to their lanes", event.jobs)
 
     @listen.register
+    def _(self, event: events.Repaired) -> None:
+        found = event.found
+        _log.error(
+            "keys of the partition held values of another type, which stopped it; %d were deleted "
+            "and the rest put in order (%d jobs in no place, %d lanes without a turn, %d counters)",
+            found.foreign, found.orphan, found.unseated, found.miscounted,
+        )  # fmt: skip
+
+    @listen.register
     def _(self, event: events.Draining) -> None:
         _log.info("draining: %d jobs may finish within %g s", event.running, event.seconds)
 

@@ -26,6 +26,10 @@ from queuepool.routing import MAX_GROUP_BYTES
 
 LAYOUT = 0x31  # "1"
 HEADER_BYTES = 18
+MAX_PAYLOAD_BYTES = 16 * 1024**2  # of an envelope: what the server takes from any client
+MAX_TAIL_BYTES = MAX_PAYLOAD_BYTES + 5 + MAX_GROUP_BYTES  # slot, length of the group, group
+MAX_ID_BYTES = 64
+_ID_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-"
 _STAMP = 13  # what the script puts before what we send: version, tier, enqueued ms
 
 
@@ -175,6 +179,15 @@ def read_enqueued_ms(body: bytes) -> int:
         return int(body[2:_STAMP], 16)
     except ValueError:
         return 0
+
+
+def check_id(job_id: bytes) -> None:
+    """Raise UndecodableError for what no producer accepts as the id of a job."""
+    if not 0 < len(job_id) <= MAX_ID_BYTES or job_id.translate(None, _ID_BYTES):
+        raise UndecodableError(
+            f"the id of the job, {len(job_id):,} bytes, is not 1 to {MAX_ID_BYTES} of "
+            f"A-Z a-z 0-9 _ . : -; it begins {shown(job_id[:32])}"
+        )
 
 
 def decode_envelope(body: bytes) -> Envelope:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from queuepool.codec import MAX_PAYLOAD_BYTES
 from queuepool.errors import ConfigurationError
 from queuepool.keys import Keyspace
 from queuepool.models import Durability
@@ -35,6 +36,8 @@ class PoolConfig:
             problems.append(f"QUEUEPOOL_DURABILITY={self.durability!r}: use one of {allowed}")
         if self.confirm_replicas is not None and self.confirm_replicas < 1:
             problems.append(f"QUEUEPOOL_CONFIRM_REPLICAS={self.confirm_replicas}: use 1 or more")
+        if self.max_payload_bytes > MAX_PAYLOAD_BYTES:
+            problems.append(f"QUEUEPOOL_MAX_PAYLOAD_BYTES is at most {MAX_PAYLOAD_BYTES}")
         if self.max_depth < 1 or self.max_bytes < 1 or self.max_payload_bytes < 1:
             problems.append("QUEUEPOOL_MAX_DEPTH, _MAX_BYTES and _MAX_PAYLOAD_BYTES are at least 1")
         if not 0 < self.timeout_s <= 60:

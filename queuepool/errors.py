@@ -233,6 +233,10 @@ class ScriptError(QueuePoolError):
     """The server refused a script; the message is the server's, with a remedy if one is known."""
 
 
+class ForeignValueError(ScriptError):
+    """A key holds a value of another type; nothing was done. If it stays, the owner repairs it."""
+
+
 class UndecodableError(QueuePoolError):
     """A stored job cannot be read: unknown version, truncated, or not ours."""
 

@@ -26,7 +26,7 @@ def _union(*grants: Grant) -> Grant:
 # crashes, error) they only remove, when they cancel it; they can put nothing there.
 PRODUCER = _grant("""
     j     hsetnx hdel
-    q     rpush lpop
+    q     rpush lpop unlink
     ring  rpush
     dl    zadd zrem
     dg    sadd srem unlink
@@ -37,35 +37,35 @@ PRODUCER = _grant("""
     cn    hset hdel
     cx    hset hdel
     dn    sadd unlink persist
-    g     hset hincrby persist pexpire
+    g     hset hincrby persist pexpire unlink
     c     hset hincrby
-    wk    rpush
+    wk    rpush unlink
 """)
 # Consumers move jobs and end them. They cannot add one: jobs come from producers, and back from the
 # dead by operators. The route record is made once, field by field, and never changed.
 CONSUMER = _grant("""
-    j     hdel
-    q     rpush lpush lpop
-    ring  rpush lpush lpop
-    fl    zadd zrem
-    dl    zadd zrem
+    j     hdel unlink
+    q     rpush lpush lpop unlink
+    ring  rpush lpush lpop unlink
+    fl    zadd zrem unlink
+    dl    zadd zrem unlink
     dg    sadd srem unlink
-    ua    hset hdel
-    dead  zadd zrem
-    at    hincrby hdel
-    cr    hsetnx hincrby hdel
-    er    hset hdel
-    pr    hset hdel
-    cn    hdel
-    cx    hset hdel
+    ua    hset hdel unlink
+    dead  zadd zrem unlink
+    at    hset hincrby hdel unlink
+    cr    hset hsetnx hincrby hdel unlink
+    er    hset hdel unlink
+    pr    hset hdel unlink
+    cn    hdel unlink
+    cx    hset hdel unlink
     dn    sadd unlink persist
     r     set
-    g     hset hincrby pexpire
-    c     hset hincrby hdel
-    o     hset hincrby
-    dr    hset hdel
-    rec   rpush lpop
-    wk    rpush blpop
+    g     hset hincrby pexpire unlink
+    c     hset hincrby hdel unlink
+    o     hset hincrby unlink
+    dr    hset hdel unlink
+    rec   rpush lpop unlink
+    wk    rpush blpop unlink
     route hsetnx
 """)
 COORDINATOR = _grant("""
@@ -79,4 +79,4 @@ COORDINATOR = _grant("""
 """)
 NOTHING: Grant = {}
 # Beside what the others may: a replay writes the body anew, with another stamp.
-OPERATOR = _union(PRODUCER, CONSUMER, COORDINATOR, _grant("j hset"))
+OPERATOR = _union(PRODUCER, CONSUMER, COORDINATOR, _grant("j hset\ncmd unlink\nck unlink"))

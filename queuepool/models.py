@@ -260,14 +260,26 @@ class RouteRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditReport:
-    """What an audit found. unbalanced: jobs by the law of conservation minus jobs stored."""
+    """What an audit found; see `audit` in docs/protocol.md.
 
-    unseated: int
-    orphan: int
-    hollow: int
-    unbalanced: int
+    foreign: values of another type, beside which nothing else may have been looked at. unbalanced:
+    jobs by the law of conservation minus jobs stored.
+    """
+
+    unseated: int = 0
+    orphan: int = 0
+    hollow: int = 0
+    foreign: int = 0
+    miscounted: int = 0
+    stray: int = 0
+    unbalanced: int = 0
 
     @property
     def clean(self) -> bool:
         """Return whether nothing impossible was found."""
-        return not (self.unseated or self.orphan or self.hollow or self.unbalanced)
+        return self == AuditReport()
+
+    def plus(self, later: AuditReport) -> AuditReport:
+        """Return what this page of a round and the pages before a later one found together."""
+        sums = {f.name: getattr(self, f.name) + getattr(later, f.name) for f in fields(self)}
+        return AuditReport(**sums | {"unbalanced": later.unbalanced})

@@ -71,12 +71,12 @@ class Partition:
 
     def audit(self, *, repair: bool = False) -> AuditReport:
         """Look at the whole partition by bounded steps; report, and repair if asked."""
-        cursor, total = b"0", {"unseated": 0, "orphan": 0, "hollow": 0}
+        cursor, total = b"0", AuditReport()
         while True:
             cursor, report = self.run(operate.audit(cursor, repair=repair))
-            total = {name: count + getattr(report, name) for name, count in total.items()}
+            total = total.plus(report)
             if cursor == b"0":
-                return AuditReport(unbalanced=report.unbalanced, **total)
+                return total
 
     def acquire(
         self, *, lease_s: float, host: str = "", nonce: str | None = None, replaces: bool = True

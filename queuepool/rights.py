@@ -32,7 +32,7 @@ WRITING = frozenset((
     "hdel", "hincrby", "hset", "hsetnx", "lpop", "lpush", "persist", "pexpire", "rpush", "sadd",
     "set", "srem", "unlink", "xadd", "zadd", "zrem",
 ))  # fmt: skip
-_CALLED = re.compile(r"redis\.call\('([A-Z]+)'")
+_CALLED = re.compile(r"(?:redis\.p?call|ours)\('([A-Z]+)'")
 _DERIVED = re.compile(r"^-- KEYS\[1\] (?:system )?base; derived: (.+(?:\n--  +.+)*)$", re.MULTILINE)
 # What connections send besides scripts; CLUSTER SLOTS is where a cluster's map comes from.
 _ALWAYS = ("cluster|slots", "evalsha", "script|load", "select")
@@ -149,7 +149,7 @@ ROLES: dict[str, Role] = {
             name="consumer",
             scripts=_words(
                 "acquire renew rekey release claim start finish finish_stray retry bury abandon "
-                "hand_back progress promote recover rouse book route peek"
+                "hand_back progress promote recover rouse book audit route peek"
             ),
             writes=CONSUMER,
             direct=("info",),

@@ -20,6 +20,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from queuepool import local, strict_json
+from queuepool.codec import MAX_PAYLOAD_BYTES
 from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError
 from queuepool.keys import Keyspace
@@ -73,7 +74,9 @@ class QueuePoolSettings(BaseSettings):
         ge=1,
         description="Bytes of jobs a partition may hold; dead ones do not count.",
     )
-    max_payload_bytes: int = Field(default=256 * 1024, ge=1, description="Bytes of one job's JSON.")
+    max_payload_bytes: int = Field(
+        default=256 * 1024, ge=1, le=MAX_PAYLOAD_BYTES, description="Bytes of one job's JSON."
+    )
     timeout_s: float = Field(
         default=5.0, gt=0, le=60, description="Wait for one answer of a server."
     )

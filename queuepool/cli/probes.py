@@ -48,6 +48,7 @@ def commands(base: bytes) -> list[Probe]:
         ("SET", ("SET", k, "1", "PX", _KEEP_MS)),
         ("GET", ("GET", k)),
         ("EXISTS", ("EXISTS", k)),
+        ("TYPE", ("TYPE", k)),
         ("PERSIST", ("PERSIST", k)),
         ("PEXPIRE", ("PEXPIRE", k, _KEEP_MS)),
         ("PTTL", ("PTTL", k)),

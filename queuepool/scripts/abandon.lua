@@ -5,16 +5,17 @@
 -- Returns how many were in this book with that body; or {FENCED, current epoch}. A draining owner may. O(n).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
--- uses: fence_or_drain, clock, end_cancelled, is_claimed, group_of
+-- uses: fence_or_drain, clock, end_cancelled, is_claimed, group_of, ours
 local bodies = {}
 for _, k in ipairs({'c', 'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end
 for i = 3, #ARGV, 2 do
   local body = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
   if body and is_claimed(body, ARGV[i + 1]) then
     bodies[i] = body
-    redis.call('HLEN', base .. ':g:' .. group_of(body))
+    ours('HLEN', base .. ':g:' .. group_of(body))
   end
 end
+-- uses: make_way
 local n = 0
 for i = 3, #ARGV, 2 do
   local id, body = ARGV[i], bodies[i]

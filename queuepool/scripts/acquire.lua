@@ -7,19 +7,19 @@
 -- Epochs only grow, also across a failover that lost the last one: max(old + 1, server ms). O(1).
 local base = KEYS[1]
 local o, rec = base .. ':o', base .. ':rec'
--- uses: clock
+-- uses: clock, whole, ours
 local nonce, epoch, expires, heartbeat, applied = unpack(redis.call('HMGET', o, 'nonce', 'epoch', 'expires', 'heartbeat', 'applied'))
-local left = tonumber(expires or 0) - now
+local left = whole(expires) - now
 if nonce and nonce ~= '' and nonce ~= ARGV[1] and (left > 0 or ARGV[4] == '0') then
-  if tonumber(heartbeat or 0) > now then -- the clock went back: count anew, or the lease outlasts its owner by the jump
-    left = expires - heartbeat
+  if whole(heartbeat) > now then -- the clock went back: count anew, or the lease outlasts its owner by the jump
+    left = whole(expires) - whole(heartbeat)
     redis.call('HSET', o, 'heartbeat', now, 'expires', now + left)
   end
-  return {0, math.max(0, left), epoch}
+  return {0, math.max(0, left), string.format('%.0f', whole(epoch))}
 end
-local books, ck = redis.call('LLEN', rec), redis.call('HMGET', base .. ':ck', 'target', 'at')
+local books, ck = redis.call('LLEN', rec), ours('HMGET', base .. ':ck', 'target', 'at') or {}
 local booked = epoch and nonce ~= '' and redis.call('ZCARD', base .. ':fl:' .. epoch) or 0
-local new = math.max((tonumber(epoch) or 0) + 1, now)
+local new = math.max(whole(epoch) + 1, now)
 if booked > 0 then books = redis.call('RPUSH', rec, epoch) end
 redis.call('HSET', o, 'nonce', ARGV[1], 'epoch', string.format('%.0f', new), 'expires', now + ARGV[2],
   'heartbeat', now, 'host', ARGV[3], 'since', now, 'beat', 0, 'seq', 0, 'workers', 0, 'busy', 0, 'target', 0)

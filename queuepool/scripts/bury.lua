@@ -8,15 +8,15 @@
 -- draining owner may.
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j, dead = base .. ':c', base .. ':j', base .. ':dead'
--- uses: fence_or_drain, clock, is_claimed, group_of
+-- uses: fence_or_drain, clock, is_claimed, group_of, add, whole, ours
 for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end
 
-local jobs, status, evicted, size = {}, {}, 0, tonumber(redis.call('HGET', c, 'dead_bytes') or 0)
+local jobs, status, evicted, size = {}, {}, 0, whole(redis.call('HGET', c, 'dead_bytes'))
 for i = 6, #ARGV, 3 do
   local body = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
   if body and is_claimed(body, ARGV[i + 2]) then
     jobs[i] = {g = base .. ':g:' .. group_of(body), size = #body}
-    redis.call('HLEN', jobs[i].g)
+    ours('HLEN', jobs[i].g)
     size = size + #body
   end
 end
@@ -24,9 +24,10 @@ local first = redis.call('ZRANGE', dead, 0, 0, 'WITHSCORES')
 if redis.call('ZCARD', dead) + (#ARGV - 5) / 3 > tonumber(ARGV[3]) or size > tonumber(ARGV[4])
   or first[2] and now - first[2] > tonumber(ARGV[5]) then -- some may be evicted
   for _, id in ipairs(redis.call('ZRANGE', dead, 0, 2 * (#ARGV - 5) / 3 - 1)) do
-    redis.call('HLEN', base .. ':g:' .. group_of(redis.call('HGET', j, id) or ''))
+    ours('HLEN', base .. ':g:' .. group_of(redis.call('HGET', j, id) or ''))
   end
 end
+-- uses: make_way
 for i = 6, #ARGV, 3 do
   local id, job = ARGV[i], jobs[i]
   if not job or redis.call('ZREM', book, id) == 0 then
@@ -36,30 +37,30 @@ for i = 6, #ARGV, 3 do
     redis.call('HDEL', base .. ':pr', id)
     redis.call('HDEL', base .. ':cn', id)
     redis.call('ZADD', dead, now, id)
-    redis.call('HINCRBY', base .. ':at', id, 1)
+    add(base .. ':at', id, 1)
     redis.call('HSET', base .. ':er', id, ARGV[i + 1])
-    redis.call('HINCRBY', c, 'failed', 1)
-    redis.call('HINCRBY', c, 'died', 1)
-    redis.call('HINCRBY', c, 'dead_bytes', job.size)
-    redis.call('HINCRBY', job.g, 'dead', 1)
-    if redis.call('HINCRBY', job.g, 'left', -1) <= 0 then redis.call('HSET', job.g, 'finished', now) end
+    add(c, 'failed', 1)
+    add(c, 'died', 1)
+    add(c, 'dead_bytes', job.size)
+    add(job.g, 'dead', 1)
+    if add(job.g, 'left', -1) <= 0 then redis.call('HSET', job.g, 'finished', now) end
     for _ = 1, 2 do
       local oldest = redis.call('ZRANGE', dead, 0, 0, 'WITHSCORES')
       local over = redis.call('ZCARD', dead) > tonumber(ARGV[3]) or now - oldest[2] > tonumber(ARGV[5])
-        or tonumber(redis.call('HGET', c, 'dead_bytes')) > tonumber(ARGV[4])
+        or whole(redis.call('HGET', c, 'dead_bytes')) > tonumber(ARGV[4])
       if not over then break end
       local old = redis.call('HGET', j, oldest[1]) or ''
       redis.call('ZREM', dead, oldest[1])
       for _, k in ipairs({'j', 'at', 'cr', 'er'}) do redis.call('HDEL', base .. ':' .. k, oldest[1]) end
       evicted = evicted + 1
-      redis.call('HINCRBY', c, 'evicted', 1)
-      redis.call('HINCRBY', c, 'dead_bytes', 0 - #old) -- not -#old: Redis 7.0 reads no -0
-      redis.call('HINCRBY', c, 'bytes', 0 - #old)
+      add(c, 'evicted', 1)
+      add(c, 'dead_bytes', 0 - #old) -- not -#old: Redis 7.0 reads no -0
+      add(c, 'bytes', 0 - #old)
       local g = base .. ':g:' .. group_of(old)
-      if #old > 0 then redis.call('HINCRBY', g, 'evicted', 1) end
-      if #old > 0 and redis.call('HINCRBY', g, 'dead', -1) <= 0
-        and tonumber(redis.call('HGET', g, 'left') or 0) <= 0 then
-        redis.call('PEXPIRE', g, math.min(86400000, 60000 * (redis.call('HGET', g, 'total') or 1)))
+      if #old > 0 then add(g, 'evicted', 1) end
+      if #old > 0 and add(g, 'dead', -1) <= 0
+        and whole(redis.call('HGET', g, 'left')) <= 0 then
+        redis.call('PEXPIRE', g, math.max(60000, math.min(86400000, math.floor(60000 * whole(redis.call('HGET', g, 'total'))))))
       end
       if redis.call('ZCARD', dead) == 0 then break end
     end

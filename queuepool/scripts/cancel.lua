@@ -9,15 +9,17 @@ local c, j, g = base .. ':c', base .. ':j', nil
 local body = redis.call('HGET', j, id)
 if not body then return 'unknown' end
 if redis.call('ZSCORE', base .. ':dead', id) then return 'dead' end
--- uses: clock, end_cancelled, unaside, wake, group_of, tier_of, undelay
+-- uses: clock, end_cancelled, unaside, wake, group_of, tier_of, undelay, add, ours
 g = base .. ':g:' .. group_of(body)
-redis.call('HLEN', g)
-redis.call('SCARD', base .. ':dg:' .. group_of(body))
-redis.call('LLEN', base .. ':wk')
+ours('HLEN', g)
+ours('SCARD', base .. ':dg:' .. group_of(body))
+ours('LLEN', base .. ':wk')
 for _, k in ipairs({'c', 'cx', 'cn', 'at', 'cr', 'er', 'ua'}) do redis.call('HLEN', base .. ':' .. k) end
 local books = redis.call('LRANGE', base .. ':rec', 0, 99)
 for _, epoch in ipairs(redis.call('HKEYS', base .. ':dr')) do books[#books + 1] = epoch end
 books[#books + 1] = redis.call('HGET', base .. ':o', 'epoch') or '0'
+for _, epoch in ipairs(books) do redis.call('ZCARD', base .. ':fl:' .. epoch) end
+-- uses: make_way
 for _, epoch in ipairs(books) do
   if redis.call('ZSCORE', base .. ':fl:' .. epoch, id) then
     redis.call('HSET', base .. ':cn', id, now)
@@ -32,7 +34,7 @@ if redis.call('ZREM', base .. ':dl', id) == 1 then
   undelay(group_of(body), {id})
 else
   redis.call('HSET', base .. ':cx', id, 1)
-  redis.call('HINCRBY', c, 'r' .. tier_of(body), -1)
+  add(c, 'r' .. tier_of(body), -1)
 end
 end_cancelled(id, g, #body)
 return was

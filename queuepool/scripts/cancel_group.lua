@@ -9,16 +9,17 @@
 -- some; at last the books: a worker that stopped sooner would claim what the lanes still hold.
 local base, group, cursor = KEYS[1], ARGV[1], ARGV[2]
 local j, c, g, cn = base .. ':j', base .. ':c', base .. ':g:' .. ARGV[1], base .. ':cn'
--- uses: clock, remember, settle, unaside, wake, group_of, stamp_of, undelay
+-- uses: clock, remember, settle, unaside, wake, group_of, stamp_of, undelay, add, whole, newest_cut, ours
 for _, k in ipairs({j, c, cn, base .. ':at', base .. ':cr', base .. ':er', base .. ':cx', base .. ':ua'}) do redis.call('HLEN', k) end
 local dl, dg = base .. ':dl', base .. ':dg:' .. group
 redis.call('ZCARD', dl)
-redis.call('SCARD', dg)
-redis.call('LLEN', base .. ':wk')
+ours('SCARD', dg)
+ours('LLEN', base .. ':wk')
 local lanes, asked, gone, size = {}, 0, {}, 0
-for t = 0, 3 do lanes[t] = base .. ':q:' .. t .. ':' .. group; redis.call('LLEN', lanes[t]) end
-if redis.call('EXISTS', g) == 0 then return {'', 0, 0} end
-local cut = tonumber(redis.call('HGET', g, 'cancelled_at') or -1)
+for t = 0, 3 do lanes[t] = base .. ':q:' .. t .. ':' .. group; ours('LLEN', lanes[t]) end
+if ours('HLEN', g) == 0 then return {'', 0, 0} end
+local cut = ours('HGET', g, 'cancelled_at')
+cut = cut and whole(cut) or -1
 if cut < 0 then cursor = 'start' end -- also when a failover lost the cut: begin again
 
 local function old(body) return body and stamp_of(body) <= cut end
@@ -38,8 +39,9 @@ local function running() -- ids of the group in the books of who runs jobs; one 
   return found
 end
 
+-- uses: make_way
 if cursor == 'start' then
-  cut, cursor = math.max(now, (redis.call('HGET', c, 'cut') or 0) + 1), 'lanes' -- no job is stamped with more
+  cut, cursor = math.max(now, newest_cut(redis.call('HGET', c, 'cut')) + 1), 'lanes' -- no job is stamped with more
   redis.call('HSET', g, 'cancelled_at', cut)
   redis.call('HSET', c, 'cut', cut) -- enqueue stamps no later job with it
 end
@@ -52,7 +54,7 @@ if cursor == 'lanes' then
       n = n + 1
       if bodies[n] then jobs = jobs + 1; gone[#gone + 1] = ids[n]; size = size + #bodies[n] else redis.call('HDEL', base .. ':cx', ids[n]) end
     end
-    redis.call('HINCRBY', c, 'r' .. t, 0 - jobs) -- not -jobs: Redis 7.0 reads no -0
+    add(c, 'r' .. t, 0 - jobs) -- not -jobs: Redis 7.0 reads no -0
     if n == 200 then cursor = 'lanes' end
     if n > 0 and n == redis.call('LLEN', lanes[t]) then -- the last id stays as a mark: a seat in the ring has a lane
       n = n - 1
@@ -60,7 +62,7 @@ if cursor == 'lanes' then
     end
     if n > 0 then redis.call('LPOP', lanes[t], n) end
   end
-elseif cursor ~= 'books' and tonumber(redis.call('HGET', g, 'delayed') or 0) > 0 then
+elseif cursor ~= 'books' and whole(redis.call('HGET', g, 'delayed')) > 0 then
   local all = string.match(cursor, '^all:(.*)') -- where in dl; else where in the group's index
   local page = all and redis.call('ZSCAN', dl, all, 'COUNT', 200) or redis.call('SSCAN', dg, cursor, 'COUNT', 200)
   for i = 1, #page[2], all and 2 or 1 do
@@ -77,7 +79,7 @@ elseif cursor ~= 'books' and tonumber(redis.call('HGET', g, 'delayed') or 0) > 0
   if #gone > 0 then undelay(group, gone) end
   if page[1] ~= '0' then
     cursor = (all and 'all:' or '') .. page[1]
-  elseif not all and tonumber(redis.call('HGET', g, 'delayed')) > redis.call('SCARD', dg) then
+  elseif not all and whole(redis.call('HGET', g, 'delayed')) > redis.call('SCARD', dg) then
     cursor = 'all:0' -- a version before delayed some
   else
     cursor = 'books'
@@ -93,9 +95,9 @@ end
 if #gone > 0 then
   for k, id in ipairs(gone) do gone[k] = '!' .. id end
   remember(gone, 1, #gone)
-  redis.call('HINCRBY', c, 'cancelled', #gone)
-  redis.call('HINCRBY', c, 'bytes', -size)
-  redis.call('HINCRBY', g, 'cancelled', #gone)
+  add(c, 'cancelled', #gone)
+  add(c, 'bytes', -size)
+  add(g, 'cancelled', #gone)
   settle(g, #gone)
 end
 return {cursor, #gone, asked}

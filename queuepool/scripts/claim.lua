@@ -14,7 +14,7 @@
 -- Jobs whose bodies do not fit into the bytes stay, as if fewer had been asked for; one job is taken
 -- whatever its size. Sizes are looked at only when as many of the largest body (`largest` of c) would not fit.
 -- One script: a job in both places runs twice, in neither it is lost. O(limit), whatever waits.
-local redis, ARGV, base, limit, starting = redis, ARGV, KEYS[1], tonumber(ARGV[3]), tonumber(ARGV[4]) -- locals are faster
+local redis, ARGV, type, base, limit, starting = redis, ARGV, type, KEYS[1], tonumber(ARGV[3]), tonumber(ARGV[4]) -- locals are faster
 local age, budget = tonumber(ARGV[5]), tonumber(ARGV[10])
 local o, c, book = base .. ':o', base .. ':c', base .. ':fl:' .. ARGV[2]
 -- uses: fence, clock
@@ -25,27 +25,8 @@ for t = 0, 3 do
   if #lanes[t] > 0 then active[#active + 1] = t; sum = sum + ARGV[6 + t] end
 end
 
-local quota, served, planned
-local turns = limit > starting and 8 or 32 -- looking ahead means short jobs: longer turns cost less, and nobody waits
-local function visit(t, share, n) -- whose turn, and how many of each: only reads
-  local seats = lanes[t]
-  local quantum, moved = math.ceil(share / math.min(#seats, n, turns)), true
-  while share > 0 and moved do
-    moved = false
-    for i = 1, math.min(#seats, n) do
-      local lane = seats[i]
-      if type(lane) == 'string' then
-        local key = base .. ':q:' .. string.sub(lane, 1, 1) .. ':' .. string.sub(lane, 13)
-        lane = {key = key, seat = lane, size = redis.call('LLEN', key), take = 0}
-        seats[i] = lane
-      end
-      if i > served[t] then served[t], lane.take = i, 0 end
-      local take = math.min(quantum, lane.size - lane.take, share)
-      if take > 0 then lane.take = lane.take + take; share = share - take; planned = planned + take; moved = true end
-      if share == 0 then break end
-    end
-  end
-end
+local quota, served, planned, foreign
+-- uses: visit
 local function plan(n)
   quota, served, planned = {}, {}, 0
   if #active > 1 and sum > 0 then
@@ -57,7 +38,7 @@ local function plan(n)
 end
 plan(limit)
 local largest, full = tonumber(redis.call('HGET', c, 'largest') or nil), false
-if not largest or planned * largest > budget then -- as if fewer had been asked for, until they fit; one always does
+if not largest or not (planned * largest <= budget) then -- as if fewer had been asked for, until they fit; one always does
   -- uses: weigh
   local bytes = 0
   repeat
@@ -73,6 +54,8 @@ redis.call('HLEN', base .. ':j')
 local odd = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':cx') > 0 -- seldom; EXISTS looks at no type
   and redis.call('HLEN', base .. ':cx') >= 0 and redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
 
+-- uses: make_way
+local more = false -- whether seats may follow behind those looked at
 local ids, count, taken, again, cut, back, stamp = {}, 0, {}, {}, {}, {}, string.format('%011x', now) -- now come writes
 for _, t in ipairs(active) do
   local most
@@ -80,7 +63,9 @@ for _, t in ipairs(active) do
     local lane = lanes[t][i]
     local home = string.sub(lane.seat, 1, 1)
     if lane.take > 0 then
+      local before = count
       for _, id in ipairs(redis.call('LPOP', lane.key, lane.take) or {}) do count = count + 1; ids[count] = id end
+      lane.take = count - before -- less where the lane has two seats
       taken[home] = (taken[home] or 0) + lane.take
     end
     if lane.size > lane.take then
@@ -93,30 +78,30 @@ for _, t in ipairs(active) do
     end
   end
   redis.call('LPOP', rings[t], served[t])
+  more = more or served[t] >= limit
   if quota['k' .. t] then redis.call('HSET', c, 'k' .. t, quota['k' .. t]) end
 end
-for home, seats in pairs(cut) do redis.call('RPUSH', rings[tonumber(home)], unpack(seats)) end
-for home, seats in pairs(back) do redis.call('RPUSH', rings[tonumber(home)], unpack(seats)) end
-for home, seats in pairs(again) do
-  for k = #seats, 1, -1 do redis.call('LPUSH', rings[tonumber(home)], seats[k]) end
-end
-for t = 1, age > 0 and #active > 1 and 3 or 0 do -- a lane that waits too long has its next turn a tier up
-  local seat = redis.call('LINDEX', rings[t], 0)
-  if seat and now - tonumber(string.sub(seat, 2, 12), 16) > age then
-    redis.call('RPUSH', rings[t - 1], redis.call('LPOP', rings[t]))
-  end
-end
+-- uses: reseat
 
-if count == 0 then return {now, {}, {}, {}, {}, 0} end
+if count == 0 then return {now, {}, {}, {}, {}, more and limit or 0} end
 local bodies, attempts, crashes, kept_attempts, kept_crashes = redis.call('HMGET', base .. ':j', unpack(ids)), {}, {}, {}, {}
+local bytes = 0
+for k = 1, count do bytes = bytes + #(bodies[k] or '') + #ids[k] end
+if bytes > budget + 64 * count then
+  -- uses: shorten
+end
 local begun = time[1] * 1000 + time[2] / 1000 -- ms, to the us
 local alive, texts, n, scores, waiting = {}, {}, 0, {}, 0
 if odd then attempts, crashes = redis.call('HMGET', base .. ':at', unpack(ids)), redis.call('HMGET', base .. ':cr', unpack(ids)) end
 for k, id in ipairs(ids) do
-  if bodies[k] then
+  local body = bodies[k]
+  if body then
     n = n + 1
-    alive[n], texts[n] = id, bodies[k]
-    if odd then kept_attempts[n], kept_crashes[n] = attempts[k], crashes[k] end
+    alive[n], texts[n] = id, body
+    if odd then -- what is too long for a number is none
+      kept_attempts[n] = attempts[k] and string.sub(attempts[k], 1, 20)
+      kept_crashes[n] = crashes[k] and string.sub(crashes[k], 1, 20)
+    end
     if crashes[k] == '0' or n <= starting and not crashes[k] then
       scores[n] = begun + n / 2048 -- in steps of half a us, less than a job takes here: the next call's are above
     else
@@ -137,7 +122,9 @@ if n > 0 then
     entries[2 * k - 1], entries[2 * k] = score < 0 and last - score or score, alive[n + 1 - k]
   end
   redis.call('ZADD', book, unpack(entries))
-  for home, gone in pairs(taken) do redis.call('HINCRBY', c, 'r' .. home, 0 - gone) end -- not -gone: Redis 7.0 reads no -0
+  for home, gone in pairs(taken) do -- not -gone: Redis 7.0 reads no -0
+    if type(redis.pcall('HINCRBY', c, 'r' .. home, 0 - gone)) == 'table' then redis.call('HSET', c, 'r' .. home, 0) end -- no number
+  end
 end
 if n > 0 and largest and #texts[n] > largest then redis.call('HDEL', c, 'largest') end -- not by our scripts: trust it no more
-return {now, alive, texts, kept_attempts, kept_crashes, full and limit or count}
+return {now, alive, texts, kept_attempts, kept_crashes, (full or more) and limit or count}

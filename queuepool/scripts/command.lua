@@ -7,9 +7,9 @@
 -- Ids grow with the leader's epoch, so the order itself refuses a leader that was replaced. O(1).
 local base, id = KEYS[1], ARGV[1] .. '-' .. ARGV[2]
 local cmd, wk, ck = base .. ':cmd', base .. ':wk', base .. ':ck'
--- uses: clock
+-- uses: clock, ours
 local last = redis.call('XREVRANGE', cmd, '+', '-', 'COUNT', 1)
-redis.call('LLEN', wk)
+local rings = ours('LLEN', wk)
 redis.call('HLEN', ck)
 if last[1] then
   local epoch, seq = string.match(last[1][1], '^(%d+)-(%d+)$')
@@ -20,6 +20,6 @@ redis.call('XADD', cmd, 'MAXLEN', '~', 128, id, 'type', ARGV[3], 'partition', AR
   'reason', ARGV[5], 'expires', now + ARGV[6])
 if ARGV[3] ~= 'NOOP' then
   redis.call('HSET', ck, 'target', ARGV[4], 'at', now, 'leader', ARGV[1])
-  if not redis.call('LPOS', wk, 'c') then redis.call('RPUSH', wk, 'c') end
+  if rings and not redis.call('LPOS', wk, 'c') then redis.call('RPUSH', wk, 'c') end
 end
 return {1, id}

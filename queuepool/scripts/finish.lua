@@ -6,7 +6,7 @@
 -- Returns {finished, duplicates, how many are left alone, their ids ...}; or {FENCED, current epoch}. A draining owner may.
 -- An id that is not in this book and has no body was finished before: a duplicate. One that has a body
 -- is left alone, since that may be another job of the same id; finish_stray tells them apart. O(n).
-local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
+local redis, ARGV, tonumber, words, base, book = redis, ARGV, tonumber, #ARGV, KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local j, c = base .. ':j', base .. ':c'
 -- uses: fence_or_drain
 if ARGV[3] == '0' then return {0, 0, 0} end -- commands below want an id
@@ -14,10 +14,15 @@ if ARGV[3] == '0' then return {0, 0, 0} end -- commands below want an id
 local rare, jobs = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':er', base .. ':pr', base .. ':cn') > 0, redis.call('HLEN', j)
 if rare then for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end end -- EXISTS looks at no type
 local groups = 4 + ARGV[3] -- from here on in ARGV
-local i, totals = groups, {}
-while i <= #ARGV do -- read every key before the first write
+local i, totals, foreign = groups, {}, nil
+while i <= words do -- read every key before the first write
   local g = base .. ':g:' .. ARGV[i]
-  totals[g] = redis.call('HMGET', g, 'left', 'done', 'total', 'dead')
+  local counts = redis.pcall('HMGET', g, 'left', 'done', 'total', 'dead')
+  if counts.err then
+    foreign = foreign or {}
+    foreign[#foreign + 1], counts = {key = g, err = counts.err}, {}
+  end
+  totals[g] = counts
   local m = tonumber(ARGV[i + 3])
   i = i + 4
   for k = i, i + 3 * m - 1, 3 do redis.call('EXISTS', base .. ':r:' .. ARGV[k]) end -- SET takes any type
@@ -25,13 +30,14 @@ while i <= #ARGV do -- read every key before the first write
 end
 local booked = redis.call('ZMSCORE', book, unpack(ARGV, 4, groups - 1))
 -- uses: count_done
+-- uses: make_way
 
 -- What ends: all of them, or, when some are not in this book or named twice, those that are or have no body.
 local gone, first, last, sizes, sums, left, kept = ARGV, 4, groups - 1, {}, {}, {}, {}
 if redis.call('ZREM', book, unpack(ARGV, 4, groups - 1)) < last - first + 1 then
   local named, k = {}, 4
   gone, first, last, i = {}, 1, 0, groups
-  while i <= #ARGV do
+  while i <= words do
     sizes[i], sums[i] = 0, 0 -- the caller's sum holds for all of them only
     for _ = 1, ARGV[i + 2] do
       local id = ARGV[k]
@@ -53,7 +59,7 @@ end
 
 local finished, freed, next = 0, 0, first
 i = groups
-while i <= #ARGV do
+while i <= words do
   local g, m, n = base .. ':g:' .. ARGV[i], tonumber(ARGV[i + 3]), sizes[i] or tonumber(ARGV[i + 2])
   freed = freed + (sums[i] or ARGV[i + 1])
   i = i + 4
@@ -71,8 +77,11 @@ if last >= first then
   remember(gone, first, last)
   if rare then for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HDEL', base .. ':' .. k, unpack(gone, first, last)) end end
 end
-redis.call('HINCRBY', c, 'done', finished)
-if jobs == finished then redis.call('HSET', c, 'bytes', 0) else redis.call('HINCRBY', c, 'bytes', 0 - freed) end
+if type(redis.pcall('HINCRBY', c, 'done', finished)) == 'table' then redis.call('HSET', c, 'done', finished) end -- no number
+if jobs == finished or type(redis.pcall('HINCRBY', c, 'bytes', 0 - freed)) == 'table' then redis.call('HSET', c, 'bytes', 0) end
 local duplicates = ARGV[3] - finished - #left
-if duplicates > 0 then redis.call('HINCRBY', c, 'duplicate_finish', duplicates) end
+if duplicates > 0 then
+  -- uses: add
+  add(c, 'duplicate_finish', duplicates)
+end
 return {finished, duplicates, #left, unpack(left)}

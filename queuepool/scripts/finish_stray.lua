@@ -9,13 +9,13 @@
 -- stays dead: duplicates. A draining owner may. O(n log delayed).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local j, c, dl, totals = base .. ':j', base .. ':c', base .. ':dl', {}
--- uses: fence_or_drain, clock, remember, count_done, is_claimed, unaside, group_of, tier_of, undelay
+-- uses: fence_or_drain, clock, remember, count_done, is_claimed, unaside, group_of, tier_of, undelay, add, ours
 for _, k in ipairs({'j', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua'}) do redis.call('HLEN', base .. ':' .. k) end
 for _, k in ipairs({'dl', 'dead'}) do redis.call('ZCARD', base .. ':' .. k) end
 redis.call('ZCARD', book)
 local books, jobs = redis.call('LRANGE', base .. ':rec', 0, 99), {} -- where else a job may be booked
 for _, e in ipairs(redis.call('HKEYS', base .. ':dr')) do books[#books + 1] = e end
-books[#books + 1] = owner[2]
+books[#books + 1] = owner[2] or '0'
 for _, e in ipairs(books) do redis.call('ZCARD', base .. ':fl:' .. e) end
 for i = 3, #ARGV, 4 do
   local body = redis.call('HGET', j, ARGV[i])
@@ -23,11 +23,12 @@ for i = 3, #ARGV, 4 do
     local group = group_of(body)
     local g = base .. ':g:' .. group
     jobs[i] = {group = group, g = g, body = body}
-    redis.call('SCARD', base .. ':dg:' .. group)
-    totals[g] = totals[g] or redis.call('HMGET', g, 'left', 'done', 'total', 'dead')
+    ours('SCARD', base .. ':dg:' .. group)
+    totals[g] = totals[g] or ours('HMGET', g, 'left', 'done', 'total', 'dead') or {}
     if ARGV[i + 2] ~= '0' then redis.call('EXISTS', base .. ':r:' .. ARGV[i]) end -- SET takes any type
   end
 end
+-- uses: make_way
 
 local function leave(id, job) -- take it out of where it is; whether that was not this book
   if redis.call('ZREM', book, id) == 1 then return 0 end
@@ -39,7 +40,7 @@ local function leave(id, job) -- take it out of where it is; whether that was no
     undelay(job.group, {id})
   else
     redis.call('HSET', base .. ':cx', id, 1)
-    redis.call('HINCRBY', c, 'r' .. tier_of(job.body), -1)
+    add(c, 'r' .. tier_of(job.body), -1)
   end
   return 1
 end
@@ -57,8 +58,8 @@ for i = 3, #ARGV, 4 do
   end
   if redis.call('HEXISTS', j, id) == 0 then remember({id}, 1, 1) end
 end
-redis.call('HINCRBY', c, 'done', finished)
-redis.call('HINCRBY', c, 'bytes', 0 - freed) -- not -freed: Redis 7.0 reads no -0
-if n > finished then redis.call('HINCRBY', c, 'duplicate_finish', n - finished) end
-if rolled > 0 then redis.call('HINCRBY', c, 'rollback_finish', rolled) end
+add(c, 'done', finished)
+add(c, 'bytes', 0 - freed) -- not -freed: Redis 7.0 reads no -0
+if n > finished then add(c, 'duplicate_finish', n - finished) end
+if rolled > 0 then add(c, 'rollback_finish', rolled) end
 return {finished, n - finished, rolled}

@@ -6,9 +6,9 @@
 -- were asked to cancel end here instead. O(n).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
--- uses: fence_or_drain, clock, end_cancelled, is_cancelled, is_claimed, wake, group_of, tier_of
+-- uses: fence_or_drain, clock, end_cancelled, is_cancelled, is_claimed, wake, group_of, tier_of, add, ours
 local bodies = {}
-redis.call('LLEN', base .. ':wk')
+ours('LLEN', base .. ':wk')
 for _, k in ipairs({'c', 'pr', 'cn', 'at', 'cr', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
 for i = 3, #ARGV, 2 do
   local body = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
@@ -17,10 +17,11 @@ for i = 3, #ARGV, 2 do
     local g = base .. ':g:' .. group
     bodies[i] = {tier = tier, group = group, size = #body, lane = base .. ':q:' .. tier .. ':' .. group, g = g,
       cancelled = is_cancelled(ARGV[i], body, g)}
-    redis.call('LLEN', bodies[i].lane)
+    ours('LLEN', bodies[i].lane)
     redis.call('LLEN', base .. ':ring:' .. tier)
   end
 end
+-- uses: make_way
 local n, back = 0, 0
 for i = #ARGV - 1, 3, -2 do
   local job = bodies[i]
@@ -34,7 +35,7 @@ for i = #ARGV - 1, 3, -2 do
       if redis.call('LPUSH', job.lane, ARGV[i]) == 1 then
         redis.call('RPUSH', base .. ':ring:' .. job.tier, job.tier .. string.format('%011x', now) .. job.group)
       end
-      redis.call('HINCRBY', c, 'r' .. job.tier, 1)
+      add(c, 'r' .. job.tier, 1)
     end
   end
 end

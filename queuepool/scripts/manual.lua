@@ -4,10 +4,10 @@
 -- ARGV    partition, workers ('' to clear), time to live ms
 -- Returns the ms at which it ends, 0 when cleared. Expired entries are dropped on the way. O(entries).
 local manual = KEYS[1] .. ':manual'
--- uses: clock
+-- uses: clock, whole
 local entries = redis.call('HGETALL', manual)
 for i = 1, #entries, 2 do
-  if tonumber(string.match(entries[i + 1], ':(%d+)$')) <= now then redis.call('HDEL', manual, entries[i]) end
+  if whole(string.match(entries[i + 1], ':(%d+)$')) <= now then redis.call('HDEL', manual, entries[i]) end
 end
 if ARGV[2] == '' then
   redis.call('HDEL', manual, ARGV[1])

@@ -8,10 +8,10 @@
 -- O(1): no part grows with jobs or groups.
 local base = KEYS[1]
 local j, c, o = base .. ':j', base .. ':c', base .. ':o'
--- uses: clock
+-- uses: clock, counters
 local owner = redis.call('HMGET', o, 'nonce', 'epoch') -- one that left has its book in rec or dr
 local inflight, lanes, oldest = 0, {}, now
-if owner[1] and owner[1] ~= '' then inflight = redis.call('ZCARD', base .. ':fl:' .. owner[2]) end
+if owner[1] and owner[1] ~= '' then inflight = redis.call('ZCARD', base .. ':fl:' .. (owner[2] or '0')) end
 local books = redis.call('LRANGE', base .. ':rec', 0, 99)
 local draining = redis.call('HKEYS', base .. ':dr')
 for _, e in ipairs(books) do inflight = inflight + redis.call('ZCARD', base .. ':fl:' .. e) end
@@ -21,8 +21,8 @@ for t = 0, 3 do
   lanes[t + 1] = redis.call('LLEN', ring)
   if lanes[t + 1] > 0 then
     for _, seat in ipairs(redis.call('LRANGE', ring, 0, 3)) do
-      local id = redis.call('LINDEX', base .. ':q:' .. string.sub(seat, 1, 1) .. ':' .. string.sub(seat, 13), 0)
-      local body = id and redis.call('HGET', j, id)
+      local id = redis.pcall('LINDEX', base .. ':q:' .. string.sub(seat, 1, 1) .. ':' .. string.sub(seat, 13), 0)
+      local body = type(id) == 'string' and redis.call('HSTRLEN', j, id) <= 16777385 and redis.call('HGET', j, id) -- none of an absurd size
       if body then oldest = math.min(oldest, tonumber(string.sub(body, 3, 13), 16) or oldest) end
     end
   end
@@ -33,7 +33,11 @@ for i = 2, math.min(#page, 200), 2 do
   if not listed[page[i]] then tasks[#tasks + 1] = page[i] end
   listed[page[i]] = true
 end
+local counts = {}
+for k, text in ipairs(redis.call('HMGET', c, unpack(counters))) do
+  if text then counts[#counts + 1] = counters[k]; counts[#counts + 1] = string.sub(text, 1, 32) end
+end
 local last = redis.call('XREVRANGE', base .. ':cmd', '+', '-', 'COUNT', 1)
-return {now, redis.call('HGETALL', c), redis.call('HGETALL', o), redis.call('HLEN', j), redis.call('ZCARD', base .. ':dl'),
+return {now, counts, redis.call('HGETALL', o), redis.call('HLEN', j), redis.call('ZCARD', base .. ':dl'),
   inflight, redis.call('ZCARD', base .. ':dead'), lanes, now - oldest, #books, #draining,
   redis.call('HGETALL', base .. ':ck'), last[1] and last[1][1] or '0-0', redis.call('HLEN', base .. ':ua'), tasks}

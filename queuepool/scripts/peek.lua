@@ -4,7 +4,7 @@
 -- ARGV    none
 -- Returns {jobs stored, ms the owner's lease still runs}, 0 for what is not there. O(1).
 local j, o = KEYS[1] .. ':j', KEYS[1] .. ':o'
--- uses: clock
+-- uses: clock, whole
 local nonce, expires = unpack(redis.call('HMGET', o, 'nonce', 'expires'))
-local left = (nonce and nonce ~= '') and tonumber(expires or 0) - now or 0
+local left = (nonce and nonce ~= '') and whole(expires) - now or 0
 return {redis.call('HLEN', j), math.max(0, left)}

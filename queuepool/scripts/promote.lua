@@ -5,11 +5,11 @@
 -- Returns {promoted, cancelled, ms until the next is due (0: more are due now, -1: none waits)};
 --         or {FENCED, current epoch}. Jobs of a group cancelled since are dropped here. O(100 log delayed).
 local base, c, j, dl = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j', KEYS[1] .. ':dl'
--- uses: fence, clock, end_cancelled, wake, group_of, tier_of, stamp_of, unaside, undelay, raise_largest
+-- uses: fence, clock, end_cancelled, wake, group_of, tier_of, stamp_of, unaside, undelay, raise_largest, add, whole, ours
 local ids = redis.call('ZRANGEBYSCORE', dl, '-inf', now, 'LIMIT', 0, 100)
 local bodies = #ids > 0 and redis.call('HMGET', j, unpack(ids)) or {}
 if #ids > 0 then
-  redis.call('LLEN', base .. ':wk')
+  ours('LLEN', base .. ':wk')
   for _, k in ipairs({'at', 'cr', 'er', 'cn', 'ua'}) do redis.call('HLEN', base .. ':' .. k) end
 end
 local aside = #ids > 0 and redis.call('HLEN', base .. ':ua') > 0 -- seldom
@@ -20,8 +20,9 @@ for k, id in ipairs(ids) do
     local tier, name = tier_of(body), group_of(body)
     local group = groups[name]
     if not group then
-      redis.call('SCARD', base .. ':dg:' .. name)
-      group = {ids = {}, lane = {}, cut = tonumber(redis.call('HGET', base .. ':g:' .. name, 'cancelled_at') or -1)}
+      ours('SCARD', base .. ':dg:' .. name)
+      local cut = ours('HGET', base .. ':g:' .. name, 'cancelled_at')
+      group = {ids = {}, lane = {}, cut = cut and whole(cut) or -1}
       groups[name] = group
     end
     group.ids[#group.ids + 1] = id
@@ -32,7 +33,7 @@ for k, id in ipairs(ids) do
       local lane = group.lane[tier]
       if not lane then
         lane = {key = base .. ':q:' .. tier .. ':' .. name, tier = tier, group = name, ids = {}}
-        redis.call('LLEN', lane.key)
+        ours('LLEN', lane.key)
         if not tiers[tier] then redis.call('LLEN', base .. ':ring:' .. tier) end
         tiers[tier] = tiers[tier] or 0 -- jobs promoted in it
         group.lane[tier], lanes[#lanes + 1] = lane, lane
@@ -41,6 +42,7 @@ for k, id in ipairs(ids) do
     end
   end
 end
+-- uses: make_way
 if #ids > 0 then redis.call('ZREM', dl, unpack(ids)) end -- those without a body as well
 for _, id in ipairs(aside and ids or {}) do unaside(id) end
 for name, group in pairs(groups) do undelay(name, group.ids) end
@@ -53,7 +55,7 @@ for _, lane in ipairs(lanes) do
     redis.call('RPUSH', base .. ':ring:' .. lane.tier, lane.tier .. stamp .. lane.group)
   end
 end
-for tier, n in pairs(tiers) do redis.call('HINCRBY', c, 'r' .. tier, n) end
+for tier, n in pairs(tiers) do add(c, 'r' .. tier, n) end
 if promoted > 0 then raise_largest(largest, most); wake('w') end
 local following = redis.call('ZRANGE', dl, 0, 0, 'WITHSCORES')
-return {promoted, #ended, following[2] and math.max(0, following[2] - now) or -1}
+return {promoted, #ended, following[2] and math.max(0, math.min(following[2] - now, 9e15)) or -1}

@@ -13,12 +13,12 @@ local trials = 3
 -- uses: fence
 local old = redis.call('LINDEX', rec, 0)
 if not old then return {0, 0, 0, 0, 0} end
--- uses: clock, end_cancelled, is_cancelled, wake, group_of, tier_of
+-- uses: clock, end_cancelled, is_cancelled, wake, group_of, tier_of, add, ours
 local book = base .. ':fl:' .. old
 -- From the end of the order on, each to the front: what is left stands before it in the next call.
 local entries = redis.call('ZREVRANGEBYSCORE', book, '(1e12', '-inf', 'WITHSCORES', 'LIMIT', 0, 200)
 if #entries == 0 then entries = redis.call('ZREVRANGE', book, 0, 199, 'WITHSCORES') end
-redis.call('LLEN', base .. ':wk')
+ours('LLEN', base .. ':wk')
 redis.call('ZCARD', base .. ':dead')
 for _, k in ipairs({'c', 'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end
 local jobs = {}
@@ -27,12 +27,13 @@ for i = 1, #entries, 2 do
   if body then
     local tier, group = tier_of(body), group_of(body)
     local g = base .. ':g:' .. group
-    redis.call('LLEN', base .. ':q:' .. tier .. ':' .. group)
+    ours('LLEN', base .. ':q:' .. tier .. ':' .. group)
     redis.call('LLEN', base .. ':ring:' .. tier)
     jobs[i] = {tier = tier, group = group, g = g, size = #body, started = tonumber(entries[i + 1]) >= 1e12,
       cancelled = is_cancelled(entries[i], body, g)}
   end
 end
+-- uses: make_way
 local latest, most = nil, tonumber(ARGV[3])
 if #entries > 0 and tonumber(entries[2]) >= 1e12 and redis.call('HGET', base .. ':o', 'past') ~= old then
   latest = entries[1]
@@ -48,25 +49,25 @@ for i = 1, #entries, 2 do
     end_cancelled(id, job.g, job.size)
   elseif job then
     if job.started then crashed = crashed + 1 end
-    if job.started and redis.call('HINCRBY', base .. ':cr', id, 1) >= ((id == latest or most < 2) and most or most + trials) then
+    if job.started and add(base .. ':cr', id, 1) >= ((id == latest or most < 2) and most or most + trials) then
       buried = buried + 1
       redis.call('ZADD', base .. ':dead', now, id)
       redis.call('HSET', base .. ':er', id, ARGV[4])
-      redis.call('HINCRBY', c, 'died', 1)
-      redis.call('HINCRBY', c, 'dead_bytes', job.size)
-      redis.call('HINCRBY', job.g, 'dead', 1)
-      if redis.call('HINCRBY', job.g, 'left', -1) <= 0 then redis.call('HSET', job.g, 'finished', now) end
+      add(c, 'died', 1)
+      add(c, 'dead_bytes', job.size)
+      add(job.g, 'dead', 1)
+      if add(job.g, 'left', -1) <= 0 then redis.call('HSET', job.g, 'finished', now) end
     else
       recovered = recovered + 1
       if not job.started then redis.call('HSETNX', base .. ':cr', id, 0) end
       if redis.call('LPUSH', base .. ':q:' .. job.tier .. ':' .. job.group, id) == 1 then
         redis.call('LPUSH', base .. ':ring:' .. job.tier, job.tier .. string.format('%011x', now) .. job.group)
       end
-      redis.call('HINCRBY', c, 'r' .. job.tier, 1)
+      add(c, 'r' .. job.tier, 1)
     end
   end
 end
-redis.call('HINCRBY', c, 'recovered', recovered)
+add(c, 'recovered', recovered)
 if recovered > 0 then wake('w') end
 if redis.call('EXISTS', book) == 0 then redis.call('LPOP', rec) end
 return {redis.call('LLEN', rec), recovered, crashed, buried, cancelled}

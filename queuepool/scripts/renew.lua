@@ -9,13 +9,13 @@
 -- queued for recovery here, and ids that ended long ago are forgotten. O(commands + cancels).
 local base = KEYS[1]
 local o, dr, rec, c = base .. ':o', base .. ':dr', base .. ':rec', base .. ':c'
--- uses: clock
+-- uses: clock, whole, add, ours, asked
 local nonce, epoch, beat = unpack(redis.call('HMGET', o, 'nonce', 'epoch', 'beat'))
-local cancels = redis.call('HKEYS', base .. ':cn')
+local cancels = asked(base .. ':fl:' .. ARGV[2])
 if nonce ~= ARGV[1] or epoch ~= ARGV[2] then
   local leaving = redis.call('HGET', dr, ARGV[2])
   if not leaving or string.find(leaving, ARGV[1] .. ':', 1, true) ~= 1 then
-    redis.call('HINCRBY', c, 'fenced', 1)
+    add(c, 'fenced', 1)
     return {'FENCED', epoch or '0'}
   end
   redis.call('HSET', dr, ARGV[2], ARGV[1] .. ':' .. string.format('%.0f', now + ARGV[3]))
@@ -25,19 +25,24 @@ end
 local drains, booked = redis.call('HGETALL', dr), {} -- one entry a draining process
 for i = 1, #drains, 2 do booked[i] = redis.call('ZCARD', base .. ':fl:' .. drains[i]) end
 local books, following = redis.call('LLEN', rec), redis.call('ZRANGE', base .. ':dl', 0, 0, 'WITHSCORES')
-local asleep = redis.call('ZCARD', base .. ':dl') + redis.call('ZCARD', base .. ':dead') == redis.call('HLEN', base .. ':j')
-local largest = redis.call('HGET', base .. ':c', 'largest')
-local commands = redis.call('XRANGE', base .. ':cmd', '(' .. ARGV[8], '+', 'COUNT', 100)
+local late, dead = redis.call('ZCARD', base .. ':dl'), redis.call('ZCARD', base .. ':dead')
+local asleep = late + dead == redis.call('HLEN', base .. ':j')
+local largest, bytes, dead_bytes = unpack(redis.call('HMGET', c, 'largest', 'bytes', 'dead_bytes'))
+if dead == 0 then dead_bytes = '0' end
+local commands = ours('XRANGE', base .. ':cmd', '(' .. ARGV[8], '+', 'COUNT', 100) or {} -- no owner may put it right
 redis.call('HSET', o, 'expires', now + ARGV[3], 'heartbeat', now, 'beat', ARGV[4], 'workers', ARGV[5],
   'busy', ARGV[6], 'target', ARGV[7], 'applied', ARGV[8])
-if asleep and largest ~= '0' then redis.call('HSET', base .. ':c', 'largest', 0) end -- what was large is gone, or comes by a script
+if asleep and largest ~= '0' then redis.call('HSET', c, 'largest', 0) end -- what was large is gone, or comes by a script
+if asleep and late == 0 and (bytes or '0') ~= dead_bytes then -- else a false count would keep producers out
+  redis.call('HSET', c, 'bytes', whole(dead_bytes), 'dead_bytes', whole(dead_bytes))
+end
 for i = 1, #drains, 2 do
-  if tonumber(string.match(drains[i + 1], ':(%d+)$')) < now then
+  if whole(string.match(drains[i + 1], ':(%d+)$')) < now then
     redis.call('HDEL', dr, drains[i])
     if booked[i] > 0 then books = redis.call('RPUSH', rec, drains[i]) end
   end
 end
 if not stands and redis.call('EXISTS', base .. ':dn:0', base .. ':dn:1') > 0 then turn() end
-return {1, now, tonumber(beat or 0) < ARGV[4] - 1 and 1 or 0, books,
-  following[2] and math.max(0, following[2] - now) or -1,
+return {1, now, whole(beat) < ARGV[4] - 1 and 1 or 0, books,
+  following[2] and math.max(0, math.min(following[2] - now, 9e15)) or -1,
   commands, cancels}

@@ -4,36 +4,37 @@
 -- ARGV    ids (1-200)
 -- Returns how many were dead. O(n).
 local base, c = KEYS[1], KEYS[1] .. ':c'
--- uses: clock, group_of, tier_of, restamp, wake, raise_largest
+-- uses: clock, group_of, tier_of, restamp, wake, raise_largest, add, newest_cut, ours
 local jobs, n, most = {}, 0, 0
 local cut, largest = unpack(redis.call('HMGET', c, 'cut', 'largest'))
-redis.call('LLEN', base .. ':wk')
+ours('LLEN', base .. ':wk')
 for _, k in ipairs({'at', 'cr', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
 for i, id in ipairs(ARGV) do
   local body = redis.call('ZSCORE', base .. ':dead', id) and redis.call('HGET', base .. ':j', id)
   if body then
     local tier, group = tier_of(body), group_of(body)
     jobs[i] = {tier = tier, group = group, body = body}
-    redis.call('LLEN', base .. ':q:' .. tier .. ':' .. group)
+    ours('LLEN', base .. ':q:' .. tier .. ':' .. group)
     redis.call('LLEN', base .. ':ring:' .. tier)
-    redis.call('HLEN', base .. ':g:' .. group)
+    ours('HLEN', base .. ':g:' .. group)
   end
 end
+-- uses: make_way
 for i, id in ipairs(ARGV) do
   local job = jobs[i]
   if job and redis.call('ZREM', base .. ':dead', id) == 1 then
     n = n + 1
     most = math.max(most, #job.body)
     for _, k in ipairs({'at', 'cr', 'er'}) do redis.call('HDEL', base .. ':' .. k, id) end
-    redis.call('HSET', base .. ':j', id, restamp(job.body, tonumber(cut or 0)))
+    redis.call('HSET', base .. ':j', id, restamp(job.body, newest_cut(cut)))
     if redis.call('RPUSH', base .. ':q:' .. job.tier .. ':' .. job.group, id) == 1 then
       redis.call('RPUSH', base .. ':ring:' .. job.tier, job.tier .. string.format('%011x', now) .. job.group)
     end
-    redis.call('HINCRBY', c, 'r' .. job.tier, 1)
-    redis.call('HINCRBY', c, 'replayed', 1)
-    redis.call('HINCRBY', c, 'dead_bytes', 0 - #job.body) -- not -#: Redis 7.0 reads no -0
-    redis.call('HINCRBY', base .. ':g:' .. job.group, 'dead', -1)
-    redis.call('HINCRBY', base .. ':g:' .. job.group, 'left', 1)
+    add(c, 'r' .. job.tier, 1)
+    add(c, 'replayed', 1)
+    add(c, 'dead_bytes', 0 - #job.body) -- not -#: Redis 7.0 reads no -0
+    add(base .. ':g:' .. job.group, 'dead', -1)
+    add(base .. ':g:' .. job.group, 'left', 1)
   end
 end
 if n > 0 then raise_largest(largest, most); wake('w') end

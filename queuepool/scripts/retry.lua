@@ -7,7 +7,7 @@
 --         or {FENCED, current epoch}. A draining owner may. O(n log delayed).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
--- uses: fence_or_drain, clock, end_cancelled, is_cancelled, is_claimed, group_of, delay
+-- uses: fence_or_drain, clock, end_cancelled, is_cancelled, is_claimed, group_of, delay, add, whole, ours
 local bodies = {}
 redis.call('ZCARD', base .. ':dl')
 for _, k in ipairs({'c', 'at', 'cr', 'er', 'pr', 'cn', 'ua'}) do redis.call('HLEN', base .. ':' .. k) end
@@ -16,12 +16,13 @@ for i = 3, #ARGV, 5 do
   if body and is_claimed(body, ARGV[i + 4]) and redis.call('ZSCORE', book, ARGV[i]) then
     local group = group_of(body)
     local g = base .. ':g:' .. group
-    redis.call('SCARD', base .. ':dg:' .. group)
+    ours('SCARD', base .. ':dg:' .. group)
     bodies[i] = {group = group, g = g, size = #body, cancelled = is_cancelled(ARGV[i], body, g)}
   end
 end
+-- uses: make_way
 -- Who is set aside later is due later, whatever its pause: so a group keeps its order over many rounds.
-local behind = tonumber(redis.call('HGET', c, 'aside') or 0)
+local behind = whole(redis.call('HGET', c, 'aside'))
 if behind > now + 120000 then behind = 0 end -- the clock went back
 local status, aside = {}, false
 for i = 3, #ARGV, 5 do
@@ -41,10 +42,10 @@ for i = 3, #ARGV, 5 do
         due = behind + i / 4096
       end
       delay(id, job.group, due)
-      redis.call('HINCRBY', c, 'retried', 1)
+      add(c, 'retried', 1)
       if charge == '1' then
-        redis.call('HINCRBY', base .. ':at', id, 1)
-        redis.call('HINCRBY', c, 'failed', 1)
+        add(base .. ':at', id, 1)
+        add(c, 'failed', 1)
       end
       if ARGV[i + 3] ~= '' then redis.call('HSET', base .. ':er', id, ARGV[i + 3]) end
     end

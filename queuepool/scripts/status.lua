@@ -7,7 +7,7 @@
 -- State is done or cancelled for one to two minutes after the end (done: as long as its result is
 -- kept), then unknown, as for an id that never was. O(1).
 local base, id = KEYS[1], ARGV[1]
--- uses: clock, remembered
+-- uses: clock, remembered, whole
 local body = redis.call('HGET', base .. ':j', id)
 if not body then
   local result = redis.call('GET', base .. ':r:' .. id)
@@ -16,7 +16,7 @@ if not body then
   for p = 0, 1 do
     local set = base .. ':dn:' .. p
     local found = redis.call('SMISMEMBER', set, id, '!' .. id)
-    if not remembered(set, dn == tostring(p), now - (since or 0)) then found = {} end
+    if not remembered(set, dn == tostring(p), now - whole(since)) then found = {} end
     if found[1] == 1 then state = 'done' elseif found[2] == 1 and state ~= 'done' then state = 'cancelled' end
   end
   return {state, '', 0, 0, 0, '', '', result or '', 0}

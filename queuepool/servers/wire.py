@@ -23,7 +23,13 @@ from redis.exceptions import (
 )
 from redis.retry import Retry
 
-from queuepool.errors import ConfigurationError, QueuePoolError, ScriptError, UnavailableError
+from queuepool.errors import (
+    ConfigurationError,
+    ForeignValueError,
+    QueuePoolError,
+    ScriptError,
+    UnavailableError,
+)
 from queuepool.scripts import script
 from queuepool.servers import tls
 from queuepool.servers.local_faults import local_error
@@ -51,7 +57,8 @@ _REMEDIES = {
     "no permissions": "grant the ACL user what its role needs: `queuepool acl` prints the rules, "
     "docs/security.md explains them",
     "cluster support disabled": "it is no cluster: its URL begins with redis://",
-    "WRONGTYPE": "another program writes to queuepool's keys: use a stage or queue of its own",
+    "WRONGTYPE": "another program writes to queuepool's keys: use a stage or queue of its own. "
+    "What stays there, the owner of the partition or `queuepool audit --repair` deletes",
 }
 
 
@@ -109,7 +116,8 @@ def translate(name: str, error: Exception) -> QueuePoolError:
         remedy = next(
             (r for w, r in _REMEDIES.items() if w in refused + text), "see the server's log"
         )
-        return ScriptError(f"{name} refused: {text[:500]}. {remedy[0].upper()}{remedy[1:]}.")
+        kind = ForeignValueError if "WRONGTYPE" in text else ScriptError
+        return kind(f"{name} refused: {text[:500]}. {remedy[0].upper()}{remedy[1:]}.")
     if isinstance(error, AuthenticationError):
         return UnavailableError(
             f"{name}: {text[:500]} Nothing was written. Put user and password into QUEUEPOOL_URL."

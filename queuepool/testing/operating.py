@@ -8,6 +8,7 @@ from typing import Any
 
 from queuepool import codec
 from queuepool.testing.data import TIERS, Args, Lane, PartitionData, Seat, lane_of
+from queuepool.testing.scored import ScoredSet
 
 _STAMPED = re.compile(rb"1[0-3]([0-9A-Fa-f]{11})")
 _SEARCHED = 1000  # the longest lane in which an audit looks for a job
@@ -149,7 +150,7 @@ def audit(p: PartitionData, args: Args) -> Any:
         - len(p.jobs)
     )
     seated = {seat.lane for ring in p.rings for seat in ring}
-    unseated = orphan = hollow = 0
+    unseated = orphan = 0
     lost: list[tuple[Lane, bytes]] = []
     for job_id, body in p.jobs.items():
         if any(job_id in places for places in (p.delayed, p.dead, *books)):
@@ -164,26 +165,59 @@ def audit(p: PartitionData, args: Args) -> Any:
             if repair:
                 p.rings[lane[0]].append(Seat(lane[0], p.now, lane[1]))
             seated.add(lane)
-    for places in (p.delayed, p.dead):
-        for _score, job_id in list(places.entries(0, 100)):
-            if job_id not in p.jobs:
-                hollow += 1
-                if repair:
-                    places.remove(job_id)
-                    p.unaside(job_id)
+    hollow = _hollow(p, repair=repair)
     if repair:
         for lane, job_id in lost:
             p.lanes.setdefault(lane, deque()).append(job_id)
         _balance(p, ready, seated, hollow - law)
-    found = [b"unseated", unseated, b"orphan", orphan, b"hollow", hollow]
-    return [b"0", found, law]
+    strays, miscounted = _strays(p, books), _recount(p, repair=repair)
+    for notes, job_id in strays if repair else ():
+        del notes[job_id]
+    found = [b"unseated", unseated, b"orphan", orphan, b"hollow", hollow, b"foreign", 0]
+    return [b"0", [*found, b"miscounted", miscounted, b"stray", len(strays)], law]
+
+
+def _hollow(p: PartitionData, *, repair: bool) -> int:
+    """Count delayed and dead ids without a body."""
+    found = [
+        (places, i)
+        for places in (p.delayed, p.dead)
+        for _, i in places.entries(0, 100)
+        if i not in p.jobs
+    ]
+    for places, job_id in found if repair else ():
+        places.remove(job_id)
+        p.unaside(job_id)
+    return len(found)
+
+
+def _strays(p: PartitionData, books: list[ScoredSet]) -> list[tuple[dict[bytes, Any], bytes]]:
+    """Return (notes, id) of what is noted of jobs that are not there, or do not run."""
+    of_jobs: list[dict[bytes, Any]] = [p.attempts, p.crashes, p.errors]
+    of_running: list[dict[bytes, Any]] = [p.progress, p.cancels]
+    running = {job_id for book in books for _, job_id in book.entries()} & p.jobs.keys()
+    gone = [(notes, i) for notes in of_jobs for i in notes if i not in p.jobs]
+    return gone + [(notes, i) for notes in of_running for i in notes if i not in running]
+
+
+def _recount(p: PartitionData, *, repair: bool) -> int:
+    """Count the bytes of the bodies anew; return whether they were others."""
+    true = {
+        "bytes": p.jobs.values(),
+        "dead_bytes": [p.jobs.get(i, b"") for _, i in p.dead.entries()],
+    }
+    sums = {name: sum(map(len, bodies)) for name, bodies in true.items()}
+    wrong = any(p.counters.get(name, 0) != size for name, size in sums.items())
+    if wrong and repair:
+        p.counters.update(sums)
+    return int(wrong)
 
 
 def _balance(p: PartitionData, ready: dict[int, int], seated: set[Lane], missing: int) -> None:
     """Count ready jobs anew by so many, no further than the lanes bear out."""
     for tier in TIERS:
         lanes = [p.lanes.get(lane, ()) for lane in seated if lane[0] == tier]
-        gap = sum(i not in p.marks for ids in lanes for i in ids) - ready[tier]
+        gap = sum(i in p.jobs for ids in lanes for i in ids) - ready[tier]
         step = max(0, min(missing, gap)) if missing > 0 else min(0, max(missing, gap))
         missing -= step
         if step:

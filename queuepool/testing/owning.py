@@ -39,7 +39,7 @@ def renew(p: PartitionData, args: Args) -> Any:
     owner = p.owner
     if owner is None or (owner.nonce, owner.epoch) != (nonce, epoch):
         p.draining[epoch] = (nonce, p.now + lease_ms)
-        return [2, p.now, 0, 0, -1, [], list(p.cancels)]
+        return [2, p.now, 0, 0, -1, [], _asked(p, epoch)]
     forgot = int(owner.beat < beat - 1)
     owner.expires, owner.heartbeat, owner.beat = p.now + lease_ms, p.now, beat
     owner.workers, owner.busy, owner.target = (int(x) for x in args[4:7])
@@ -54,7 +54,12 @@ def renew(p: PartitionData, args: Args) -> Any:
     newer = [c for c in p.commands if c.order > command_order(args[7])][:100]
     commands = [[c.id, c.fields] for c in newer]
     due = _until_due(p)
-    return [1, p.now, forgot, len(p.to_recover), due, commands, list(p.cancels)]
+    return [1, p.now, forgot, len(p.to_recover), due, commands, _asked(p, epoch)]
+
+
+def _asked(p: PartitionData, epoch: int) -> list[bytes]:
+    # Only what this life runs: nobody else can stop it.
+    return [job_id for _, job_id in p.book(epoch).entries() if job_id in p.cancels]
 
 
 def rekey(p: PartitionData, args: Args) -> Any:

@@ -7,7 +7,10 @@ from itertools import takewhile
 from typing import Any
 
 from queuepool import codec
+from queuepool.routing import MAX_GROUP_BYTES
 from queuepool.testing.data import STARTED, TIERS, Args, Group, PartitionData, lane_of
+
+_MAX_JOBS = 2000  # far beyond what a client sends; what the commands of a script can take
 
 
 def enqueue(p: PartitionData, args: Args) -> Any:
@@ -17,6 +20,9 @@ def enqueue(p: PartitionData, args: Args) -> Any:
     held = p.counters.get("bytes", 0) - p.counters.get("dead_bytes", 0)
     if depth + int(args[2]) > max_depth or held + int(args[3]) > max_bytes:
         return [b"FULL", depth, held]
+    refused = _beyond(args)
+    if refused:
+        return [b"REFUSED", *refused]
     idle = sum(p.counters.get(f"r{t}", 0) for t in TIERS) <= 0
     # Never the ms of a group's cancellation: its cut must tell what came before it.
     stamp = b"%011x" % max(p.now, p.counters.get("cut", 0) + 1)
@@ -48,6 +54,27 @@ def enqueue(p: PartitionData, args: Args) -> Any:
     if sooner:
         p.wake(b"d")
     return bytes(status)
+
+
+def _beyond(args: Args) -> tuple[bytes, int, int] | None:
+    """Return (what, size, bound) of what is beyond the protocol's bounds, None of nothing."""
+    i, sent = 4, 0
+    while i < len(args):
+        group, n = args[i + 1], int(args[i + 3])
+        sent += n
+        if args[i] not in (b"0", b"1", b"2", b"3") or n < 1 or i + 4 + 2 * n > len(args):
+            return b"run", 0, 0
+        if sent > _MAX_JOBS:
+            return b"jobs", sent, _MAX_JOBS
+        if not 1 <= len(group) <= MAX_GROUP_BYTES:
+            return b"group", len(group), MAX_GROUP_BYTES
+        for job_id, tail in zip(*[iter(args[i + 4 : i + 4 + 2 * n])] * 2, strict=True):
+            if len(job_id) > codec.MAX_ID_BYTES:
+                return b"id", len(job_id), codec.MAX_ID_BYTES
+            if len(tail) > codec.MAX_TAIL_BYTES:
+                return b"body", len(tail), codec.MAX_TAIL_BYTES
+        i += 4 + 2 * n
+    return None
 
 
 def _seen(p: PartitionData, job_id: bytes) -> bool:

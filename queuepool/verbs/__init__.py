@@ -13,6 +13,7 @@ round trip, on a sync, an asyncio or an in-memory server alike.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -23,9 +24,9 @@ from queuepool.errors import FencedError, QueuePoolError, UndecodableError
 T = TypeVar("T")
 Argument = bytes | str | int | float
 
-__all__ = ["Argument", "Verb", "fenced", "fields", "is_fenced", "whole"]
+__all__ = ["Argument", "Verb", "fenced", "fields", "is_fenced", "number"]
 
-_LARGEST = 2**63 - 1
+_NUMBER = re.compile(rb"-?[0-9]{1,15}")  # what counts has fewer digits, and survives a float
 
 
 class Verb(msgspec.Struct, Generic[T], frozen=True, eq=False):
@@ -64,18 +65,17 @@ def is_fenced(reply: Any) -> bool:
 def fenced(reply: Any, what: str, epoch: int) -> Any:
     """Return the reply, or raise FencedError when a newer owner holds what is spoken of."""
     if is_fenced(reply):
-        raise FencedError(what=what, epoch=epoch, current=int(reply[1]))
+        raise FencedError(what=what, epoch=epoch, current=number(reply[1]))
     return reply
-
-
-def whole(raw: bytes) -> int:
-    """Return a stored whole number; one beyond 64 bits, which nobody counted, is cut to that.
-
-    Raises ValueError when it is none.
-    """
-    return max(-_LARGEST, min(int(raw), _LARGEST))
 
 
 def fields(flat: Sequence[bytes]) -> dict[str, bytes]:
     """Return a flat [field, value, ...] reply as a dict with text keys, whatever their bytes."""
     return {flat[i].decode("utf-8", "replace"): flat[i + 1] for i in range(0, len(flat), 2)}
+
+
+def number(raw: bytes | int | None, default: int = 0) -> int:
+    """Return a stored number; the default when there is none, or anything else stands there."""
+    if isinstance(raw, int):
+        return raw
+    return int(raw) if raw is not None and _NUMBER.fullmatch(raw) else default

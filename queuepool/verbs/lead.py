@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from queuepool.escaping import stored_text
 from queuepool.models import Leader
-from queuepool.verbs import Argument, Verb, whole
+from queuepool.verbs import Argument, Verb, number
 
 
 def lead(nonce: str, *, lease_ms: int, address: str) -> Verb[Leader]:
@@ -19,12 +18,12 @@ def lead(nonce: str, *, lease_ms: int, address: str) -> Verb[Leader]:
         manual = {}
         for i in range(0, len(flat), 2):
             workers, _, until = flat[i + 1].partition(b":")
-            with suppress(ValueError):  # a damaged one must not hide who leads
-                if whole(until) > now_ms:
-                    manual[whole(flat[i])] = (whole(workers), whole(until))
+            count = (number(flat[i], -1), number(workers, -1), number(until, -1))
+            if min(count) >= 0 and count[2] > now_ms:  # one that is damaged is none
+                manual[count[0]] = count[1:]
         return Leader(
             leading=bool(leading),
-            epoch=whole(epoch),
+            epoch=number(epoch),
             now_ms=now_ms,
             lease_ms=left,
             address=stored_text(leader_address),

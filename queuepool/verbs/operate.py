@@ -9,7 +9,7 @@ from queuepool import codec
 from queuepool.errors import UndecodableError
 from queuepool.escaping import id_bytes, id_text, stored_text
 from queuepool.models import AuditReport, DeadJob, ErrorRecord, JobId, Owner, PartitionState
-from queuepool.verbs import Verb, fields, whole
+from queuepool.verbs import Verb, fields, number
 
 _NOT_COUNTERS = frozenset(
     (
@@ -30,20 +30,20 @@ def observe(partition: int) -> Verb[PartitionState]:
         return PartitionState(
             partition=partition,
             observed_ms=now_ms,
-            ready=tuple(max(0, whole(c.get(f"r{t}", b"0"))) for t in range(4)),  # type: ignore[arg-type]
+            ready=tuple(max(0, number(c.get(f"r{t}"))) for t in range(4)),  # type: ignore[arg-type]
             lanes=tuple(lanes),
             jobs=jobs,
-            bytes=whole(c.get("bytes", b"0")),
+            bytes=number(c.get("bytes")),
             delayed=delayed,
             in_flight=in_flight,
             dead=dead,
             oldest_ms=oldest_ms,
             books=books,
             draining=draining,
-            counters={k: whole(v) for k, v in c.items() if k not in _NOT_COUNTERS},
+            counters={k: number(v) for k, v in c.items() if k not in _NOT_COUNTERS},
             owner=_read_owner(fields(owner), now_ms),
-            checkpoint=whole(ck["target"]) if "target" in ck else None,
-            checkpoint_ms=whole(ck["at"]) if "at" in ck else None,
+            checkpoint=_number_or_none(ck.get("target")),
+            checkpoint_ms=_number_or_none(ck.get("at")),
             last_command=stored_text(last),
             aside=aside,
             aside_tasks=tuple(sorted(map(stored_text, tasks))),
@@ -56,15 +56,20 @@ def _read_owner(o: dict[str, bytes], now_ms: int) -> Owner | None:
     if not o.get("nonce"):
         return None
     return Owner(
-        host=stored_text(o["host"]),
-        epoch=whole(o["epoch"]),
-        lease_ms=whole(o["expires"]) - now_ms,
-        heartbeat_ms=whole(o["heartbeat"]),
-        workers=whole(o["workers"]),
-        busy=whole(o["busy"]),
-        target=whole(o["target"]),
+        host=stored_text(o.get("host", b"")),
+        epoch=number(o.get("epoch")),
+        lease_ms=number(o.get("expires")) - now_ms,
+        heartbeat_ms=number(o.get("heartbeat")),
+        workers=number(o.get("workers")),
+        busy=number(o.get("busy")),
+        target=number(o.get("target")),
         applied=stored_text(o.get("applied", b"0-0")),
     )
+
+
+def _number_or_none(raw: bytes | None) -> int | None:
+    found = number(raw, -1)
+    return found if found >= 0 else None
 
 
 def dead(partition: int, offset: int, count: int) -> Verb[list[DeadJob]]:

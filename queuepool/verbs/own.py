@@ -70,7 +70,7 @@ class Renewal:
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """Claimed jobs, in order. attempts and crashes are empty when no job has any.
+    """Claimed jobs, in order. attempts and crashes are empty when no job has any; see read_count.
 
     taken: ids taken from lanes, marks of cancelled jobs included, or what was asked for when the
     bodies had as many bytes as they may; fewer than asked for means that nothing else is ready.
@@ -197,10 +197,10 @@ def read_command(raw_id: bytes, flat: Sequence[bytes]) -> Command:
 
     return Command(
         id=raw_id.decode(),
-        type=stored_text(f.get("type", b"")),
+        type=stored_text(f.get("type", b"")[:64]),
         partition=number("partition"),
         target_workers=number("targetWorkers"),
-        reason=stored_text(f.get("reason", b"")),
+        reason=stored_text(f.get("reason", b"")[:1024]),
         expires_ms=number("expires"),
     )
 
@@ -235,6 +235,13 @@ def claim(
     """
     args = [limit, starting, promote_after_ms, *weights, max_bytes]
     return _owned("claim", life, args, lambda r: Claims(*r))
+
+
+def read_count(raw: bytes | None) -> int | None:
+    """Return how many attempts or crashes are stored, 0 for none; None when it is no number."""
+    if raw is None:
+        return 0
+    return int(raw) if raw.isdigit() and len(raw) <= 9 else None
 
 
 def finish(life: Life, acks: Mapping[bytes, Acks]) -> Verb[Finished]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from queuepool import codec
-from queuepool.errors import UndecodableError
+from queuepool.errors import InvalidInputError, PayloadTooLargeError, UndecodableError
 from queuepool.escaping import id_bytes, stored_text
 from queuepool.models import GroupStatus, JobId, JobState, JobStatus, Tier
 from queuepool.verbs import Argument, Verb
@@ -22,6 +22,19 @@ class Full:
     size_bytes: int
 
 
+def _refusal(what: str, size: int, most: int) -> InvalidInputError:
+    """Return the error of a call that is beyond the bounds of the protocol: nothing was written."""
+    if what == "body":
+        return PayloadTooLargeError(size=size, limit=codec.MAX_PAYLOAD_BYTES)
+    unit = "jobs" if what == "jobs" else "bytes"
+    named = {"jobs": "a call of", "id": "a job id of", "group": "a task group of"}.get(what)
+    said = f"{named} {size:,} {unit}; at most {most}, and at least one," if named else "the call"
+    return InvalidInputError(
+        f"the server refused {said} as no part of the protocol; nothing was enqueued. "
+        "Enqueue through queuepool.QueuePool, which checks this before any I/O."
+    )
+
+
 def enqueue(
     runs: Sequence[Argument],
     *,
@@ -33,7 +46,7 @@ def enqueue(
     """Accept jobs laid out as runs (see enqueue.lua); at most 200.
 
     An id that is there, or that ended in the last minutes, is a duplicate. Returns one byte a job,
-    b"1" accepted or b"0" duplicate, or Full.
+    b"1" accepted or b"0" duplicate, or Full. Raises InvalidInputError beyond the protocol's bounds.
     """
     return Verb("enqueue", [max_depth, max_bytes, jobs, size_bytes, *runs], read_enqueue)
 
@@ -41,6 +54,8 @@ def enqueue(
 def read_enqueue(reply: Any) -> bytes | Full:
     """Return the reply of `enqueue` as a typed value."""
     if isinstance(reply, list):
+        if reply[0] == b"REFUSED":
+            raise _refusal(reply[1].decode(), int(reply[2]), int(reply[3]))
         return Full(int(reply[1]), int(reply[2]))
     return bytes(reply)
 

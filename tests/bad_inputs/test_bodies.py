@@ -8,7 +8,7 @@ from queuepool.models import ErrorRecord, JobState
 from queuepool.partition import Partition
 from queuepool.pool import QueuePool
 from queuepool.verbs import own
-from tests.bad_inputs.bodies import DAMAGED, replace, stored
+from tests.bad_inputs.bodies import DAMAGED, SOUND, replace, stored
 from tests.bad_inputs.conftest import StartConsumer
 from tests.contract import world as w
 from tests.contract.world import World
@@ -132,3 +132,33 @@ def test_it_goes_with_its_group_and_hides_nobody_behind_it(world: World, body: b
     assert (group.cancelled, group.left) == (4, 0)
     assert world.partition.observe().jobs == 0
     assert w.drain(world.own()) == []
+
+
+def test_jobs_whose_counts_or_ids_cannot_be_read_die_one_by_one(
+    pool: QueuePool, partition: Partition, redis_url: str, consume: StartConsumer
+) -> None:
+    planted = [b"\xff\xfe", b"x" * 65, b"x" * 3000, b"a b", b"\x1b[2J"]
+    with redis.Redis.from_url(redis_url) as client:
+        for name, key in (("attempts", b":at"), ("crashes", b":cr")):
+            client.hset(partition.key + key, name, "notanumber")
+        counted = [
+            pool.enqueue("work", {}, partition_key="group", job_id=name).job_id
+            for name in ("attempts", "crashes")
+        ]
+        for job_id in planted:
+            client.hset(partition.key + b":j", job_id, SOUND)
+            client.rpush(partition.key + b":q:2:group", job_id)
+        good = pool.enqueue_many("work", [{}] * 20, partition_key="group")
+        process = consume()
+
+        drained(partition, len(good))
+        wait_until(lambda: client.zcard(partition.key + b":dead") == 7)
+        dead = client.zrange(partition.key + b":dead", 0, -1)
+        reasons = {codec.decode_error(e).reason for e in client.hvals(partition.key + b":er")}
+
+    assert set(dead) == {*planted, *(i.encode() for i in counted)}
+    assert reasons == {"undecodable"}
+    assert process.is_running()
+    assert "Traceback" not in process.log
+    assert "refused" not in process.log
+    assert process.stop() == 0

@@ -29,12 +29,16 @@ FORBIDDEN = re.compile(
 ALIASES = {
     "job.g": "g", "g": "g", "group_of(": "g", "groups[": "g", "lanes[": "q", "lane.key": "q",
     "job.lane": "q", "lane": "q", "rings[": "ring", "book": "fl", "key": "dl dead", "set": "dn",
+    "hash": "", "found.key": "q g dg wk", "note[1]": "at cr er pr cn",
+    "fixed": "c dl dead rec wk cmd j o dr ck at cr er pr cn cx ua ring dn fl",
 }  # fmt: skip
+
+ADDING = {"hincrby", "hset"}  # what the part `add` does to its key
 
 
 def called(name: str) -> set[str]:
     source = script(name).source.decode()
-    return {word.lower() for word in re.findall(r"redis\.call\('([A-Z]+)'", source)}
+    return {word.lower() for word in re.findall(r"(?:redis\.p?call|ours)\('([A-Z]+)'", source)}
 
 
 def scripts_in(module: str) -> set[str]:
@@ -46,10 +50,13 @@ def written(name: str) -> set[tuple[str, str]]:
     """Return (stem of a key, command) for all that a script writes, as its source says."""
     source = script(name).source.decode()
     found: set[tuple[str, str]] = set()
-    for match in re.finditer(r"redis\.call\('([A-Z]+)', ((?:[^,()]|\([^()]*\))+)", source):
-        if (command := match[1].lower()) in WRITING:
-            stems = stems_of(match[2].strip(), source[: match.start()])
-            found |= {(stem, command) for stem in stems}
+    pattern = r"(?:redis\.p?call\('([A-Z]+)', |\badd\()((?:[^,()]|\([^()]*\))+)"
+    for match in re.finditer(pattern, source):
+        commands = {match[1].lower()} & WRITING if match[1] else ADDING
+        if match[2] == "key" and commands & ADDING:
+            continue  # within add itself: what counts is who calls it
+        stems = stems_of(match[2].strip(), source[: match.start()]) if commands else set()
+        found |= {(stem, command) for stem in stems for command in commands}
     return found
 
 
@@ -73,7 +80,10 @@ def stems_of(expression: str, before: str) -> set[str]:
 
 
 # What a role's scripts can write, but not for this role: it calls them to read alone.
-ONLY_ASKED = {"producer": {("route", "hsetnx")}}
+ONLY_ASKED = {
+    "producer": {("route", "hsetnx")},
+    "consumer": {("cmd", "unlink"), ("ck", "unlink")},
+}
 # What it writes beside its scripts.
 BESIDE = {"consumer": {("wk", "blpop")}, "ops": {("wk", "blpop")}}
 
@@ -86,7 +96,7 @@ def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> N
     scripts = {name: set(role.scripts) for name, role in ROLES.items()}
 
     assert scripts["producer"] == scripts_in("produce") | scripts_in("route")
-    assert scripts["consumer"] == scripts_in("own") | scripts_in("route")
+    assert scripts["consumer"] == scripts_in("own") | {"audit"} | scripts_in("route")
     assert scripts["coordinator"] == scripts_in("lead") | {"observe", "group"} | scripts_in("route")
     assert scripts["ops"] == set(names())
 

@@ -1,5 +1,6 @@
+-- uses: add
 local function delay(id, group, due) -- a job that has left its place waits for a time
   redis.call('ZADD', base .. ':dl', due, id)
   redis.call('SADD', base .. ':dg:' .. group, id)
-  redis.call('HINCRBY', base .. ':g:' .. group, 'delayed', 1)
+  add(base .. ':g:' .. group, 'delayed', 1)
 end

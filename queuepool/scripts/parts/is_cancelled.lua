@@ -1,5 +1,5 @@
--- uses: stamp_of
+-- uses: stamp_of, whole, ours
 local function is_cancelled(id, body, g) -- asked to stop itself, or enqueued before its group's cut
-  local cut = tonumber(redis.call('HGET', g, 'cancelled_at') or -1)
-  return redis.call('HEXISTS', base .. ':cn', id) == 1 or stamp_of(body) <= cut
+  local cut = ours('HGET', g, 'cancelled_at')
+  return redis.call('HEXISTS', base .. ':cn', id) == 1 or cut and stamp_of(body) <= whole(cut)
 end

@@ -1,8 +1,10 @@
+-- uses: whole
 -- Of n jobs: smooth weighted round-robin, whole rounds at once and the rest by stored credit.
 local function quotas(n)
   local quota, credit, rounds = {}, {}, math.floor(n / sum)
   local stored = redis.call('HMGET', c, 'k0', 'k1', 'k2', 'k3')
-  for _, t in ipairs(active) do quota[t] = rounds * ARGV[6 + t]; credit[t] = tonumber(stored[t + 1] or 0) end
+  for _, t in ipairs(active) do quota[t] = rounds * ARGV[6 + t]; credit[t] = whole(stored[t + 1]) end
+  for _, t in ipairs(active) do if math.abs(credit[t]) > 100 * sum then credit[t] = 0 end end -- not by our scripts
   for _ = 1, n - rounds * sum do
     local best
     for _, t in ipairs(active) do

@@ -1,9 +1,10 @@
+-- uses: add, whole
 local function settle(g, n) -- n jobs of a group are over; with none left it is soon forgotten
-  if redis.call('HINCRBY', g, 'left', -n) <= 0 then
+  if add(g, 'left', -n) <= 0 then
     redis.call('HSET', g, 'finished', now)
     local total, dead = unpack(redis.call('HMGET', g, 'total', 'dead'))
-    if tonumber(dead or 0) <= 0 then -- kept for a minute a job, at most a day
-      redis.call('PEXPIRE', g, math.min(86400000, 60000 * (total or 1)))
+    if whole(dead) <= 0 then -- kept for a minute a job, at most a day
+      redis.call('PEXPIRE', g, math.max(60000, math.min(86400000, math.floor(60000 * whole(total)))))
     end
   end
 end

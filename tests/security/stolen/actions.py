@@ -149,7 +149,7 @@ JOBS = (
         "own a partition", "consumer ops", _fenced,
         "HSET {p}:o nonce thief", "HINCRBY {p}:o epoch 1", "HSET {p}:dr 1 thief:1",
     ),
-    writes("swallow wake tokens", "consumer ops", "BLPOP {p}:wk 1", "LPOP {p}:wk 1"),
+    writes("swallow wake tokens", "producer consumer ops", "UNLINK {p}:wk", "BLPOP {p}:wk 1"),
 )  # fmt: skip
 
 STEERING = (

@@ -1,0 +1,70 @@
+"""When an owner repairs its partition: a foreign value stands where one of ours belongs. Pure.
+
+A key with a value of another type has every verb refused that needs it, with nothing written. It
+may be taken away again by whoever put it there. If it stays, the owner audits the partition, page
+by page: the first page deletes what is foreign, the others put in order what that left behind.
+
+    sound --refused for a while--> auditing --the round is over--> sound
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from consumer import events
+from queuepool.errors import ForeignValueError
+from queuepool.models import AuditReport
+from queuepool.servers import Reply
+from queuepool.verbs import Verb, operate
+
+_PATIENCE_S = 2.0
+
+
+class Repair:
+    """lease_s: half of it is as long as a value that makes renewals fail may stand."""
+
+    def __init__(self, lease_s: float) -> None:
+        self._patience_s = min(_PATIENCE_S, lease_s / 2)
+        self._refused: dict[str, tuple[float, float]] = {}  # script -> first and last time
+        self._cursor: bytes | None = None
+        self._found = AuditReport()
+
+    @property
+    def pending(self) -> bool:
+        """Return whether the next turn audits."""
+        return self._cursor is not None
+
+    def on_replies(
+        self, verbs: Sequence[Verb[Any]], replies: Sequence[Reply], now_s: float
+    ) -> None:
+        """Learn what became of the verbs of a turn."""
+        refused = {
+            verb.script
+            for verb, reply in zip(verbs, replies, strict=True)
+            if isinstance(reply, ForeignValueError)
+        }
+        if not refused and not self._refused:
+            return
+        began: dict[str, float] = {}
+        for script in refused:
+            first_s, last_s = self._refused.get(script, (now_s, now_s))
+            began[script] = now_s if now_s - last_s > _PATIENCE_S else first_s
+        for verb in verbs:
+            self._refused.pop(verb.script, None)
+        self._refused |= {script: (first_s, now_s) for script, first_s in began.items()}
+        if self._cursor is None and now_s - min(began.values(), default=now_s) >= self._patience_s:
+            self._cursor, self._found = b"0", AuditReport()
+
+    def verb(self) -> Verb[tuple[bytes, AuditReport]]:
+        """Return the next page of the audit."""
+        return operate.audit(self._cursor or b"0", repair=True)
+
+    def on_reply(self, cursor: bytes, report: AuditReport) -> list[events.Repaired]:
+        """Learn what a page found; returns what the end of the round is."""
+        self._found = self._found.plus(report)
+        self._cursor = None if cursor == b"0" else cursor
+        if self.pending:
+            return []
+        self._refused = {}
+        return [events.Repaired(self._found)]

@@ -1,0 +1,14 @@
+-- What is noted of jobs that are not there, or do not run: of the first 200 of each kind.
+local strays = {}
+for _, k in ipairs(cursor == '0' and {'at', 'cr', 'er', 'pr', 'cn'} or {}) do
+  local notes = redis.call('HSCAN', base .. ':' .. k, 0, 'COUNT', 200)[2]
+  for i = 1, #notes, 2 do
+    local id = notes[i]
+    local stands = redis.call('HEXISTS', j, id) == 1
+    if stands and (k == 'pr' or k == 'cn') then
+      stands = false
+      for _, e in ipairs(books) do stands = stands or ours('ZSCORE', base .. ':fl:' .. e, id) end
+    end
+    if not stands then strays[#strays + 1] = {base .. ':' .. k, id} end
+  end
+end

@@ -1,0 +1,25 @@
+local turns = limit > starting and 8 or 32 -- looking ahead means short jobs: longer turns cost less, and nobody waits
+local function visit(t, share, n) -- whose turn, and how many of each: only reads
+  local seats = lanes[t]
+  local quantum, moved = math.ceil(share / math.min(#seats, n, turns)), true
+  while share > 0 and moved do
+    moved = false
+    for i = 1, math.min(#seats, n) do
+      local lane = seats[i]
+      if type(lane) == 'string' then
+        local key = base .. ':q:' .. string.sub(lane, 1, 1) .. ':' .. string.sub(lane, 13)
+        local size = redis.pcall('LLEN', key)
+        if type(size) == 'table' then
+          foreign = foreign or {}
+          foreign[#foreign + 1], size = {key = key, err = size.err}, 0
+        end
+        lane = {key = key, seat = lane, size = size, take = 0}
+        seats[i] = lane
+      end
+      if i > served[t] then served[t], lane.take = i, 0 end
+      local take = math.min(quantum, lane.size - lane.take, share)
+      if take > 0 then lane.take = lane.take + take; share = share - take; planned = planned + take; moved = true end
+      if share == 0 then break end
+    end
+  end
+end

@@ -1,0 +1,188 @@
+"""Values that no script of ours writes: they stop no verb, and an audit finds what is left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from queuepool import codec
+from queuepool.errors import FencedError, QueuePoolError
+from queuepool.verbs import own
+from tests.contract import world as w
+from tests.contract.busy import busy
+from tests.contract.test_wrong_types import Keys
+from tests.contract.world import World
+
+KB = 1000
+NASTY = (b"x", b"", b"nan", b"inf", b"-inf", b"1e300", b"2.5", b"-9", b"9223372036854775807")
+FIELDS = (
+    *[("c", f) for f in ("r0", "r2", "k0", "k2", "bytes", "dead_bytes", "largest", "cut", "aside")],
+    *[("c", f) for f in ("dn", "dn_since", "enqueued", "done", "failed", "died", "recovered")],
+    *[("g:g", f) for f in ("total", "left", "done", "dead", "delayed", "cancelled_at", "created")],
+    *[("g:dead", f) for f in ("total", "left", "dead", "evicted", "discarded")],
+    *[("o", f) for f in ("expires", "heartbeat", "beat", "past", "workers", "applied")],
+    *[("ck", f) for f in ("target", "at", "leader")],
+)
+
+
+def key(world: World, suffix: str) -> bytes:
+    return world.partition.key + b":" + suffix.encode()
+
+
+def plant(world: World, body: bytes, *ids: bytes, lane: str = "q:2:g") -> None:
+    """Put jobs into a lane without our scripts."""
+    world.damaged = True
+    for job_id in ids:
+        world.client.hset(key(world, "j"), job_id, body)
+        world.client.rpush(key(world, lane), job_id)
+    world.client.rpush(key(world, "ring:2"), b"2%011x" % 1 + lane.encode().split(b":", 2)[2])
+
+
+@pytest.mark.parametrize(("suffix", "field"), FIELDS, ids=[f"{s}-{f}" for s, f in FIELDS])
+def test_every_verb_goes_on_and_its_reply_can_be_read(
+    server_world: World, suffix: str, field: str
+) -> None:
+    scene, keys = busy(server_world), Keys(server_world)
+    server_world.damaged = True
+    filled, failed = keys.save(), []
+
+    for value in NASTY:
+        for verb in scene.verbs():
+            keys.restore(filled)
+            server_world.client.hset(key(server_world, suffix), field, value)
+            [reply] = server_world.partition.server.run(scene.base(verb), [verb])
+            try:
+                verb.read(reply)
+            except FencedError:
+                pass
+            except QueuePoolError as error:
+                failed.append((value, verb.script, str(error)))
+
+    assert not failed
+
+
+def test_what_an_owner_hears_of_cancels_is_of_its_own_jobs(server_world: World) -> None:
+    owned = server_world.own()
+    w.enqueue(server_world, ["a", "b"])
+    w.claim(owned)
+    server_world.partition.cancel("a")
+    junk = {f"junk{n}": "x" for n in range(3000)}
+    server_world.client.hset(key(server_world, "cn"), mapping=junk)
+
+    renewal = w.renew(owned)
+    found = server_world.partition.audit(repair=True).stray
+
+    assert renewal.cancels == {b"a"}
+    assert found > 0
+    server_world.damaged = True
+
+
+def test_seats_that_are_none_are_dropped_and_more_is_looked_at_at_once(server_world: World) -> None:
+    owned = server_world.own()
+    for seat in [b"", b"2", b"x" * 50, b"9" + b"0" * 11 + b"g", *[b"2%011xno" % 1] * 10]:
+        server_world.client.rpush(key(server_world, "ring:2"), seat)
+    w.enqueue(server_world, ["a"])
+
+    claims = [w.claim(owned, 7) for _ in range(3)]
+
+    assert [c.taken for c in claims] == [7, 7, 1]
+    assert claims[2].ids == [b"a"]
+
+
+def test_a_lane_with_two_seats_counts_each_job_once(server_world: World) -> None:
+    owned = server_world.own()
+    w.enqueue(server_world, w.names("j", 10))
+    [seat] = server_world.client.lrange(key(server_world, "ring:2"), 0, -1)
+    server_world.client.rpush(key(server_world, "ring:2"), seat)
+
+    claims = w.claim(owned, 20)
+
+    assert len(claims.ids) == 10
+    w.finish(owned, claims)
+    w.claim(owned, 20)
+
+
+def test_bodies_that_came_without_the_script_are_bounded_too(server_world: World) -> None:
+    owned = server_world.own()
+    w.enqueue(server_world, ["small"])
+    large = b"1200000000001" + codec.encode_tail(7, b"g") + b'["t",{"x":"%s"}]' % (b"x" * 400 * KB)
+    plant(server_world, large, *[b"large-%d" % n for n in range(5)])
+    w.enqueue(server_world, ["last"])
+    ids: list[bytes] = []
+
+    for _ in range(6):
+        claims = w.claim(owned, 20, max_bytes=1000 * KB)
+        assert sum(map(len, claims.bodies)) <= 1000 * KB
+        ids += claims.ids
+
+    assert ids == [b"small", *[b"large-%d" % n for n in range(5)], b"last"]
+
+
+def test_one_absurd_body_travels_without_its_end(server_world: World) -> None:
+    owned = server_world.own()
+    header = b"1200000000001" + codec.encode_tail(7, b"g")
+    plant(server_world, header + b'["t",{}]' + b" " * (64 * 1024**2), b"huge")
+    w.enqueue(server_world, ["a"])
+
+    claims = [w.claim(owned, 20) for _ in range(2)]
+
+    assert [c.ids for c in claims] == [[b"huge"], [b"a"]]
+    assert claims[0].bodies[0].startswith(header)
+    assert len(claims[0].bodies[0]) < 100
+
+
+def test_a_name_longer_than_any_goes_with_its_body(server_world: World) -> None:
+    owned = server_world.own()
+    plant(server_world, b"1200000000001" + w.tail(b"g"), b"x" * 3_000_000, b"y" * 5000)
+    w.enqueue(server_world, ["a"])
+
+    claims = w.claim(owned, 20)
+
+    assert claims.ids == [b"a"]
+    assert server_world.partition.observe().jobs == 1
+
+
+@pytest.mark.parametrize(
+    "value", [b"x", b"-3", b"1e3", b"9" * 30, b"x" * 100_000, b""], ids=range(6)
+)
+def test_counts_of_a_job_that_are_none_travel_as_such(server_world: World, value: bytes) -> None:
+    owned = server_world.own()
+    w.enqueue(server_world, ["a", "b"])
+    server_world.client.hset(key(server_world, "at"), "a", value)
+    server_world.client.hset(key(server_world, "cr"), "b", value)
+
+    claims = w.claim(owned)
+
+    assert [own.read_count(n) for n in claims.attempts] == [None, 0]
+    assert [own.read_count(n) for n in claims.crashes] == [0, None]
+    assert all(len(n or b"") <= 20 for n in [*claims.attempts, *claims.crashes])
+    assert w.bury(owned, claims.ids) == b"bb"
+    assert int(server_world.client.hget(key(server_world, "at"), "a")) <= 1
+    server_world.damaged = True
+
+
+def test_a_false_count_of_bytes_keeps_producers_out_until_the_next_renewal(
+    server_world: World,
+) -> None:
+    owned = server_world.own()
+    w.enqueue(server_world, ["a"])
+    w.bury(owned, w.claim(owned).ids)
+    server_world.client.hset(key(server_world, "c"), "bytes", 10**14)
+
+    w.renew(owned)
+
+    assert w.enqueue(server_world, ["b"]) == b"1"
+    assert server_world.partition.audit().clean
+
+
+def test_an_audit_counts_bytes_and_counters_anew(server_world: World) -> None:
+    w.enqueue(server_world, ["a"])
+    w.enqueue(server_world, ["late"], delay_ms=60_000)
+    counters: dict[str, Any] = {"bytes": 10**14, "dead_bytes": "x", "junk": 1, "r2": "nan"}
+    server_world.client.hset(key(server_world, "c"), mapping=counters)
+
+    found = server_world.partition.audit(repair=True)
+
+    assert found.miscounted == 4
+    assert server_world.partition.audit().clean
