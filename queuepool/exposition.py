@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import errno
+import logging
 import random
 import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from time import monotonic
-from typing import Any
+from time import monotonic, thread_time
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-from queuepool import forking
 from queuepool.errors import ConfigurationError
-from queuepool.hindrances import HindranceError, start_thread
+from queuepool.hindrances import HindranceError
+from queuepool.http.messages import Reply, Request
+from queuepool.http.server import DEADLINE_S, LACKING, REST, HttpServer
 
 Health = Callable[[], str | None]
 _IN_USE_S = 5.0  # the process before us may still be ending
 _PAUSE_S = 0.2
-_LACKING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS)
+_log = logging.getLogger("queuepool.http")
 
 
 class PortInUseError(HindranceError):
@@ -32,74 +32,75 @@ class PortInUseError(HindranceError):
         )
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request(request, client_address)
-        except RuntimeError:  # the machine gives no more threads: health can still be asked
-            self.process_request_thread(request, client_address)
-
-
 class Exposition:
-    """A small HTTP server on its own threads. port 0 takes a free one.
+    """Metrics and health on an address of their own; one thread. port 0 takes a free one.
 
     health returns None when all is well, else the reason, which makes /healthz answer 503.
     """
 
     def __init__(
-        self, registry: CollectorRegistry, health: Health, *, host: str = "127.0.0.1", port: int = 0
+        self,
+        registry: CollectorRegistry,
+        health: Health,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        deadline_s: float = DEADLINE_S,
     ) -> None:
-        class Handler(BaseHTTPRequestHandler):
-            timeout = 10  # a client that sends nothing does not keep a thread
-
-            def do_GET(self) -> None:
-                if self.path.split("?")[0] == "/metrics":
-                    self._answer(200, generate_latest(registry), CONTENT_TYPE_LATEST)
-                elif self.path.split("?")[0] == "/healthz":
-                    problem = health()
-                    text = "ok\n" if problem is None else f"{problem}\n"
-                    self._answer(200 if problem is None else 503, text.encode(), "text/plain")
-                else:
-                    self._answer(404, b"try /metrics or /healthz\n", "text/plain")
-
-            def _answer(self, code: int, body: bytes, kind: str) -> None:
-                self.send_response(code)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Say nothing: a probe every second is no news."""
-
-        self._server = _Server((host, port), Handler)
-        self.port: int = self._server.server_address[1]
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, name="queuepool-http", daemon=True
-        )
-
-        forking.keep(self)
-
-    def after_fork(self) -> None:
-        """Close the port's copy in a forked child, which would keep it from the next process."""
-        forking.close_inherited(self._server.socket)
+        self._health, self._failing = health, False
+        self._metrics = Reused(lambda: generate_latest(registry))
+        self._server = HttpServer(self._answer, host=host, port=port, deadline_s=deadline_s)
+        self.port: int = self._server.port
 
     def start(self) -> None:
         """Begin to answer. Raises NoThreadError; then the port is free again."""
-        try:
-            start_thread(self._thread, "to answer for metrics and health")
-        except HindranceError:
-            self._server.server_close()
-            raise
+        self._server.start()
 
     def stop(self) -> None:
         """Stop answering; legal before start, idempotent."""
-        if self._thread.is_alive():
-            self._server.shutdown()
-            self._thread.join(timeout=5)
-        self._server.server_close()
+        self._server.stop()
+
+    def _answer(self, request: Request) -> Reply:
+        try:
+            reply = self._reply(request.path)
+        except Exception:  # of a collector, or of health
+            if not self._failing:
+                _log.exception("%s cannot be answered", request.path)
+            self._failing = True
+            return Reply(status=500, body=b"this failed; the log has the reason\n")
+        self._failing = False
+        return reply
+
+    def _reply(self, path: str) -> Reply:
+        if path == "/metrics":
+            return Reply(status=200, body=self._metrics.get(), kind=CONTENT_TYPE_LATEST)
+        if path == "/healthz":
+            problem = self._health()
+            text = "ok\n" if problem is None else f"{problem}\n"
+            return Reply(
+                status=200 if problem is None else 503, body=text.encode(errors="backslashreplace")
+            )
+        return Reply(status=404, body=b"try /metrics or /healthz\n")
+
+
+class Reused:
+    """A text that is made at most a fifth of the time, however often it is asked for.
+
+    It is given again for REST times as long as it took to make, so who asks every few seconds gets
+    a new one. What slow clients have not read of it is bounded by that, too: it takes the same time
+    to make 1 MB as 1,000 times 1 kB.
+    """
+
+    def __init__(self, make: Callable[[], bytes]) -> None:
+        self._make, self._made, self._until_s = make, b"", 0.0
+
+    def get(self) -> bytes:
+        """Return the text of this moment, or of one shortly before."""
+        if monotonic() >= self._until_s:
+            began_s = thread_time()
+            self._made = self._make()
+            self._until_s = monotonic() + REST * (thread_time() - began_s)
+        return self._made
 
 
 def expose(
@@ -117,7 +118,7 @@ def expose(
             http = Exposition(registry, health, host=host, port=port)
             break
         except OSError as error:
-            if error.errno in _LACKING:
+            if error.errno in LACKING:
                 raise HindranceError(
                     f"{setting}={port}: no socket can be made ({error.strerror}). Nothing was "
                     "started. Raise the limit (ulimit -n, LimitNOFILE= of systemd), or free some."

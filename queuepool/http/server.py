@@ -1,0 +1,226 @@
+"""The server's only thread: accepts, reads, answers and closes, and never waits for a client.
+
+What strangers can do is bounded, so that the jobs of the same process go on:
+
+- Connections: MAX_CONNECTIONS. A further one is accepted, and one in the table makes way: strangers
+  who hold all of them close nobody out (see `connections.to_close`).
+- Time: DEADLINE_S from accept to close, whatever trickles.
+- Processor: after each pass the thread rests, REST times as long as the pass used the processor. A
+  flood waits in the backlog of the kernel.
+- Memory: what `connections` says of each. The kernel keeps up to twice 256 KiB of a reply, and for
+  10 s at most when the client takes nothing.
+- Descriptors: when accept finds none, the table gives half of its connections up and takes no more
+  than the other half for SHORTAGE_S, so that the rest of the process has some. One descriptor is
+  held in reserve: with it a probe is answered also where the jobs used up all others. When even
+  that does not help, the listener is left alone for PAUSE_S. So accept never spins.
+- Forked children have no copy of any of this.
+
+It ends by `stop`, or when somebody in this process has closed its descriptors; then it says so in
+the log, once, and closes nothing: those numbers may belong to others by now.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import random
+import select
+import socket
+import threading
+from time import monotonic, thread_time
+
+from queuepool import forking
+from queuepool.hindrances import HindranceError, start_thread
+from queuepool.http.connections import Answer, Connection, State, Table
+
+MAX_CONNECTIONS = 32
+DEADLINE_S = 10.0  # what Prometheus grants a scrape
+REST = 4
+SHORTAGE_S = 30.0
+PAUSE_S = 0.2
+LACKING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS)
+_GONE = (errno.EBADF, errno.EINVAL, errno.ENOTSOCK)
+_BACKLOG = 1024  # a burst waits here; a full backlog costs an honest client a second
+_SEND_BUFFER_BYTES = 262_144  # 5 MB/s where an answer takes 100 ms
+_USER_TIMEOUT_MS = 10_000
+_ACCEPTS = 16  # a pass: who was accepted is read before others come
+_MOST_REST_S = 0.25
+_STOP_S = 5.0
+
+_log = logging.getLogger("queuepool.http")
+
+
+class HttpServer:
+    """Answers GET and HEAD on one address. port 0 takes a free one. Raises OSError.
+
+    answer gets each request on the server's thread and must neither wait nor raise.
+    """
+
+    def __init__(
+        self, answer: Answer, *, host: str, port: int, deadline_s: float = DEADLINE_S
+    ) -> None:
+        self._answer, self._deadline_s = answer, deadline_s
+        self._table = Table(MAX_CONNECTIONS)
+        self._listener = socket.create_server((host, port), backlog=_BACKLOG)
+        try:
+            self._listener.setblocking(False)
+            _limit_buffers(self._listener)
+            self._wake, self._wakes = socket.socketpair()
+            self._reserve = _take_reserve()
+        except OSError:
+            self._listener.close()
+            raise
+        self.port: int = self._listener.getsockname()[1]
+        self._accepts_from_s = 0.0
+        self._short_until_s = 0.0
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="queuepool-http", daemon=True)
+        forking.keep(self)
+
+    def start(self) -> None:
+        """Begin to answer. Raises NoThreadError; then the port is free again."""
+        try:
+            start_thread(self._thread, "to answer for metrics and health")
+        except HindranceError:
+            self._close()
+            raise
+
+    def stop(self) -> None:
+        """Close all connections and the port, within 5 s; legal before start, idempotent."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            with contextlib.suppress(OSError):
+                self._wakes.send(b"!")
+            self._thread.join(timeout=_STOP_S)
+        elif self._thread.ident is None:
+            self._close()
+
+    def after_fork(self) -> None:
+        """Close the copies in a forked child, which would keep the port from the next process."""
+        self._table.after_fork()
+        for held in (self._listener, self._wake, self._wakes):
+            forking.close_inherited(held)
+        self._give_reserve()
+
+    def _run(self) -> None:
+        failing = False
+        while not self._stopping.is_set():
+            try:
+                rest_s = min(REST * self._pass(), _MOST_REST_S)
+                failing = False
+            except Exception as error:
+                if isinstance(error, OSError) and error.errno in _GONE:
+                    self._forget()
+                    _log.error("metrics and health are not answered any more: %s", error)
+                    return
+                if not failing:  # no memory, for instance: it may pass
+                    _log.exception("metrics and health were not answered")
+                failing, rest_s = True, PAUSE_S
+            self._stopping.wait(rest_s)
+        self._close()
+
+    def _pass(self) -> float:
+        """Wait for something to do, and do it; returns the processor's time in seconds."""
+        began_s = thread_time()
+        accepts, ready = self._wait()
+        now_s = monotonic()
+        for connection in ready:
+            connection.advance(self._answer)
+        self._table.drop_ended(now_s)
+        if accepts:
+            self._accept(now_s)
+            self._table.drop_ended(now_s)
+        if self._reserve is None:
+            self._reserve = _take_reserve()
+        return thread_time() - began_s
+
+    def _wait(self) -> tuple[bool, list[Connection]]:
+        """Return whether somebody may be accepted, and the connections that can go on."""
+        # Made anew each time: nothing here can disagree with the table.
+        poll = select.poll()
+        poll.register(self._wake, select.POLLIN)
+        now_s = monotonic()
+        until_s = self._table.next_deadline_s()
+        if now_s >= self._accepts_from_s:
+            poll.register(self._listener, select.POLLIN)
+        else:
+            until_s = min(until_s or self._accepts_from_s, self._accepts_from_s)
+        connections = {each.socket.fileno(): each for each in self._table}
+        for descriptor, each in connections.items():
+            writes = each.state is State.WRITING
+            poll.register(descriptor, select.POLLOUT if writes else select.POLLIN)
+        wait_ms = None if until_s is None else max(0.0, until_s - now_s) * 1000 + 1
+        ready = [descriptor for descriptor, _ in poll.poll(wait_ms)]
+        if self._wake.fileno() in ready:
+            self._wake.recv(1)
+        return (
+            self._listener.fileno() in ready,
+            [connections[descriptor] for descriptor in ready if descriptor in connections],
+        )
+
+    def _accept(self, now_s: float) -> None:
+        if now_s >= self._short_until_s:
+            self._table.most = MAX_CONNECTIONS
+        for _ in range(_ACCEPTS):
+            try:
+                accepted, address = self._listener.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno in _GONE:
+                    raise
+                if error.errno in LACKING and not self._make_way(now_s):
+                    self._accepts_from_s = now_s + PAUSE_S * (0.5 + random.random())
+                    return
+                continue  # a connection that broke before it was accepted
+            self._admit(accepted, str(address[0]), now_s)
+
+    def _admit(self, accepted: socket.socket, address: str, now_s: float) -> None:
+        connection = Connection(accepted, address, now_s=now_s, deadline_s=self._deadline_s)
+        self._table.add(connection)
+        connection.advance(self._answer)  # most have sent their request by now
+
+    def _make_way(self, now_s: float) -> bool:
+        """Give descriptors up for one more accept; returns whether there were any."""
+        if len(self._table):
+            self._table.most = max(1, len(self._table) // 2)
+            self._short_until_s = now_s + SHORTAGE_S
+            self._table.shrink(self._table.most - 1)
+            return True
+        return self._give_reserve()
+
+    def _give_reserve(self) -> bool:
+        held, self._reserve = self._reserve, None
+        if held is None:
+            return False
+        with contextlib.suppress(OSError):
+            os.close(held)
+        return True
+
+    def _close(self) -> None:
+        self._table.shrink(0)
+        for held in (self._listener, self._wake, self._wakes):
+            held.close()
+        self._give_reserve()
+
+    def _forget(self) -> None:
+        """Leave descriptors that are not ours any more to whoever has them now."""
+        for held in (self._listener, self._wake, self._wakes, *(c.socket for c in self._table)):
+            held.detach()
+        self._reserve = None
+
+
+def _limit_buffers(listener: socket.socket) -> None:
+    """Bound what the kernel keeps for each accepted connection, which inherits this."""
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _USER_TIMEOUT_MS)
+
+
+def _take_reserve() -> int | None:
+    """Return a descriptor of no use but to be given up, or None when there is none left."""
+    with contextlib.suppress(OSError):
+        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    return None
