@@ -20,7 +20,7 @@ _TOTALS = {  # field of the message -> counter
     "recovered": "recovered",
     "fenced": "fenced",
 }
-_INT32_MAX, _INT64_MAX = 2**31 - 1, 2**63 - 1
+_INT32_MAX, _UINT32_MAX, _INT64_MAX = 2**31 - 1, 2**32 - 1, 2**63 - 1
 
 
 def partition(
@@ -54,16 +54,16 @@ def _fill(message: partition_pb2.PartitionState, state: models.PartitionState) -
             low=_int64(low),
         )
     )
-    message.delayed = state.delayed
-    message.in_flight = state.in_flight
-    message.dead = state.dead
-    message.set_aside = state.aside
+    message.delayed = _int64(state.delayed)
+    message.in_flight = _int64(state.in_flight)
+    message.dead = _int64(state.dead)
+    message.set_aside = _int64(state.aside)
     message.unknown_tasks.extend(state.aside_tasks)
     message.totals.MergeFrom(totals([state.counters]))
     message.oldest_waiting_ms = _int64(max(state.oldest_ms, 0))
     message.backlog = _int64(state.backlog)
     message.pwqd = state.pwqd
-    message.observed_ms = state.observed_ms
+    message.observed_ms = _int64(state.observed_ms)
     owner = state.owner
     if owner is not None:
         message.owner.MergeFrom(
@@ -97,9 +97,9 @@ def cluster_counts(views: Iterable[PartitionView]) -> cluster_pb2.Cluster:
     return cluster_pb2.Cluster(
         totals=totals(state.counters for state in states),
         backlog=_int64(sum(state.backlog for state in states)),
-        in_flight=sum(state.in_flight for state in states),
-        delayed=sum(state.delayed for state in states),
-        dead=sum(state.dead for state in states),
+        in_flight=_int64(sum(state.in_flight for state in states)),
+        delayed=_int64(sum(state.delayed for state in states)),
+        dead=_int64(sum(state.dead for state in states)),
         workers=partition_pb2.Workers(
             target=_int32(sum(view.target for view in views)),
             running=_int32(sum(owner.workers for owner in owners)),
@@ -117,23 +117,23 @@ def decision(record_id: str, record: DecisionRecord) -> decision_pb2.Decision:
         kind = types.DECISION_TYPE_SCALE_UP if grew else types.DECISION_TYPE_SCALE_DOWN
     message = decision_pb2.Decision(
         id=record_id,
-        at_ms=record.at_ms,
-        partition=record.partition,
-        cycle=record.cycle,
+        at_ms=_int64(record.at_ms),
+        partition=min(max(record.partition, 0), _UINT32_MAX),
+        cycle=_int64(record.cycle),
         policy=record.policy,
-        policy_version=record.version,
+        policy_version=_int32(record.version),
         previous_target=_int32(record.previous),
         target=_int32(record.target),
         type=kind,
         reason=record.reason,
         clamps=record.clamps,
         command_id=record.command,
-        leader_epoch=record.epoch,
+        leader_epoch=_int64(record.epoch),
     )
     if record.inputs is not None:
         message.inputs.MergeFrom(
             decision_pb2.DecisionInputs(
-                backlog=record.inputs.backlog,
+                backlog=_int64(record.inputs.backlog),
                 workers=_int32(record.inputs.workers),
                 busy=_int32(record.inputs.busy),
                 pwqd=record.inputs.pwqd,
@@ -148,22 +148,22 @@ def group(key: bytes, number: int, status: models.GroupStatus) -> group_pb2.Task
     return group_pb2.TaskGroup(
         partition_key=key,
         partition=number,
-        total=status.total,
-        ready=status.ready,
-        delayed=status.delayed,
-        in_flight=status.in_flight,
-        done=status.done,
-        dead=status.dead,
-        cancelled=status.cancelled,
-        evicted=status.evicted,
-        discarded=status.discarded,
+        total=_int64(status.total),
+        ready=_int64(status.ready),
+        delayed=_int64(status.delayed),
+        in_flight=_int64(status.in_flight),
+        done=_int64(status.done),
+        dead=_int64(status.dead),
+        cancelled=_int64(status.cancelled),
+        evicted=_int64(status.evicted),
+        discarded=_int64(status.discarded),
         created_ms=status.created_ms,
         finished_ms=status.finished_ms,
     )
 
 
+# Numbers that a damaged record made absurd must not break the answer about all the others.
 def _int32(value: int) -> int:
-    # Counts that a damaged record made absurd must not break the answer about all the others.
     return min(max(value, -_INT32_MAX), _INT32_MAX)
 
 

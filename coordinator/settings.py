@@ -14,7 +14,7 @@ from coordinator.policy import DEFAULT_POLICY, Limits, Policy, make_policy, sett
 from coordinator.policy.help_check import HelpSettings
 from coordinator.reached import is_loopback
 from queuepool.errors import ConfigurationError
-from queuepool.settings import describe
+from queuepool.settings import describe, refuse_what_is_no_text
 
 if TYPE_CHECKING:
     from queuepool.rpc.auth import Access
@@ -263,6 +263,7 @@ def _listed(text: str) -> tuple[str, ...]:
 
 def load(overrides: Mapping[str, Any]) -> CoordinatorSettings:
     """Read settings, what is given here first. Raises ConfigurationError with every problem."""
+    refuse_what_is_no_text(ENV_PREFIX, overrides)
     try:
         return CoordinatorSettings(**overrides)
     except ValidationError as error:

@@ -6,7 +6,8 @@ settings of their own beside these.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -210,6 +211,7 @@ def _told(check: Callable[..., object], *args: Any, **named: Any) -> None:
 def load(settings: type[S]) -> S:
     """Read settings. Raises ConfigurationError with every problem and its variable."""
     prefix = settings.model_config.get("env_prefix", "")
+    refuse_what_is_no_text(prefix)
     try:
         return settings()
     except ValidationError as error:
@@ -217,6 +219,27 @@ def load(settings: type[S]) -> S:
         raise ConfigurationError(*found) from error
     except Exception as error:  # pydantic-settings: a variable that is not JSON where it must be
         raise ConfigurationError(f"{error}; dictionaries are written as JSON") from error
+
+
+def refuse_what_is_no_text(prefix: str, overrides: Mapping[str, Any] | None = None) -> None:
+    """Raise ConfigurationError for variables of this prefix, or overrides, that are not UTF-8.
+
+    Python keeps their bytes as characters that cannot be written: each later error would fail.
+    """
+    given: dict[str, Any] = {n: v for n, v in os.environ.items() if n.startswith(prefix)}
+    given |= {f"{prefix}{name.upper()}": value for name, value in (overrides or {}).items()}
+    bad = sorted(name for name, value in given.items() if not _is_text(value))
+    if bad:
+        names = (name.encode("ascii", "backslashreplace").decode() for name in bad)
+        raise ConfigurationError(*(f"{name}: this is not UTF-8 text" for name in names))
+
+
+def _is_text(value: Any) -> bool:
+    try:
+        str(value).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _further(settings: type[BaseSettings], error: ValidationError) -> list[str]:

@@ -168,3 +168,21 @@ def test_any_settings_of_a_coordinator_are_refused_or_work(variables: dict[str, 
         limits = settings.limits()
         assert 1 <= limits.min_workers <= limits.max_workers <= 4096
         assert settings.make_policy() is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["check"], "QUEUEPOOL_TLS_CERT"),
+        (["consumer", "--app", APP], "CONSUMER_METRICS_HOST"),
+        (["coordinator"], "COORDINATOR_GRPC_HOST"),
+    ],
+)
+def test_bytes_that_are_no_text_are_named_and_no_traceback(
+    tmp_path: Path, words: list[str], name: str
+) -> None:
+    done = run(tmp_path, *words, QUEUEPOOL_URL="redis://localhost", **{name: "a\udcff"})
+
+    assert f"{name}: this is not UTF-8 text" in done.stdout + done.stderr
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr

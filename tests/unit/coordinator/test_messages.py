@@ -68,6 +68,19 @@ def test_counters_beyond_64_bits_do_not_break_the_answer() -> None:
     assert messages.cluster_counts([view, view]).totals.done == largest
 
 
+def test_absurd_numbers_of_any_kind_do_not_break_the_answer() -> None:
+    absurd = state(owner(16), backlog=2**63 - 1, done=2**63 - 1)
+    views = [replace(VIEW, state=absurd, manual_until_ms=2**70)] * 3
+    record = DecisionRecord(
+        at_ms=2**70, partition=-1, epoch=2**70, cycle=-(2**70), policy="pwqd", version=2**40,
+        mode=Mode.AUTOMATIC, previous=2**40, target=-(2**70), reason="",
+    )  # fmt: skip
+
+    assert message(views[0]).manual_until_ms == 2**63 - 1
+    assert messages.cluster_counts(views).totals.done == 2**63 - 1
+    assert messages.decision("1-0", record).partition == 0
+
+
 def test_totals_are_sums() -> None:
     cluster = messages.cluster_counts([VIEW, VIEW, replace(VIEW, state=None)])
 
