@@ -14,8 +14,8 @@ PYTEST := $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-pythons simulate model chaos soak mutate check format bench bench-scaling bench-peers crash-peers \
-	stubs constraints clean
+.PHONY: help demo test test-slow test-pythons simulate model chaos soak mutate fuzz check format bench bench-scaling bench-peers crash-peers \
+	stubs constraints sbom clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
@@ -51,6 +51,9 @@ soak: $(VENV)/.installed-dev ## steady load and a random fault a minute, for MIN
 mutate: $(VENV)/.installed-dev ## drop each line of each script: a test must notice; writes docs/reliability.md
 	$(BIN)/python -m tests.mutation --jobs 2 --write
 
+fuzz: $(VENV)/.installed-fuzz ## feed odd bytes to all that reads bytes, guided by coverage, for MINUTES=60
+	$(BIN)/python -m tests.fuzz --minutes $(if $(filter command line,$(origin MINUTES)),$(MINUTES),60)
+
 check: $(VENV)/.installed-dev ## lint, format, types, import rules, generated code, file sizes
 	$(BIN)/python -m tools.check
 
@@ -79,6 +82,9 @@ constraints: $(VENV)/.installed-dev ## resolve constraints.txt anew, for every p
 	$(BIN)/uv pip compile --quiet --universal --all-extras --upgrade --python-version 3.11 \
 		--no-emit-index-url --no-emit-find-links --no-header pyproject.toml -o constraints.txt
 
+sbom: $(VENV)/.installed-dev ## list what queuepool runs on, with versions and licences: build/sbom.cdx.json
+	$(BIN)/python -m tools.sbom --out build/sbom.cdx.json
+
 clean: ## remove the environment, caches and builds
 	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache \
 		.mypy_cache .pytest_cache .ruff_cache
@@ -88,6 +94,7 @@ clean: ## remove the environment, caches and builds
 EXTRAS_run :=
 EXTRAS_dev := [dev,gen]
 EXTRAS_bench := [bench]
+EXTRAS_fuzz := [dev,gen,fuzz]
 
 $(VENV)/.installed-%: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \

@@ -130,7 +130,7 @@ class PwqdPolicy:
 
     def _take_back(self, state: PwqdState, limits: Limits) -> Decision:
         before, after = state.help.before, state.help.window
-        assert before is not None  # a verdict needs a trial
+        assert before is not None  # noqa: S101 - for the type; a verdict needs a trial
         back = replace(
             state,
             target=before.workers,

@@ -163,7 +163,7 @@ def _book(
         if crashed == 0 or (crashed is None and n <= starting):
             p.begin(epoch, job_id)
         else:
-            assert p.owner is not None
+            assert p.owner is not None  # noqa: S101 - for the type: an owner runs this
             p.owner.seq += 1
             p.open_book(epoch).add(job_id, p.owner.seq)
     ids = [job_id for job_id, _tier in alive]

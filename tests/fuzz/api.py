@@ -1,0 +1,126 @@
+"""The operators' API without a network: bytes of a request to the end of its call."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeVar
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from coordinator.board import Board
+from coordinator.decisions import DecisionBook
+from coordinator.model import PartitionView, Snapshot
+from coordinator.operators import Operators
+from coordinator.policy import Limits
+from coordinator.status import Facts, StatusService
+from queuepool.rpc.v1 import queue_pool_pb2 as api
+from queuepool.testing import MemoryPool
+from queuepool.verbs import lead
+
+T = TypeVar("T")
+METHODS = tuple(method.name for method in api.DESCRIPTOR.services_by_name["QueuePool"].methods)
+_FINE = {
+    grpc.StatusCode.INVALID_ARGUMENT,
+    grpc.StatusCode.NOT_FOUND,
+    grpc.StatusCode.UNAVAILABLE,
+}
+
+
+class _Ended(grpc.aio.AbortError):
+    """A call that was refused."""
+
+
+class _Context:
+    """What a handler sees of its call."""
+
+    code: grpc.StatusCode | None = None
+    details = ""
+
+    async def abort(self, code: grpc.StatusCode, details: str = "") -> NoReturn:
+        self.code, self.details = code, details
+        raise _Ended
+
+    def auth_context(self) -> dict[str, list[bytes]]:
+        return {"x509_common_name": [b"fuzz\n\xff"]}
+
+    def peer(self) -> str:
+        return "ipv4:127.0.0.1:1"
+
+
+class _Direct(Operators):
+    """Operators without threads."""
+
+    async def off_loop(self, work: Callable[[], T]) -> T:
+        return work()
+
+
+class _World:
+    """A service over one partition in memory."""
+
+    def __init__(self) -> None:
+        logging.getLogger("coordinator").setLevel(logging.CRITICAL)
+        self.loop = asyncio.new_event_loop()
+        self.board, self.pool = Board(), MemoryPool()
+        server, key = self.pool.system
+        verb = lead.lead("nonce", lease_ms=10**12, address="here:1")
+        self.epoch = verb.read(server.run(key, [verb])[0]).epoch
+        self.pool.enqueue("work", {}, partition_key="k")
+        book = DecisionBook(server, key, keep=20)
+        operators = _Direct(self.pool, self.board, book, max_workers=64)
+        facts = Facts(
+            keyspace=self.pool.config.keyspace,
+            topology=self.pool.config.topology,
+            policy="pwqd",
+            limits=Limits(min_workers=1, max_workers=64),
+            cycle_s=1.0,
+        )
+
+        async def make() -> StatusService:
+            return StatusService(facts, self.board, operators, max_stream_s=0.001)
+
+        self.service = self.loop.run_until_complete(make())
+
+    def keep(self, records: Sequence[bytes]) -> None:
+        """Store bytes where decisions are."""
+        server, key = self.pool.system
+        verb = lead.record(self.epoch, list(records), keep=20)
+        verb.read(server.run(key, [verb])[0])
+
+
+@functools.cache
+def _world() -> _World:
+    return _World()
+
+
+def handle(number: int, view: PartitionView, records: Sequence[bytes], raw: bytes) -> None:
+    """Have one call end. Raises AssertionError unless it ends as the API promises."""
+    method = METHODS[number % len(METHODS)]
+    try:
+        request = getattr(api, f"{method}Request").FromString(raw)
+    except DecodeError:
+        return
+    world, context = _world(), _Context()
+    if records:
+        world.keep(records)
+    world.board.publish(
+        Snapshot(cycle=world.board.snapshot.cycle + 1, at_s=0.0, partitions=(view,))
+    )
+    call = getattr(world.service, method)
+
+    async def end() -> list[Any]:
+        if method == "WatchPartitions":  # whose next message comes when it was asked to
+            async with contextlib.aclosing(call(request, context)) as messages:
+                return [await anext(messages)]
+        return [await call(request, context)]
+
+    try:
+        for response in world.loop.run_until_complete(end()):
+            type(response).FromString(response.SerializeToString())
+    except _Ended:
+        assert context.code in _FINE, (method, context.code, context.details)
+        assert context.details.isprintable()
