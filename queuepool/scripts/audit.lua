@@ -5,7 +5,8 @@
 -- ARGV    cursor ('0' to begin), repair (1) or only report (0)
 -- Returns {next cursor ('0' when the round is complete), [finding, count ...], jobs by the law of
 --         conservation minus jobs stored}. Findings: unseated (a lane with jobs in no ring), orphan (a job in no
---         structure), hollow (an id without a body), foreign (a key with a value of another type, which nothing
+--         structure), hollow (an id without a body, delayed, dead or
+--         in flight), foreign (a key with a value of another type, which nothing
 --         can be done beside; a repair deletes it), miscounted (a counter that is no number or none of ours, or
 --         bytes that are not those of the bodies), stray (something noted of a job that is not there).
 --         Looks at 200 jobs, at rings of up to 1,000 seats, and into lanes of up to 1,000 ids. A repair that
@@ -66,8 +67,10 @@ for i = 1, #page[2], 2 do
     end
   end
 end
-for _, key in ipairs(cursor == '0' and {dl, dead} or {}) do
-  for _, id in ipairs(redis.call('ZRANGE', key, 0, 99)) do
+local zsets = {dl, dead}
+for _, e in ipairs(books) do zsets[#zsets + 1] = base .. ':fl:' .. e end
+for _, key in ipairs(cursor == '0' and zsets or {}) do
+  for _, id in ipairs(ours('ZRANGE', key, 0, 499) or {}) do
     if redis.call('HEXISTS', j, id) == 0 then hollow[#hollow + 1] = {key, id} end
   end
 end

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from queuepool import codec
@@ -165,7 +166,7 @@ def audit(p: PartitionData, args: Args) -> Any:
             if repair:
                 p.rings[lane[0]].append(Seat(lane[0], p.now, lane[1]))
             seated.add(lane)
-    hollow = _hollow(p, repair=repair)
+    hollow = _hollow(p, books, repair=repair)
     if repair:
         for lane, job_id in lost:
             p.lanes.setdefault(lane, deque()).append(job_id)
@@ -177,12 +178,12 @@ def audit(p: PartitionData, args: Args) -> Any:
     return [b"0", [*found, b"miscounted", miscounted, b"stray", len(strays)], law]
 
 
-def _hollow(p: PartitionData, *, repair: bool) -> int:
-    """Count delayed and dead ids without a body."""
+def _hollow(p: PartitionData, books: Sequence[ScoredSet], *, repair: bool) -> int:
+    """Count ids without a body that are delayed, dead or in flight."""
     found = [
         (places, i)
-        for places in (p.delayed, p.dead)
-        for _, i in places.entries(0, 100)
+        for places in (p.delayed, p.dead, *books)
+        for _, i in places.entries(0, 500)
         if i not in p.jobs
     ]
     for places, job_id in found if repair else ():

@@ -191,7 +191,8 @@ def plant(world: World, key: str, job_id: bytes) -> None:
     server = world.partition.server
     if isinstance(server, MemoryServer):
         data = server.data(world.partition.key)
-        {"dl": data.delayed, "dead": data.dead}[key].add(job_id, 1e12)
+        places = {"dl": data.delayed, "dead": data.dead}
+        (places[key] if key in places else data.book(int(key[3:]))).add(job_id, 1e12)
     else:
         world.client.zadd(world.partition.key + b":" + key.encode(), {job_id: 1e12})
 
@@ -234,14 +235,16 @@ def test_audit_puts_orphans_back_and_seats_them_once(world: World, seat: str) ->
 
 
 def test_audit_removes_ids_without_a_body(world: World) -> None:
+    owned = world.own()
     w.enqueue(world, w.names("j", 450))
-    plant(world, "dl", b"ghost")
-    plant(world, "dead", b"ghost")
+    w.claim(owned, 20)
+    for key in ("dl", "dead", f"fl:{owned.epoch}"):
+        plant(world, key, b"ghost")
 
     seen, mended = world.partition.audit(), world.partition.audit(repair=True)
 
-    assert seen.hollow == mended.hollow == 2
-    assert seen.unbalanced == 2
+    assert seen.hollow == mended.hollow == 3
+    assert seen.unbalanced == 3
     assert world.partition.audit().clean
 
 
