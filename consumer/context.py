@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from consumer.jobs import Claimed
 from queuepool.errors import InvalidInputError
-from queuepool.escaping import id_text
+from queuepool.errors.escaping import id_text
 
 Progress = dict[bytes, bytes]
 MAX_PROGRESS_BYTES = 256

@@ -25,7 +25,6 @@ from consumer.context import Progress, RunContext
 from consumer.forks import Origin
 from consumer.jobs import Claimed, End, Outcome
 from consumer.timeouts import Timekeeper
-from queuepool import codec
 from queuepool.errors import (
     BadPayloadError,
     InvalidInputError,
@@ -37,6 +36,7 @@ from queuepool.errors import (
     UnknownTaskError,
 )
 from queuepool.models import ErrorRecord
+from queuepool.protocol import codec
 from queuepool.tasks import Registry, Task
 from queuepool.verbs.own import Life
 

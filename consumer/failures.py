@@ -12,8 +12,8 @@ import shlex
 from collections.abc import Sequence
 
 from consumer.jobs import End, Outcome
-from queuepool.codec import decode_error
-from queuepool.escaping import id_text, key_text, visible
+from queuepool.errors.escaping import id_text, key_text, visible
+from queuepool.protocol.codec import decode_error
 
 _WINDOW_S = 10.0
 _LINES = 5  # of a kind and window

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Sequence
 from consumer.jobs import Claimed, End, Outcome, claimed, note
 from consumer.outbox import Outbox
 from consumer.suspects import Suspects
-from queuepool.codec import read_stamp
+from queuepool.protocol.codec import read_stamp
 from queuepool.verbs.own import MAX_BATCH, Claims
 
 _AHEAD_BEGUN_S = 0.02  # a job from memory that runs for longer is booked as started

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 import msgspec
 
-from queuepool import codec
+from queuepool.protocol import codec
 from queuepool.verbs.own import read_count
 
 

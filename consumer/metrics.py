@@ -22,7 +22,7 @@ from prometheus_client.registry import Collector
 from consumer import events
 from consumer.jobs import End, Outcome
 from consumer.loop import Consumer
-from queuepool.escaping import visible
+from queuepool.errors.escaping import visible
 
 _BOUNDS_S = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,

@@ -11,8 +11,8 @@ from typing import Any
 
 from consumer.jobs import End, Outcome
 from consumer.settings import ConsumerSettings
-from queuepool.codec import encode_error, read_stamp
 from queuepool.models import ErrorRecord
+from queuepool.protocol.codec import encode_error, read_stamp
 from queuepool.verbs import Verb, own
 from queuepool.verbs.own import MAX_BATCH, Acks, Life
 

@@ -9,7 +9,7 @@ from time import monotonic
 from consumer import events
 from consumer.failures import FailureLog
 from queuepool.errors import shown
-from queuepool.escaping import id_text
+from queuepool.errors.escaping import id_text
 
 _log = logging.getLogger("consumer")
 _TASKS = 1000  # whose absence is logged, each once

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from time import monotonic
 
-from queuepool.codec import encode_error
 from queuepool.errors import shown
 from queuepool.models import ErrorRecord
+from queuepool.protocol.codec import encode_error
 
 _LEAST_S, _MOST_S = 1.0, 60.0
 _FEW, _PER_S = 5000, 200  # looks at jobs of one task; beyond these, a second more for each 200

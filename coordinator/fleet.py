@@ -12,9 +12,9 @@ from typing import Any
 
 from coordinator.crew import Crew
 from queuepool.errors import QueuePoolError, UnavailableError
-from queuepool.keys import Keyspace
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import Topology
 from queuepool.servers import Port, Reply
-from queuepool.topology import Topology
 from queuepool.verbs import Verb
 
 _MAX_SIDE_BY_SIDE = 16

@@ -26,11 +26,11 @@ from coordinator.operators import Operators
 from coordinator.policy import Limits
 from queuepool import __version__
 from queuepool.errors import InvalidInputError
-from queuepool.keys import Keyspace
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import Topology
 from queuepool.rpc.v1 import cluster_pb2
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.rpc.v1.queue_pool_pb2_grpc import QueuePoolServicer
-from queuepool.topology import Topology
 
 _log = logging.getLogger("coordinator.status")
 

@@ -8,7 +8,7 @@ from coordinator.core import Track
 from coordinator.leadership import Standing
 from coordinator.model import Observation, PartitionView, Snapshot
 from coordinator.observer import Observer
-from queuepool.topology import Topology
+from queuepool.routing.topology import Topology
 
 
 class Views:

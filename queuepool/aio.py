@@ -12,22 +12,24 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack, overload
 
-from queuepool import calls, ids
+from queuepool import calls
 from queuepool.calls import ManyJobsOptions, OneJobOptions
 from queuepool.config import PoolConfig
 from queuepool.durability import Confirmation, asked_for, batched
 from queuepool.errors import InvalidInputError, UnavailableError
-from queuepool.finding import is_found, known_id, parts, the_only_one
 from queuepool.group import AsyncTaskGroup as AsyncTaskGroup  # noqa: PLC0414 - known from here
 from queuepool.handles import AsyncJobHandle
 from queuepool.interruption import Source, note_sending, note_unsent, tell
 from queuepool.jobs import AsyncEnqueued
 from queuepool.models import Durability, Enqueued, Job, JobState, JobStatus, Tier
 from queuepool.producer import Chunk, PartitionKey, Producer
+from queuepool.protocol import ids
 from queuepool.results import EnqueueResults
 from queuepool.retrying import Attempts, check_wait
 from queuepool.route import Leave
-from queuepool.routing import partition_of
+from queuepool.routing.finding import is_found, known_id, parts, the_only_one
+from queuepool.routing.slots import partition_of
+from queuepool.routing.topology import single
 from queuepool.servers import AsyncPort
 from queuepool.servers.connect import connect_async
 from queuepool.settling import (
@@ -43,7 +45,6 @@ from queuepool.settling import (
 )
 from queuepool.tasks import Registry, Task, default_registry
 from queuepool.timing import delay_until
-from queuepool.topology import single
 from queuepool.typed import R, TaskFunction
 from queuepool.verbs import Verb, produce
 from queuepool.verifying import AsyncVerifier

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from queuepool.codec import MAX_PAYLOAD_BYTES
 from queuepool.errors import ConfigurationError
-from queuepool.keys import Keyspace
 from queuepool.models import Durability
-from queuepool.topology import Topology
+from queuepool.protocol.codec import MAX_PAYLOAD_BYTES
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import Topology
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

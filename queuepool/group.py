@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from queuepool.errors import JobCancelled, JobError, WaitTimeoutError
-from queuepool.escaping import key_text, visible
+from queuepool.errors.escaping import key_text, visible
 from queuepool.models import GroupStatus, JobState, JobStatus
 from queuepool.partition import Partition
 from queuepool.retrying import check_wait
-from queuepool.routing import key_bytes
+from queuepool.routing.slots import key_bytes
 from queuepool.verbs import produce
 
 if TYPE_CHECKING:

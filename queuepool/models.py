@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from enum import IntEnum, StrEnum
 from typing import Any, NewType
 
-from queuepool.escaping import key_text
+from queuepool.errors.escaping import key_text
 from queuepool.jobs import Enqueued as Enqueued  # noqa: PLC0414 - imported from here, too
 from queuepool.jobs import Job as Job  # noqa: PLC0414
 from queuepool.words import in_words

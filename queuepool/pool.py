@@ -19,12 +19,11 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, Unpack, overload
 
-from queuepool import calls, ids
+from queuepool import calls
 from queuepool.calls import ManyJobsOptions, OneJobOptions
 from queuepool.config import PoolConfig
 from queuepool.durability import asked_for
 from queuepool.errors import InvalidInputError
-from queuepool.finding import ASKED_AT_ONCE, is_found, known_id, parts, the_only_one
 from queuepool.group import TaskGroup
 from queuepool.handles import JobHandle
 from queuepool.jobs import bound
@@ -32,16 +31,18 @@ from queuepool.models import Durability, Enqueued, Job, JobState, JobStatus, Tie
 from queuepool.partition import Partition
 from queuepool.patience import PatientPartition, patiently
 from queuepool.producer import Chunk, PartitionKey, Producer
+from queuepool.protocol import ids
 from queuepool.results import EnqueueResults
 from queuepool.retrying import check_wait
 from queuepool.route import Leave
-from queuepool.routing import partition_of
+from queuepool.routing.finding import ASKED_AT_ONCE, is_found, known_id, parts, the_only_one
+from queuepool.routing.slots import partition_of
+from queuepool.routing.topology import single
 from queuepool.sending import Bulk, Sender
 from queuepool.servers import Port
 from queuepool.servers.connect import connect
 from queuepool.tasks import Registry, Task, default_registry
 from queuepool.timing import delay_until
-from queuepool.topology import single
 from queuepool.typed import R, TaskFunction
 from queuepool.verbs import Verb, produce
 from queuepool.verifying import Verifier

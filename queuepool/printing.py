@@ -1,6 +1,6 @@
 """The one place that writes to standard output and standard error: commands and processes alike.
 
-    say, remark, ask   lines           what is not visible is escaped (queuepool.escaping)
+    say, remark, ask   lines           what is not visible is escaped (queuepool.errors.escaping)
     say_json           one JSON line   exact: JSON escapes it
     complain           an error        each of its lines is a line of ours
     ArgumentParser     usage, help, errors of arguments
@@ -22,7 +22,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NoReturn, TextIO
 
-from queuepool.escaping import block, visible
+from queuepool.errors.escaping import block, visible
 
 
 def say(*lines: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from queuepool import printing
-from queuepool.escaping import visible
+from queuepool.errors.escaping import visible
 from queuepool.models import GroupStatus
 
 Draw = Callable[[GroupStatus], None]

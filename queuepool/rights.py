@@ -24,7 +24,7 @@ from functools import cached_property
 from itertools import chain
 
 from queuepool.grants import CONSUMER, COORDINATOR, NOTHING, OPERATOR, PRODUCER, Grant
-from queuepool.keys import PARTITION_KEYS, SYSTEM_KEYS, Keyspace
+from queuepool.protocol.keys import PARTITION_KEYS, SYSTEM_KEYS, Keyspace
 from queuepool.scripts import names, script
 
 # Every command of the scripts that writes; a test asks a server for its opinion.

@@ -19,10 +19,10 @@ from typing import Any
 from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
 from queuepool.models import RouteRecord
-from queuepool.topology import MAX_PARTITIONS
+from queuepool.routing.topology import MAX_PARTITIONS
 from queuepool.verbs import Verb, route
 
-LAYOUT = "mod"  # partition = slot mod N, as queuepool.routing does
+LAYOUT = "mod"  # partition = slot mod N, as queuepool.routing.slots does
 _BEYOND = 32  # partitions behind ours where a keyspace without a record is looked at
 _PAUSE_S, _ABSENT_PAUSE_S, _LONG_PAUSE_S = 1.0, 5.0, 30.0
 

@@ -21,13 +21,13 @@ from pydantic import (
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from queuepool import local, strict_json
-from queuepool.codec import MAX_PAYLOAD_BYTES
 from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError
-from queuepool.keys import Keyspace
+from queuepool.protocol.codec import MAX_PAYLOAD_BYTES
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import build
 from queuepool.servers.tls import Tls, tls_problems
 from queuepool.servers.wire import check_url
-from queuepool.topology import build
 
 S = TypeVar("S", bound=BaseSettings)
 

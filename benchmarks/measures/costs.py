@@ -17,8 +17,8 @@ from typing import Any
 from benchmarks.rig import PAD, Rig, payloads, rig
 from coordinator.assembly import assemble
 from coordinator.settings import CoordinatorSettings
-from queuepool.codec import read_group
 from queuepool.partition import OwnedPartition
+from queuepool.protocol.codec import read_group
 from queuepool.verbs import Verb, own
 
 _WEIGHTS = (6, 3, 2, 1)

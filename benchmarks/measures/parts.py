@@ -25,8 +25,9 @@ from consumer.metrics import ConsumerMetrics
 from consumer.outbox import record_verbs
 from consumer.settings import ConsumerSettings
 from consumer.timeouts import Timekeeper
-from queuepool import QueuePool, codec, ids
+from queuepool import QueuePool
 from queuepool.events import fan_out
+from queuepool.protocol import codec, ids
 from queuepool.servers import wire
 from queuepool.tasks import Registry
 from queuepool.verbs import Verb, own

@@ -7,7 +7,7 @@ from time import monotonic
 from benchmarks.floor import Floor
 from benchmarks.peers.processes import machine_busy_s, queued_s
 from benchmarks.rig import payloads, rig
-from queuepool.routing import partition_of, slot_of
+from queuepool.routing.slots import partition_of, slot_of
 
 
 def enqueue(jobs: int) -> dict[str, float]:

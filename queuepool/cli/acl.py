@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 from queuepool.cli import output
 from queuepool.cli.exits import Exit
-from queuepool.keys import Keyspace
+from queuepool.protocol.keys import Keyspace
 from queuepool.rights import ROLES, user_name
 
 ADMIN = "admin"

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from queuepool import codec, printing
+from queuepool import printing
 from queuepool.cli import output, row_ids
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.names import key_of
@@ -24,6 +24,7 @@ from queuepool.errors import InvalidInputError, ScriptError, UnavailableError, U
 from queuepool.group import TaskGroup
 from queuepool.models import EnqueueStatus, GroupStatus, Job
 from queuepool.pool import QueuePool
+from queuepool.protocol import codec
 from queuepool.results import EnqueueResults
 
 _BATCH = 5_000  # rows a call: what may be uncertain when a server goes away amid one

@@ -25,10 +25,10 @@ from queuepool.config import PoolConfig
 from queuepool.embedded import EmbeddedServer
 from queuepool.embedded.ports import HOST
 from queuepool.errors import QueuePoolError
-from queuepool.keys import Keyspace
 from queuepool.pool import QueuePool
+from queuepool.protocol.keys import Keyspace
 from queuepool.route import Leave
-from queuepool.topology import build
+from queuepool.routing.topology import build
 
 _STOP_S = 5.0  # beyond the drain, and for the coordinator
 _COORDINATOR = "coordinator"

@@ -17,10 +17,10 @@ from queuepool.cli.names import id_cell, key_cell, key_of
 from queuepool.cli.pools import open_pool
 from queuepool.cli.tables import Column
 from queuepool.errors import QueuePoolError, ScriptError, UndecodableError
-from queuepool.escaping import id_bytes, visible
+from queuepool.errors.escaping import id_bytes, visible
 from queuepool.models import DeadJob
 from queuepool.pool import QueuePool
-from queuepool.routing import group_of, key_bytes
+from queuepool.routing.slots import group_of, key_bytes
 
 _PAGE = 200
 COLUMNS = (

@@ -12,7 +12,7 @@ from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.fields import error_text, json_text, print_fields, when
 from queuepool.cli.names import id_cell, key_of
 from queuepool.cli.pools import open_pool
-from queuepool.escaping import key_text
+from queuepool.errors.escaping import key_text
 from queuepool.models import GroupStatus, JobState, JobStatus
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import overload
 
-from queuepool import escaping
+from queuepool.errors import escaping
 
 _LONGEST_KEY = 200  # characters
 _LONGEST = 300  # characters; no id that can be chosen comes near

@@ -9,7 +9,7 @@ from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from queuepool import printing
-from queuepool.escaping import stored_text, visible
+from queuepool.errors.escaping import stored_text, visible
 from queuepool.printing import remark, say
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from hashlib import blake2b, file_digest
 from pathlib import Path
 
-from queuepool import ids
 from queuepool.cli.rows import Payload, RowError
 from queuepool.errors import InvalidInputError, shown
-from queuepool.routing import key_bytes, slot_of
+from queuepool.protocol import ids
+from queuepool.routing.slots import key_bytes, slot_of
 
 _BYTES = 9  # of an id, beside its slot
 _NUMBERS = 256**_BYTES

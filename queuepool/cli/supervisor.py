@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from queuepool.cli.tail import LineBudget, LogFile
-from queuepool.escaping import visible
+from queuepool.errors.escaping import visible
 
 Say = Callable[[str], None]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from queuepool import private
-from queuepool.escaping import stored_text, visible
+from queuepool.errors.escaping import stored_text, visible
 
 _LEVEL = re.compile(r'^\S+ \S+ (\w+) |^\{.*"level": "(\w+)"')
 _READY = "ready "

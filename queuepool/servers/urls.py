@@ -19,7 +19,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from redis.exceptions import RedisError
 
 from queuepool.errors import ConfigurationError
-from queuepool.escaping import visible
+from queuepool.errors.escaping import visible
 
 _SETTINGS = "(settings QUEUEPOOL_URL, QUEUEPOOL_SERVERS)"
 _QUOTING = "In a password write / ? # @ and : as %2F %3F %23 %40 and %3A"

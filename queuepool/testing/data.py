@@ -1,6 +1,6 @@
 """What one partition, and what the coordinators share, hold in memory. Times are ms.
 
-Each field stands for the Redis key of queuepool.keys that its comment names. The verbs are in the
+Each field stands for the Redis key of queuepool.protocol.keys that its comment names. The verbs are in the
 modules beside this one, a function each, named after its script; what scripts must repeat, as they
 may not include one another, is here once.
 """
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from queuepool import codec
+from queuepool.protocol import codec
 from queuepool.testing.ended import Ended
 from queuepool.testing.scored import ScoredSet
 

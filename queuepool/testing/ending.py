@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from queuepool import codec
+from queuepool.protocol import codec
 from queuepool.testing.data import STARTED, Args, Group, PartitionData, lane_of
 
 

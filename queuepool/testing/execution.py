@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from queuepool import codec
 from queuepool.errors import (
     BadPayloadError,
     InvalidInputError,
@@ -23,6 +22,7 @@ from queuepool.errors import (
 )
 from queuepool.models import ErrorRecord, JobState
 from queuepool.partition import OwnedPartition
+from queuepool.protocol import codec
 from queuepool.tasks import Registry, Task
 from queuepool.verbs import own
 

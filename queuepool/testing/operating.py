@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from queuepool import codec
+from queuepool.protocol import codec
 from queuepool.testing.data import TIERS, Args, Lane, PartitionData, Seat, lane_of
 from queuepool.testing.scored import ScoredSet
 

@@ -8,10 +8,10 @@ from typing import Any
 from queuepool.aio import AsyncQueuePool
 from queuepool.config import PoolConfig
 from queuepool.pool import QueuePool
+from queuepool.routing.topology import Topology
 from queuepool.tasks import Registry, default_registry
 from queuepool.testing.clock import FakeClock
 from queuepool.testing.server import AsyncMemoryServer, MemoryServer
-from queuepool.topology import Topology
 
 _SERVER = "memory"
 

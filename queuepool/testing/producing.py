@@ -6,8 +6,8 @@ from collections import deque
 from itertools import takewhile
 from typing import Any
 
-from queuepool import codec
-from queuepool.routing import MAX_GROUP_BYTES
+from queuepool.protocol import codec
+from queuepool.routing.slots import MAX_GROUP_BYTES
 from queuepool.testing.data import STARTED, TIERS, Args, Group, PartitionData, lane_of
 
 _MAX_JOBS = 2000  # far beyond what a client sends; what the commands of a script can take

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from queuepool import codec
 from queuepool.errors import UnavailableError
 from queuepool.models import ErrorRecord, JobState
 from queuepool.partition import OwnedPartition, Partition
 from queuepool.pool import QueuePool
+from queuepool.protocol import codec
 from queuepool.testing.execution import Claimed, Ended, execute, refuse_a_running_loop
 from queuepool.verbs import own
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from queuepool.escaping import stored_text
+from queuepool.errors.escaping import stored_text
 from queuepool.models import Leader
 from queuepool.verbs import Argument, Verb, number
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from queuepool import codec
 from queuepool.errors import UndecodableError
-from queuepool.escaping import id_bytes, id_text, stored_text
+from queuepool.errors.escaping import id_bytes, id_text, stored_text
 from queuepool.models import AuditReport, DeadJob, ErrorRecord, JobId, Owner, PartitionState
+from queuepool.protocol import codec
 from queuepool.verbs import Verb, fields, number
 
 _NOT_COUNTERS = frozenset(

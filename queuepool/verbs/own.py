@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
 
-from queuepool.escaping import stored_text
+from queuepool.errors.escaping import stored_text
 from queuepool.models import Command
 from queuepool.verbs import Argument, Verb, fenced, fields
 

@@ -7,10 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from queuepool import codec
 from queuepool.errors import InvalidInputError, PayloadTooLargeError, UndecodableError
-from queuepool.escaping import id_bytes, stored_text
+from queuepool.errors.escaping import id_bytes, stored_text
 from queuepool.models import GroupStatus, JobId, JobState, JobStatus, Tier
+from queuepool.protocol import codec
 from queuepool.verbs import Argument, Verb
 
 

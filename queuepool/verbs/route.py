@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from queuepool.escaping import stored_text
+from queuepool.errors.escaping import stored_text
 from queuepool.models import RouteRecord
 from queuepool.verbs import Verb, fields
 

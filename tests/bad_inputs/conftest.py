@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from queuepool.config import PoolConfig
-from queuepool.keys import Keyspace
 from queuepool.partition import Partition
 from queuepool.pool import QueuePool
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import single
 from queuepool.testing import MemoryPool
-from queuepool.topology import single
 from tests.contract.world import World, memory_world, real_world
 from tests.integration.consumer.processes import ConsumerProcess
 

@@ -3,10 +3,10 @@
 import pytest
 import redis
 
-from queuepool import codec
 from queuepool.models import ErrorRecord, JobState
 from queuepool.partition import Partition
 from queuepool.pool import QueuePool
+from queuepool.protocol import codec
 from queuepool.verbs import own
 from tests.bad_inputs.bodies import DAMAGED, SOUND, replace, stored
 from tests.bad_inputs.conftest import StartConsumer

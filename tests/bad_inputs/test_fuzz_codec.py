@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from queuepool import codec
 from queuepool.errors import UndecodableError
+from queuepool.protocol import codec
 from queuepool.testing.data import lane_of
 from queuepool.verbs import operate, produce
 from tests.bad_inputs.bodies import DAMAGED, SOUND

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from queuepool import InvalidInputError
 from queuepool.backoff import Backoff
 from queuepool.models import Job
-from queuepool.routing import SLOTS, group_of, key_bytes, partition_of, slot_of
+from queuepool.routing.slots import SLOTS, group_of, key_bytes, partition_of, slot_of
 from queuepool.tasks import Registry, Task
 from queuepool.testing import MemoryPool
 

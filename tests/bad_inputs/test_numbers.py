@@ -10,8 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from queuepool import InvalidInputError, codec
+from queuepool import InvalidInputError
 from queuepool.models import Job
+from queuepool.protocol import codec
 from tests.bad_inputs.conftest import MakePool
 
 NAN = float("nan")

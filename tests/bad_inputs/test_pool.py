@@ -10,8 +10,8 @@ import pytest
 from queuepool import InvalidInputError, PayloadTooLargeError, QueuePool
 from queuepool.config import PoolConfig
 from queuepool.models import EnqueueStatus, Job
-from queuepool.routing import partition_of, slot_of
-from queuepool.topology import single
+from queuepool.routing.slots import partition_of, slot_of
+from queuepool.routing.topology import single
 from tests.bad_inputs.conftest import MakePool
 
 LIMIT = 1_000

@@ -26,7 +26,7 @@ import redis
 
 from queuepool.embedded import EmbeddedServer
 from queuepool.pool import QueuePool
-from queuepool.topology import build
+from queuepool.routing.topology import build
 from tests.chaos.checker import check
 from tests.chaos.proxy import Proxy
 from tests.chaos.registry import Fault, Result, Trial

@@ -28,7 +28,7 @@ from queuepool.embedded import EmbeddedServer
 from queuepool.errors import UnavailableError
 from queuepool.models import Durability
 from queuepool.results import EnqueueResults
-from queuepool.topology import single
+from queuepool.routing.topology import single
 from tests.chaos.checker import Verdict
 from tests.chaos.proxy import Proxy
 from tests.chaos.registry import Fault, Result, Trial

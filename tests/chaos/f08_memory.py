@@ -10,7 +10,7 @@ from time import monotonic
 from queuepool import Job, QueuePool, UnavailableError
 from queuepool.config import PoolConfig
 from queuepool.errors import QueueFullError
-from queuepool.topology import build
+from queuepool.routing.topology import build
 from tests.chaos.deeds import admin, enqueue
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import Rig, engine, pause

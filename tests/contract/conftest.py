@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from queuepool.codec import read_group
 from queuepool.embedded import EmbeddedServer
+from queuepool.protocol.codec import read_group
 from queuepool.verbs import operate
 from tests.conftest import server_engines
 from tests.contract.snapshot import snapshot

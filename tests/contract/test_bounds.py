@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from queuepool import codec
 from queuepool.errors import InvalidInputError, PayloadTooLargeError
 from queuepool.models import JobState
-from queuepool.routing import MAX_GROUP_BYTES
+from queuepool.protocol import codec
+from queuepool.routing.slots import MAX_GROUP_BYTES
 from queuepool.scripts import script
 from queuepool.verbs import produce
 from tests.contract import world as w

@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from queuepool import codec
 from queuepool.partition import OwnedPartition
+from queuepool.protocol import codec
 from queuepool.verbs import own
 from tests.contract import world as w
 from tests.contract.world import World, memory_world

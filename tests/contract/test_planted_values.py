@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from queuepool import codec
 from queuepool.errors import FencedError, QueuePoolError
+from queuepool.protocol import codec
 from queuepool.verbs import own
 from tests.contract import world as w
 from tests.contract.busy import busy

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from queuepool import codec
 from queuepool.models import JobState
 from queuepool.partition import OwnedPartition
+from queuepool.protocol import codec
 from queuepool.verbs import own
 from tests.contract import world as w
 from tests.contract.world import World

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from queuepool.errors import ScriptError
-from queuepool.keys import PARTITION_KEYS, SYSTEM_KEYS
+from queuepool.protocol.keys import PARTITION_KEYS, SYSTEM_KEYS
 from queuepool.rights import keys_of
 from queuepool.scripts import names
 from queuepool.verbs import Verb

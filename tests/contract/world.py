@@ -13,9 +13,9 @@ from typing import Any
 
 import redis
 
-from queuepool import codec
-from queuepool.keys import Keyspace
 from queuepool.partition import OwnedPartition, Partition
+from queuepool.protocol import codec
+from queuepool.protocol.keys import Keyspace
 from queuepool.servers.sync import Server
 from queuepool.testing import FakeClock, MemoryServer
 from queuepool.verbs import Verb, own, produce

@@ -11,10 +11,11 @@ from coordinator import checkpoint
 from coordinator.model import Observation, PartitionView
 from coordinator.settings import CoordinatorSettings
 from coordinator.settings import load as load_coordinator
-from queuepool import codec, commands
+from queuepool import commands
 from queuepool.errors import ConfigurationError, QueuePoolError, UndecodableError
 from queuepool.http.messages import MAX_HEAD_BYTES, Reply, Request, encode, read_head
 from queuepool.models import PartitionState
+from queuepool.protocol import codec
 from queuepool.restore import restored_workers
 from queuepool.settings import QueuePoolSettings, load
 from queuepool.testing.data import lane_of

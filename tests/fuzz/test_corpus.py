@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from queuepool import codec
+from queuepool.protocol import codec
 from tests.fuzz import corpus
 from tests.fuzz.targets import TARGETS
 

@@ -13,9 +13,9 @@ from queuepool import QueuePool
 from queuepool.cli import row_ids
 from queuepool.cli.exits import Exit
 from queuepool.cli.rows import RowError
-from queuepool.ids import hinted_slot
 from queuepool.models import JobState
-from queuepool.routing import slot_of
+from queuepool.protocol.ids import hinted_slot
+from queuepool.routing.slots import slot_of
 from tests.integration.test_cli_commands import KEY, Shell, bury, pool, shell, write
 
 __all__ = ["pool", "shell"]  # fixtures

@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from queuepool.cli.exits import Exit
-from queuepool.keys import Keyspace
+from queuepool.protocol.keys import Keyspace
 from queuepool.rights import ROLES
 from tests.conftest import ServerFactory
 from tests.integration.test_cli_commands import KEY, Shell, shell, write

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from queuepool import PoolConfig, QueuePool
-from queuepool.keys import Keyspace
 from queuepool.partition import OwnedPartition
-from queuepool.topology import single
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import single
 
 ROOT = Path(__file__).resolve().parents[2]
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -9,7 +9,7 @@ import redis
 
 from queuepool import PoolConfig, QueuePool, UnavailableError
 from queuepool.embedded import EmbeddedServer
-from queuepool.topology import single
+from queuepool.routing.topology import single
 from queuepool.verbs import own
 from tests.waiting import wait_until
 

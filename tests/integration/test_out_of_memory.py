@@ -10,7 +10,7 @@ import redis
 from queuepool import PoolConfig, QueuePool, UnavailableError
 from queuepool.embedded import EmbeddedServer
 from queuepool.partition import OwnedPartition
-from queuepool.topology import single
+from queuepool.routing.topology import single
 from queuepool.verbs import lead, own
 
 WEIGHTS = (6, 3, 2, 1)

@@ -13,7 +13,7 @@ import redis
 
 from queuepool import ConfigurationError, QueuePool
 from queuepool.embedded import find_server_binary
-from queuepool.keys import Keyspace
+from queuepool.protocol.keys import Keyspace
 from queuepool.route import Leave
 from tests.conftest import ServerFactory
 from tests.integration.clusters import local_cluster

@@ -7,7 +7,7 @@ import redis
 from queuepool import QueuePool
 from queuepool.cli.acl import ADMIN, variable
 from queuepool.embedded import EmbeddedServer
-from queuepool.keys import Keyspace
+from queuepool.protocol.keys import Keyspace
 from queuepool.rights import ROLES
 from queuepool.verbs import lead, own
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import redis
 
-from queuepool import codec
 from queuepool.pool import QueuePool
+from queuepool.protocol import codec
 
 NASTY = (
     "\x00nul \x07bell \x08back \x1b[31mred \x1b]0;title\x07 \rover \nforged line \x7fdel \x85nel "

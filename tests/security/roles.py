@@ -11,7 +11,7 @@ import redis
 
 from queuepool.cli.acl import ADMIN, aclfile
 from queuepool.embedded import EmbeddedServer
-from queuepool.keys import Keyspace
+from queuepool.protocol.keys import Keyspace
 from queuepool.rights import ROLES, user_name
 from queuepool.servers import Bell, Reply, Stream
 from queuepool.servers.sync import Server

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from queuepool.grants import NOTHING
-from queuepool.keys import PARTITION_KEYS, SYSTEM_KEYS, Keyspace
+from queuepool.protocol.keys import PARTITION_KEYS, SYSTEM_KEYS, Keyspace
 from queuepool.rights import ROLES, WRITING, Role, user_name
 from tests.security.roles import GuardedServer
 

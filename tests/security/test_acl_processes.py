@@ -19,7 +19,7 @@ from queuepool.config import PoolConfig
 from queuepool.embedded import EmbeddedServer
 from queuepool.models import Enqueued
 from queuepool.rights import ROLES
-from queuepool.topology import build
+from queuepool.routing.topology import build
 from tests.integration.consumer.processes import ConsumerProcess, Records
 from tests.integration.coordinator.cluster import Process
 from tests.security.roles import GuardedServer, guarded_server

@@ -22,7 +22,7 @@ from queuepool.errors import (
 from queuepool.partition import OwnedPartition, Partition
 from queuepool.rights import ROLES
 from queuepool.route import Leave
-from queuepool.topology import build
+from queuepool.routing.topology import build
 from queuepool.verbs import Verb, lead, operate, own, produce
 from tests.contract import test_conservation as walking
 from tests.contract import world as w

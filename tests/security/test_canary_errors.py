@@ -14,11 +14,11 @@ import pytest
 from coordinator.settings import CoordinatorSettings
 from coordinator.settings import load as load_coordinator
 from queuepool import AsyncQueuePool, PoolConfig, QueuePool
-from queuepool.keys import Keyspace
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import single
 from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.settings import QueuePoolSettings, load_pool_config
-from queuepool.topology import single
 from tests.security.canary import Canary, Leak, leaks
 
 

@@ -11,8 +11,8 @@ import redis
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queuepool import AsyncQueuePool, QueuePool, cli, escaping
-from queuepool.errors import InvalidInputError
+from queuepool import AsyncQueuePool, QueuePool, cli
+from queuepool.errors import InvalidInputError, escaping
 from queuepool.models import JobState
 from queuepool.testing import MemoryServer
 from tests.security.planted import NASTY, NOT_UTF8, body_of, controls, plant_dead
@@ -247,7 +247,7 @@ def test_the_asyncio_pool_finds_a_job_by_the_id_that_is_shown(
 
 def test_the_partition_in_memory_reads_such_ids_as_a_server_does() -> None:
     from queuepool.config import PoolConfig
-    from queuepool.topology import build
+    from queuepool.routing.topology import build
 
     memory = MemoryServer()
     config = PoolConfig(topology=build({"main": "redis://x"}, 1, ""))

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queuepool import escaping, printing
-from queuepool.errors import ConfigurationError, QueuePoolError
+from queuepool import printing
+from queuepool.errors import ConfigurationError, QueuePoolError, escaping
 from queuepool.group import JobDiedError
 from queuepool.logs import JsonFormatter, TextFormatter
 from queuepool.models import ErrorRecord, JobId, JobState, JobStatus

@@ -7,7 +7,7 @@ import pytest
 import redis
 
 from queuepool.cli.acl import aclfile, hashed, template
-from queuepool.keys import PARTITION_KEYS, SYSTEM_KEYS, Keyspace
+from queuepool.protocol.keys import PARTITION_KEYS, SYSTEM_KEYS, Keyspace
 from queuepool.rights import ROLES, WRITING, Role, keys_of
 from queuepool.scripts import names, script
 

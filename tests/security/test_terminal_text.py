@@ -9,10 +9,10 @@ import pytest
 import redis
 
 from queuepool import PoolConfig, QueuePool
-from queuepool.keys import Keyspace
 from queuepool.models import GroupStatus
 from queuepool.progress import progress_bar
-from queuepool.topology import single
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import single
 from tests.integration.test_cli_terminal import on_a_terminal
 from tests.security.planted import NASTY, controls
 

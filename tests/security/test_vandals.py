@@ -16,10 +16,10 @@ import redis
 from queuepool import QueuePool
 from queuepool.config import PoolConfig
 from queuepool.errors import QueueFullError, ScriptError
-from queuepool.keys import PARTITION_KEYS
 from queuepool.partition import Partition
+from queuepool.protocol.keys import PARTITION_KEYS
 from queuepool.rights import ROLES
-from queuepool.topology import single
+from queuepool.routing.topology import single
 from tests.integration.consumer.processes import ConsumerProcess, Records
 from tests.security.roles import GuardedServer
 from tests.waiting import wait_until

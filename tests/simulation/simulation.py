@@ -12,9 +12,9 @@ import redis
 
 from consumer.core import Core
 from queuepool.config import PoolConfig
-from queuepool.keys import Keyspace
 from queuepool.partition import Partition
-from queuepool.topology import single
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import single
 from tests.contract.conftest import check_invariants
 from tests.contract.world import World
 from tests.simulation.checker import violations

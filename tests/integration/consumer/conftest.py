@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from queuepool.config import PoolConfig
-from queuepool.keys import Keyspace
 from queuepool.partition import Partition
 from queuepool.pool import QueuePool
-from queuepool.topology import single
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import single
 from tests.integration.consumer.processes import ConsumerProcess, Records
 
 StartConsumer = Callable[..., ConsumerProcess]

@@ -233,8 +233,8 @@ def test_auto_takes_one_partition_each(
     pool: QueuePool, redis_url: str, stage: str, consume: StartConsumer
 ) -> None:
     from queuepool.config import PoolConfig
-    from queuepool.keys import Keyspace
-    from queuepool.topology import single
+    from queuepool.protocol.keys import Keyspace
+    from queuepool.routing.topology import single
 
     config = PoolConfig(topology=single(redis_url, 3), keyspace=Keyspace(stage))
     with QueuePool(config=config) as wide:

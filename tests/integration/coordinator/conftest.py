@@ -6,9 +6,9 @@ import pytest
 from coordinator.assembly import Coordinator, assemble
 from coordinator.settings import load
 from queuepool.config import PoolConfig
-from queuepool.keys import Keyspace
 from queuepool.pool import QueuePool
-from queuepool.topology import build
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import build
 from tests.integration.coordinator.cluster import FAST, Process
 
 StartCoordinator = Callable[..., Coordinator]

@@ -9,9 +9,9 @@ from coordinator.assembly import assemble
 from coordinator.events import CommandRefused
 from coordinator.settings import load
 from queuepool.config import PoolConfig
-from queuepool.keys import Keyspace
 from queuepool.pool import QueuePool
-from queuepool.topology import build
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import build
 from queuepool.verbs import lead
 from tests.conftest import ServerFactory
 from tests.integration.coordinator.cluster import FAST, FakeOwner, look

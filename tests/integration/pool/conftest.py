@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from queuepool import AsyncQueuePool, PoolConfig, QueuePool
-from queuepool.keys import Keyspace
 from queuepool.partition import OwnedPartition, Partition
-from queuepool.topology import single
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import single
 from tests.contract import world as w
 
 MakePool = Callable[..., Any]

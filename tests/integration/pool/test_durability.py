@@ -21,7 +21,7 @@ from queuepool import (
 from queuepool.embedded import EmbeddedServer, find_server_binary
 from queuepool.models import Durability
 from queuepool.partition import Partition
-from queuepool.topology import single
+from queuepool.routing.topology import single
 from tests.integration.clusters import ARGUMENTS, LocalCluster, local_cluster
 from tests.integration.pool.conftest import MakePool, run_all
 from tests.replicas import PROMPT, frozen, replica_arguments, wait_until_replicating

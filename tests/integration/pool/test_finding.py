@@ -7,9 +7,15 @@ from typing import Any
 
 import pytest
 
-from queuepool import InvalidInputError, JobState, UnavailableError, WaitTimeoutError, ids
+from queuepool import (
+    InvalidInputError,
+    JobState,
+    UnavailableError,
+    WaitTimeoutError,
+)
 from queuepool.embedded import EmbeddedServer
 from queuepool.partition import OwnedPartition
+from queuepool.protocol import ids
 from queuepool.verbs import own
 from tests.contract import world as w
 from tests.integration.pool.conftest import MakePool

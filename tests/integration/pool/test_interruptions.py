@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from queuepool import AsyncQueuePool, EnqueueStatus, JobTimeoutError, PoolConfig, QueuePool
-from queuepool.keys import Keyspace
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import single
 from queuepool.servers.aio import AsyncServer
 from queuepool.servers.sync import Server
-from queuepool.topology import single
 from queuepool.verbs import produce
 from tests.integration.pool.conftest import run_all
 from tests.striking import Striker, Struck, struck_at

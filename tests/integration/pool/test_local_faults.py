@@ -14,8 +14,8 @@ ROOT = Path(queuepool.__file__).parent
 OUT_OF_DESCRIPTORS = """
 import asyncio, os, resource, sys
 from queuepool import AsyncQueuePool, LocalError, PoolConfig, QueuePool
-from queuepool.keys import Keyspace
-from queuepool.topology import single
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import single
 
 url, stage = sys.argv[1:]
 config = PoolConfig(
@@ -71,8 +71,8 @@ from consumer import events
 from consumer.loop import Consumer
 from consumer.settings import ConsumerSettings
 from queuepool import PoolConfig, QueuePool, Registry
-from queuepool.keys import Keyspace
-from queuepool.topology import single
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import single
 
 url, stage = sys.argv[1:]
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
@@ -127,8 +127,8 @@ import shutil, sys
 from pathlib import Path
 import queuepool
 from queuepool import PoolConfig, QueuePool
-from queuepool.keys import Keyspace
-from queuepool.topology import single
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import single
 
 url, stage = sys.argv[1:]
 scripts = Path(queuepool.__file__).parent / "scripts"

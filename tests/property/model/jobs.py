@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from queuepool.codec import read_stamp
+from queuepool.protocol.codec import read_stamp
 from queuepool.verbs import own, produce
 from tests.property.model import coming, ending
 from tests.property.model.coming import Run

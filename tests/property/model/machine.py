@@ -12,9 +12,9 @@ import redis
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from queuepool.keys import Keyspace
 from queuepool.models import JobState
 from queuepool.partition import Partition
+from queuepool.protocol.keys import Keyspace
 from queuepool.servers.sync import Server
 from queuepool.verbs import Verb
 from tests.contract.world import age, older

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queuepool import codec
+from queuepool.protocol import codec
 
 GROUPS = (b"a", b"bb", b"c:{x}*", b"\x00\xff")
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from queuepool.codec import read_stamp
 from queuepool.errors import FencedError
 from queuepool.partition import Partition
+from queuepool.protocol.codec import read_stamp
 from queuepool.verbs import Verb, own, produce
 from tests.property.model.coming import Run
 from tests.property.model.names import group_of, size_of, tail_of

@@ -6,8 +6,8 @@ from typing import Any
 
 import redis
 
-from queuepool.keys import Keyspace
 from queuepool.partition import OwnedPartition, Partition
+from queuepool.protocol.keys import Keyspace
 from queuepool.servers.sync import Server
 from queuepool.verbs import Verb, lead, own, route
 from tests.contract import world as w

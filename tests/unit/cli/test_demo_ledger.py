@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from queuepool import PoolConfig, QueuePool
 from queuepool.cli.demo.ledger import Ledger, SmallGroup, percentile
 from queuepool.cli.demo.load import PARTITIONS, plan_actions
-from queuepool.topology import single
+from queuepool.routing.topology import single
 
 
 def test_what_never_ran_is_lost_and_what_ran_again_is_counted_once(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from consumer.aio import HandlerLoop
 from consumer.execution import Runner
 from consumer.jobs import Claimed, Outcome, claimed
 from consumer.timeouts import Timekeeper
-from queuepool import Registry, codec
+from queuepool import Registry
+from queuepool.protocol import codec
 from queuepool.verbs.own import Life
 
 LIFE = Life(3, "nonce", 1_767_225_600_123)

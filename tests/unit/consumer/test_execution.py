@@ -10,7 +10,7 @@ import pytest
 
 from consumer.jobs import End
 from consumer.unknown import UnknownTasks
-from queuepool import JobContext, codec
+from queuepool import JobContext
 from queuepool.backoff import Backoff
 from queuepool.errors import (
     InvalidInputError,
@@ -19,6 +19,7 @@ from queuepool.errors import (
     RetryLater,
     UnknownTaskError,
 )
+from queuepool.protocol import codec
 from tests.unit.consumer.executing import Bench, error_of, make_body, make_job, raising
 
 # -- its arguments ---------------------------------------------------------------------------------

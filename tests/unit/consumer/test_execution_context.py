@@ -6,10 +6,11 @@ import threading
 import pytest
 
 from consumer.jobs import End, Outcome
-from queuepool import JobContext, Registry, codec
+from queuepool import JobContext, Registry
 from queuepool.errors import (
     JobTimeoutError,
 )
+from queuepool.protocol import codec
 from tests.unit.consumer.executing import GROUP, LIFE, Bench, error_of, make_body, make_job
 
 # -- its arguments ---------------------------------------------------------------------------------

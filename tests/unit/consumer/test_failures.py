@@ -15,8 +15,9 @@ from consumer.failures import FailureLog
 from consumer.jobs import Claimed, End, Outcome, claimed
 from consumer.report import Reporter
 from consumer.timeouts import Timekeeper
-from queuepool import PermanentError, RetryLater, codec
+from queuepool import PermanentError, RetryLater
 from queuepool.models import ErrorRecord
+from queuepool.protocol import codec
 from queuepool.tasks import Registry
 from queuepool.verbs.own import Life
 

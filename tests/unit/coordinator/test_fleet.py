@@ -7,8 +7,8 @@ from coordinator.events import ObservationFailed
 from coordinator.fleet import Fleet
 from coordinator.observer import Observer
 from queuepool.errors import UnavailableError
-from queuepool.keys import Keyspace
-from queuepool.topology import build
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import build
 from queuepool.verbs import Verb
 from tests.unit.coordinator.ports import Clock, FakeServer
 

@@ -10,7 +10,7 @@ from coordinator.settings import load
 from coordinator.watchdog import Watchdog
 from queuepool.config import PoolConfig
 from queuepool.pool import QueuePool
-from queuepool.topology import build
+from queuepool.routing.topology import build
 from queuepool.verbs import Verb
 from tests.unit.coordinator.ports import FakeServer
 from tests.waiting import wait_until

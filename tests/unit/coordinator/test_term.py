@@ -9,8 +9,8 @@ from coordinator.fleet import Fleet
 from coordinator.model import Observation
 from coordinator.policy import make_policy
 from coordinator.term import Term
-from queuepool.keys import Keyspace
-from queuepool.topology import build
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import build
 from queuepool.verbs import Verb
 from tests.unit.coordinator.observed import owner, state
 from tests.unit.coordinator.ports import Clock, FakeServer

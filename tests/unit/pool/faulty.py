@@ -18,9 +18,9 @@ from typing import Any
 
 from queuepool import PoolConfig, QueuePool, UnavailableError
 from queuepool.partition import OwnedPartition, Partition
+from queuepool.routing.topology import Topology
 from queuepool.servers import Reply
 from queuepool.testing import FakeClock, MemoryServer
-from queuepool.topology import Topology
 from queuepool.verbs import Verb
 from tests.contract import world as w
 

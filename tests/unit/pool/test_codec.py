@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queuepool import codec
 from queuepool.errors import InvalidInputError, PayloadTooLargeError, UndecodableError
 from queuepool.models import ErrorRecord
+from queuepool.protocol import codec
 
 LIMIT = 256 * 1024
 GROUPS = st.binary(min_size=1, max_size=64) | st.sampled_from(

@@ -24,10 +24,10 @@ from queuepool.durability import Confirmation, asked_for, batched
 from queuepool.errors import ScriptError
 from queuepool.producer import Chunk
 from queuepool.results import EnqueueResults
+from queuepool.routing.topology import single
 from queuepool.servers import wire
 from queuepool.settling import answers, call, note_settled
 from queuepool.testing import MemoryPool, run_jobs
-from queuepool.topology import single
 from queuepool.verbs import Verb, confirm
 
 UNKNOWN_COMMAND = ScriptError("h:1 refused: unknown command 'WAITAOF', with args. See the log.")

@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queuepool import InvalidInputError, ids
+from queuepool import InvalidInputError
 from queuepool.config import PoolConfig
-from queuepool.finding import is_found, parts, the_only_one
 from queuepool.models import Job, JobId, JobState, JobStatus
 from queuepool.producer import Producer
-from queuepool.routing import SLOTS, partition_of, slot_of
+from queuepool.protocol import ids
+from queuepool.routing.finding import is_found, parts, the_only_one
+from queuepool.routing.slots import SLOTS, partition_of, slot_of
+from queuepool.routing.topology import single
 from queuepool.tasks import Registry
-from queuepool.topology import single
 
 SLOT = st.integers(0, SLOTS - 1)
 

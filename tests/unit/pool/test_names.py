@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queuepool import AsyncQueuePool, ConfigurationError, InvalidInputError, PoolConfig, QueuePool
-from queuepool.keys import Keyspace
-from queuepool.topology import build, single
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import build, single
 
 BAD_NAMES = ["", "a{b", "a}b", "a b", "a/b", "..", ".", "a" * 65, "ä", "a\n", "\x00", "a:b", "*"]
 

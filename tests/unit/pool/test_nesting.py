@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queuepool import InvalidInputError, codec
+from queuepool import InvalidInputError
+from queuepool.protocol import codec
 from queuepool.testing import MemoryPool
 
 ODD_TEXTS = ["[" * 200, '"[{' * 100, "\\" * 99 + "[" * 99, '\\"{' * 80, "]}" * 100, "null[[" * 40]

@@ -11,12 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queuepool import Enqueued, InvalidInputError, Job, PayloadTooLargeError, PoolConfig, codec
+from queuepool import (
+    Enqueued,
+    InvalidInputError,
+    Job,
+    PayloadTooLargeError,
+    PoolConfig,
+)
 from queuepool.producer import CHUNK, Chunk, Producer
+from queuepool.protocol import codec
 from queuepool.results import ACCEPTED, DUPLICATE, REJECTED, UNKNOWN, EnqueueResults
+from queuepool.routing.topology import single
 from queuepool.tasks import Registry
 from queuepool.timing import delay_until
-from queuepool.topology import single
 
 KEYS = st.sampled_from([f"key-{i}" for i in range(12)])
 ITEMS = st.lists(

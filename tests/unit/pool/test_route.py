@@ -10,13 +10,13 @@ import pytest
 from queuepool import AsyncQueuePool, ConfigurationError, PoolConfig, QueuePool, UnavailableError
 from queuepool.errors import ScriptError
 from queuepool.keeping import RouteKeeper
-from queuepool.keys import Keyspace
 from queuepool.models import JobState
+from queuepool.protocol.keys import Keyspace
 from queuepool.route import Leave, Verification, contradiction
+from queuepool.routing.topology import Topology
 from queuepool.servers import Reply
 from queuepool.testing import FakeClock, MemoryServer
 from queuepool.testing.server import AsyncMemoryServer
-from queuepool.topology import Topology
 from queuepool.verbs import Verb, own, route
 
 NAMES = ("one", "two")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queuepool import InvalidInputError
-from queuepool.routing import MAX_KEY_BYTES, group_of, key_bytes, partition_of, slot_of
+from queuepool.routing.slots import MAX_KEY_BYTES, group_of, key_bytes, partition_of, slot_of
 
 # Written down once; a change of any of them would send the jobs of a key somewhere else.
 VECTORS = [
@@ -40,7 +40,7 @@ def test_a_key_has_the_slot_that_is_written_down(
 
 def test_another_process_with_another_hash_seed_agrees() -> None:
     code = (
-        "from queuepool.routing import *\n"
+        "from queuepool.routing.slots import *\n"
         "print([slot_of(key_bytes(k)) for k in ('import-42', 'a', b'\\xff\\xfe', '\\ud800')])"
     )
     outputs = {

@@ -8,8 +8,8 @@ from queuepool import EnqueueStatus, PoolConfig, QueueFullError, UnavailableErro
 from queuepool.errors import ScriptError
 from queuepool.producer import Chunk
 from queuepool.results import EnqueueResults
+from queuepool.routing.topology import single
 from queuepool.settling import Answer, Settling
-from queuepool.topology import single
 from queuepool.verbs.produce import Full
 
 AWAY = UnavailableError("away")

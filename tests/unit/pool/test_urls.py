@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queuepool import AsyncQueuePool, ConfigurationError, PoolConfig, QueuePool, UnavailableError
+from queuepool.routing.topology import single
 from queuepool.servers import slots, wire
 from queuepool.servers.connect import connect
 from queuepool.servers.sync import Server
-from queuepool.topology import single
 
 CANARY = "hunter2-CANARY"
 

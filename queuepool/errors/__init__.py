@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from queuepool.escaping import visible
+from queuepool.errors.escaping import visible
 
 __all__ = [
     "BadPayloadError",

@@ -22,7 +22,7 @@ import msgspec
 
 from queuepool.errors import InvalidInputError, PayloadTooLargeError, UndecodableError, shown
 from queuepool.models import ErrorRecord
-from queuepool.routing import MAX_GROUP_BYTES
+from queuepool.routing.slots import MAX_GROUP_BYTES
 
 LAYOUT = 0x31  # "1"
 HEADER_BYTES = 18

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from queuepool.errors import InvalidInputError, shown
-from queuepool.escaping import id_bytes, id_text
+from queuepool.errors.escaping import id_bytes, id_text
 from queuepool.models import JobId, JobState, JobStatus
 
 ASKED_AT_ONCE = 200  # partitions in one round trip

@@ -1,0 +1,1 @@
+"""From a partition key to a slot, a partition and its server. Pure."""
