@@ -37,7 +37,7 @@ from queuepool.pool import QueuePool
 from queuepool.servers.connect import connect
 from queuepool.settings import load, load_pool_config
 from queuepool.startup import import_app, refuse_servers_that_cannot_work
-from queuepool.tasks import default_registry
+from queuepool.tasks.registry import default_registry
 
 OK, FAILED, CONFIGURATION, FENCED, WATCHDOG = 0, 1, 2, 3, 4
 _log = logging.getLogger("consumer")

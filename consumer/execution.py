@@ -37,7 +37,7 @@ from queuepool.errors import (
 )
 from queuepool.models import ErrorRecord
 from queuepool.protocol import codec
-from queuepool.tasks import Registry, Task
+from queuepool.tasks.registry import Registry, Task
 from queuepool.verbs.own import Life
 
 _MAX_TEXT = 8192  # before encode_error cuts it, so that a huge text costs nothing

@@ -30,14 +30,14 @@ from consumer.standby import Standby
 from consumer.timeouts import Timekeeper
 from consumer.turner import Turner
 from consumer.workers import WorkerPool
-from queuepool.backoff import Backoff
 from queuepool.errors import FencedError, QueuePoolError, UnavailableError
 from queuepool.events import Listener, ignore
 from queuepool.partition import OwnedPartition
 from queuepool.pool import QueuePool
 from queuepool.restore import restored_workers
 from queuepool.servers import Bell
-from queuepool.tasks import Registry, default_registry
+from queuepool.tasks.backoff import Backoff
+from queuepool.tasks.registry import Registry, default_registry
 from queuepool.verbs import own
 
 _LOOK_S = 0.02  # a draining loop looks so often for jobs that ended

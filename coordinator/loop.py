@@ -28,10 +28,10 @@ from coordinator.leadership import Leadership, Standing
 from coordinator.observer import Observer
 from coordinator.term import Term
 from coordinator.views import Views
-from queuepool.backoff import Backoff
 from queuepool.errors import QueuePoolError
 from queuepool.events import Listener, ignore
 from queuepool.hindrances import start_thread
+from queuepool.tasks.backoff import Backoff
 
 _LEAST_PAUSE_SHARE = 0.05  # of a cycle, however long the turn took
 

@@ -1,9 +1,7 @@
 """queuepool: partitioned background jobs for bulk work, on Redis or Valkey."""
 
 from queuepool.aio import AsyncQueuePool
-from queuepool.backoff import Backoff
 from queuepool.config import PoolConfig
-from queuepool.context import JobContext
 from queuepool.errors import (
     BadPayloadError,
     ConfigurationError,
@@ -25,7 +23,6 @@ from queuepool.errors import (
 )
 from queuepool.group import JobDiedError, TaskGroup
 from queuepool.handles import AsyncJobHandle, JobHandle
-from queuepool.jobs import AsyncEnqueued, Enqueued, Job
 from queuepool.models import (
     Durability,
     EnqueueStatus,
@@ -37,8 +34,11 @@ from queuepool.models import (
 )
 from queuepool.pool import QueuePool
 from queuepool.results import EnqueueResults
-from queuepool.tasks import Registry, Task, task
-from queuepool.typed import TaskFunction
+from queuepool.tasks.backoff import Backoff
+from queuepool.tasks.context import JobContext
+from queuepool.tasks.job import AsyncEnqueued, Enqueued, Job
+from queuepool.tasks.registry import Registry, Task, task
+from queuepool.tasks.typed import TaskFunction
 
 __version__ = "0.1.0"
 

@@ -20,8 +20,12 @@ from queuepool.errors import InvalidInputError, UnavailableError
 from queuepool.group import AsyncTaskGroup as AsyncTaskGroup  # noqa: PLC0414 - known from here
 from queuepool.handles import AsyncJobHandle
 from queuepool.interruption import Source, note_sending, note_unsent, tell
-from queuepool.jobs import AsyncEnqueued
-from queuepool.models import Durability, Enqueued, Job, JobState, JobStatus, Tier
+from queuepool.models import (
+    Durability,
+    JobState,
+    JobStatus,
+    Tier,
+)
 from queuepool.producer import Chunk, PartitionKey, Producer
 from queuepool.protocol import ids
 from queuepool.results import EnqueueResults
@@ -43,9 +47,10 @@ from queuepool.settling import (
     note_unsettled,
     unanswered,
 )
-from queuepool.tasks import Registry, Task, default_registry
+from queuepool.tasks.job import AsyncEnqueued, Enqueued, Job
+from queuepool.tasks.registry import Registry, Task, default_registry
+from queuepool.tasks.typed import R, TaskFunction
 from queuepool.timing import delay_until
-from queuepool.typed import R, TaskFunction
 from queuepool.verbs import Verb, produce
 from queuepool.verifying import AsyncVerifier
 

@@ -15,11 +15,12 @@ from typing import Any, TypedDict, Unpack
 
 from queuepool.defaults import Defaults
 from queuepool.errors import InvalidInputError, shown
-from queuepool.models import Durability, Job, Tier
+from queuepool.models import Durability, Tier
 from queuepool.producer import Chunk, Producer
-from queuepool.tasks import Task
+from queuepool.tasks.job import Job
+from queuepool.tasks.registry import Task
+from queuepool.tasks.typed import TaskFunction
 from queuepool.timing import seconds_of
-from queuepool.typed import TaskFunction
 
 TaskOf = Callable[[int], Task | None]
 

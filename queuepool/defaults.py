@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from queuepool.errors import InvalidInputError, shown
-from queuepool.models import Job, Tier
-from queuepool.signature import Check
-from queuepool.tasks import Task
-from queuepool.typed import TaskFunction
+from queuepool.models import Tier
+from queuepool.tasks.job import Job
+from queuepool.tasks.registry import Task
+from queuepool.tasks.signature import Check
+from queuepool.tasks.typed import TaskFunction
 
 _KNOWN_TASKS = 1024  # of one call, remembered
 TaskName = str | TaskFunction[..., ..., Any, Any]

@@ -6,17 +6,38 @@ people set are floats in seconds and end in `_s`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import IntEnum, StrEnum
 from typing import Any, NewType
 
 from queuepool.errors.escaping import key_text
-from queuepool.jobs import Enqueued as Enqueued  # noqa: PLC0414 - imported from here, too
-from queuepool.jobs import Job as Job  # noqa: PLC0414
-from queuepool.words import in_words
 
 JobId = NewType("JobId", str)
+
+
+def group_text(group: bytes) -> str:
+    """Return the name of a task group for people: its key, or the hash of a long one."""
+    try:
+        text = group.decode()
+    except UnicodeDecodeError:
+        return group.hex()
+    return text if text.isprintable() else group.hex()
+
+
+def in_words(record: Any, names: Iterable[str]) -> str:
+    """Return a repr that people can read: words for enums and groups, no defaults of nothing."""
+    parts = []
+    for name in names:
+        value = getattr(record, name)
+        if value is None or value is False:
+            continue
+        if name == "group":
+            value = group_text(value)
+        elif isinstance(value, (IntEnum, StrEnum)):
+            value = str(value)
+        parts.append(f"{name}={value!r}")
+    return f"{type(record).__name__}({', '.join(parts)})"
 
 
 class Tier(IntEnum):

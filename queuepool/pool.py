@@ -26,8 +26,12 @@ from queuepool.durability import asked_for
 from queuepool.errors import InvalidInputError
 from queuepool.group import TaskGroup
 from queuepool.handles import JobHandle
-from queuepool.jobs import bound
-from queuepool.models import Durability, Enqueued, Job, JobState, JobStatus, Tier
+from queuepool.models import (
+    Durability,
+    JobState,
+    JobStatus,
+    Tier,
+)
 from queuepool.partition import Partition
 from queuepool.patience import PatientPartition, patiently
 from queuepool.producer import Chunk, PartitionKey, Producer
@@ -41,9 +45,10 @@ from queuepool.routing.topology import single
 from queuepool.sending import Bulk, Sender
 from queuepool.servers import Port
 from queuepool.servers.connect import connect
-from queuepool.tasks import Registry, Task, default_registry
+from queuepool.tasks.job import Enqueued, Job, bound
+from queuepool.tasks.registry import Registry, Task, default_registry
+from queuepool.tasks.typed import R, TaskFunction
 from queuepool.timing import delay_until
-from queuepool.typed import R, TaskFunction
 from queuepool.verbs import Verb, produce
 from queuepool.verifying import Verifier
 

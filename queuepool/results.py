@@ -7,8 +7,8 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from queuepool.jobs import bound
-from queuepool.models import Enqueued, EnqueueStatus, JobId
+from queuepool.models import EnqueueStatus, JobId
+from queuepool.tasks.job import Enqueued, bound
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar

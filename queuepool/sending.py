@@ -29,7 +29,6 @@ from queuepool.config import PoolConfig
 from queuepool.durability import Confirmation, batched
 from queuepool.errors import LocalError, QueuePoolError, UnavailableError
 from queuepool.interruption import Source, note_sending, note_unsent, tell
-from queuepool.models import Enqueued
 from queuepool.producer import Chunk
 from queuepool.results import EnqueueResults
 from queuepool.servers import Port, Stream
@@ -46,6 +45,7 @@ from queuepool.settling import (
     note_unsettled,
     unanswered,
 )
+from queuepool.tasks.job import Enqueued
 
 WINDOW = 6  # chunks on the way to one partition: enough to overlap encoding with the server
 _MAX_PIPES = 4  # connections of one bulk call

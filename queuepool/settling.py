@@ -29,10 +29,11 @@ from queuepool.errors import (
     UnconfirmableError,
 )
 from queuepool.interruption import Source, note_unsent, tell
-from queuepool.models import Enqueued, EnqueueStatus, JobId
+from queuepool.models import EnqueueStatus, JobId
 from queuepool.producer import Chunk
 from queuepool.results import ACCEPTED, DUPLICATE, REJECTED, UNKNOWN, EnqueueResults
 from queuepool.retrying import Attempts
+from queuepool.tasks.job import Enqueued
 from queuepool.verbs import Verb, confirm
 from queuepool.verbs.produce import Full, read_enqueue
 

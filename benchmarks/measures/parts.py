@@ -29,7 +29,7 @@ from queuepool import QueuePool
 from queuepool.events import fan_out
 from queuepool.protocol import codec, ids
 from queuepool.servers import wire
-from queuepool.tasks import Registry
+from queuepool.tasks.registry import Registry
 from queuepool.verbs import Verb, own
 
 _BATCH = 200

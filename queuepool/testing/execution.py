@@ -23,7 +23,7 @@ from queuepool.errors import (
 from queuepool.models import ErrorRecord, JobState
 from queuepool.partition import OwnedPartition
 from queuepool.protocol import codec
-from queuepool.tasks import Registry, Task
+from queuepool.tasks.registry import Registry, Task
 from queuepool.verbs import own
 
 _FALLBACK = Task(name="unknown", function=lambda: None)

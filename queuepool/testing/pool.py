@@ -9,7 +9,7 @@ from queuepool.aio import AsyncQueuePool
 from queuepool.config import PoolConfig
 from queuepool.pool import QueuePool
 from queuepool.routing.topology import Topology
-from queuepool.tasks import Registry, default_registry
+from queuepool.tasks.registry import Registry, default_registry
 from queuepool.testing.clock import FakeClock
 from queuepool.testing.server import AsyncMemoryServer, MemoryServer
 

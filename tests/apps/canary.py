@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from queuepool import JobContext, PermanentError, task
-from queuepool.backoff import Backoff
+from queuepool.tasks.backoff import Backoff
 from tests.apps import SECRETS
 
 _SOON = Backoff(base_s=0.01, cap_s=0.02, floor_s=0.0)

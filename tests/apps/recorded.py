@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic_ns
 
 from queuepool import JobCancelled, JobContext, RetryLater, task
-from queuepool.backoff import Backoff
+from queuepool.tasks.backoff import Backoff
 
 DIRECTORY = Path(os.environ.get("TEST_RECORDS", "."))
 _SOON = Backoff(base_s=0.01, cap_s=0.05, floor_s=0.0)

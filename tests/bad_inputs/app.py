@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from queuepool import JobContext, JobTimeoutError, RetryLater, task
-from queuepool.backoff import Backoff
+from queuepool.tasks.backoff import Backoff
 
 _GATES = Path(os.environ.get("TEST_RECORDS", "."))
 _SOON = Backoff(base_s=0.01, cap_s=0.02, floor_s=0.0)

@@ -12,10 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from queuepool import InvalidInputError
-from queuepool.backoff import Backoff
-from queuepool.models import Job
 from queuepool.routing.slots import SLOTS, group_of, key_bytes, partition_of, slot_of
-from queuepool.tasks import Registry, Task
+from queuepool.tasks.backoff import Backoff
+from queuepool.tasks.job import Job
+from queuepool.tasks.registry import Registry, Task
 from queuepool.testing import MemoryPool
 
 LONGEST_ERROR = 2_000

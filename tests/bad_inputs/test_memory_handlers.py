@@ -3,7 +3,7 @@
 import pytest
 
 from queuepool.models import JobState
-from queuepool.tasks import default_registry
+from queuepool.tasks.registry import default_registry
 from queuepool.testing import MemoryPool, run_jobs
 from tests.bad_inputs import app
 

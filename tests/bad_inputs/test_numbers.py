@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from queuepool import InvalidInputError
-from queuepool.models import Job
 from queuepool.protocol import codec
+from queuepool.tasks.job import Job
 from tests.bad_inputs.conftest import MakePool
 
 NAN = float("nan")

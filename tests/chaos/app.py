@@ -8,7 +8,7 @@ from its deadline, and not the one at which it got to write.
 import threading
 
 from queuepool import JobContext, task
-from queuepool.backoff import Backoff
+from queuepool.tasks.backoff import Backoff
 from tests.apps.recorded import note
 
 _TIMEOUT_S = 300.0

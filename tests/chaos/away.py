@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from queuepool import JobContext, task
-from queuepool.backoff import Backoff
+from queuepool.tasks.backoff import Backoff
 from tests.apps.recorded import note
 
 _BACK = Path(os.environ.get("TEST_RECORDS", ".")) / "back"

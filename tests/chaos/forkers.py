@@ -5,7 +5,7 @@ import sys
 import threading
 
 from queuepool import JobContext, task
-from queuepool.backoff import Backoff
+from queuepool.tasks.backoff import Backoff
 from tests.apps.recorded import DIRECTORY, note
 
 _SOON = Backoff(base_s=0.01, cap_s=0.05, floor_s=0.0)

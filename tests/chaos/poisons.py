@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic
 
 from queuepool import JobContext, task
-from queuepool.backoff import Backoff
+from queuepool.tasks.backoff import Backoff
 from tests.apps.recorded import DIRECTORY, note
 from tests.chaos import leaves
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from queuepool import EnqueueStatus, Job, QueuePool
 from queuepool.errors import UnavailableError
-from queuepool.models import Enqueued
+from queuepool.tasks.job import Enqueued
 from tests.apps.recorded import note
 
 _ACKNOWLEDGED = (EnqueueStatus.ACCEPTED, EnqueueStatus.DUPLICATE)

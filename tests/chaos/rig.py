@@ -26,11 +26,12 @@ from typing import Any, Self
 
 from queuepool.config import PoolConfig
 from queuepool.embedded import EmbeddedServer, find_server_binary
-from queuepool.models import Job, JobState, PartitionState
+from queuepool.models import JobState, PartitionState
 from queuepool.partition import Partition
 from queuepool.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
+from queuepool.tasks.job import Job
 from queuepool.verbs import own, produce
 from tests.chaos.checker import Books, Events, Strike, Verdict, check
 from tests.chaos.events import read_events

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from queuepool.errors import ScriptError
-from queuepool.models import Job
+from queuepool.tasks.job import Job
 from tests.chaos.deeds import admin, enqueue
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import LEASE_S, Rig, engine, pause

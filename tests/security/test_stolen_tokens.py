@@ -8,9 +8,9 @@ import pytest
 
 from queuepool import QueuePool
 from queuepool.config import PoolConfig
-from queuepool.models import Job
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
+from queuepool.tasks.job import Job
 from queuepool.verbs import lead, own
 from tests.contract import world as w
 from tests.integration.coordinator.cluster import FakeOwner, Process, look

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator
 
 from queuepool.config import PoolConfig
 from queuepool.errors import QueuePoolError, UnavailableError
-from queuepool.models import EnqueueStatus, Job, Tier
+from queuepool.models import EnqueueStatus, Tier
 from queuepool.producer import Chunk, Producer
 from queuepool.results import EnqueueResults
 from queuepool.settling import Answer as Settled
 from queuepool.settling import Settling
-from queuepool.tasks import Registry
+from queuepool.tasks.job import Job
+from queuepool.tasks.registry import Registry
 from queuepool.verbs import produce
 from tests.simulation.ledger import Ledger
 from tests.simulation.network import Answer, Network

@@ -27,9 +27,9 @@ async def crawl(ctx: JobContext, url: str) -> bytes:
 
 def calls_that_are_right(pool: QueuePool, ctx: JobContext, names: Sequence[str]) -> None:
     reveal_type(write_row(ctx, 1, name="Ada"))  # type: str
-    reveal_type(write_row.job(id=1, name="Ada"))  # type: queuepool.jobs.Job[str]
-    reveal_type(fetch.job("https://example.org"))  # type: queuepool.jobs.Job[list[int]]
-    reveal_type(crawl.job(url="x"))  # type: queuepool.jobs.Job[bytes]
+    reveal_type(write_row.job(id=1, name="Ada"))  # type: queuepool.tasks.job.Job[str]
+    reveal_type(fetch.job("https://example.org"))  # type: queuepool.tasks.job.Job[list[int]]
+    reveal_type(crawl.job(url="x"))  # type: queuepool.tasks.job.Job[bytes]
     job = pool.enqueue(write_row.job(1), partition_key="k", delay=timedelta(minutes=1))
     reveal_type(job)  # type: queuepool.handles.JobHandle[str]
     reveal_type(job.result(timeout_s=1))  # type: str

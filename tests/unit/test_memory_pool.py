@@ -23,7 +23,7 @@ from queuepool import (
     RetryLater,
     UnavailableError,
 )
-from queuepool.models import Job
+from queuepool.tasks.job import Job
 from queuepool.testing import FakeClock, MemoryPool, run_jobs
 
 KEY = "orders"

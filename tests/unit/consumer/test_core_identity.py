@@ -3,7 +3,8 @@
 import pytest
 
 from consumer.jobs import Claimed, End
-from queuepool.models import Job, JobState
+from queuepool.models import JobState
+from queuepool.tasks.job import Job
 from queuepool.testing.data import PartitionData
 from tests.unit.consumer.world import Fate, World
 

@@ -11,7 +11,6 @@ import pytest
 from consumer.jobs import End
 from consumer.unknown import UnknownTasks
 from queuepool import JobContext
-from queuepool.backoff import Backoff
 from queuepool.errors import (
     InvalidInputError,
     JobCancelled,
@@ -20,6 +19,7 @@ from queuepool.errors import (
     UnknownTaskError,
 )
 from queuepool.protocol import codec
+from queuepool.tasks.backoff import Backoff
 from tests.unit.consumer.executing import Bench, error_of, make_body, make_job, raising
 
 # -- its arguments ---------------------------------------------------------------------------------

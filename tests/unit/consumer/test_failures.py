@@ -18,7 +18,7 @@ from consumer.timeouts import Timekeeper
 from queuepool import PermanentError, RetryLater
 from queuepool.models import ErrorRecord
 from queuepool.protocol import codec
-from queuepool.tasks import Registry
+from queuepool.tasks.registry import Registry
 from queuepool.verbs.own import Life
 
 LOG = logging.getLogger("tests.failures")

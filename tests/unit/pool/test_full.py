@@ -3,7 +3,7 @@
 import pytest
 
 from queuepool import QueueFullError
-from queuepool.tasks import Registry
+from queuepool.tasks.registry import Registry
 from queuepool.testing import MemoryPool, run_jobs
 
 

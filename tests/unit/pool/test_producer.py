@@ -22,7 +22,7 @@ from queuepool.producer import CHUNK, Chunk, Producer
 from queuepool.protocol import codec
 from queuepool.results import ACCEPTED, DUPLICATE, REJECTED, UNKNOWN, EnqueueResults
 from queuepool.routing.topology import single
-from queuepool.tasks import Registry
+from queuepool.tasks.registry import Registry
 from queuepool.timing import delay_until
 
 KEYS = st.sampled_from([f"key-{i}" for i in range(12)])

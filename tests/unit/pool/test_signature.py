@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from queuepool import BadPayloadError, InvalidInputError, JobContext, Registry
 from queuepool.protocol.codec import NO_OPTIONS, decode_envelope, encode_envelope, encode_tail
-from queuepool.signature import Signature
+from queuepool.tasks.signature import Signature
 
 UUID = uuid.UUID("7e1f2a3b-0000-4000-8000-000000000001")
 

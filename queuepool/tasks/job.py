@@ -12,14 +12,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic
 
 from queuepool.errors import InvalidInputError
-from queuepool.words import in_words
+from queuepool.models import in_words
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from queuepool.handles import AsyncJobHandle, JobHandle
     from queuepool.models import EnqueueStatus, JobId, JobState, JobStatus, Tier
-    from queuepool.typed import TaskFunction
+    from queuepool.tasks.typed import TaskFunction
 
     R_co = TypeVar("R_co", covariant=True, default=Any)
 else:  # a default needs Python 3.13, or a library

@@ -18,9 +18,9 @@ from typing import Any
 
 import msgspec
 
-from queuepool import conversion
-from queuepool.context import JobContext
 from queuepool.errors import BadPayloadError, InvalidInputError, UndecodableError, shown
+from queuepool.tasks import conversion
+from queuepool.tasks.context import JobContext
 
 _log = logging.getLogger("queuepool.tasks")
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)

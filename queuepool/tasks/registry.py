@@ -18,12 +18,12 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, overload
 
-from queuepool.backoff import Backoff
-from queuepool.context import JobContext
 from queuepool.errors import InvalidInputError, UnknownTaskError, shown
 from queuepool.models import Tier
-from queuepool.signature import Signature
-from queuepool.typed import JobP, R, TaskDecorator, TaskFunction
+from queuepool.tasks.backoff import Backoff
+from queuepool.tasks.context import JobContext
+from queuepool.tasks.signature import Signature
+from queuepool.tasks.typed import JobP, R, TaskDecorator, TaskFunction
 
 MAX_ATTEMPTS = 2**31 - 1
 _BACKOFF = Backoff()

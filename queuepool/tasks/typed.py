@@ -20,13 +20,13 @@ import typing
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, overload
 
-from queuepool.context import JobContext
-from queuepool.models import Job
+from queuepool.tasks.context import JobContext
+from queuepool.tasks.job import Job
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
-    from queuepool.tasks import Task
+    from queuepool.tasks.registry import Task
 
     R_co = TypeVar("R_co", covariant=True, default=Any)
 else:  # a default needs Python 3.13, or a library
