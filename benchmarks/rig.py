@@ -18,7 +18,7 @@ import redis
 
 from queuepool import QueuePool
 from queuepool.embedded import EmbeddedServer
-from queuepool.scripts import names, script
+from queuepool.verbs.scripts import names, script
 
 PAD = "x" * 82  # makes a payload of 100 bytes of JSON
 

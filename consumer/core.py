@@ -40,7 +40,8 @@ from consumer.settings import ConsumerSettings
 from consumer.tenure import Tenure
 from queuepool.models import AuditReport
 from queuepool.servers import Reply
-from queuepool.verbs import Verb, own
+from queuepool.verbs import Verb
+from queuepool.verbs.owner import verbs as own
 
 _RECONCILE_S, _RECONCILE_SOON_S = 15.0, 1.0
 

@@ -13,7 +13,8 @@ from math import inf
 
 from consumer import events
 from consumer.jobs import End, Outcome
-from queuepool.verbs import Verb, own
+from queuepool.verbs import Verb
+from queuepool.verbs.owner import verbs as own
 
 
 class Promotion:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from consumer.jobs import Outcome
 from queuepool.commands import Refused
 from queuepool.models import AuditReport, Command
-from queuepool.verbs.own import Acquired, Recovered, Renewal
+from queuepool.verbs.owner.verbs import Acquired, Recovered, Renewal
 
 
 @dataclass(frozen=True, slots=True)

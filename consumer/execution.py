@@ -38,7 +38,7 @@ from queuepool.errors import (
 from queuepool.models import ErrorRecord
 from queuepool.protocol import codec
 from queuepool.tasks.registry import Registry, Task
-from queuepool.verbs.own import Life
+from queuepool.verbs.owner.verbs import Life
 
 _MAX_TEXT = 8192  # before encode_error cuts it, so that a huge text costs nothing
 _FALLBACK = Task(name="unknown", function=lambda: None)

@@ -19,7 +19,7 @@ from consumer.jobs import Claimed, End, Outcome, claimed, note
 from consumer.outbox import Outbox
 from consumer.suspects import Suspects
 from queuepool.protocol.codec import read_stamp
-from queuepool.verbs.own import MAX_BATCH, Claims
+from queuepool.verbs.owner.verbs import MAX_BATCH, Claims
 
 _AHEAD_BEGUN_S = 0.02  # a job from memory that runs for longer is booked as started
 

@@ -7,7 +7,7 @@ from enum import IntEnum
 import msgspec
 
 from queuepool.protocol import codec
-from queuepool.verbs.own import read_count
+from queuepool.verbs.owner.verbs import read_count
 
 
 class End(IntEnum):

@@ -38,7 +38,7 @@ from queuepool.restore import restored_workers
 from queuepool.servers import Bell
 from queuepool.tasks.backoff import Backoff
 from queuepool.tasks.registry import Registry, default_registry
-from queuepool.verbs import own
+from queuepool.verbs.owner import verbs as own
 
 _LOOK_S = 0.02  # a draining loop looks so often for jobs that ended
 _HEAR_S = 0.05  # a loop that never sleeps hears commands so often

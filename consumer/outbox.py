@@ -13,8 +13,9 @@ from consumer.jobs import End, Outcome
 from consumer.settings import ConsumerSettings
 from queuepool.models import ErrorRecord
 from queuepool.protocol.codec import encode_error, read_stamp
-from queuepool.verbs import Verb, own
-from queuepool.verbs.own import MAX_BATCH, Acks, Life
+from queuepool.verbs import Verb
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.owner.verbs import MAX_BATCH, Acks, Life
 
 CRASHED = encode_error(  # of a job that recovery buries
     ErrorRecord(reason="crashed", message="the consumer died while this job ran, too many times")

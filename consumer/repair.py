@@ -16,7 +16,8 @@ from consumer import events
 from queuepool.errors import ForeignValueError
 from queuepool.models import AuditReport
 from queuepool.servers import Reply
-from queuepool.verbs import Verb, operate
+from queuepool.verbs import Verb
+from queuepool.verbs.operator import verbs as operate
 
 _PATIENCE_S = 2.0
 

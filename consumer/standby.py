@@ -27,7 +27,7 @@ from queuepool.events import Listener
 from queuepool.partition import OwnedPartition, Partition
 from queuepool.pool import QueuePool
 from queuepool.route import Leave
-from queuepool.verbs.own import Held
+from queuepool.verbs.owner.verbs import Held
 
 _LOOK_S, _STEP_S = 0.7, 0.1
 _RENEW_S = 2.0  # an owner tries again after 1.5 s at most

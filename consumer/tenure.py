@@ -12,7 +12,8 @@ from __future__ import annotations
 from consumer import events
 from consumer.settings import ConsumerSettings
 from queuepool.commands import resolve
-from queuepool.verbs import Verb, own
+from queuepool.verbs import Verb
+from queuepool.verbs.owner import verbs as own
 
 
 class Tenure:

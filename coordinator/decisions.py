@@ -15,7 +15,7 @@ import msgspec
 from coordinator.model import Inputs, Mode
 from queuepool.errors import InvalidInputError, QueuePoolError
 from queuepool.servers import Port
-from queuepool.verbs import lead
+from queuepool.verbs.leader import verbs as lead
 
 _MAX_WAITING = 1_000  # records kept in memory while their server is away
 _MAX_WRITTEN_AT_ONCE = 200

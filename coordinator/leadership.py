@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from queuepool.errors import QueuePoolError
 from queuepool.models import Leader
 from queuepool.servers import Port
-from queuepool.verbs import lead
+from queuepool.verbs.leader import verbs as lead
 
 # The lease runs on the server's clock from when it got our call, ours from before we sent it.
 # The share that we leave unused covers clocks that run at different speeds.

@@ -11,7 +11,7 @@ from coordinator.fleet import Fleet, read
 from coordinator.model import Observation, finished_total
 from queuepool.errors import QueuePoolError
 from queuepool.events import Listener, ignore
-from queuepool.verbs.operate import observe
+from queuepool.verbs.operator.verbs import observe
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from coordinator.model import Mode
 from queuepool.errors import InvalidInputError
 from queuepool.models import GroupStatus
 from queuepool.pool import QueuePool
-from queuepool.verbs import lead
+from queuepool.verbs.leader import verbs as lead
 
 T = TypeVar("T")
 _log = logging.getLogger("coordinator.operators")

@@ -14,7 +14,7 @@ from coordinator.fleet import Call, Fleet, read
 from coordinator.model import Mode, Observation, Order, Ruling
 from queuepool.errors import QueuePoolError
 from queuepool.events import Listener, ignore
-from queuepool.verbs import lead
+from queuepool.verbs.leader import verbs as lead
 
 
 class Term:

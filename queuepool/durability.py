@@ -34,7 +34,8 @@ from queuepool.errors import (
 )
 from queuepool.models import Durability
 from queuepool.producer import Chunk
-from queuepool.verbs import Verb, confirm
+from queuepool.verbs import Verb
+from queuepool.verbs.producer import confirm
 
 _BATCH, _BATCH_BYTES = 32, 4 * 1024**2  # chunks and bytes that are confirmed together
 _BATCHES = 16  # partitions whose chunks are gathered at a time

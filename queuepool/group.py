@@ -15,7 +15,7 @@ from queuepool.models import GroupStatus, JobState, JobStatus
 from queuepool.partition import Partition
 from queuepool.retrying import check_wait
 from queuepool.routing.slots import key_bytes
-from queuepool.verbs import produce
+from queuepool.verbs.producer import verbs as produce
 
 if TYPE_CHECKING:
     from queuepool.aio import AsyncQueuePool

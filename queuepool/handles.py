@@ -15,7 +15,8 @@ from queuepool.partition import Partition
 from queuepool.retrying import check_wait
 from queuepool.tasks.job import R_co
 from queuepool.tasks.registry import Task
-from queuepool.verbs import Verb, produce
+from queuepool.verbs import Verb
+from queuepool.verbs.producer import verbs as produce
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

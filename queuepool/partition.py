@@ -14,7 +14,10 @@ from typing import Any, TypeVar
 from queuepool.errors import InvalidInputError
 from queuepool.models import AuditReport, DeadJob, GroupStatus, JobState, JobStatus, PartitionState
 from queuepool.servers import Port, Reply
-from queuepool.verbs import Verb, operate, own, produce
+from queuepool.verbs import Verb
+from queuepool.verbs.operator import verbs as operate
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
 
 T = TypeVar("T")
 

@@ -49,7 +49,8 @@ from queuepool.tasks.job import Enqueued, Job, bound
 from queuepool.tasks.registry import Registry, Task, default_registry
 from queuepool.tasks.typed import R, TaskFunction
 from queuepool.timing import delay_until
-from queuepool.verbs import Verb, produce
+from queuepool.verbs import Verb
+from queuepool.verbs.producer import verbs as produce
 from queuepool.verifying import Verifier
 
 Payload = Mapping[str, Any]

@@ -25,7 +25,8 @@ from queuepool.routing.slots import MAX_GROUP_BYTES, group_of, key_bytes, partit
 from queuepool.tasks.job import Job
 from queuepool.tasks.registry import Registry, check_attempts, check_name, check_tier, check_timeout
 from queuepool.timing import seconds_of
-from queuepool.verbs import Argument, Verb, produce
+from queuepool.verbs import Argument, Verb
+from queuepool.verbs.producer import verbs as produce
 
 CHUNK = 200
 _CHUNK_BYTES = 4 * 1024**2  # a chunk is closed beyond it, however few its jobs

@@ -20,7 +20,8 @@ from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
 from queuepool.models import RouteRecord
 from queuepool.routing.topology import MAX_PARTITIONS
-from queuepool.verbs import Verb, route
+from queuepool.verbs import Verb
+from queuepool.verbs.producer import route
 
 LAYOUT = "mod"  # partition = slot mod N, as queuepool.routing.slots does
 _BEYOND = 32  # partitions behind ours where a keyspace without a record is looked at

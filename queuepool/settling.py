@@ -34,8 +34,9 @@ from queuepool.producer import Chunk
 from queuepool.results import ACCEPTED, DUPLICATE, REJECTED, UNKNOWN, EnqueueResults
 from queuepool.retrying import Attempts
 from queuepool.tasks.job import Enqueued
-from queuepool.verbs import Verb, confirm
-from queuepool.verbs.produce import Full, read_enqueue
+from queuepool.verbs import Verb
+from queuepool.verbs.producer import confirm
+from queuepool.verbs.producer.verbs import Full, read_enqueue
 
 Answer = bytes | Full | QueuePoolError
 SERVER_ERRORS = (UnavailableError, ScriptError, UnconfirmableError)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from queuepool.errors import ConfigurationError, ScriptError, UnavailableError
 from queuepool.pool import QueuePool
-from queuepool.verbs import confirm
+from queuepool.verbs.producer import confirm
 
 
 def refuse_servers_that_cannot_work(pool: QueuePool) -> None:

@@ -19,7 +19,8 @@ from coordinator.assembly import assemble
 from coordinator.settings import CoordinatorSettings
 from queuepool.partition import OwnedPartition
 from queuepool.protocol.codec import read_group
-from queuepool.verbs import Verb, own
+from queuepool.verbs import Verb
+from queuepool.verbs.owner import verbs as own
 
 _WEIGHTS = (6, 3, 2, 1)
 _BATCH = 100  # jobs a claim

@@ -30,7 +30,8 @@ from queuepool.events import fan_out
 from queuepool.protocol import codec, ids
 from queuepool.servers import wire
 from queuepool.tasks.registry import Registry
-from queuepool.verbs import Verb, own
+from queuepool.verbs import Verb
+from queuepool.verbs.owner import verbs as own
 
 _BATCH = 200
 _WORTH_A_LINE = 0.02  # commands that take less of the scripts' time are not told

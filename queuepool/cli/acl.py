@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from queuepool.cli import output
 from queuepool.cli.exits import Exit
 from queuepool.protocol.keys import Keyspace
-from queuepool.rights import ROLES, user_name
+from queuepool.verbs.acl import ROLES, user_name
 
 ADMIN = "admin"
 _HASH = re.compile(r"#[0-9a-f]{64}")
@@ -53,7 +53,7 @@ def variable(role: str) -> str:
 def template(space: Keyspace, **options: bool) -> list[str]:
     """Return the roles as lines of a server's ACL file. Nobody can log in: they have no password.
 
-    options: those of queuepool.rights.Role.rules. Pure.
+    options: those of queuepool.verbs.acl.Role.rules. Pure.
     """
     return [_line(name, space, "", options) for name in ROLES]
 

@@ -18,8 +18,8 @@ from queuepool.cli.exits import Exit
 from queuepool.cli.probes import Trouble, functions, probe
 from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError, QueuePoolError
-from queuepool.rights import ROLES
-from queuepool.verbs import confirm
+from queuepool.verbs.acl import ROLES
+from queuepool.verbs.producer import confirm
 
 _PINGS = 20
 _SLOW_S = 0.01

@@ -14,7 +14,7 @@ from typing import Any
 
 import redis
 
-from queuepool.scripts import names, script
+from queuepool.verbs.scripts import names, script
 
 _LUA = b"#!lua flags=allow-oom\nreturn redis.call('PING')"
 _KEEP_MS = 60_000

@@ -11,7 +11,7 @@ from queuepool.cli.durations import format_duration
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.pools import open_pool
 from queuepool.cli.sources import Endpoint, connect, find_coordinator, translated
-from queuepool.verbs import lead
+from queuepool.verbs.leader import verbs as lead
 
 _LONGEST_S = 7 * 86400
 _MOST = 4096  # workers that the settings allow

@@ -16,7 +16,8 @@ from queuepool.cli.view import ClusterView, PartitionRow, row_of, with_rates
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
 from queuepool.models import PartitionState
 from queuepool.pool import QueuePool
-from queuepool.verbs import lead, operate
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.operator import verbs as operate
 
 if TYPE_CHECKING:
     from queuepool.rpc.client import QueuePoolClient

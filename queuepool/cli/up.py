@@ -21,7 +21,7 @@ from queuepool.errors import QueuePoolError
 from queuepool.pool import QueuePool
 from queuepool.servers.wire import display_name
 from queuepool.settings import QueuePoolSettings, load
-from queuepool.verbs import lead
+from queuepool.verbs.leader import verbs as lead
 
 _STEP_S = 0.1
 _READY_S = 30.0

@@ -30,11 +30,11 @@ from queuepool.errors import (
     ScriptError,
     UnavailableError,
 )
-from queuepool.scripts import script
 from queuepool.servers import tls
 from queuepool.servers.local_faults import local_error
 from queuepool.servers.urls import check_url, display_name, make_pool
 from queuepool.verbs import Argument, Verb
+from queuepool.verbs.scripts import script
 
 # What the client raises when a call fails; the cluster's own exception is none of its RedisErrors.
 FAILURES = (RedisError, RedisClusterException, OSError)

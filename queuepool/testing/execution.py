@@ -24,7 +24,7 @@ from queuepool.models import ErrorRecord, JobState
 from queuepool.partition import OwnedPartition
 from queuepool.protocol import codec
 from queuepool.tasks.registry import Registry, Task
-from queuepool.verbs import own
+from queuepool.verbs.owner import verbs as own
 
 _FALLBACK = Task(name="unknown", function=lambda: None)
 ASIDE_S = 1.0  # for so long a job of an unknown task is set aside

@@ -15,7 +15,7 @@ from queuepool.partition import OwnedPartition, Partition
 from queuepool.pool import QueuePool
 from queuepool.protocol import codec
 from queuepool.testing.execution import Claimed, Ended, execute, refuse_a_running_loop
-from queuepool.verbs import own
+from queuepool.verbs.owner import verbs as own
 
 _LEASE_S = 3600.0
 _WEIGHTS = (6, 3, 2, 1)

@@ -7,7 +7,7 @@ from queuepool.models import ErrorRecord, JobState
 from queuepool.partition import Partition
 from queuepool.pool import QueuePool
 from queuepool.protocol import codec
-from queuepool.verbs import own
+from queuepool.verbs.owner import verbs as own
 from tests.bad_inputs.bodies import DAMAGED, SOUND, replace, stored
 from tests.bad_inputs.conftest import StartConsumer
 from tests.contract import world as w

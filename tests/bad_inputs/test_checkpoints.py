@@ -11,7 +11,7 @@ from queuepool import cli
 from queuepool.cli.exits import Exit
 from queuepool.partition import Partition
 from queuepool.restore import restored_workers
-from queuepool.verbs import own
+from queuepool.verbs.owner import verbs as own
 from tests.bad_inputs.conftest import StartConsumer
 
 BASE, MOST = 4, 32

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from queuepool.commands import MAX_WORKERS, resolve
 from queuepool.partition import Partition
 from queuepool.pool import QueuePool
-from queuepool.verbs import own
+from queuepool.verbs.owner import verbs as own
 from tests.bad_inputs.conftest import StartConsumer
 from tests.integration.consumer.processes import ConsumerProcess, drained
 from tests.waiting import wait_until

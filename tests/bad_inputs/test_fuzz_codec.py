@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from queuepool.errors import UndecodableError
 from queuepool.protocol import codec
 from queuepool.testing.data import lane_of
-from queuepool.verbs import operate, produce
+from queuepool.verbs.operator import verbs as operate
+from queuepool.verbs.producer import verbs as produce
 from tests.bad_inputs.bodies import DAMAGED, SOUND
 
 CUTS = st.tuples(st.integers(0, len(SOUND)), st.binary(max_size=8), st.integers(0, len(SOUND)))

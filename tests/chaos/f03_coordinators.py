@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Any
 
 from queuepool.models import Leader
-from queuepool.verbs import lead
+from queuepool.verbs.leader import verbs as lead
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import Rig, engine
 from tests.integration.coordinator.cluster import Process, look

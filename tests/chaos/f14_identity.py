@@ -9,7 +9,7 @@ import signal
 from collections import Counter
 
 from queuepool import Job
-from queuepool.verbs import own
+from queuepool.verbs.owner import verbs as own
 from tests.chaos.checker import Verdict
 from tests.chaos.deeds import admin, enqueue
 from tests.chaos.registry import Fault, Result, Trial

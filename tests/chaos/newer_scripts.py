@@ -1,8 +1,8 @@
 """Import it in a consumer to make its scripts those of another version: the same, other hashes."""
 
-from queuepool import scripts
-from queuepool.scripts import Script, script
 from queuepool.servers import wire
+from queuepool.verbs import scripts
+from queuepool.verbs.scripts import Script, script
 
 
 def newer(name: str) -> Script:

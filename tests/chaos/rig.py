@@ -32,7 +32,8 @@ from queuepool.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.tasks.job import Job
-from queuepool.verbs import own, produce
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
 from tests.chaos.checker import Books, Events, Strike, Verdict, check
 from tests.chaos.events import read_events
 from tests.chaos.proxy import Proxy

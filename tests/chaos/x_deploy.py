@@ -4,7 +4,7 @@ import signal
 from time import monotonic
 from typing import Any
 
-from queuepool.scripts import named, script
+from queuepool.verbs.scripts import named, script
 from tests.chaos.deeds import admin
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import Rig, engine

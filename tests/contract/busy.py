@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from queuepool.partition import OwnedPartition
-from queuepool.verbs import Verb, lead, operate, own, produce, route
+from queuepool.verbs import Verb
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.operator import verbs as operate
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import route
+from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.world import World
 

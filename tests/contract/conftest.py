@@ -9,7 +9,7 @@ import pytest
 
 from queuepool.embedded import EmbeddedServer
 from queuepool.protocol.codec import read_group
-from queuepool.verbs import operate
+from queuepool.verbs.operator import verbs as operate
 from tests.conftest import server_engines
 from tests.contract.snapshot import snapshot
 from tests.contract.world import World, memory_world, real_world

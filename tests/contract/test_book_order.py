@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from queuepool.testing.server import MemoryServer
-from queuepool.verbs import Verb, own
+from queuepool.verbs import Verb
+from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.contract.world import World
 

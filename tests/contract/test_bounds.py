@@ -8,8 +8,8 @@ from queuepool.errors import InvalidInputError, PayloadTooLargeError
 from queuepool.models import JobState
 from queuepool.protocol import codec
 from queuepool.routing.slots import MAX_GROUP_BYTES
-from queuepool.scripts import script
-from queuepool.verbs import produce
+from queuepool.verbs.producer import verbs as produce
+from queuepool.verbs.scripts import script
 from tests.contract import world as w
 from tests.contract.world import World
 

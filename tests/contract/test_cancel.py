@@ -1,7 +1,8 @@
 """Cancelling jobs and groups, wherever they are."""
 
 from queuepool.models import JobState
-from queuepool.verbs import own, produce
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
 from tests.contract.world import World

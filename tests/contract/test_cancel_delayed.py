@@ -3,7 +3,8 @@
 import pytest
 
 from queuepool.models import JobState
-from queuepool.verbs import own, produce
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.world import World
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from queuepool.verbs import own
+from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.contract.world import World
 

@@ -17,7 +17,8 @@ import pytest
 from queuepool.errors import FencedError
 from queuepool.models import JobStatus, PartitionState
 from queuepool.partition import OwnedPartition
-from queuepool.verbs import lead, own
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.contract.conftest import check_invariants
 from tests.contract.snapshot import snapshot

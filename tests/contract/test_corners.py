@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from queuepool.errors import FencedError
-from queuepool.verbs import Verb, lead, own, produce
+from queuepool.verbs import Verb
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.test_inspect import lose_lane
 from tests.contract.world import World

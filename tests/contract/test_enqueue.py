@@ -1,7 +1,7 @@
 """Accepting jobs: once each, within limits, now or later."""
 
 from queuepool.models import JobState
-from queuepool.verbs.produce import Full
+from queuepool.verbs.producer.verbs import Full
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
 from tests.contract.world import World
@@ -108,7 +108,7 @@ def test_delayed_jobs_wait_for_their_time_and_then_join_the_tail(world: World) -
 
 
 def test_promote_takes_a_hundred_and_says_that_more_are_due(world: World) -> None:
-    from queuepool.verbs import own
+    from queuepool.verbs.owner import verbs as own
 
     owned = world.own()
     w.enqueue(world, w.names("d", 150), delay_ms=1_000)

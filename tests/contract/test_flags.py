@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import redis
 
-from queuepool import scripts
+from queuepool.verbs import scripts
 from tests.contract.world import World
 
 WAIT_FOR_ROOM = {"enqueue", "progress", "record", "replay"}

@@ -3,7 +3,8 @@
 import pytest
 
 from queuepool.models import GroupStatus
-from queuepool.verbs import Verb, own
+from queuepool.verbs import Verb
+from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.contract.world import World
 

@@ -5,7 +5,8 @@ import pytest
 from queuepool.errors import InvalidInputError
 from queuepool.models import JobState
 from queuepool.testing.server import MemoryServer
-from queuepool.verbs import lead, own
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.contract.world import World
 

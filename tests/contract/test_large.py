@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from queuepool.testing.server import MemoryServer
-from queuepool.verbs import produce
+from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.world import World
 

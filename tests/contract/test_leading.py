@@ -5,7 +5,8 @@ from typing import TypeVar
 import pytest
 
 from queuepool.models import Leader
-from queuepool.verbs import Verb, lead
+from queuepool.verbs import Verb
+from queuepool.verbs.leader import verbs as lead
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
 from tests.contract.world import World

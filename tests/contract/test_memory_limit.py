@@ -6,7 +6,8 @@ import pytest
 
 from queuepool.errors import UnavailableError
 from queuepool.models import JobState
-from queuepool.verbs import lead, own
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
 from tests.contract.world import World

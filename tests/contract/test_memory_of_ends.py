@@ -6,9 +6,9 @@ import pytest
 
 from queuepool.models import JobState
 from queuepool.partition import OwnedPartition
-from queuepool.scripts import Script, named, script
 from queuepool.servers import wire
 from queuepool.testing import ended
+from queuepool.verbs.scripts import Script, named, script
 from tests.contract import world as w
 from tests.contract.world import World
 

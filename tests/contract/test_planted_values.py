@@ -8,7 +8,7 @@ import pytest
 
 from queuepool.errors import FencedError, QueuePoolError
 from queuepool.protocol import codec
-from queuepool.verbs import own
+from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.contract.busy import busy
 from tests.contract.test_wrong_types import Keys

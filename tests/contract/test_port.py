@@ -6,7 +6,8 @@ import threading
 from queuepool.servers import AsyncPort
 from queuepool.servers.aio import AsyncServer
 from queuepool.testing import AsyncMemoryServer, MemoryServer
-from queuepool.verbs import operate, produce
+from queuepool.verbs.operator import verbs as operate
+from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.world import World
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from queuepool.scripts import names, script
-from queuepool.verbs import lead
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.scripts import names, script
 from tests.contract.test_conservation import Walk, Walker
 from tests.contract.world import World
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from queuepool.models import JobState
-from queuepool.verbs import own
+from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
 from tests.contract.world import World

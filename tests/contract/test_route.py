@@ -7,7 +7,9 @@ import pytest
 
 from queuepool.errors import UndecodableError
 from queuepool.partition import OwnedPartition
-from queuepool.verbs import Verb, own, route
+from queuepool.verbs import Verb
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import route
 from tests.contract import world as w
 from tests.contract.world import World
 

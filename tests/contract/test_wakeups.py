@@ -8,7 +8,7 @@ import pytest
 
 from queuepool.partition import OwnedPartition
 from queuepool.testing import MemoryServer
-from queuepool.verbs import own
+from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
 from tests.contract.world import World

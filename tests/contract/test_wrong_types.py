@@ -22,9 +22,9 @@ import pytest
 
 from queuepool.errors import ScriptError
 from queuepool.protocol.keys import PARTITION_KEYS, SYSTEM_KEYS
-from queuepool.rights import keys_of
-from queuepool.scripts import names
 from queuepool.verbs import Verb
+from queuepool.verbs.acl import keys_of
+from queuepool.verbs.scripts import names
 from tests.contract import world as w
 from tests.contract.busy import Busy, busy
 from tests.contract.test_probes import Monitor

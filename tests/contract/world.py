@@ -18,7 +18,9 @@ from queuepool.protocol import codec
 from queuepool.protocol.keys import Keyspace
 from queuepool.servers.sync import Server
 from queuepool.testing import FakeClock, MemoryServer
-from queuepool.verbs import Verb, own, produce
+from queuepool.verbs import Verb
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
 
 LIMITS = {"max_depth": 1_000_000, "max_bytes": 2**40}
 WEIGHTS = (6, 3, 2, 1)

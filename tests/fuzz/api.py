@@ -20,7 +20,7 @@ from coordinator.policy import Limits
 from coordinator.status import Facts, StatusService
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.testing import MemoryPool
-from queuepool.verbs import lead
+from queuepool.verbs.leader import verbs as lead
 
 T = TypeVar("T")
 METHODS = tuple(method.name for method in api.DESCRIPTOR.services_by_name["QueuePool"].methods)

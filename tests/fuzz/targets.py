@@ -19,7 +19,11 @@ from queuepool.protocol import codec
 from queuepool.restore import restored_workers
 from queuepool.settings import QueuePoolSettings, load
 from queuepool.testing.data import lane_of
-from queuepool.verbs import lead, operate, own, produce, route
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.operator import verbs as operate
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import route
+from queuepool.verbs.producer import verbs as produce
 from tests.fuzz.api import handle
 from tests.fuzz.environment import PASSWORD, only
 from tests.fuzz.supply import Supply

@@ -13,7 +13,7 @@ from queuepool import QueuePool, cli
 from queuepool.cli.exits import Exit
 from queuepool.models import JobState
 from queuepool.partition import OwnedPartition
-from queuepool.verbs import own
+from queuepool.verbs.owner import verbs as own
 from tests.conftest import ServerFactory, server_engines
 from tests.integration.test_security_docs import granted
 

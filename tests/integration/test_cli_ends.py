@@ -11,7 +11,7 @@ from queuepool import QueuePool
 from queuepool.cli.exits import Exit
 from queuepool.group import TaskGroup
 from queuepool.partition import OwnedPartition
-from queuepool.verbs import own
+from queuepool.verbs.owner import verbs as own
 from tests.integration.test_cli_commands import KEY, Shell, claim, own_partition, pool, shell, write
 from tests.waiting import wait_until
 

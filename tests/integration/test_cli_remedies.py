@@ -7,7 +7,7 @@ import redis
 
 from queuepool.cli.exits import Exit
 from queuepool.protocol.keys import Keyspace
-from queuepool.rights import ROLES
+from queuepool.verbs.acl import ROLES
 from tests.conftest import ServerFactory
 from tests.integration.test_cli_commands import KEY, Shell, shell, write
 

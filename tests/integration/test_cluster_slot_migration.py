@@ -10,7 +10,7 @@ import redis
 from queuepool import PoolConfig, QueuePool, UnavailableError
 from queuepool.embedded import EmbeddedServer
 from queuepool.routing.topology import single
-from queuepool.verbs import own
+from queuepool.verbs.owner import verbs as own
 from tests.waiting import wait_until
 
 ARGUMENTS = ("--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf")

@@ -17,7 +17,7 @@ from queuepool.embedded import EmbeddedServer
 from queuepool.errors import FencedError
 from queuepool.models import JobState
 from queuepool.partition import OwnedPartition
-from queuepool.verbs import own
+from queuepool.verbs.owner import verbs as own
 from tests.chaos.proxy import Proxy
 from tests.contract import world as w
 from tests.contract.conftest import check_invariants

@@ -11,7 +11,8 @@ from queuepool import PoolConfig, QueuePool, UnavailableError
 from queuepool.embedded import EmbeddedServer
 from queuepool.partition import OwnedPartition
 from queuepool.routing.topology import single
-from queuepool.verbs import lead, own
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.owner import verbs as own
 
 WEIGHTS = (6, 3, 2, 1)
 

@@ -8,8 +8,9 @@ from queuepool import QueuePool
 from queuepool.cli.acl import ADMIN, variable
 from queuepool.embedded import EmbeddedServer
 from queuepool.protocol.keys import Keyspace
-from queuepool.rights import ROLES
-from queuepool.verbs import lead, own
+from queuepool.verbs.acl import ROLES
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.owner import verbs as own
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "security.md"
 

@@ -32,7 +32,7 @@ from queuepool import (
     UnavailableError,
 )
 from queuepool.embedded import EmbeddedServer, find_server_binary
-from queuepool.verbs import operate
+from queuepool.verbs.operator import verbs as operate
 from tests.integration.clusters import LocalCluster, local_cluster
 from tests.waiting import wait_until
 

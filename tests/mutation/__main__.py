@@ -9,7 +9,7 @@ from collections.abc import Callable
 import redis
 
 from queuepool.embedded import EmbeddedServer
-from queuepool.scripts import names, script
+from queuepool.verbs.scripts import names, script
 from tests.mutation import report, survivors
 from tests.mutation.court import verdicts
 from tests.mutation.judge import JUDGES, Verdict

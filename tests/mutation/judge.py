@@ -19,9 +19,9 @@ from time import monotonic
 import pytest
 from _pytest.runner import runtestprotocol
 
-from queuepool import scripts
-from queuepool.scripts import Script
 from queuepool.servers import wire
+from queuepool.verbs import scripts
+from queuepool.verbs.scripts import Script
 from tests.mutation.mutants import Mutant
 from tests.mutation.watch import OutOfTimeError, Servers
 

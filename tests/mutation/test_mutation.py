@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from queuepool.scripts import script
+from queuepool.verbs.scripts import script
 from tests.mutation import report, survivors
 from tests.mutation.court import verdicts
 from tests.mutation.judge import NotGreenError, Verdict

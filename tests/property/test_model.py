@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from queuepool import scripts
 from queuepool.embedded import EmbeddedServer
 from queuepool.servers import wire
+from queuepool.verbs import scripts
 from tests.property.model.rules import PartitionMachine
 
 EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "0"))

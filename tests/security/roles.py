@@ -12,10 +12,10 @@ import redis
 from queuepool.cli.acl import ADMIN, aclfile
 from queuepool.embedded import EmbeddedServer
 from queuepool.protocol.keys import Keyspace
-from queuepool.rights import ROLES, user_name
 from queuepool.servers import Bell, Reply, Stream
 from queuepool.servers.sync import Server
 from queuepool.verbs import Verb
+from queuepool.verbs.acl import ROLES, user_name
 
 PASSWORD = "password-of-{}"
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from queuepool.grants import NOTHING
 from queuepool.protocol.keys import PARTITION_KEYS, SYSTEM_KEYS, Keyspace
-from queuepool.rights import ROLES, WRITING, Role, user_name
+from queuepool.verbs.acl import ROLES, WRITING, Role, user_name
+from queuepool.verbs.grants import NOTHING
 from tests.security.roles import GuardedServer
 
 # Whoever is connected may log in as another, or leave.

@@ -17,9 +17,9 @@ from queuepool.cli.acl import ADMIN, hashed, variable
 from queuepool.cli.exits import Exit
 from queuepool.config import PoolConfig
 from queuepool.embedded import EmbeddedServer
-from queuepool.rights import ROLES
 from queuepool.routing.topology import build
 from queuepool.tasks.job import Enqueued
+from queuepool.verbs.acl import ROLES
 from tests.integration.consumer.processes import ConsumerProcess, Records
 from tests.integration.coordinator.cluster import Process
 from tests.security.roles import GuardedServer, guarded_server

@@ -20,10 +20,14 @@ from queuepool.errors import (
     UnconfirmableError,
 )
 from queuepool.partition import OwnedPartition, Partition
-from queuepool.rights import ROLES
 from queuepool.route import Leave
 from queuepool.routing.topology import build
-from queuepool.verbs import Verb, lead, operate, own, produce
+from queuepool.verbs import Verb
+from queuepool.verbs.acl import ROLES
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.operator import verbs as operate
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
 from tests.contract import test_conservation as walking
 from tests.contract import world as w
 from tests.contract.conftest import check_invariants

@@ -12,7 +12,8 @@ import redis
 
 from consumer.metrics import ConsumerMetrics
 from queuepool import QueuePool, cli
-from queuepool.verbs import lead, operate
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.operator import verbs as operate
 from tests.security.planted import NASTY, controls
 
 HUGE = b"9" * 400

@@ -8,8 +8,8 @@ import redis
 
 from queuepool.cli.acl import aclfile, hashed, template
 from queuepool.protocol.keys import PARTITION_KEYS, SYSTEM_KEYS, Keyspace
-from queuepool.rights import ROLES, WRITING, Role, keys_of
-from queuepool.scripts import names, script
+from queuepool.verbs.acl import ROLES, WRITING, Role, keys_of
+from queuepool.verbs.scripts import names, script
 
 ROOT = Path(__file__).resolve().parents[2]
 VERBS = ROOT / "queuepool" / "verbs"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import redis
 
-from queuepool.rights import ROLES
+from queuepool.verbs.acl import ROLES
 from tests.security.roles import guarded_server
 from tests.security.stolen.action import Action
 from tests.security.stolen.actions import SECTIONS

@@ -11,7 +11,8 @@ from queuepool.config import PoolConfig
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.tasks.job import Job
-from queuepool.verbs import lead, own
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.integration.coordinator.cluster import FakeOwner, Process, look
 from tests.security.stolen import callers

@@ -20,7 +20,7 @@ from queuepool.models import JobState
 from queuepool.servers.connect import connect, connect_async
 from queuepool.servers.tls import Tls
 from queuepool.settings import load_pool_config
-from queuepool.verbs import operate
+from queuepool.verbs.operator import verbs as operate
 from tests.integration.consumer.processes import ConsumerProcess
 from tests.integration.coordinator.cluster import Process
 from tests.security.certificates import HAVE_OPENSSL, KEY_PASSWORD, Authority

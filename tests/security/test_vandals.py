@@ -18,8 +18,8 @@ from queuepool.config import PoolConfig
 from queuepool.errors import QueueFullError, ScriptError
 from queuepool.partition import Partition
 from queuepool.protocol.keys import PARTITION_KEYS
-from queuepool.rights import ROLES
 from queuepool.routing.topology import single
+from queuepool.verbs.acl import ROLES
 from tests.integration.consumer.processes import ConsumerProcess, Records
 from tests.security.roles import GuardedServer
 from tests.waiting import wait_until

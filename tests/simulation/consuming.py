@@ -18,7 +18,8 @@ from consumer.plan import Plan
 from consumer.settings import ConsumerSettings
 from queuepool.errors import FencedError, QueuePoolError, UnavailableError
 from queuepool.restore import restored_workers
-from queuepool.verbs import Verb, own
+from queuepool.verbs import Verb
+from queuepool.verbs.owner import verbs as own
 from tests.simulation.crew import Crew
 from tests.simulation.ledger import Ledger
 from tests.simulation.network import Answer, Network

@@ -17,7 +17,7 @@ from queuepool.settling import Answer as Settled
 from queuepool.settling import Settling
 from queuepool.tasks.job import Job
 from queuepool.tasks.registry import Registry
-from queuepool.verbs import produce
+from queuepool.verbs.producer import verbs as produce
 from tests.simulation.ledger import Ledger
 from tests.simulation.network import Answer, Network
 from tests.simulation.scenario import Scenario

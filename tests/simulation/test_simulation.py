@@ -12,7 +12,7 @@ import pytest
 
 from consumer.core import Core
 from consumer.jobs import Claimed
-from queuepool.verbs import own
+from queuepool.verbs.owner import verbs as own
 from tests.simulation.__main__ import replay
 from tests.simulation.consuming import NewCore
 from tests.simulation.scenario import Faults

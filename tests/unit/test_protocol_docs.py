@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from queuepool import scripts
 from queuepool.protocol import codec
 from queuepool.protocol.keys import PARTITION_KEYS, SYSTEM_KEYS
 from queuepool.routing.slots import group_of, partition_of, slot_of
+from queuepool.verbs import scripts
 
 PAGE = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text()
 

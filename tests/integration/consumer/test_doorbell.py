@@ -12,10 +12,10 @@ import pytest
 import redis
 
 from queuepool.errors import UnavailableError
-from queuepool.scripts import script
 from queuepool.servers.doorbell import Doorbell
 from queuepool.servers.sync import Server
 from queuepool.verbs import Verb
+from queuepool.verbs.scripts import script
 from tests.conftest import ServerFactory
 from tests.waiting import wait_until
 

@@ -12,7 +12,8 @@ from typing import Any
 from queuepool.models import Command
 from queuepool.partition import OwnedPartition, Partition
 from queuepool.pool import QueuePool
-from queuepool.verbs import lead, own
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.owner import verbs as own
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[3]

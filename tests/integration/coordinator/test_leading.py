@@ -12,7 +12,7 @@ from queuepool.config import PoolConfig
 from queuepool.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
-from queuepool.verbs import lead
+from queuepool.verbs.leader import verbs as lead
 from tests.conftest import ServerFactory
 from tests.integration.coordinator.cluster import FAST, FakeOwner, look
 from tests.integration.coordinator.conftest import StartCoordinator

@@ -19,7 +19,7 @@ import redis
 from queuepool import EnqueueStatus, QueuePool, UnavailableError
 from queuepool.embedded import EmbeddedServer
 from queuepool.partition import OwnedPartition, Partition
-from queuepool.verbs import operate
+from queuepool.verbs.operator import verbs as operate
 from tests.contract import world as w
 from tests.integration.pool.conftest import MakePool, run_all
 from tests.waiting import wait_until

@@ -16,7 +16,7 @@ from queuepool import (
 from queuepool.embedded import EmbeddedServer
 from queuepool.partition import OwnedPartition
 from queuepool.protocol import ids
-from queuepool.verbs import own
+from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.integration.pool.conftest import MakePool
 from tests.integration.pool.test_pool import MakePartition

@@ -16,7 +16,7 @@ from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
 from queuepool.servers.aio import AsyncServer
 from queuepool.servers.sync import Server
-from queuepool.verbs import produce
+from queuepool.verbs.producer import verbs as produce
 from tests.integration.pool.conftest import run_all
 from tests.striking import Striker, Struck, struck_at
 from tests.waiting import wait_until

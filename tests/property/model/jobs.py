@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from queuepool.protocol.codec import read_stamp
-from queuepool.verbs import own, produce
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
 from tests.property.model import coming, ending
 from tests.property.model.coming import Run
 from tests.property.model.machine import (

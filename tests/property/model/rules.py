@@ -7,7 +7,10 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
-from queuepool.verbs import lead, operate, own, produce
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.operator import verbs as operate
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
 from tests.property.model import coming, ending, owning
 from tests.property.model.jobs import JobsMachine
 from tests.property.model.machine import (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from queuepool.rights import ROLES
+from queuepool.verbs.acl import ROLES
 from tests.security.stolen.scene import Scene
 
 EVERY_ROLE = frozenset(ROLES)

@@ -13,7 +13,8 @@ from contextlib import suppress
 
 from queuepool.errors import FencedError
 from queuepool.models import JobStatus
-from queuepool.verbs import lead, route
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.producer import route
 from tests.security.stolen.action import Action, does, refused, sees, writes
 from tests.security.stolen.scene import (
     ADDRESS,

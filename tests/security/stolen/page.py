@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain
 
-from queuepool.rights import ROLES
+from queuepool.verbs.acl import ROLES
 from tests.security.stolen.action import Action
 from tests.security.stolen.actions import SECTIONS
 from tests.security.stolen.callers import CALLERS, WISHES, Wish

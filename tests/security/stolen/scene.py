@@ -9,7 +9,10 @@ import redis
 from queuepool.partition import OwnedPartition, Partition
 from queuepool.protocol.keys import Keyspace
 from queuepool.servers.sync import Server
-from queuepool.verbs import Verb, lead, own, route
+from queuepool.verbs import Verb
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import route
 from tests.contract import world as w
 from tests.security.roles import GuardedServer
 

@@ -8,7 +8,7 @@ import redis
 
 from queuepool.cli.check import judge_info, unknown_variables
 from queuepool.cli.probes import Trouble, commands, functions, judge, probe
-from queuepool.scripts import names, script
+from queuepool.verbs.scripts import names, script
 
 GOOD = {"maxmemory_policy": "noeviction", "role": "master", "aof_enabled": 1}
 

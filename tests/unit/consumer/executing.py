@@ -11,7 +11,7 @@ from consumer.jobs import Claimed, Outcome, claimed
 from consumer.timeouts import Timekeeper
 from queuepool import Registry
 from queuepool.protocol import codec
-from queuepool.verbs.own import Life
+from queuepool.verbs.owner.verbs import Life
 
 LIFE = Life(3, "nonce", 1_767_225_600_123)
 GROUP = b"group-\xff"  # groups are bytes

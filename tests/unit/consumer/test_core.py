@@ -6,7 +6,8 @@ from consumer import events
 from consumer.jobs import End
 from queuepool.errors import FencedError
 from queuepool.models import JobState
-from queuepool.verbs import Verb, own
+from queuepool.verbs import Verb
+from queuepool.verbs.owner import verbs as own
 from tests.unit.consumer.world import LEASE_S, World
 
 

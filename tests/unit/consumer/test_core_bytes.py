@@ -3,7 +3,7 @@
 import pytest
 
 from consumer.lookahead import MOST_BYTES
-from queuepool.verbs.own import CLAIM_BYTES
+from queuepool.verbs.owner.verbs import CLAIM_BYTES
 from tests.unit.consumer.world import World
 
 KB = 1000

@@ -12,7 +12,7 @@ from consumer.pace import LIGHT_BYTES, MOST_BYTES, Pace
 from consumer.plan import Plan
 from consumer.recording import TRIES
 from queuepool.models import JobState
-from queuepool.verbs import own
+from queuepool.verbs.owner import verbs as own
 from tests.unit.consumer.world import LEASE_S, World
 
 _TIMEOUT_S = LEASE_S / 3

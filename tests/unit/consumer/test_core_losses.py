@@ -8,7 +8,8 @@ from consumer import events
 from consumer.jobs import End
 from consumer.plan import Plan
 from queuepool.models import JobState
-from queuepool.verbs import is_fenced, own
+from queuepool.verbs import is_fenced
+from queuepool.verbs.owner import verbs as own
 from tests.unit.consumer.world import Fate, World
 
 

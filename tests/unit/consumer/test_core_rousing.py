@@ -5,7 +5,7 @@ from consumer.core import Core
 from consumer.settings import ConsumerSettings
 from queuepool.partition import OwnedPartition
 from queuepool.testing import FakeClock, MemoryPool
-from queuepool.verbs import own
+from queuepool.verbs.owner import verbs as own
 
 SETTINGS = ConsumerSettings(workers=2)
 

@@ -19,7 +19,7 @@ from queuepool import PermanentError, RetryLater
 from queuepool.models import ErrorRecord
 from queuepool.protocol import codec
 from queuepool.tasks.registry import Registry
-from queuepool.verbs.own import Life
+from queuepool.verbs.owner.verbs import Life
 
 LOG = logging.getLogger("tests.failures")
 SECRET = "canary-7f3a"

@@ -12,7 +12,7 @@ from queuepool.partition import OwnedPartition
 from queuepool.tasks.job import Job
 from queuepool.testing import FakeClock, MemoryPool
 from queuepool.testing.data import STARTED, PartitionData
-from queuepool.verbs import lead
+from queuepool.verbs.leader import verbs as lead
 
 LEASE_S = 10.0
 

@@ -28,7 +28,8 @@ from queuepool.routing.topology import single
 from queuepool.servers import wire
 from queuepool.settling import answers, call, note_settled
 from queuepool.testing import MemoryPool, run_jobs
-from queuepool.verbs import Verb, confirm
+from queuepool.verbs import Verb
+from queuepool.verbs.producer import confirm
 
 UNKNOWN_COMMAND = ScriptError("h:1 refused: unknown command 'WAITAOF', with args. See the log.")
 ALWAYS = [b"appendonly", b"yes", b"appendfsync", b"always", b"no-appendfsync-on-rewrite", b"no"]

@@ -17,7 +17,9 @@ from queuepool.routing.topology import Topology
 from queuepool.servers import Reply
 from queuepool.testing import FakeClock, MemoryServer
 from queuepool.testing.server import AsyncMemoryServer
-from queuepool.verbs import Verb, own, route
+from queuepool.verbs import Verb
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import route
 
 NAMES = ("one", "two")
 

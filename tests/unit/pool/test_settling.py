@@ -10,7 +10,7 @@ from queuepool.producer import Chunk
 from queuepool.results import EnqueueResults
 from queuepool.routing.topology import single
 from queuepool.settling import Answer, Settling
-from queuepool.verbs.produce import Full
+from queuepool.verbs.producer.verbs import Full
 
 AWAY = UnavailableError("away")
 FULL = Full(depth=9, size_bytes=99)

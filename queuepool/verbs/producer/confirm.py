@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from queuepool.scripts import script
 from queuepool.verbs import Verb, fields
+from queuepool.verbs.scripts import script
 
 
 def touch(key: bytes) -> Verb[bytes]:

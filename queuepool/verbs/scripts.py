@@ -1,6 +1,6 @@
-"""The Lua scripts: one verb each, with its contract at the top of the file.
+"""The Lua scripts: one verb each, beside its wrapper, with its contract at the top of the file.
 
-All of them are read when this package is imported, and never again.
+All of them are read when this module is imported, and never again.
 
 What several scripts do is written once, in `parts`. A line of a script names those it uses, and
 they stand in its place when the script is loaded; each once a script, and first what they use:
@@ -11,10 +11,13 @@ they stand in its place when the script is loaded; each once a script, and first
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha1
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
+CALLERS = ("producer", "owner", "operator", "leader")  # folders: who calls what is in them
 _USES = re.compile(rb"^ *-- uses: (.+)\n", re.MULTILINE)
 
 
@@ -44,11 +47,19 @@ def names() -> list[str]:
 
 def _read() -> dict[str, Script]:
     """Return all scripts, by their names."""
-    folder = files(__name__)
-    texts = {f.name[:-4]: f.read_bytes() for f in folder.iterdir() if f.name.endswith(".lua")}
-    parts = folder.joinpath("parts").iterdir()
-    known = {f.name[:-4].encode(): f.read_bytes() for f in parts if f.name.endswith(".lua")}
-    return {name: named(name, _joined(text, known, set())) for name, text in texts.items()}
+    verbs = files("queuepool.verbs")
+    parts = {name.encode(): text for name, text in _texts(verbs / "parts")}
+    return {
+        name: named(name, _joined(text, parts, set()))
+        for caller in CALLERS
+        for name, text in _texts(verbs / caller)
+    }
+
+
+def _texts(folder: Traversable) -> Iterator[tuple[str, bytes]]:
+    for file in folder.iterdir():
+        if file.name.endswith(".lua"):
+            yield file.name[:-4], file.read_bytes()
 
 
 def _joined(text: bytes, known: dict[bytes, bytes], used: set[bytes]) -> bytes:

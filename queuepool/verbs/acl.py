@@ -2,7 +2,7 @@
 
 A script runs with the rights of who calls it, and whoever may load scripts may load any. So a role
 is exactly as strong as its commands and keys, whatever the scripts say. What it reads is taken from
-the scripts that it calls; with which commands it may write which key, queuepool.grants says. Keys
+the scripts that it calls; with which commands it may write which key, queuepool.verbs.grants says. Keys
 that it only reads it cannot write: a producer can neither take a partition over, nor claim, nor
 forge a result. And what it writes it writes in one way only: it removes the record of attempts of
 a job that it cancels, and cannot put anything into it.
@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
-from queuepool.grants import CONSUMER, COORDINATOR, NOTHING, OPERATOR, PRODUCER, Grant
 from queuepool.protocol.keys import PARTITION_KEYS, SYSTEM_KEYS, Keyspace
-from queuepool.scripts import names, script
+from queuepool.verbs.grants import CONSUMER, COORDINATOR, NOTHING, OPERATOR, PRODUCER, Grant
+from queuepool.verbs.scripts import names, script
 
 # Every command of the scripts that writes; a test asks a server for its opinion.
 WRITING = frozenset((

@@ -1,0 +1,1 @@
+"""Verbs of the leading coordinator: lead, command, checkpoint, record. Pure."""

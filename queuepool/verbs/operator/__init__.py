@@ -1,0 +1,1 @@
+"""Verbs of operators and of the observing coordinator. Pure."""

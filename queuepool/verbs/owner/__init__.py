@@ -1,0 +1,1 @@
+"""Verbs of the owner of a partition: take it, claim, end jobs, recover. Pure."""

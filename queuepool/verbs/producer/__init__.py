@@ -1,0 +1,1 @@
+"""Verbs of applications: enqueue, ask, cancel; and what confirms an enqueue. Pure."""
