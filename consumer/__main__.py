@@ -25,15 +25,16 @@ from consumer.metrics import ConsumerMetrics
 from consumer.report import Reporter
 from consumer.settings import ConsumerSettings
 from consumer.watchdog import Watchdog
-from queuepool import forking, printing
+from queuepool import printing
 from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError, FencedError
 from queuepool.events import fan_out
 from queuepool.exposition import expose
-from queuepool.hindrances import HindranceError
 from queuepool.keeping import RouteKeeper
 from queuepool.logs import configure
 from queuepool.pool import QueuePool
+from queuepool.runtime import forking
+from queuepool.runtime.hindrances import HindranceError
 from queuepool.servers.connect import connect
 from queuepool.settings import load, load_pool_config
 from queuepool.startup import import_app, refuse_servers_that_cannot_work

@@ -22,8 +22,8 @@ from concurrent.futures import CancelledError, Future
 from typing import Any
 
 from consumer.forks import Origin, leave
-from queuepool import forking
 from queuepool.errors import JobTimeoutError
+from queuepool.runtime import forking
 
 _Made = Coroutine[Any, Any, Any]
 _LOOPS = 3  # a loop may break just when a job is handed to it

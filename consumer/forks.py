@@ -7,7 +7,7 @@ Without that a child would return into the worker that called the handler, as a 
 the same jobs. Status of the child: that of its SystemExit, 0 when the handler returns, 1 after an
 exception, whose traceback it prints. multiprocessing ends its children itself and never comes here.
 
-What a child inherits is closed or reset in it (queuepool.forking): the metrics port, connections
+What a child inherits is closed or reset in it (queuepool.runtime.forking): the metrics port, connections
 to the server, and the signal handlers, so that SIGTERM ends it.
 """
 
@@ -18,7 +18,8 @@ import os
 import signal
 from typing import NoReturn
 
-from queuepool import forking, printing
+from queuepool import printing
+from queuepool.runtime import forking
 
 _FLUSH_S = 5
 

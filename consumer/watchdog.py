@@ -20,7 +20,7 @@ from time import monotonic
 
 from consumer.pulse import Pulse
 from queuepool.errors import QueuePoolError
-from queuepool.hindrances import start_thread
+from queuepool.runtime.hindrances import start_thread
 
 _log = logging.getLogger("consumer.watchdog")
 

@@ -36,11 +36,11 @@ from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError, UnavailableError
 from queuepool.events import fan_out
 from queuepool.exposition import expose
-from queuepool.hindrances import HindranceError
 from queuepool.keeping import RouteKeeper
 from queuepool.logs import configure
 from queuepool.pool import QueuePool
 from queuepool.route import Leave
+from queuepool.runtime.hindrances import HindranceError
 from queuepool.settings import load_pool_config
 from queuepool.startup import refuse_servers_that_cannot_work
 

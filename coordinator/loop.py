@@ -30,7 +30,7 @@ from coordinator.term import Term
 from coordinator.views import Views
 from queuepool.errors import QueuePoolError
 from queuepool.events import Listener, ignore
-from queuepool.hindrances import start_thread
+from queuepool.runtime.hindrances import start_thread
 from queuepool.tasks.backoff import Backoff
 
 _LEAST_PAUSE_SHARE = 0.05  # of a cycle, however long the turn took

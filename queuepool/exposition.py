@@ -12,9 +12,9 @@ from time import monotonic, thread_time
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from queuepool.errors import ConfigurationError
-from queuepool.hindrances import HindranceError
 from queuepool.http.messages import Reply, Request
 from queuepool.http.server import DEADLINE_S, LACKING, REST, HttpServer
+from queuepool.runtime.hindrances import HindranceError
 
 Health = Callable[[], str | None]
 _IN_USE_S = 5.0  # the process before us may still be ending

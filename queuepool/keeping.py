@@ -14,9 +14,9 @@ import threading
 from collections.abc import Callable
 
 from queuepool.errors import ConfigurationError, QueuePoolError
-from queuepool.hindrances import start_thread
 from queuepool.pool import QueuePool
 from queuepool.route import Leave
+from queuepool.runtime.hindrances import start_thread
 
 INTERVAL_S = 10.0
 _UNVERIFIED_S = 1.0

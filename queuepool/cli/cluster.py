@@ -22,13 +22,13 @@ from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.processes import command_line
 from queuepool.cli.supervisor import HopelessChildError, Say, Spec, Supervisor
 from queuepool.config import PoolConfig
-from queuepool.embedded import EmbeddedServer
-from queuepool.embedded.ports import HOST
 from queuepool.errors import QueuePoolError
 from queuepool.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.route import Leave
 from queuepool.routing.topology import build
+from queuepool.servers.embedded import EmbeddedServer
+from queuepool.servers.embedded.ports import HOST
 
 _STOP_S = 5.0  # beyond the drain, and for the coordinator
 _COORDINATOR = "coordinator"

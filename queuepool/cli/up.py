@@ -13,12 +13,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 
-from queuepool import local, private
+from queuepool import local
 from queuepool.cli import output, secret_url
 from queuepool.cli.cluster import Cluster, Plan
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.errors import QueuePoolError
 from queuepool.pool import QueuePool
+from queuepool.runtime import private_files as private
 from queuepool.servers.wire import display_name
 from queuepool.settings import QueuePoolSettings, load
 from queuepool.verbs.leader import verbs as lead

@@ -31,9 +31,9 @@ import socket
 import threading
 from time import monotonic, thread_time
 
-from queuepool import forking
-from queuepool.hindrances import HindranceError, start_thread
 from queuepool.http.connections import Answer, Connection, State, Table
+from queuepool.runtime import forking
+from queuepool.runtime.hindrances import HindranceError, start_thread
 
 MAX_CONNECTIONS = 32
 DEADLINE_S = 10.0  # what Prometheus grants a scrape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from queuepool.servers import AsyncPort, Port
 from queuepool.servers.aio import AsyncServer
-from queuepool.servers.cluster import AsyncClusterServer, ClusterServer
+from queuepool.servers.cluster.sync import AsyncClusterServer, ClusterServer
 from queuepool.servers.sync import Server
 from queuepool.servers.wire import check_url
 

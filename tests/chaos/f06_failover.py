@@ -24,9 +24,9 @@ from typing import Any
 
 import redis
 
-from queuepool.embedded import EmbeddedServer
 from queuepool.pool import QueuePool
 from queuepool.routing.topology import build
+from queuepool.servers.embedded import EmbeddedServer
 from tests.chaos.checker import check
 from tests.chaos.proxy import Proxy
 from tests.chaos.registry import Fault, Result, Trial

@@ -25,12 +25,12 @@ from time import monotonic_ns
 from typing import Any, Self
 
 from queuepool.config import PoolConfig
-from queuepool.embedded import EmbeddedServer, find_server_binary
 from queuepool.models import JobState, PartitionState
 from queuepool.partition import Partition
 from queuepool.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
+from queuepool.servers.embedded import EmbeddedServer, find_server_binary
 from queuepool.tasks.job import Job
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce

@@ -18,12 +18,12 @@ import pytest
 
 from queuepool import QueuePool, cli
 from queuepool.config import PoolConfig
-from queuepool.embedded import EmbeddedServer
 from queuepool.models import JobState
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
+from queuepool.servers.embedded import EmbeddedServer
 from queuepool.servers.tls import Tls
 from queuepool.tasks.job import Enqueued
 from tests.apps import SECRETS

@@ -9,9 +9,9 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client import CollectorRegistry
 
-from queuepool import forking
 from queuepool.exposition import Exposition
-from queuepool.hindrances import NoThreadError
+from queuepool.runtime import forking
+from queuepool.runtime.hindrances import NoThreadError
 from queuepool.servers.aio import AsyncServer
 from queuepool.servers.sync import Server
 

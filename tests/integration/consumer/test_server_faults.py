@@ -10,11 +10,11 @@ import pytest
 import redis
 
 from queuepool.config import PoolConfig
-from queuepool.embedded import EmbeddedServer
 from queuepool.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.results import EnqueueResults
 from queuepool.routing.topology import single
+from queuepool.servers.embedded import EmbeddedServer
 from tests.conftest import ServerFactory
 from tests.integration.consumer.conftest import StartConsumer
 from tests.integration.consumer.processes import Records, done, drained

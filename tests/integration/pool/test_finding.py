@@ -13,9 +13,9 @@ from queuepool import (
     UnavailableError,
     WaitTimeoutError,
 )
-from queuepool.embedded import EmbeddedServer
 from queuepool.partition import OwnedPartition
 from queuepool.protocol import ids
+from queuepool.servers.embedded import EmbeddedServer
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.integration.pool.conftest import MakePool

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from queuepool import AsyncQueuePool, ConfigurationError, PoolConfig, QueuePool, UnavailableError
 from queuepool.routing.topology import single
-from queuepool.servers import slots, wire
+from queuepool.servers import wire
+from queuepool.servers.cluster import node_map as slots
 from queuepool.servers.connect import connect
 from queuepool.servers.sync import Server
 

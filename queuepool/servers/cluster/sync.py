@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
-from queuepool import forking
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError, shown
+from queuepool.runtime import forking
 from queuepool.servers import Bell, Reply, wire
 from queuepool.servers.aio import AsyncServer
-from queuepool.servers.slots import SlotMap, address_in, node_url, read_slots
+from queuepool.servers.cluster.node_map import SlotMap, address_in, node_url, read_slots
 from queuepool.servers.sync import Server, SyncStream
 from queuepool.verbs import Verb
 

@@ -1,0 +1,1 @@
+"""A Redis Cluster: which node has a partition, and asking that one."""
