@@ -26,7 +26,6 @@ from consumer.report import Reporter
 from consumer.settings import ConsumerSettings
 from consumer.watchdog import Watchdog
 from queuepool import printing
-from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError, FencedError
 from queuepool.events import fan_out
 from queuepool.exposition import expose
@@ -36,7 +35,8 @@ from queuepool.pool import QueuePool
 from queuepool.runtime import forking
 from queuepool.runtime.hindrances import HindranceError
 from queuepool.servers.connect import connect
-from queuepool.settings import load, load_pool_config
+from queuepool.settings.config import PoolConfig
+from queuepool.settings.environment import load, load_pool_config
 from queuepool.startup import import_app, refuse_servers_that_cannot_work
 from queuepool.tasks.registry import default_registry
 

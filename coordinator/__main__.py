@@ -32,7 +32,6 @@ from coordinator.reached import advertised, is_loopback
 from coordinator.settings import ENV_PREFIX, CoordinatorSettings, load
 from coordinator.watchdog import Watchdog
 from queuepool import printing
-from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError, UnavailableError
 from queuepool.events import fan_out
 from queuepool.exposition import expose
@@ -41,7 +40,8 @@ from queuepool.logs import configure
 from queuepool.pool import QueuePool
 from queuepool.route import Leave
 from queuepool.runtime.hindrances import HindranceError
-from queuepool.settings import load_pool_config
+from queuepool.settings.config import PoolConfig
+from queuepool.settings.environment import load_pool_config
 from queuepool.startup import refuse_servers_that_cannot_work
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from coordinator.policy import DEFAULT_POLICY, Limits, Policy, make_policy, sett
 from coordinator.policy.help_check import HelpSettings
 from coordinator.reached import is_loopback
 from queuepool.errors import ConfigurationError
-from queuepool.settings import describe, refuse_what_is_no_text
+from queuepool.settings.environment import describe, refuse_what_is_no_text
 
 if TYPE_CHECKING:
     from queuepool.rpc.auth import Access

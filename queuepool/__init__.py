@@ -1,7 +1,6 @@
 """queuepool: partitioned background jobs for bulk work, on Redis or Valkey."""
 
 from queuepool.aio import AsyncQueuePool
-from queuepool.config import PoolConfig
 from queuepool.errors import (
     BadPayloadError,
     ConfigurationError,
@@ -34,6 +33,7 @@ from queuepool.models import (
 )
 from queuepool.pool import QueuePool
 from queuepool.results import EnqueueResults
+from queuepool.settings.config import PoolConfig
 from queuepool.tasks.backoff import Backoff
 from queuepool.tasks.context import JobContext
 from queuepool.tasks.job import AsyncEnqueued, Enqueued, Job

@@ -14,7 +14,6 @@ from typing import Any, Self, TypeVar, Unpack, overload
 
 from queuepool import calls
 from queuepool.calls import ManyJobsOptions, OneJobOptions
-from queuepool.config import PoolConfig
 from queuepool.durability import Confirmation, asked_for, batched
 from queuepool.errors import InvalidInputError, UnavailableError
 from queuepool.group import AsyncTaskGroup as AsyncTaskGroup  # noqa: PLC0414 - known from here
@@ -36,6 +35,7 @@ from queuepool.routing.slots import partition_of
 from queuepool.routing.topology import single
 from queuepool.servers import AsyncPort
 from queuepool.servers.connect import connect_async
+from queuepool.settings.config import PoolConfig
 from queuepool.settling import (
     SERVER_ERRORS,
     Answer,
@@ -99,7 +99,9 @@ class AsyncQueuePool:
     @classmethod
     def from_env(cls, *, registry: Registry = default_registry) -> Self:
         """Make a pool from QUEUEPOOL_* variables, or for the cluster of `queuepool up`."""
-        from queuepool.settings import load_pool_config  # pydantic is imported only here
+        from queuepool.settings.environment import (
+            load_pool_config,  # pydantic is imported only here
+        )
 
         return cls(config=load_pool_config(), registry=registry)
 

@@ -23,7 +23,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from queuepool.config import PoolConfig
 from queuepool.errors import (
     InvalidInputError,
     JobTimeoutError,
@@ -34,6 +33,7 @@ from queuepool.errors import (
 )
 from queuepool.models import Durability
 from queuepool.producer import Chunk
+from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb
 from queuepool.verbs.producer import confirm
 

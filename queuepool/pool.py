@@ -21,7 +21,6 @@ from typing import Any, Self, Unpack, overload
 
 from queuepool import calls
 from queuepool.calls import ManyJobsOptions, OneJobOptions
-from queuepool.config import PoolConfig
 from queuepool.durability import asked_for
 from queuepool.errors import InvalidInputError
 from queuepool.group import TaskGroup
@@ -45,6 +44,7 @@ from queuepool.routing.topology import single
 from queuepool.sending import Bulk, Sender
 from queuepool.servers import Port
 from queuepool.servers.connect import connect
+from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Enqueued, Job, bound
 from queuepool.tasks.registry import Registry, Task, default_registry
 from queuepool.tasks.typed import R, TaskFunction
@@ -99,7 +99,9 @@ class QueuePool:
     @classmethod
     def from_env(cls, *, registry: Registry = default_registry) -> Self:
         """Make a pool from QUEUEPOOL_* variables, or for the cluster of `queuepool up`."""
-        from queuepool.settings import load_pool_config  # pydantic is imported only here
+        from queuepool.settings.environment import (
+            load_pool_config,  # pydantic is imported only here
+        )
 
         return cls(config=load_pool_config(), registry=registry)
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import msgspec
 
-from queuepool.config import PoolConfig
 from queuepool.defaults import Defaults, TaskName, own_defaults
 from queuepool.errors import InvalidInputError, JobTimeoutError, shown
 from queuepool.models import Tier
 from queuepool.protocol import codec, ids
 from queuepool.routing.slots import MAX_GROUP_BYTES, group_of, key_bytes, partition_of, slot_of
+from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Job
 from queuepool.tasks.registry import Registry, check_attempts, check_name, check_tier, check_timeout
 from queuepool.timing import seconds_of

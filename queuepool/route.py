@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
 from queuepool.models import RouteRecord
 from queuepool.routing.topology import MAX_PARTITIONS
+from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb
 from queuepool.verbs.producer import route
 

@@ -25,13 +25,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import monotonic
 
-from queuepool.config import PoolConfig
 from queuepool.durability import Confirmation, batched
 from queuepool.errors import LocalError, QueuePoolError, UnavailableError
 from queuepool.interruption import Source, note_sending, note_unsent, tell
 from queuepool.producer import Chunk
 from queuepool.results import EnqueueResults
 from queuepool.servers import Port, Stream
+from queuepool.settings.config import PoolConfig
 from queuepool.settling import (
     SERVER_ERRORS,
     Answer,

@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from queuepool.config import PoolConfig
 from queuepool.durability import Confirmation
 from queuepool.errors import (
     LocalError,
@@ -33,6 +32,7 @@ from queuepool.models import EnqueueStatus, JobId
 from queuepool.producer import Chunk
 from queuepool.results import ACCEPTED, DUPLICATE, REJECTED, UNKNOWN, EnqueueResults
 from queuepool.retrying import Attempts
+from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Enqueued
 from queuepool.verbs import Verb
 from queuepool.verbs.producer import confirm

@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any
 
-from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError, QueuePoolError
 from queuepool.models import RouteRecord
 from queuepool.route import Call, Leave, Verification, asking
 from queuepool.servers import AsyncPort, Port
+from queuepool.settings.config import PoolConfig
 
 _PATIENCE_S = 1.0  # for a server that the call itself may not need
 

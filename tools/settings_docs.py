@@ -18,7 +18,7 @@ from pydantic_settings import BaseSettings
 
 from consumer.settings import ConsumerSettings
 from coordinator.settings import CoordinatorSettings
-from queuepool.settings import QueuePoolSettings
+from queuepool.settings.environment import QueuePoolSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "operations.md"

@@ -16,8 +16,8 @@ from queuepool.cli import keyspace, output
 from queuepool.cli.acl import ADMIN, variable
 from queuepool.cli.exits import Exit
 from queuepool.cli.probes import Trouble, functions, probe
-from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError, QueuePoolError
+from queuepool.settings.config import PoolConfig
 from queuepool.verbs.acl import ROLES
 from queuepool.verbs.producer import confirm
 
@@ -46,7 +46,7 @@ class Finding:
 
 def run(arguments: argparse.Namespace) -> Exit:
     """Print what was found; fail when anything is an error."""
-    from queuepool.settings import load_pool_config
+    from queuepool.settings.environment import load_pool_config
 
     findings = list(unknown_variables(os.environ))
     unreachable = False
@@ -91,7 +91,7 @@ def _describe(config: PoolConfig) -> str:
 
 def unknown_variables(environment: Mapping[str, str]) -> Iterator[Finding]:
     """Yield a warning for each QUEUEPOOL_* variable that nothing reads: a typing mistake."""
-    from queuepool.settings import QueuePoolSettings
+    from queuepool.settings.environment import QueuePoolSettings
 
     known = {f"QUEUEPOOL_{name.upper()}" for name in QueuePoolSettings.model_fields}
     for name in sorted(environment):

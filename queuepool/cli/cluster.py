@@ -21,7 +21,6 @@ from queuepool.cli.check import inspect
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.processes import command_line
 from queuepool.cli.supervisor import HopelessChildError, Say, Spec, Supervisor
-from queuepool.config import PoolConfig
 from queuepool.errors import QueuePoolError
 from queuepool.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
@@ -29,6 +28,7 @@ from queuepool.route import Leave
 from queuepool.routing.topology import build
 from queuepool.servers.embedded import EmbeddedServer
 from queuepool.servers.embedded.ports import HOST
+from queuepool.settings.config import PoolConfig
 
 _STOP_S = 5.0  # beyond the drain, and for the coordinator
 _COORDINATOR = "coordinator"

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from queuepool.cli import output
 from queuepool.cli.board import unknown
 from queuepool.cli.sources import ServerSource
-from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
 from queuepool.pool import QueuePool
+from queuepool.settings.config import PoolConfig
 
 Line = tuple[str, str, str]  # level, where, text
 

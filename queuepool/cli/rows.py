@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from queuepool import strict_json
 from queuepool.errors import InvalidInputError, shown
+from queuepool.settings import strict_json
 
 Payload = dict[str, Any]
 Row = tuple[int, Payload]

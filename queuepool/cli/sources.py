@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from queuepool import local
 from queuepool.cli import output
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.pools import open_pool
@@ -16,6 +15,7 @@ from queuepool.cli.view import ClusterView, PartitionRow, row_of, with_rates
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
 from queuepool.models import PartitionState
 from queuepool.pool import QueuePool
+from queuepool.settings import local_cluster as local
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate
 

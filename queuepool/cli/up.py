@@ -13,7 +13,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 
-from queuepool import local
 from queuepool.cli import output, secret_url
 from queuepool.cli.cluster import Cluster, Plan
 from queuepool.cli.exits import CommandError, Exit
@@ -21,7 +20,8 @@ from queuepool.errors import QueuePoolError
 from queuepool.pool import QueuePool
 from queuepool.runtime import private_files as private
 from queuepool.servers.wire import display_name
-from queuepool.settings import QueuePoolSettings, load
+from queuepool.settings import local_cluster as local
+from queuepool.settings.environment import QueuePoolSettings, load
 from queuepool.verbs.leader import verbs as lead
 
 _STEP_S = 0.1

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from queuepool.aio import AsyncQueuePool
-from queuepool.config import PoolConfig
 from queuepool.pool import QueuePool
 from queuepool.routing.topology import Topology
+from queuepool.settings.config import PoolConfig
 from queuepool.tasks.registry import Registry, default_registry
 from queuepool.testing.clock import FakeClock
 from queuepool.testing.server import AsyncMemoryServer, MemoryServer

@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 import pytest
 
 from queuepool import InvalidInputError, PayloadTooLargeError, QueuePool
-from queuepool.config import PoolConfig
 from queuepool.models import EnqueueStatus
 from queuepool.routing.slots import partition_of, slot_of
 from queuepool.routing.topology import single
+from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Job
 from tests.bad_inputs.conftest import MakePool
 

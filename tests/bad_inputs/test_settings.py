@@ -16,9 +16,9 @@ from pydantic_settings import BaseSettings
 from consumer.settings import ConsumerSettings
 from coordinator.settings import CoordinatorSettings
 from coordinator.settings import load as load_coordinator
-from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError
-from queuepool.settings import QueuePoolSettings, load
+from queuepool.settings.config import PoolConfig
+from queuepool.settings.environment import QueuePoolSettings, load
 from tests.bad_inputs.conftest import APP
 
 ROOT = Path(__file__).resolve().parents[2]

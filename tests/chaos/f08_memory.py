@@ -8,9 +8,9 @@ make room, and nobody has to do anything.
 from time import monotonic
 
 from queuepool import Job, QueuePool, UnavailableError
-from queuepool.config import PoolConfig
 from queuepool.errors import QueueFullError
 from queuepool.routing.topology import build
+from queuepool.settings.config import PoolConfig
 from tests.chaos.deeds import admin, enqueue
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import Rig, engine, pause

@@ -24,13 +24,13 @@ from pathlib import Path
 from time import monotonic_ns
 from typing import Any, Self
 
-from queuepool.config import PoolConfig
 from queuepool.models import JobState, PartitionState
 from queuepool.partition import Partition
 from queuepool.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.servers.embedded import EmbeddedServer, find_server_binary
+from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Job
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce

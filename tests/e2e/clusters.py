@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from queuepool import local
+from queuepool.settings import local_cluster as local
 from tests.waiting import process_is_gone, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings
 
 from consumer.settings import ConsumerSettings
 from coordinator.settings import CoordinatorSettings
-from queuepool.settings import QueuePoolSettings
+from queuepool.settings.environment import QueuePoolSettings
 from tests.fuzz.supply import Supply
 
 _KINDS: tuple[type[BaseSettings], ...] = (QueuePoolSettings, ConsumerSettings, CoordinatorSettings)

@@ -17,7 +17,7 @@ from queuepool.http.messages import MAX_HEAD_BYTES, Reply, Request, encode, read
 from queuepool.models import PartitionState
 from queuepool.protocol import codec
 from queuepool.restore import restored_workers
-from queuepool.settings import QueuePoolSettings, load
+from queuepool.settings.environment import QueuePoolSettings, load
 from queuepool.testing.data import lane_of
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate

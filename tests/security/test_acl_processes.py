@@ -15,9 +15,9 @@ import redis
 from queuepool import QueuePool, cli
 from queuepool.cli.acl import ADMIN, hashed, variable
 from queuepool.cli.exits import Exit
-from queuepool.config import PoolConfig
 from queuepool.routing.topology import build
 from queuepool.servers.embedded import EmbeddedServer
+from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Enqueued
 from queuepool.verbs.acl import ROLES
 from tests.integration.consumer.processes import ConsumerProcess, Records

@@ -12,7 +12,6 @@ import pytest
 import redis
 
 from queuepool import QueuePool
-from queuepool.config import PoolConfig
 from queuepool.errors import (
     NotConfirmedError,
     QueuePoolError,
@@ -22,6 +21,7 @@ from queuepool.errors import (
 from queuepool.partition import OwnedPartition, Partition
 from queuepool.route import Leave
 from queuepool.routing.topology import build
+from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb
 from queuepool.verbs.acl import ROLES
 from queuepool.verbs.leader import verbs as lead

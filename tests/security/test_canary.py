@@ -17,7 +17,6 @@ import grpc
 import pytest
 
 from queuepool import QueuePool, cli
-from queuepool.config import PoolConfig
 from queuepool.models import JobState
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
@@ -25,6 +24,7 @@ from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.servers.embedded import EmbeddedServer
 from queuepool.servers.tls import Tls
+from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Enqueued
 from tests.apps import SECRETS
 from tests.integration.consumer.processes import ROOT, ConsumerProcess

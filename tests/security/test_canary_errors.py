@@ -18,7 +18,7 @@ from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
 from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
-from queuepool.settings import QueuePoolSettings, load_pool_config
+from queuepool.settings.environment import QueuePoolSettings, load_pool_config
 from tests.security.canary import Canary, Leak, leaks
 
 

@@ -246,8 +246,8 @@ def test_the_asyncio_pool_finds_a_job_by_the_id_that_is_shown(
 
 
 def test_the_partition_in_memory_reads_such_ids_as_a_server_does() -> None:
-    from queuepool.config import PoolConfig
     from queuepool.routing.topology import build
+    from queuepool.settings.config import PoolConfig
 
     memory = MemoryServer()
     config = PoolConfig(topology=build({"main": "redis://x"}, 1, ""))

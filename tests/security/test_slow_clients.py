@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from queuepool.config import PoolConfig
 from queuepool.models import JobState
 from queuepool.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
+from queuepool.settings.config import PoolConfig
 from tests.integration.consumer.processes import ConsumerProcess
 from tests.integration.coordinator.cluster import Process, look
 from tests.security.slow_clients import Strangers, ask, cpu_s, descriptors, threads

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from queuepool import QueuePool
-from queuepool.config import PoolConfig
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
+from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Job
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.owner import verbs as own

@@ -19,7 +19,7 @@ from queuepool.errors import ConfigurationError, UnavailableError
 from queuepool.models import JobState
 from queuepool.servers.connect import connect, connect_async
 from queuepool.servers.tls import Tls
-from queuepool.settings import load_pool_config
+from queuepool.settings.environment import load_pool_config
 from queuepool.verbs.operator import verbs as operate
 from tests.integration.consumer.processes import ConsumerProcess
 from tests.integration.coordinator.cluster import Process

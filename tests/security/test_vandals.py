@@ -14,11 +14,11 @@ import pytest
 import redis
 
 from queuepool import QueuePool
-from queuepool.config import PoolConfig
 from queuepool.errors import QueueFullError, ScriptError
 from queuepool.partition import Partition
 from queuepool.protocol.keys import PARTITION_KEYS
 from queuepool.routing.topology import single
+from queuepool.settings.config import PoolConfig
 from queuepool.verbs.acl import ROLES
 from tests.integration.consumer.processes import ConsumerProcess, Records
 from tests.security.roles import GuardedServer

@@ -18,8 +18,8 @@ from coordinator.model import Observation
 from coordinator.observer import Observer
 from coordinator.policy import Limits, make_policy
 from coordinator.term import Term
-from queuepool.config import PoolConfig
 from queuepool.servers import Reply
+from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb
 from tests.simulation.ledger import Ledger
 from tests.simulation.network import Network

@@ -8,11 +8,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 
-from queuepool.config import PoolConfig
 from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.models import EnqueueStatus, Tier
 from queuepool.producer import Chunk, Producer
 from queuepool.results import EnqueueResults
+from queuepool.settings.config import PoolConfig
 from queuepool.settling import Answer as Settled
 from queuepool.settling import Settling
 from queuepool.tasks.job import Job

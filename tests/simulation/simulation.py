@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import redis
 
 from consumer.core import Core
-from queuepool.config import PoolConfig
 from queuepool.partition import Partition
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
+from queuepool.settings.config import PoolConfig
 from tests.contract.conftest import check_invariants
 from tests.contract.world import World
 from tests.simulation.checker import violations

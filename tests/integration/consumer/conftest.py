@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from queuepool.config import PoolConfig
 from queuepool.partition import Partition
 from queuepool.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
+from queuepool.settings.config import PoolConfig
 from tests.integration.consumer.processes import ConsumerProcess, Records
 
 StartConsumer = Callable[..., ConsumerProcess]

@@ -232,9 +232,9 @@ def test_of_two_for_one_partition_the_second_waits_for_the_first(
 def test_auto_takes_one_partition_each(
     pool: QueuePool, redis_url: str, stage: str, consume: StartConsumer
 ) -> None:
-    from queuepool.config import PoolConfig
     from queuepool.protocol.keys import Keyspace
     from queuepool.routing.topology import single
+    from queuepool.settings.config import PoolConfig
 
     config = PoolConfig(topology=single(redis_url, 3), keyspace=Keyspace(stage))
     with QueuePool(config=config) as wide:

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import redis
 
-from queuepool.config import PoolConfig
 from queuepool.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.results import EnqueueResults
 from queuepool.routing.topology import single
 from queuepool.servers.embedded import EmbeddedServer
+from queuepool.settings.config import PoolConfig
 from tests.conftest import ServerFactory
 from tests.integration.consumer.conftest import StartConsumer
 from tests.integration.consumer.processes import Records, done, drained

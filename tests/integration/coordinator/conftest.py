@@ -5,10 +5,10 @@ import pytest
 
 from coordinator.assembly import Coordinator, assemble
 from coordinator.settings import load
-from queuepool.config import PoolConfig
 from queuepool.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
+from queuepool.settings.config import PoolConfig
 from tests.integration.coordinator.cluster import FAST, Process
 
 StartCoordinator = Callable[..., Coordinator]

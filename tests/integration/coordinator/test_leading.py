@@ -8,10 +8,10 @@ import redis
 from coordinator.assembly import assemble
 from coordinator.events import CommandRefused
 from coordinator.settings import load
-from queuepool.config import PoolConfig
 from queuepool.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
+from queuepool.settings.config import PoolConfig
 from queuepool.verbs.leader import verbs as lead
 from tests.conftest import ServerFactory
 from tests.integration.coordinator.cluster import FAST, FakeOwner, look

@@ -8,9 +8,9 @@ from coordinator.events import CycleEnded, LeaderChanged, LeadGained, LeadLost, 
 from coordinator.metrics import Metrics
 from coordinator.settings import load
 from coordinator.watchdog import Watchdog
-from queuepool.config import PoolConfig
 from queuepool.pool import QueuePool
 from queuepool.routing.topology import build
+from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb
 from tests.unit.coordinator.ports import FakeServer
 from tests.waiting import wait_until

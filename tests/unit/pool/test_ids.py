@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queuepool import InvalidInputError
-from queuepool.config import PoolConfig
 from queuepool.models import JobId, JobState, JobStatus
 from queuepool.producer import Producer
 from queuepool.protocol import ids
 from queuepool.routing.finding import is_found, parts, the_only_one
 from queuepool.routing.slots import SLOTS, partition_of, slot_of
 from queuepool.routing.topology import single
+from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Job
 from queuepool.tasks.registry import Registry
 

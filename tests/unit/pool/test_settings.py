@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from queuepool import ConfigurationError, QueuePool, local
-from queuepool.settings import QueuePoolSettings, load, load_pool_config
+from queuepool import ConfigurationError, QueuePool
+from queuepool.settings import local_cluster as local
+from queuepool.settings.environment import QueuePoolSettings, load, load_pool_config
 
 CANARY = "hunter2-CANARY"
 

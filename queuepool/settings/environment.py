@@ -20,14 +20,15 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from queuepool import local, strict_json
-from queuepool.config import PoolConfig
 from queuepool.errors import ConfigurationError
 from queuepool.protocol.codec import MAX_PAYLOAD_BYTES
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.servers.tls import Tls, tls_problems
 from queuepool.servers.wire import check_url
+from queuepool.settings import local_cluster as local
+from queuepool.settings import strict_json
+from queuepool.settings.config import PoolConfig
 
 S = TypeVar("S", bound=BaseSettings)
 

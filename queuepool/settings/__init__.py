@@ -1,0 +1,1 @@
+"""Settings of every process, plain configuration, and the state file of `queuepool up`."""
