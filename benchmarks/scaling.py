@@ -23,7 +23,7 @@ from time import monotonic
 from benchmarks.machine import describe_machine
 from queuepool.cli.cluster import Cluster, Plan
 from queuepool.models import PartitionState
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
 from queuepool.pool import QueuePool
 
 _KEY = "reference-bulk"

@@ -32,7 +32,7 @@ from consumer.turner import Turner
 from consumer.workers import WorkerPool
 from queuepool.errors import FencedError, QueuePoolError, UnavailableError
 from queuepool.events import Listener, ignore
-from queuepool.partition import OwnedPartition
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.pool import QueuePool
 from queuepool.restore import restored_workers
 from queuepool.servers import Bell

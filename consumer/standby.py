@@ -24,9 +24,9 @@ from consumer.pulse import Pulse
 from consumer.settings import ConsumerSettings
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
 from queuepool.events import Listener
-from queuepool.partition import OwnedPartition, Partition
+from queuepool.partitions.partition import OwnedPartition, Partition
+from queuepool.partitions.route import Leave
 from queuepool.pool import QueuePool
-from queuepool.route import Leave
 from queuepool.verbs.owner.verbs import Held
 
 _LOOK_S, _STEP_S = 0.7, 0.1

@@ -24,7 +24,7 @@ from consumer.pulse import Pulse
 from consumer.workers import WorkerPool
 from queuepool.errors import FencedError, QueuePoolError
 from queuepool.events import Listener
-from queuepool.partition import OwnedPartition
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.servers import Bell, Reply
 
 _MARGIN_S = 0.5  # nothing starts in the last part of a lease

@@ -37,8 +37,8 @@ from queuepool.events import fan_out
 from queuepool.exposition import expose
 from queuepool.keeping import RouteKeeper
 from queuepool.logs import configure
+from queuepool.partitions.route import Leave
 from queuepool.pool import QueuePool
-from queuepool.route import Leave
 from queuepool.runtime.hindrances import HindranceError
 from queuepool.settings.config import PoolConfig
 from queuepool.settings.environment import load_pool_config

@@ -25,11 +25,12 @@ from queuepool.models import (
     JobStatus,
     Tier,
 )
+from queuepool.partitions.route import Leave
+from queuepool.partitions.verifying import AsyncVerifier
 from queuepool.producer import Chunk, PartitionKey, Producer
 from queuepool.protocol import ids
 from queuepool.results import EnqueueResults
 from queuepool.retrying import Attempts, check_wait
-from queuepool.route import Leave
 from queuepool.routing.finding import is_found, known_id, parts, the_only_one
 from queuepool.routing.slots import partition_of
 from queuepool.routing.topology import single
@@ -53,7 +54,6 @@ from queuepool.tasks.typed import R, TaskFunction
 from queuepool.timing import delay_until
 from queuepool.verbs import Verb
 from queuepool.verbs.producer import verbs as produce
-from queuepool.verifying import AsyncVerifier
 
 T = TypeVar("T")
 Payload = Mapping[str, Any]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from queuepool.errors import JobCancelled, JobError, WaitTimeoutError
 from queuepool.errors.escaping import key_text, visible
 from queuepool.models import GroupStatus, JobState, JobStatus
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
 from queuepool.retrying import check_wait
 from queuepool.routing.slots import key_bytes
 from queuepool.verbs.producer import verbs as produce

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 from queuepool.errors import WaitTimeoutError
 from queuepool.group import raise_for_state
 from queuepool.models import EnqueueStatus, JobId, JobState, JobStatus
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
 from queuepool.retrying import check_wait
 from queuepool.tasks.job import R_co
 from queuepool.tasks.registry import Task

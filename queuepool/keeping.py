@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable
 
 from queuepool.errors import ConfigurationError, QueuePoolError
+from queuepool.partitions.route import Leave
 from queuepool.pool import QueuePool
-from queuepool.route import Leave
 from queuepool.runtime.hindrances import start_thread
 
 INTERVAL_S = 10.0

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TypeVar
 
 from queuepool.errors import UnavailableError
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
 from queuepool.retrying import Attempts
 from queuepool.verbs import Verb
 

@@ -31,13 +31,14 @@ from queuepool.models import (
     JobStatus,
     Tier,
 )
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
+from queuepool.partitions.route import Leave
+from queuepool.partitions.verifying import Verifier
 from queuepool.patience import PatientPartition, patiently
 from queuepool.producer import Chunk, PartitionKey, Producer
 from queuepool.protocol import ids
 from queuepool.results import EnqueueResults
 from queuepool.retrying import check_wait
-from queuepool.route import Leave
 from queuepool.routing.finding import ASKED_AT_ONCE, is_found, known_id, parts, the_only_one
 from queuepool.routing.slots import partition_of
 from queuepool.routing.topology import single
@@ -51,7 +52,6 @@ from queuepool.tasks.typed import R, TaskFunction
 from queuepool.timing import delay_until
 from queuepool.verbs import Verb
 from queuepool.verbs.producer import verbs as produce
-from queuepool.verifying import Verifier
 
 Payload = Mapping[str, Any]
 

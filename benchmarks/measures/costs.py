@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.rig import PAD, Rig, payloads, rig
 from coordinator.assembly import assemble
 from coordinator.settings import CoordinatorSettings
-from queuepool.partition import OwnedPartition
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol.codec import read_group
 from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own

@@ -22,9 +22,9 @@ from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.processes import command_line
 from queuepool.cli.supervisor import HopelessChildError, Say, Spec, Supervisor
 from queuepool.errors import QueuePoolError
+from queuepool.partitions.route import Leave
 from queuepool.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
-from queuepool.route import Leave
 from queuepool.routing.topology import build
 from queuepool.servers.embedded import EmbeddedServer
 from queuepool.servers.embedded.ports import HOST

@@ -21,7 +21,7 @@ from queuepool.errors import (
     shown,
 )
 from queuepool.models import ErrorRecord, JobState
-from queuepool.partition import OwnedPartition
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol import codec
 from queuepool.tasks.registry import Registry, Task
 from queuepool.verbs.owner import verbs as own

@@ -11,7 +11,7 @@ from typing import Any
 
 from queuepool.errors import UnavailableError
 from queuepool.models import ErrorRecord, JobState
-from queuepool.partition import OwnedPartition, Partition
+from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.pool import QueuePool
 from queuepool.protocol import codec
 from queuepool.testing.execution import Claimed, Ended, execute, refuse_a_running_loop

@@ -4,7 +4,7 @@ import pytest
 import redis
 
 from queuepool.models import ErrorRecord, JobState
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
 from queuepool.pool import QueuePool
 from queuepool.protocol import codec
 from queuepool.verbs.owner import verbs as own

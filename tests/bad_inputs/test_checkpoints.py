@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from queuepool import cli
 from queuepool.cli.exits import Exit
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
 from queuepool.restore import restored_workers
 from queuepool.verbs.owner import verbs as own
 from tests.bad_inputs.conftest import StartConsumer

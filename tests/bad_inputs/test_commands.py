@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queuepool.commands import MAX_WORKERS, resolve
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
 from queuepool.pool import QueuePool
 from queuepool.verbs.owner import verbs as own
 from tests.bad_inputs.conftest import StartConsumer

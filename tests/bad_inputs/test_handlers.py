@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from queuepool.models import JobState, JobStatus
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
 from queuepool.pool import QueuePool
 from tests.bad_inputs import app
 from tests.bad_inputs.conftest import StartConsumer

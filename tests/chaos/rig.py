@@ -25,7 +25,7 @@ from time import monotonic_ns
 from typing import Any, Self
 
 from queuepool.models import JobState, PartitionState
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
 from queuepool.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from queuepool.partition import OwnedPartition
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol import codec
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w

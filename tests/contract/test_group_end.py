@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from queuepool.partition import OwnedPartition
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.contract.world import World

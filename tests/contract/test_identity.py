@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from queuepool.models import JobState
-from queuepool.partition import OwnedPartition
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol import codec
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from queuepool.models import JobState
-from queuepool.partition import OwnedPartition
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.servers import wire
 from queuepool.testing import ended
 from queuepool.verbs.scripts import Script, named, script

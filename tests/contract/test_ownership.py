@@ -7,7 +7,7 @@ import pytest
 
 from queuepool.errors import FencedError
 from queuepool.models import JobState
-from queuepool.partition import OwnedPartition
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w

@@ -6,7 +6,7 @@ from typing import TypeVar
 import pytest
 
 from queuepool.errors import UndecodableError
-from queuepool.partition import OwnedPartition
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import route

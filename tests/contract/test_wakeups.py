@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from queuepool.partition import OwnedPartition
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.testing import MemoryServer
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w

@@ -13,7 +13,7 @@ from typing import Any
 
 import redis
 
-from queuepool.partition import OwnedPartition, Partition
+from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.protocol import codec
 from queuepool.protocol.keys import Keyspace
 from queuepool.servers.sync import Server

@@ -12,7 +12,7 @@ import redis
 from queuepool import QueuePool, cli
 from queuepool.cli.exits import Exit
 from queuepool.models import JobState
-from queuepool.partition import OwnedPartition
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.verbs.owner import verbs as own
 from tests.conftest import ServerFactory, server_engines
 from tests.integration.test_security_docs import granted

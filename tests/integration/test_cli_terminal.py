@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from queuepool import PoolConfig, QueuePool
-from queuepool.partition import OwnedPartition
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
 

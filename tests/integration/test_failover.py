@@ -15,7 +15,7 @@ import pytest
 
 from queuepool.errors import FencedError
 from queuepool.models import JobState
-from queuepool.partition import OwnedPartition
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.servers.embedded import EmbeddedServer
 from queuepool.verbs.owner import verbs as own
 from tests.chaos.proxy import Proxy

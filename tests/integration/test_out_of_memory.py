@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from queuepool import PoolConfig, QueuePool, UnavailableError
-from queuepool.partition import OwnedPartition
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.routing.topology import single
 from queuepool.servers.embedded import EmbeddedServer
 from queuepool.verbs.leader import verbs as lead

@@ -12,8 +12,8 @@ import pytest
 import redis
 
 from queuepool import ConfigurationError, QueuePool
+from queuepool.partitions.route import Leave
 from queuepool.protocol.keys import Keyspace
-from queuepool.route import Leave
 from queuepool.servers.embedded import find_server_binary
 from tests.conftest import ServerFactory
 from tests.integration.clusters import local_cluster

@@ -18,8 +18,8 @@ from queuepool.errors import (
     ScriptError,
     UnconfirmableError,
 )
-from queuepool.partition import OwnedPartition, Partition
-from queuepool.route import Leave
+from queuepool.partitions.partition import OwnedPartition, Partition
+from queuepool.partitions.route import Leave
 from queuepool.routing.topology import build
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb

@@ -154,7 +154,7 @@ def test_json_escapes_what_it_may_hold_raw_and_stays_exact() -> None:
 def test_what_a_command_logs_without_a_log_is_clean() -> None:
     code = (
         "import logging, sys; from queuepool import cli; cli.main(['acl', '--format', 'template']);"
-        "logging.getLogger('queuepool.route').warning('%s', sys.argv[1])"
+        "logging.getLogger('queuepool.partitions.route').warning('%s', sys.argv[1])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, NASTY.replace("\x00", "")],

@@ -15,7 +15,7 @@ import redis
 
 from queuepool import QueuePool
 from queuepool.errors import QueueFullError, ScriptError
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
 from queuepool.protocol.keys import PARTITION_KEYS
 from queuepool.routing.topology import single
 from queuepool.settings.config import PoolConfig

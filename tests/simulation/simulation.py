@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import redis
 
 from consumer.core import Core
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
 from queuepool.settings.config import PoolConfig

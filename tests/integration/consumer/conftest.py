@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
 from queuepool.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from queuepool.errors import UnavailableError
 from queuepool.models import PartitionState
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
 from queuepool.verbs.leader import verbs as lead
 from tests.chaos.checker import Run
 from tests.chaos.events import read_events

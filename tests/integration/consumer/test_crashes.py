@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from queuepool.models import JobState
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
 from queuepool.pool import QueuePool
 from tests.integration.consumer.conftest import StartConsumer
 from tests.integration.consumer.processes import ConsumerProcess, Records, done, drained, owners

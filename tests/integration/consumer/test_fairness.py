@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
 from queuepool.pool import QueuePool
 from queuepool.results import EnqueueResults
 from tests.integration.consumer.conftest import StartConsumer

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from queuepool.models import JobState
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
 from queuepool.pool import QueuePool
 from tests.integration.consumer.processes import ConsumerProcess
 from tests.waiting import wait_until

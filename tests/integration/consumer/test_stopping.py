@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from queuepool.models import JobState
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
 from queuepool.pool import QueuePool
 from tests.integration.consumer.conftest import StartConsumer
 from tests.integration.consumer.processes import Records, done, drained

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from queuepool.models import Command
-from queuepool.partition import OwnedPartition, Partition
+from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.pool import QueuePool
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.owner import verbs as own

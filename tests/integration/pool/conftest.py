@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from queuepool import AsyncQueuePool, PoolConfig, QueuePool
-from queuepool.partition import OwnedPartition, Partition
+from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
 from tests.contract import world as w

@@ -19,7 +19,7 @@ from queuepool import (
     UnconfirmableError,
 )
 from queuepool.models import Durability
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
 from queuepool.routing.topology import single
 from queuepool.servers.embedded import EmbeddedServer, find_server_binary
 from tests.integration.clusters import ARGUMENTS, LocalCluster, local_cluster

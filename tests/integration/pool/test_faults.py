@@ -17,7 +17,7 @@ import pytest
 import redis
 
 from queuepool import EnqueueStatus, QueuePool, UnavailableError
-from queuepool.partition import OwnedPartition, Partition
+from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.servers.embedded import EmbeddedServer
 from queuepool.verbs.operator import verbs as operate
 from tests.contract import world as w

@@ -13,7 +13,7 @@ from queuepool import (
     UnavailableError,
     WaitTimeoutError,
 )
-from queuepool.partition import OwnedPartition
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol import ids
 from queuepool.servers.embedded import EmbeddedServer
 from queuepool.verbs.owner import verbs as own

@@ -22,7 +22,7 @@ from queuepool import (
     Tier,
     WaitTimeoutError,
 )
-from queuepool.partition import OwnedPartition, Partition
+from queuepool.partitions.partition import OwnedPartition, Partition
 from tests.contract import world as w
 from tests.integration.pool.conftest import MakePool, run_all
 from tests.waiting import wait_until

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from queuepool.models import JobState
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
 from queuepool.protocol.keys import Keyspace
 from queuepool.servers.sync import Server
 from queuepool.verbs import Verb

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from queuepool.errors import FencedError
-from queuepool.partition import Partition
+from queuepool.partitions.partition import Partition
 from queuepool.protocol.codec import read_stamp
 from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own

@@ -6,7 +6,7 @@ from typing import Any
 
 import redis
 
-from queuepool.partition import OwnedPartition, Partition
+from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.protocol.keys import Keyspace
 from queuepool.servers.sync import Server
 from queuepool.verbs import Verb

@@ -3,7 +3,7 @@
 from consumer import events
 from consumer.core import Core
 from consumer.settings import ConsumerSettings
-from queuepool.partition import OwnedPartition
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.testing import FakeClock, MemoryPool
 from queuepool.verbs.owner import verbs as own
 

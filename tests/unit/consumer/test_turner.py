@@ -11,7 +11,7 @@ from consumer.jobs import Claimed, Outcome
 from consumer.pulse import Pulse
 from consumer.settings import ConsumerSettings
 from consumer.turner import Turner
-from queuepool.partition import OwnedPartition
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.testing import FakeClock, MemoryPool
 
 

@@ -8,7 +8,7 @@ from consumer.jobs import Claimed, End, Outcome
 from consumer.plan import Plan
 from consumer.settings import ConsumerSettings
 from queuepool.errors import UnavailableError
-from queuepool.partition import OwnedPartition
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.tasks.job import Job
 from queuepool.testing import FakeClock, MemoryPool
 from queuepool.testing.data import STARTED, PartitionData

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from queuepool import PoolConfig, QueuePool, UnavailableError
-from queuepool.partition import OwnedPartition, Partition
+from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.routing.topology import Topology
 from queuepool.servers import Reply
 from queuepool.testing import FakeClock, MemoryServer

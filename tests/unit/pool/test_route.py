@@ -11,8 +11,8 @@ from queuepool import AsyncQueuePool, ConfigurationError, PoolConfig, QueuePool,
 from queuepool.errors import ScriptError
 from queuepool.keeping import RouteKeeper
 from queuepool.models import JobState
+from queuepool.partitions.route import Leave, Verification, contradiction
 from queuepool.protocol.keys import Keyspace
-from queuepool.route import Leave, Verification, contradiction
 from queuepool.routing.topology import Topology
 from queuepool.servers import Reply
 from queuepool.testing import FakeClock, MemoryServer

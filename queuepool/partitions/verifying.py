@@ -16,7 +16,7 @@ from typing import Any
 
 from queuepool.errors import ConfigurationError, QueuePoolError
 from queuepool.models import RouteRecord
-from queuepool.route import Call, Leave, Verification, asking
+from queuepool.partitions.route import Call, Leave, Verification, asking
 from queuepool.servers import AsyncPort, Port
 from queuepool.settings.config import PoolConfig
 

@@ -1,0 +1,1 @@
+"""Logical partitions on their servers, and the record of how many there are."""
