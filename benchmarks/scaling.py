@@ -22,9 +22,9 @@ from time import monotonic
 
 from benchmarks.machine import describe_machine
 from queuepool.cli.cluster import Cluster, Plan
+from queuepool.client.pool import QueuePool
 from queuepool.models import PartitionState
 from queuepool.partitions.partition import Partition
-from queuepool.pool import QueuePool
 
 _KEY = "reference-bulk"
 _SAMPLE_S = 0.25

@@ -26,12 +26,12 @@ from consumer.report import Reporter
 from consumer.settings import ConsumerSettings
 from consumer.watchdog import Watchdog
 from queuepool import printing
+from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, FencedError
 from queuepool.events import fan_out
 from queuepool.exposition import expose
 from queuepool.keeping import RouteKeeper
 from queuepool.logs import configure
-from queuepool.pool import QueuePool
 from queuepool.runtime import forking
 from queuepool.runtime.hindrances import HindranceError
 from queuepool.servers.connect import connect

@@ -30,10 +30,10 @@ from consumer.standby import Standby
 from consumer.timeouts import Timekeeper
 from consumer.turner import Turner
 from consumer.workers import WorkerPool
+from queuepool.client.pool import QueuePool
 from queuepool.errors import FencedError, QueuePoolError, UnavailableError
 from queuepool.events import Listener, ignore
 from queuepool.partitions.partition import OwnedPartition
-from queuepool.pool import QueuePool
 from queuepool.restore import restored_workers
 from queuepool.servers import Bell
 from queuepool.tasks.backoff import Backoff

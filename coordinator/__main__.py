@@ -32,13 +32,13 @@ from coordinator.reached import advertised, is_loopback
 from coordinator.settings import ENV_PREFIX, CoordinatorSettings, load
 from coordinator.watchdog import Watchdog
 from queuepool import printing
+from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, UnavailableError
 from queuepool.events import fan_out
 from queuepool.exposition import expose
 from queuepool.keeping import RouteKeeper
 from queuepool.logs import configure
 from queuepool.partitions.route import Leave
-from queuepool.pool import QueuePool
 from queuepool.runtime.hindrances import HindranceError
 from queuepool.settings.config import PoolConfig
 from queuepool.settings.environment import load_pool_config

@@ -16,8 +16,8 @@ from coordinator.observer import Observer
 from coordinator.settings import CoordinatorSettings
 from coordinator.term import Term
 from coordinator.views import Views
+from queuepool.client.pool import QueuePool
 from queuepool.events import Listener, ignore
-from queuepool.pool import QueuePool
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from coordinator.board import Board
 from coordinator.crew import Crew
 from coordinator.decisions import DecisionBook, DecisionRecord
 from coordinator.model import Mode
+from queuepool.client.pool import QueuePool
 from queuepool.errors import InvalidInputError
 from queuepool.models import GroupStatus
-from queuepool.pool import QueuePool
 from queuepool.verbs.leader import verbs as lead
 
 T = TypeVar("T")

@@ -1,6 +1,10 @@
 """queuepool: partitioned background jobs for bulk work, on Redis or Valkey."""
 
-from queuepool.aio import AsyncQueuePool
+from queuepool.client.async_pool import AsyncQueuePool
+from queuepool.client.group import JobDiedError, TaskGroup
+from queuepool.client.handles import AsyncJobHandle, JobHandle
+from queuepool.client.pool import QueuePool
+from queuepool.client.results import EnqueueResults
 from queuepool.errors import (
     BadPayloadError,
     ConfigurationError,
@@ -20,8 +24,6 @@ from queuepool.errors import (
     UnknownTaskError,
     WaitTimeoutError,
 )
-from queuepool.group import JobDiedError, TaskGroup
-from queuepool.handles import AsyncJobHandle, JobHandle
 from queuepool.models import (
     Durability,
     EnqueueStatus,
@@ -31,8 +33,6 @@ from queuepool.models import (
     JobStatus,
     Tier,
 )
-from queuepool.pool import QueuePool
-from queuepool.results import EnqueueResults
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.backoff import Backoff
 from queuepool.tasks.context import JobContext

@@ -13,9 +13,9 @@ import random
 import threading
 from collections.abc import Callable
 
+from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, QueuePoolError
 from queuepool.partitions.route import Leave
-from queuepool.pool import QueuePool
 from queuepool.runtime.hindrances import start_thread
 
 INTERVAL_S = 10.0

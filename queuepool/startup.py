@@ -8,8 +8,8 @@ import traceback
 from contextlib import suppress
 from pathlib import Path
 
+from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, ScriptError, UnavailableError
-from queuepool.pool import QueuePool
 from queuepool.verbs.producer import confirm
 
 

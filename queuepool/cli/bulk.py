@@ -20,12 +20,12 @@ from queuepool.cli.names import key_of
 from queuepool.cli.pools import open_pool
 from queuepool.cli.row_ids import RowId
 from queuepool.cli.rows import Payload, Row, RowError, guess_format, open_rows, read_rows
+from queuepool.client.group import TaskGroup
+from queuepool.client.pool import QueuePool
+from queuepool.client.results import EnqueueResults
 from queuepool.errors import InvalidInputError, ScriptError, UnavailableError, UnconfirmableError
-from queuepool.group import TaskGroup
 from queuepool.models import EnqueueStatus, GroupStatus
-from queuepool.pool import QueuePool
 from queuepool.protocol import codec
-from queuepool.results import EnqueueResults
 from queuepool.tasks.job import Job
 
 _BATCH = 5_000  # rows a call: what may be uncertain when a server goes away amid one

@@ -21,9 +21,9 @@ from queuepool.cli.check import inspect
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.processes import command_line
 from queuepool.cli.supervisor import HopelessChildError, Say, Spec, Supervisor
+from queuepool.client.pool import QueuePool
 from queuepool.errors import QueuePoolError
 from queuepool.partitions.route import Leave
-from queuepool.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.servers.embedded import EmbeddedServer

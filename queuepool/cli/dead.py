@@ -16,10 +16,10 @@ from queuepool.cli.fields import error_text, json_text, print_fields, when
 from queuepool.cli.names import id_cell, key_cell, key_of
 from queuepool.cli.pools import open_pool
 from queuepool.cli.tables import Column
+from queuepool.client.pool import QueuePool
 from queuepool.errors import QueuePoolError, ScriptError, UndecodableError
 from queuepool.errors.escaping import id_bytes, visible
 from queuepool.models import DeadJob
-from queuepool.pool import QueuePool
 from queuepool.routing.slots import group_of, key_bytes
 
 _PAGE = 200

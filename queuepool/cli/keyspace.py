@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from queuepool.cli import output
 from queuepool.cli.board import unknown
 from queuepool.cli.sources import ServerSource
+from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
-from queuepool.pool import QueuePool
 from queuepool.settings.config import PoolConfig
 
 Line = tuple[str, str, str]  # level, where, text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, QueuePoolError
-from queuepool.pool import QueuePool
 
 
 @contextmanager

@@ -12,9 +12,9 @@ from queuepool.cli import output
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.pools import open_pool
 from queuepool.cli.view import ClusterView, PartitionRow, row_of, with_rates
+from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
 from queuepool.models import PartitionState
-from queuepool.pool import QueuePool
 from queuepool.settings import local_cluster as local
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate

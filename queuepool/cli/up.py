@@ -16,8 +16,8 @@ from types import FrameType
 from queuepool.cli import output, secret_url
 from queuepool.cli.cluster import Cluster, Plan
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.client.pool import QueuePool
 from queuepool.errors import QueuePoolError
-from queuepool.pool import QueuePool
 from queuepool.runtime import private_files as private
 from queuepool.servers.wire import display_name
 from queuepool.settings import local_cluster as local

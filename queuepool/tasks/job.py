@@ -17,7 +17,7 @@ from queuepool.models import in_words
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
-    from queuepool.handles import AsyncJobHandle, JobHandle
+    from queuepool.client.handles import AsyncJobHandle, JobHandle
     from queuepool.models import EnqueueStatus, JobId, JobState, JobStatus, Tier
     from queuepool.tasks.typed import TaskFunction
 

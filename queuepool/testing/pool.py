@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from queuepool.aio import AsyncQueuePool
-from queuepool.pool import QueuePool
+from queuepool.client.async_pool import AsyncQueuePool
+from queuepool.client.pool import QueuePool
 from queuepool.routing.topology import Topology
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.registry import Registry, default_registry

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from queuepool.client.pool import QueuePool
 from queuepool.errors import UnavailableError
 from queuepool.models import ErrorRecord, JobState
 from queuepool.partitions.partition import OwnedPartition, Partition
-from queuepool.pool import QueuePool
 from queuepool.protocol import codec
 from queuepool.testing.execution import Claimed, Ended, execute, refuse_a_running_loop
 from queuepool.verbs.owner import verbs as own

@@ -50,7 +50,9 @@ class Role:
     scripts: tuple[str, ...]
     writes: Grant
     direct: tuple[str, ...] = ()
-    confirms: bool = False  # may also ask what its writes have survived (queuepool.durability)
+    confirms: bool = (
+        False  # may also ask what its writes have survived (queuepool.client.durability)
+    )
     probes: bool = False  # may also try everything on keys made for that: `queuepool check`
 
     @cached_property

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from queuepool.client.pool import QueuePool
 from queuepool.partitions.partition import Partition
-from queuepool.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
 from queuepool.settings.config import PoolConfig

@@ -3,9 +3,9 @@
 import pytest
 import redis
 
+from queuepool.client.pool import QueuePool
 from queuepool.models import ErrorRecord, JobState
 from queuepool.partitions.partition import Partition
-from queuepool.pool import QueuePool
 from queuepool.protocol import codec
 from queuepool.verbs.owner import verbs as own
 from tests.bad_inputs.bodies import DAMAGED, SOUND, replace, stored

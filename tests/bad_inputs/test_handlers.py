@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from queuepool.client.pool import QueuePool
 from queuepool.models import JobState, JobStatus
 from queuepool.partitions.partition import Partition
-from queuepool.pool import QueuePool
 from tests.bad_inputs import app
 from tests.bad_inputs.conftest import StartConsumer
 from tests.integration.consumer.processes import ConsumerProcess, drained

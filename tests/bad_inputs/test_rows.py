@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from queuepool import InvalidInputError, cli
 from queuepool.cli.exits import Exit
 from queuepool.cli.rows import Row, RowError, open_rows, read_rows
-from queuepool.pool import QueuePool
+from queuepool.client.pool import QueuePool
 from queuepool.testing import MemoryPool
 
 CELLS = st.text(st.characters(codec="utf-8"), max_size=6) | st.sampled_from(

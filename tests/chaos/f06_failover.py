@@ -24,7 +24,7 @@ from typing import Any
 
 import redis
 
-from queuepool.pool import QueuePool
+from queuepool.client.pool import QueuePool
 from queuepool.routing.topology import build
 from queuepool.servers.embedded import EmbeddedServer
 from tests.chaos.checker import check

@@ -24,9 +24,9 @@ from time import monotonic
 import redis
 
 from queuepool import EnqueueStatus, Job, PoolConfig, QueuePool, UnconfirmableError
+from queuepool.client.results import EnqueueResults
 from queuepool.errors import UnavailableError
 from queuepool.models import Durability
-from queuepool.results import EnqueueResults
 from queuepool.routing.topology import single
 from queuepool.servers.embedded import EmbeddedServer
 from tests.chaos.checker import Verdict

@@ -24,9 +24,9 @@ from pathlib import Path
 from time import monotonic_ns
 from typing import Any, Self
 
+from queuepool.client.pool import QueuePool
 from queuepool.models import JobState, PartitionState
 from queuepool.partitions.partition import Partition
-from queuepool.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.servers.embedded import EmbeddedServer, find_server_binary

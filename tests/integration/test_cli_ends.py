@@ -9,7 +9,7 @@ import pytest
 
 from queuepool import QueuePool
 from queuepool.cli.exits import Exit
-from queuepool.group import TaskGroup
+from queuepool.client.group import TaskGroup
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.verbs.owner import verbs as own
 from tests.integration.test_cli_commands import KEY, Shell, claim, own_partition, pool, shell, write

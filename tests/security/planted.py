@@ -8,7 +8,7 @@ from typing import Any
 
 import redis
 
-from queuepool.pool import QueuePool
+from queuepool.client.pool import QueuePool
 from queuepool.protocol import codec
 
 NASTY = (

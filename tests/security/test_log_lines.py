@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queuepool import printing
+from queuepool.client.group import JobDiedError
 from queuepool.errors import ConfigurationError, QueuePoolError, escaping
-from queuepool.group import JobDiedError
 from queuepool.logs import JsonFormatter, TextFormatter
 from queuepool.models import ErrorRecord, JobId, JobState, JobStatus
 from tests.security.planted import NASTY, controls

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from queuepool.client.pool import QueuePool
 from queuepool.models import JobState
-from queuepool.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
 from queuepool.settings.config import PoolConfig

@@ -9,8 +9,8 @@ import pytest
 import redis
 
 from queuepool import PoolConfig, QueuePool
+from queuepool.client.progress_bar import progress_bar
 from queuepool.models import GroupStatus
-from queuepool.progress import progress_bar
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
 from tests.integration.test_cli_terminal import on_a_terminal

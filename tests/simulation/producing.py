@@ -8,13 +8,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 
+from queuepool.client.delivery import Answer as Settled
+from queuepool.client.delivery import Settling
+from queuepool.client.producer import Chunk, Producer
+from queuepool.client.results import EnqueueResults
 from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.models import EnqueueStatus, Tier
-from queuepool.producer import Chunk, Producer
-from queuepool.results import EnqueueResults
 from queuepool.settings.config import PoolConfig
-from queuepool.settling import Answer as Settled
-from queuepool.settling import Settling
 from queuepool.tasks.job import Job
 from queuepool.tasks.registry import Registry
 from queuepool.verbs.producer import verbs as produce

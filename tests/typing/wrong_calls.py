@@ -31,7 +31,7 @@ def calls_that_are_right(pool: QueuePool, ctx: JobContext, names: Sequence[str])
     reveal_type(fetch.job("https://example.org"))  # type: queuepool.tasks.job.Job[list[int]]
     reveal_type(crawl.job(url="x"))  # type: queuepool.tasks.job.Job[bytes]
     job = pool.enqueue(write_row.job(1), partition_key="k", delay=timedelta(minutes=1))
-    reveal_type(job)  # type: queuepool.handles.JobHandle[str]
+    reveal_type(job)  # type: queuepool.client.handles.JobHandle[str]
     reveal_type(job.result(timeout_s=1))  # type: str
     reveal_type(pool.enqueue(write_row, {"id": 1}, partition_key="k").result())  # type: str
     reveal_type(pool.enqueue("any", {"a": 1}, partition_key="k").result())  # type: Any
@@ -40,7 +40,7 @@ def calls_that_are_right(pool: QueuePool, ctx: JobContext, names: Sequence[str])
     pool.enqueue_many([write_row.job(1), crawl.job("x")], partition_key="k")
     pool.enqueue_many("any", [{"a": 1}, Job({"a": 2}, tier="low")], partition_key="k")
     pool.enqueue_many(write_row, ({"id": 1, "name": n} for n in names), partition_key="k")
-    reveal_type(pool.job("id", partition_key="k"))  # type: queuepool.handles.JobHandle[Any]
+    reveal_type(pool.job("id", partition_key="k"))  # type: queuepool.client.handles.JobHandle[Any]
     handle: JobHandle[str] = job
     handle.cancel()
 

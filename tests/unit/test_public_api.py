@@ -66,7 +66,7 @@ def test_every_error_is_one_of_ours() -> None:
 
 
 def test_sync_and_asyncio_have_the_same_methods_and_arguments() -> None:
-    from queuepool.aio import AsyncTaskGroup
+    from queuepool.client.async_pool import AsyncTaskGroup
 
     only_sync = {"partition", "partitions", "system", "servers"}  # for processes, which are sync
     for sync, twin in (

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from queuepool.cli.demo.ledger import Ledger, SmallGroup
+from queuepool.client.pool import QueuePool
 from queuepool.errors import QueuePoolError
-from queuepool.pool import QueuePool
 
 PARTITIONS = 4
 BULK_MS = 100

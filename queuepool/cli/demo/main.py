@@ -22,8 +22,8 @@ from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.sources import ServerSource
 from queuepool.cli.up import Interrupts, unready
 from queuepool.cli.view import ClusterView
+from queuepool.client.pool import QueuePool
 from queuepool.errors import UnavailableError
-from queuepool.pool import QueuePool
 
 BASE_WORKERS, MAX_WORKERS = 8, 64
 _LOOK_S = 0.25

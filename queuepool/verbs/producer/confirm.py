@@ -1,6 +1,6 @@
 """Commands of the server that confirm what their connection wrote before them. Pure.
 
-They run behind an enqueue of the same call. See queuepool.durability for their meaning.
+They run behind an enqueue of the same call. See queuepool.client.durability for their meaning.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ from itertools import pairwise
 
 import pytest
 
+from queuepool.client.pool import QueuePool
 from queuepool.models import JobState
 from queuepool.partitions.partition import Partition
-from queuepool.pool import QueuePool
 from tests.integration.consumer.conftest import StartConsumer
 from tests.integration.consumer.processes import ConsumerProcess, Records, done, drained, owners
 from tests.waiting import wait_until

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
+from queuepool.client.pool import QueuePool
+from queuepool.client.results import EnqueueResults
 from queuepool.partitions.partition import Partition
-from queuepool.pool import QueuePool
-from queuepool.results import EnqueueResults
 from tests.integration.consumer.conftest import StartConsumer
 from tests.integration.consumer.processes import Records, done
 from tests.waiting import wait_until

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from queuepool.client.pool import QueuePool
 from queuepool.models import JobState
 from queuepool.partitions.partition import Partition
-from queuepool.pool import QueuePool
 from tests.integration.consumer.conftest import StartConsumer
 from tests.integration.consumer.processes import Records, done, drained, scale
 from tests.waiting import wait_until

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import redis
 
-from queuepool.pool import QueuePool
+from queuepool.client.pool import QueuePool
+from queuepool.client.results import EnqueueResults
 from queuepool.protocol.keys import Keyspace
-from queuepool.results import EnqueueResults
 from queuepool.routing.topology import single
 from queuepool.servers.embedded import EmbeddedServer
 from queuepool.settings.config import PoolConfig

@@ -4,9 +4,9 @@ import signal
 import time
 from pathlib import Path
 
+from queuepool.client.pool import QueuePool
 from queuepool.models import JobState
 from queuepool.partitions.partition import Partition
-from queuepool.pool import QueuePool
 from tests.integration.consumer.conftest import StartConsumer
 from tests.integration.consumer.processes import Records, done, drained
 from tests.waiting import wait_until

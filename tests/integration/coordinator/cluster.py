@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from queuepool.client.pool import QueuePool
 from queuepool.models import Command
 from queuepool.partitions.partition import OwnedPartition, Partition
-from queuepool.pool import QueuePool
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.owner import verbs as own
 from tests.waiting import wait_until

@@ -5,7 +5,7 @@ import pytest
 
 from coordinator.assembly import Coordinator, assemble
 from coordinator.settings import load
-from queuepool.pool import QueuePool
+from queuepool.client.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.settings.config import PoolConfig

@@ -9,7 +9,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from queuepool.pool import QueuePool
+from queuepool.client.pool import QueuePool
 from queuepool.rpc.client import QueuePoolClient, connect
 from queuepool.rpc.v1 import cluster_pb2, decision_pb2, partition_pb2
 from queuepool.rpc.v1 import queue_pool_pb2 as api

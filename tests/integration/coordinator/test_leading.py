@@ -8,7 +8,7 @@ import redis
 from coordinator.assembly import assemble
 from coordinator.events import CommandRefused
 from coordinator.settings import load
-from queuepool.pool import QueuePool
+from queuepool.client.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.settings.config import PoolConfig

@@ -11,7 +11,7 @@ import urllib.request
 import grpc
 import pytest
 
-from queuepool.pool import QueuePool
+from queuepool.client.pool import QueuePool
 from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from tests.conftest import ServerFactory

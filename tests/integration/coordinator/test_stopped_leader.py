@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from queuepool.pool import QueuePool
+from queuepool.client.pool import QueuePool
 from tests.integration.coordinator.cluster import FakeOwner, look, obey_until
 from tests.integration.coordinator.conftest import StartProcess
 from tests.waiting import wait_until

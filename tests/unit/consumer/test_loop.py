@@ -12,8 +12,8 @@ from consumer.loop import Consumer
 from consumer.settings import ConsumerSettings
 from consumer.standby import Standby
 from queuepool import JobContext, Registry
+from queuepool.client.pool import QueuePool
 from queuepool.errors import FencedError, LocalError, UnavailableError
-from queuepool.pool import QueuePool
 from queuepool.testing import MemoryPool, MemoryServer
 from tests.waiting import wait_until
 

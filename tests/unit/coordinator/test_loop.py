@@ -8,7 +8,7 @@ from coordinator.events import CycleEnded, LeaderChanged, LeadGained, LeadLost, 
 from coordinator.metrics import Metrics
 from coordinator.settings import load
 from coordinator.watchdog import Watchdog
-from queuepool.pool import QueuePool
+from queuepool.client.pool import QueuePool
 from queuepool.routing.topology import build
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb

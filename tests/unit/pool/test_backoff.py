@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queuepool import Backoff, InvalidInputError
-from queuepool.retrying import Attempts, check_wait
+from queuepool.client.retrying import Attempts, check_wait
 
 BACKOFFS = st.builds(
     Backoff,

@@ -20,13 +20,13 @@ from queuepool import (
     UnavailableError,
     UnconfirmableError,
 )
-from queuepool.durability import Confirmation, asked_for, batched
+from queuepool.client.delivery import answers, call, note_settled
+from queuepool.client.durability import Confirmation, asked_for, batched
+from queuepool.client.producer import Chunk
+from queuepool.client.results import EnqueueResults
 from queuepool.errors import ScriptError
-from queuepool.producer import Chunk
-from queuepool.results import EnqueueResults
 from queuepool.routing.topology import single
 from queuepool.servers import wire
-from queuepool.settling import answers, call, note_settled
 from queuepool.testing import MemoryPool, run_jobs
 from queuepool.verbs import Verb
 from queuepool.verbs.producer import confirm

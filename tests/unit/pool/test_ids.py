@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queuepool import InvalidInputError
+from queuepool.client.producer import Producer
 from queuepool.models import JobId, JobState, JobStatus
-from queuepool.producer import Producer
 from queuepool.protocol import ids
 from queuepool.routing.finding import is_found, parts, the_only_one
 from queuepool.routing.slots import SLOTS, partition_of, slot_of

@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from queuepool import AsyncQueuePool, EnqueueStatus, Job, JobTimeoutError, QueuePool, producer
+from queuepool import (
+    AsyncQueuePool,
+    EnqueueStatus,
+    Job,
+    JobTimeoutError,
+    QueuePool,
+)
+from queuepool.client import producer
 from queuepool.testing import AsyncMemoryServer
 from tests.striking import Struck, struck_at
 from tests.unit.pool.faulty import FaultyServer, faulty_pool, stored

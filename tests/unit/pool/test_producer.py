@@ -18,12 +18,12 @@ from queuepool import (
     PayloadTooLargeError,
     PoolConfig,
 )
-from queuepool.producer import CHUNK, Chunk, Producer
+from queuepool.client.producer import CHUNK, Chunk, Producer
+from queuepool.client.results import ACCEPTED, DUPLICATE, REJECTED, UNKNOWN, EnqueueResults
+from queuepool.client.timing import delay_until
 from queuepool.protocol import codec
-from queuepool.results import ACCEPTED, DUPLICATE, REJECTED, UNKNOWN, EnqueueResults
 from queuepool.routing.topology import single
 from queuepool.tasks.registry import Registry
-from queuepool.timing import delay_until
 
 KEYS = st.sampled_from([f"key-{i}" for i in range(12)])
 ITEMS = st.lists(

@@ -16,7 +16,7 @@ from queuepool import (
     QueueFullError,
     UnavailableError,
 )
-from queuepool.sending import _MAX_PIPES
+from queuepool.client.sender import _MAX_PIPES
 from tests.unit.pool.faulty import faulty_pool, stored
 
 Rows = list[dict[str, int]]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from queuepool import EnqueueStatus, PoolConfig, QueueFullError, UnavailableError
+from queuepool.client.delivery import Answer, Settling
+from queuepool.client.producer import Chunk
+from queuepool.client.results import EnqueueResults
 from queuepool.errors import ScriptError
-from queuepool.producer import Chunk
-from queuepool.results import EnqueueResults
 from queuepool.routing.topology import single
-from queuepool.settling import Answer, Settling
 from queuepool.verbs.producer.verbs import Full
 
 AWAY = UnavailableError("away")

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 
-from queuepool.defaults import Defaults
+from queuepool.client.defaults import Defaults
+from queuepool.client.producer import Chunk, Producer
+from queuepool.client.timing import seconds_of
 from queuepool.errors import InvalidInputError, shown
 from queuepool.models import Durability, Tier
-from queuepool.producer import Chunk, Producer
 from queuepool.tasks.job import Job
 from queuepool.tasks.registry import Task
 from queuepool.tasks.typed import TaskFunction
-from queuepool.timing import seconds_of
 
 TaskOf = Callable[[int], Task | None]
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TypeVar
 
+from queuepool.client.retrying import Attempts
 from queuepool.errors import UnavailableError
 from queuepool.partitions.partition import Partition
-from queuepool.retrying import Attempts
 from queuepool.verbs import Verb
 
 T = TypeVar("T")

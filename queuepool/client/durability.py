@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from queuepool.client.producer import Chunk
 from queuepool.errors import (
     InvalidInputError,
     JobTimeoutError,
@@ -32,7 +33,6 @@ from queuepool.errors import (
     UnconfirmableError,
 )
 from queuepool.models import Durability
-from queuepool.producer import Chunk
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb
 from queuepool.verbs.producer import confirm

@@ -13,7 +13,7 @@ Whatever ends a call amid all this, an error of a server as well as Ctrl-C or th
 that makes it, carries the results of all jobs that were taken: a chunk is noted as unknown before
 it is sent, and its answer after it was read. A pipe that was interrupted is never read again.
 
-Chunks that are to be confirmed (queuepool.durability) are not streamed: a batch of them goes in one
+Chunks that are to be confirmed (queuepool.client.durability) are not streamed: a batch of them goes in one
 call, with the confirmation behind them on the same connection.
 """
 
@@ -25,14 +25,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import monotonic
 
-from queuepool.durability import Confirmation, batched
-from queuepool.errors import LocalError, QueuePoolError, UnavailableError
-from queuepool.interruption import Source, note_sending, note_unsent, tell
-from queuepool.producer import Chunk
-from queuepool.results import EnqueueResults
-from queuepool.servers import Port, Stream
-from queuepool.settings.config import PoolConfig
-from queuepool.settling import (
+from queuepool.client.delivery import (
     SERVER_ERRORS,
     Answer,
     Settling,
@@ -45,6 +38,13 @@ from queuepool.settling import (
     note_unsettled,
     unanswered,
 )
+from queuepool.client.durability import Confirmation, batched
+from queuepool.client.interruption import Source, note_sending, note_unsent, tell
+from queuepool.client.producer import Chunk
+from queuepool.client.results import EnqueueResults
+from queuepool.errors import LocalError, QueuePoolError, UnavailableError
+from queuepool.servers import Port, Stream
+from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Enqueued
 
 WINDOW = 6  # chunks on the way to one partition: enough to overlap encoding with the server

@@ -3,7 +3,7 @@
     sent --accepted or duplicate--> noted, over
       |----full: wait for room, for as long as the caller said-------> REJECTED, QueueFullError
       |----no answer, or "not now": try again for retry_for_s--------> UNKNOWN or REJECTED, raised
-      |----in, but not as durable as asked for (queuepool.durability)-> UNKNOWN, raised
+      |----in, but not as durable as asked for (queuepool.client.durability)-> UNKNOWN, raised
       +----refused for good------------------------------------------> raised
 
 The sync and the asyncio pool share it; both bring the clock, the jitter and the network.
@@ -17,7 +17,11 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from queuepool.durability import Confirmation
+from queuepool.client.durability import Confirmation
+from queuepool.client.interruption import Source, note_unsent, tell
+from queuepool.client.producer import Chunk
+from queuepool.client.results import ACCEPTED, DUPLICATE, REJECTED, UNKNOWN, EnqueueResults
+from queuepool.client.retrying import Attempts
 from queuepool.errors import (
     LocalError,
     NotConfirmedError,
@@ -27,11 +31,7 @@ from queuepool.errors import (
     UnavailableError,
     UnconfirmableError,
 )
-from queuepool.interruption import Source, note_unsent, tell
 from queuepool.models import EnqueueStatus, JobId
-from queuepool.producer import Chunk
-from queuepool.results import ACCEPTED, DUPLICATE, REJECTED, UNKNOWN, EnqueueResults
-from queuepool.retrying import Attempts
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Enqueued
 from queuepool.verbs import Verb

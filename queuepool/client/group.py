@@ -9,17 +9,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from queuepool.client.retrying import check_wait
 from queuepool.errors import JobCancelled, JobError, WaitTimeoutError
 from queuepool.errors.escaping import key_text, visible
 from queuepool.models import GroupStatus, JobState, JobStatus
 from queuepool.partitions.partition import Partition
-from queuepool.retrying import check_wait
 from queuepool.routing.slots import key_bytes
 from queuepool.verbs.producer import verbs as produce
 
 if TYPE_CHECKING:
-    from queuepool.aio import AsyncQueuePool
-    from queuepool.producer import Route
+    from queuepool.client.async_pool import AsyncQueuePool
+    from queuepool.client.producer import Route
 
 OnProgress = Callable[[GroupStatus], None]
 
@@ -105,7 +105,7 @@ class TaskGroup:
         progress bar on standard error; None: when that is a terminal. on_progress:
         called with each new status. Raises WaitTimeoutError; the group goes on.
         """
-        from queuepool.progress import progress_bar  # rich is imported only here
+        from queuepool.client.progress_bar import progress_bar  # rich is imported only here
 
         waiting, status = _Waiting(self.partition_key, timeout_s, on_progress), self.status()
         with progress_bar(show, key_text(key_bytes(self.partition_key))) as draw:
@@ -143,7 +143,7 @@ class AsyncTaskGroup:
         on_progress: OnProgress | None = None,
     ) -> GroupStatus:
         """Wait until every job of the group has ended; return the totals."""
-        from queuepool.progress import progress_bar
+        from queuepool.client.progress_bar import progress_bar
 
         waiting, status = _Waiting(self.partition_key, timeout_s, on_progress), await self.status()
         with progress_bar(show, key_text(key_bytes(self.partition_key))) as draw:

@@ -19,12 +19,18 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, Unpack, overload
 
-from queuepool import calls
-from queuepool.calls import ManyJobsOptions, OneJobOptions
-from queuepool.durability import asked_for
+from queuepool.client import calls
+from queuepool.client.calls import ManyJobsOptions, OneJobOptions
+from queuepool.client.durability import asked_for
+from queuepool.client.group import TaskGroup
+from queuepool.client.handles import JobHandle
+from queuepool.client.patience import PatientPartition, patiently
+from queuepool.client.producer import Chunk, PartitionKey, Producer
+from queuepool.client.results import EnqueueResults
+from queuepool.client.retrying import check_wait
+from queuepool.client.sender import Bulk, Sender
+from queuepool.client.timing import delay_until
 from queuepool.errors import InvalidInputError
-from queuepool.group import TaskGroup
-from queuepool.handles import JobHandle
 from queuepool.models import (
     Durability,
     JobState,
@@ -34,22 +40,16 @@ from queuepool.models import (
 from queuepool.partitions.partition import Partition
 from queuepool.partitions.route import Leave
 from queuepool.partitions.verifying import Verifier
-from queuepool.patience import PatientPartition, patiently
-from queuepool.producer import Chunk, PartitionKey, Producer
 from queuepool.protocol import ids
-from queuepool.results import EnqueueResults
-from queuepool.retrying import check_wait
 from queuepool.routing.finding import ASKED_AT_ONCE, is_found, known_id, parts, the_only_one
 from queuepool.routing.slots import partition_of
 from queuepool.routing.topology import single
-from queuepool.sending import Bulk, Sender
 from queuepool.servers import Port
 from queuepool.servers.connect import connect
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Enqueued, Job, bound
 from queuepool.tasks.registry import Registry, Task, default_registry
 from queuepool.tasks.typed import R, TaskFunction
-from queuepool.timing import delay_until
 from queuepool.verbs import Verb
 from queuepool.verbs.producer import verbs as produce
 

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, cast
 
+from queuepool.client.group import raise_for_state
+from queuepool.client.retrying import check_wait
 from queuepool.errors import WaitTimeoutError
-from queuepool.group import raise_for_state
 from queuepool.models import EnqueueStatus, JobId, JobState, JobStatus
 from queuepool.partitions.partition import Partition
-from queuepool.retrying import check_wait
 from queuepool.tasks.job import R_co
 from queuepool.tasks.registry import Task
 from queuepool.verbs import Verb

@@ -12,32 +12,9 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack, overload
 
-from queuepool import calls
-from queuepool.calls import ManyJobsOptions, OneJobOptions
-from queuepool.durability import Confirmation, asked_for, batched
-from queuepool.errors import InvalidInputError, UnavailableError
-from queuepool.group import AsyncTaskGroup as AsyncTaskGroup  # noqa: PLC0414 - known from here
-from queuepool.handles import AsyncJobHandle
-from queuepool.interruption import Source, note_sending, note_unsent, tell
-from queuepool.models import (
-    Durability,
-    JobState,
-    JobStatus,
-    Tier,
-)
-from queuepool.partitions.route import Leave
-from queuepool.partitions.verifying import AsyncVerifier
-from queuepool.producer import Chunk, PartitionKey, Producer
-from queuepool.protocol import ids
-from queuepool.results import EnqueueResults
-from queuepool.retrying import Attempts, check_wait
-from queuepool.routing.finding import is_found, known_id, parts, the_only_one
-from queuepool.routing.slots import partition_of
-from queuepool.routing.topology import single
-from queuepool.servers import AsyncPort
-from queuepool.servers.connect import connect_async
-from queuepool.settings.config import PoolConfig
-from queuepool.settling import (
+from queuepool.client import calls
+from queuepool.client.calls import ManyJobsOptions, OneJobOptions
+from queuepool.client.delivery import (
     SERVER_ERRORS,
     Answer,
     Settling,
@@ -48,10 +25,33 @@ from queuepool.settling import (
     note_unsettled,
     unanswered,
 )
+from queuepool.client.durability import Confirmation, asked_for, batched
+from queuepool.client.group import AsyncTaskGroup as AsyncTaskGroup  # noqa: PLC0414 - known from here
+from queuepool.client.handles import AsyncJobHandle
+from queuepool.client.interruption import Source, note_sending, note_unsent, tell
+from queuepool.client.producer import Chunk, PartitionKey, Producer
+from queuepool.client.results import EnqueueResults
+from queuepool.client.retrying import Attempts, check_wait
+from queuepool.client.timing import delay_until
+from queuepool.errors import InvalidInputError, UnavailableError
+from queuepool.models import (
+    Durability,
+    JobState,
+    JobStatus,
+    Tier,
+)
+from queuepool.partitions.route import Leave
+from queuepool.partitions.verifying import AsyncVerifier
+from queuepool.protocol import ids
+from queuepool.routing.finding import is_found, known_id, parts, the_only_one
+from queuepool.routing.slots import partition_of
+from queuepool.routing.topology import single
+from queuepool.servers import AsyncPort
+from queuepool.servers.connect import connect_async
+from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import AsyncEnqueued, Enqueued, Job
 from queuepool.tasks.registry import Registry, Task, default_registry
 from queuepool.tasks.typed import R, TaskFunction
-from queuepool.timing import delay_until
 from queuepool.verbs import Verb
 from queuepool.verbs.producer import verbs as produce
 

@@ -16,7 +16,8 @@ from typing import Any
 
 import msgspec
 
-from queuepool.defaults import Defaults, TaskName, own_defaults
+from queuepool.client.defaults import Defaults, TaskName, own_defaults
+from queuepool.client.timing import seconds_of
 from queuepool.errors import InvalidInputError, JobTimeoutError, shown
 from queuepool.models import Tier
 from queuepool.protocol import codec, ids
@@ -24,7 +25,6 @@ from queuepool.routing.slots import MAX_GROUP_BYTES, group_of, key_bytes, partit
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Job
 from queuepool.tasks.registry import Registry, check_attempts, check_name, check_tier, check_timeout
-from queuepool.timing import seconds_of
 from queuepool.verbs import Argument, Verb
 from queuepool.verbs.producer import verbs as produce
 

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Generic, TypeVar
 
+from queuepool.client.producer import Chunk
+from queuepool.client.results import REJECTED, UNKNOWN, EnqueueResults
 from queuepool.errors import JobTimeoutError
-from queuepool.producer import Chunk
-from queuepool.results import REJECTED, UNKNOWN, EnqueueResults
 
 T = TypeVar("T")
 
