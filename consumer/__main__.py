@@ -25,20 +25,20 @@ from consumer.metrics import ConsumerMetrics
 from consumer.report import Reporter
 from consumer.settings import ConsumerSettings
 from consumer.watchdog import Watchdog
-from queuepool import printing
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, FencedError
-from queuepool.events import fan_out
-from queuepool.exposition import expose
-from queuepool.keeping import RouteKeeper
-from queuepool.logs import configure
+from queuepool.process.keeping import RouteKeeper
+from queuepool.process.startup import import_app, refuse_servers_that_cannot_work
 from queuepool.runtime import forking
 from queuepool.runtime.hindrances import HindranceError
 from queuepool.servers.connect import connect
 from queuepool.settings.config import PoolConfig
 from queuepool.settings.environment import load, load_pool_config
-from queuepool.startup import import_app, refuse_servers_that_cannot_work
 from queuepool.tasks.registry import default_registry
+from queuepool.telemetry import printing
+from queuepool.telemetry.events import fan_out
+from queuepool.telemetry.logs import configure
+from queuepool.telemetry.metrics_server import expose
 
 OK, FAILED, CONFIGURATION, FENCED, WATCHDOG = 0, 1, 2, 3, 4
 _log = logging.getLogger("consumer")

@@ -18,8 +18,8 @@ import os
 import signal
 from typing import NoReturn
 
-from queuepool import printing
 from queuepool.runtime import forking
+from queuepool.telemetry import printing
 
 _FLUSH_S = 5
 

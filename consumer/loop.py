@@ -32,12 +32,12 @@ from consumer.turner import Turner
 from consumer.workers import WorkerPool
 from queuepool.client.pool import QueuePool
 from queuepool.errors import FencedError, QueuePoolError, UnavailableError
-from queuepool.events import Listener, ignore
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.restore import restored_workers
 from queuepool.servers import Bell
 from queuepool.tasks.backoff import Backoff
 from queuepool.tasks.registry import Registry, default_registry
+from queuepool.telemetry.events import Listener, ignore
 from queuepool.verbs.owner import verbs as own
 
 _LOOK_S = 0.02  # a draining loop looks so often for jobs that ended

@@ -24,9 +24,9 @@ from consumer.pulse import Pulse
 from consumer.settings import ConsumerSettings
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
-from queuepool.events import Listener
 from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.partitions.route import Leave
+from queuepool.telemetry.events import Listener
 from queuepool.verbs.owner.verbs import Held
 
 _LOOK_S, _STEP_S = 0.7, 0.1

@@ -23,9 +23,9 @@ from consumer.plan import Plan
 from consumer.pulse import Pulse
 from consumer.workers import WorkerPool
 from queuepool.errors import FencedError, QueuePoolError
-from queuepool.events import Listener
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.servers import Bell, Reply
+from queuepool.telemetry.events import Listener
 
 _MARGIN_S = 0.5  # nothing starts in the last part of a lease
 _HAND_OVER_S = 0.0001

@@ -31,18 +31,18 @@ from coordinator.operators import Operators
 from coordinator.reached import advertised, is_loopback
 from coordinator.settings import ENV_PREFIX, CoordinatorSettings, load
 from coordinator.watchdog import Watchdog
-from queuepool import printing
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, UnavailableError
-from queuepool.events import fan_out
-from queuepool.exposition import expose
-from queuepool.keeping import RouteKeeper
-from queuepool.logs import configure
 from queuepool.partitions.route import Leave
+from queuepool.process.keeping import RouteKeeper
+from queuepool.process.startup import refuse_servers_that_cannot_work
 from queuepool.runtime.hindrances import HindranceError
 from queuepool.settings.config import PoolConfig
 from queuepool.settings.environment import load_pool_config
-from queuepool.startup import refuse_servers_that_cannot_work
+from queuepool.telemetry import printing
+from queuepool.telemetry.events import fan_out
+from queuepool.telemetry.logs import configure
+from queuepool.telemetry.metrics_server import expose
 
 if TYPE_CHECKING:
     from coordinator.server import StatusServer

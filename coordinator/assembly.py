@@ -17,7 +17,7 @@ from coordinator.settings import CoordinatorSettings
 from coordinator.term import Term
 from coordinator.views import Views
 from queuepool.client.pool import QueuePool
-from queuepool.events import Listener, ignore
+from queuepool.telemetry.events import Listener, ignore
 
 
 @dataclass(frozen=True, slots=True)

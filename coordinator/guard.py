@@ -25,8 +25,8 @@ from coordinator.calls import Context, abort, caller, read_request
 from coordinator.connections import OPERATOR, VIEWER, Connections
 from coordinator.events import CallRefused, CallsLeftOut, OperatorCalled
 from coordinator.refusals import WINDOW_S, Refusals
-from queuepool.events import Listener, ignore
 from queuepool.rpc.auth import OPEN_SERVICES, UNKNOWN, Access, Role, name_of, role_for
+from queuepool.telemetry.events import Listener, ignore
 
 _NO_TOKEN = (
     "this server wants the metadata 'authorization: Bearer <token>' with its own token; "

@@ -29,9 +29,9 @@ from coordinator.observer import Observer
 from coordinator.term import Term
 from coordinator.views import Views
 from queuepool.errors import QueuePoolError
-from queuepool.events import Listener, ignore
 from queuepool.runtime.hindrances import start_thread
 from queuepool.tasks.backoff import Backoff
+from queuepool.telemetry.events import Listener, ignore
 
 _LEAST_PAUSE_SHARE = 0.05  # of a cycle, however long the turn took
 

@@ -10,7 +10,7 @@ from coordinator.events import ObservationFailed
 from coordinator.fleet import Fleet, read
 from coordinator.model import Observation, finished_total
 from queuepool.errors import QueuePoolError
-from queuepool.events import Listener, ignore
+from queuepool.telemetry.events import Listener, ignore
 from queuepool.verbs.operator.verbs import observe
 
 

@@ -16,9 +16,9 @@ from coordinator.methods import ended, make_server
 from coordinator.settings import CoordinatorSettings
 from coordinator.status import StatusService
 from queuepool.errors import ConfigurationError
-from queuepool.events import Listener, ignore
 from queuepool.rpc.v1 import queue_pool_pb2
 from queuepool.rpc.v1.queue_pool_pb2_grpc import add_QueuePoolServicer_to_server
+from queuepool.telemetry.events import Listener, ignore
 
 SERVICE = queue_pool_pb2.DESCRIPTOR.services_by_name["QueuePool"].full_name
 # Calls are bounded by guard and health, and not by grpc, which has one bound for all: strangers

@@ -13,7 +13,7 @@ from coordinator.events import CommandFailed, CommandRefused, CommandSent, Decid
 from coordinator.fleet import Call, Fleet, read
 from coordinator.model import Mode, Observation, Order, Ruling
 from queuepool.errors import QueuePoolError
-from queuepool.events import Listener, ignore
+from queuepool.telemetry.events import Listener, ignore
 from queuepool.verbs.leader import verbs as lead
 
 

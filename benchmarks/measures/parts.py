@@ -26,10 +26,10 @@ from consumer.outbox import record_verbs
 from consumer.settings import ConsumerSettings
 from consumer.timeouts import Timekeeper
 from queuepool import QueuePool
-from queuepool.events import fan_out
 from queuepool.protocol import codec, ids
 from queuepool.servers import wire
 from queuepool.tasks.registry import Registry
+from queuepool.telemetry.events import fan_out
 from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own
 

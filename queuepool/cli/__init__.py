@@ -10,7 +10,6 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from queuepool import printing
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.parser import build_parser
 from queuepool.errors import (
@@ -20,7 +19,8 @@ from queuepool.errors import (
     UnavailableError,
     UnconfirmableError,
 )
-from queuepool.logs import clean_last_resort
+from queuepool.telemetry import printing
+from queuepool.telemetry.logs import clean_last_resort
 
 __all__ = ["main"]
 

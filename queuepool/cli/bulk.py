@@ -13,7 +13,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from queuepool import printing
 from queuepool.cli import output, row_ids
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.names import key_of
@@ -27,6 +26,7 @@ from queuepool.errors import InvalidInputError, ScriptError, UnavailableError, U
 from queuepool.models import EnqueueStatus, GroupStatus
 from queuepool.protocol import codec
 from queuepool.tasks.job import Job
+from queuepool.telemetry import printing
 
 _BATCH = 5_000  # rows a call: what may be uncertain when a server goes away amid one
 _NOT_TWICE = "a row that is in is not added twice, while its job lives and for a minute after"

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from queuepool import printing
 from queuepool.cli import output, tables
 from queuepool.cli.durations import format_duration
 from queuepool.cli.exits import CommandError, Exit
@@ -21,6 +20,7 @@ from queuepool.errors import QueuePoolError, ScriptError, UndecodableError
 from queuepool.errors.escaping import id_bytes, visible
 from queuepool.models import DeadJob
 from queuepool.routing.slots import group_of, key_bytes
+from queuepool.telemetry import printing
 
 _PAGE = 200
 COLUMNS = (

@@ -1,4 +1,4 @@
-"""What commands print: JSON for scripts, tables and remarks for people; see queuepool.printing."""
+"""What commands print: JSON for scripts, tables and remarks for people; see queuepool.telemetry.printing."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from queuepool import printing
 from queuepool.errors.escaping import stored_text, visible
-from queuepool.printing import remark, say
+from queuepool.telemetry import printing
+from queuepool.telemetry.printing import remark, say
 
 if TYPE_CHECKING:
     from rich.console import Console

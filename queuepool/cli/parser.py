@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from queuepool import printing
 from queuepool.cli.durations import parse_duration
 from queuepool.cli.exits import epilogue
 from queuepool.errors import shown
+from queuepool.telemetry import printing
 
 _MOST = 2**62
 _LONGEST_S = 36_500 * 86400  # no clock of a thread waits for longer than 292 years

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from queuepool import printing
+from queuepool.telemetry import printing
 
 _LAUNCHER = Path(__file__).with_name("launch.py")
 

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Sequence
 from urllib.parse import parse_qsl, urlsplit
 
-from queuepool import printing
 from queuepool.cli import output
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.telemetry import printing
 
 _LONGEST = 64 * 1024
 _WARNING = (

@@ -7,13 +7,13 @@ import threading
 import time
 from collections.abc import Iterator
 
-from queuepool import printing
 from queuepool.cli import output
 from queuepool.cli.board import Board, plain_line
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.sources import Source, open_source
 from queuepool.cli.view import ClusterView, as_json
 from queuepool.errors import UnavailableError
+from queuepool.telemetry import printing
 
 _LEAST_INTERVAL_S = 0.1
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from queuepool import printing
 from queuepool.errors.escaping import visible
 from queuepool.models import GroupStatus
+from queuepool.telemetry import printing
 
 Draw = Callable[[GroupStatus], None]
 

@@ -13,11 +13,11 @@ from coordinator.settings import CoordinatorSettings
 from coordinator.settings import load as load_coordinator
 from queuepool import commands
 from queuepool.errors import ConfigurationError, QueuePoolError, UndecodableError
-from queuepool.http.messages import MAX_HEAD_BYTES, Reply, Request, encode, read_head
 from queuepool.models import PartitionState
 from queuepool.protocol import codec
 from queuepool.restore import restored_workers
 from queuepool.settings.environment import QueuePoolSettings, load
+from queuepool.telemetry.http.messages import MAX_HEAD_BYTES, Reply, Request, encode, read_head
 from queuepool.testing.data import lane_of
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate

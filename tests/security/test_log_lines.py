@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queuepool import printing
 from queuepool.client.group import JobDiedError
 from queuepool.errors import ConfigurationError, QueuePoolError, escaping
-from queuepool.logs import JsonFormatter, TextFormatter
 from queuepool.models import ErrorRecord, JobId, JobState, JobStatus
+from queuepool.telemetry import printing
+from queuepool.telemetry.logs import JsonFormatter, TextFormatter
 from tests.security.planted import NASTY, controls
 
 FORGED = "\n2026-11-20 17:29:14,728 INFO    coordinator.audit: SetWorkers by operator: OK"
@@ -74,7 +74,7 @@ def test_the_lines_of_a_traceback_are_indented_and_nothing_else_is() -> None:
 
 PROGRAM = """
 import logging, sys, threading, warnings
-from queuepool.logs import configure
+from queuepool.telemetry.logs import configure
 configure(sys.argv[1])
 nasty = sys.argv[2]
 logging.getLogger("app").info("%s", nasty)
@@ -135,7 +135,7 @@ def test_an_error_that_nobody_caught_in_a_command_is_shown_indented(
 
 
 def test_output_that_cannot_hold_a_character_shows_it_escaped() -> None:
-    code = "from queuepool import printing; printing.say('Z\\u00fcrich \\u6771 \\udcff')"
+    code = "from queuepool.telemetry import printing; printing.say('Z\\u00fcrich \\u6771 \\udcff')"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, check=False, timeout=60,
         env={"PYTHONIOENCODING": "ascii", "PYTHONPATH": ":".join(sys.path)},

@@ -12,8 +12,13 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("queuepool", "consumer", "coordinator")
 # module -> what it alone may use
 ALLOWED: dict[str, set[str]] = {
-    "queuepool/printing.py": {"sys.stdout", "sys.stderr", "sys.stdin", "argparse.ArgumentParser"},
-    "queuepool/logs.py": {
+    "queuepool/telemetry/printing.py": {
+        "sys.stdout",
+        "sys.stderr",
+        "sys.stdin",
+        "argparse.ArgumentParser",
+    },
+    "queuepool/telemetry/logs.py": {
         "sys.stderr",
         "logging.StreamHandler",
         "logging.Formatter",
@@ -103,7 +108,9 @@ def test_a_module_prints_only_through_the_one_place(module: str) -> None:
 
     past = [(line, name) for line, name in uses((ROOT / module).read_text()) if name not in allowed]
 
-    assert past == [], f"{module}: use queuepool.printing, queuepool.logs or queuepool.cli.output"
+    assert past == [], (
+        f"{module}: use queuepool.telemetry.printing, queuepool.telemetry.logs or queuepool.cli.output"
+    )
 
 
 @pytest.mark.parametrize(

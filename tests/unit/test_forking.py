@@ -9,11 +9,11 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client import CollectorRegistry
 
-from queuepool.exposition import Exposition
 from queuepool.runtime import forking
 from queuepool.runtime.hindrances import NoThreadError
 from queuepool.servers.aio import AsyncServer
 from queuepool.servers.sync import Server
+from queuepool.telemetry.metrics_server import Exposition
 
 
 def status_of_child(act: Any) -> int:

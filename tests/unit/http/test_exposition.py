@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from queuepool import exposition
-from queuepool.exposition import Exposition, Reused
+from queuepool.telemetry import metrics_server as exposition
+from queuepool.telemetry.metrics_server import Exposition, Reused
 
 
 class Clock:

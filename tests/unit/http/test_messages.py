@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queuepool.http.messages import MAX_HEAD_BYTES, Reply, Request, encode, read_head
+from queuepool.telemetry.http.messages import MAX_HEAD_BYTES, Reply, Request, encode, read_head
 
 
 def head(line: str, header: str = "Host: x\r\n") -> bytes:

@@ -15,9 +15,9 @@ from time import monotonic
 
 import pytest
 
-from queuepool.http.connections import Table
-from queuepool.http.messages import Reply, Request
-from queuepool.http.server import MAX_CONNECTIONS, HttpServer
+from queuepool.telemetry.http.connections import Table
+from queuepool.telemetry.http.messages import Reply, Request
+from queuepool.telemetry.http.server import MAX_CONNECTIONS, HttpServer
 from tests.security.slow_clients import Strangers, ask, connect, cpu_s, read_all
 from tests.unit.test_forking import status_of_child
 from tests.waiting import wait_until
@@ -263,8 +263,8 @@ def test_two_threads_may_stop_it_at_once(serve: Serve) -> None:
 
 WITHOUT_DESCRIPTORS = """
 import logging, os, resource, socket, sys
-from queuepool.http.messages import Reply
-from queuepool.http.server import HttpServer
+from queuepool.telemetry.http.messages import Reply
+from queuepool.telemetry.http.server import HttpServer
 logging.basicConfig(format="%(message)s")
 server = HttpServer(lambda request: Reply(status=200, body=b"ok"), host="127.0.0.1", port=0)
 server.start()
@@ -373,7 +373,7 @@ def test_a_server_whose_descriptors_somebody_closed_ends_with_one_line(
 def test_nothing_is_logged_by_an_ordinary_life(
     serve: Serve, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.DEBUG, "queuepool.http"):
+    with caplog.at_level(logging.DEBUG, "queuepool.telemetry.http"):
         server = serve()
         ask(server.port)
         server.stop()

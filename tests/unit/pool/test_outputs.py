@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from queuepool import logs
-from queuepool.events import fan_out, ignore
-from queuepool.exposition import Exposition
+from queuepool.telemetry import logs
+from queuepool.telemetry.events import fan_out, ignore
+from queuepool.telemetry.metrics_server import Exposition
 
 
 def ask(port: int, path: str) -> tuple[int, str]:

@@ -9,9 +9,9 @@ import pytest
 
 from queuepool import AsyncQueuePool, ConfigurationError, PoolConfig, QueuePool, UnavailableError
 from queuepool.errors import ScriptError
-from queuepool.keeping import RouteKeeper
 from queuepool.models import JobState
 from queuepool.partitions.route import Leave, Verification, contradiction
+from queuepool.process.keeping import RouteKeeper
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import Topology
 from queuepool.servers import Reply

@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterable, Iterator
 from email.utils import formatdate
 from enum import StrEnum, auto
 
-from queuepool.http.messages import Reply, Request, encode, read_head
 from queuepool.runtime import forking
+from queuepool.telemetry.http.messages import Reply, Request, encode, read_head
 
 _READ_BYTES = 8192
 _RESET = struct.pack("ii", 1, 0)  # struct linger: on, 0 seconds

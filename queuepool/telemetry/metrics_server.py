@@ -12,14 +12,14 @@ from time import monotonic, thread_time
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from queuepool.errors import ConfigurationError
-from queuepool.http.messages import Reply, Request
-from queuepool.http.server import DEADLINE_S, LACKING, REST, HttpServer
 from queuepool.runtime.hindrances import HindranceError
+from queuepool.telemetry.http.messages import Reply, Request
+from queuepool.telemetry.http.server import DEADLINE_S, LACKING, REST, HttpServer
 
 Health = Callable[[], str | None]
 _IN_USE_S = 5.0  # the process before us may still be ending
 _PAUSE_S = 0.2
-_log = logging.getLogger("queuepool.http")
+_log = logging.getLogger("queuepool.telemetry.http")
 
 
 class PortInUseError(HindranceError):

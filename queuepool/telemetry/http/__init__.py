@@ -1,4 +1,4 @@
 """A small HTTP server for strangers: one thread, few connections, a deadline for each.
 
-What is served over it is in `queuepool.exposition`.
+What is served over it is in `queuepool.telemetry.metrics_server`.
 """

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 
 from queuepool.errors.escaping import block, visible
-from queuepool.printing import json_line
+from queuepool.telemetry.printing import json_line
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _log = logging.getLogger("queuepool")

@@ -31,9 +31,9 @@ import socket
 import threading
 from time import monotonic, thread_time
 
-from queuepool.http.connections import Answer, Connection, State, Table
 from queuepool.runtime import forking
 from queuepool.runtime.hindrances import HindranceError, start_thread
+from queuepool.telemetry.http.connections import Answer, Connection, State, Table
 
 MAX_CONNECTIONS = 32
 DEADLINE_S = 10.0  # what Prometheus grants a scrape
@@ -49,7 +49,7 @@ _ACCEPTS = 16  # a pass: who was accepted is read before others come
 _MOST_REST_S = 0.25
 _STOP_S = 5.0
 
-_log = logging.getLogger("queuepool.http")
+_log = logging.getLogger("queuepool.telemetry.http")
 
 
 class HttpServer:

@@ -1,0 +1,1 @@
+"""What consumers and coordinators share when they start, and while they run."""
