@@ -21,7 +21,7 @@ from pathlib import Path
 from time import monotonic
 
 from benchmarks.machine import describe_machine
-from queuepool.cli.cluster import Cluster, Plan
+from queuepool.cli.local.cluster import Cluster, Plan
 from queuepool.client.pool import QueuePool
 from queuepool.models import PartitionState
 from queuepool.partitions.partition import Partition

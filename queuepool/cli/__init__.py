@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.excepthook = printing.show_uncaught
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] in (["consumer"], ["coordinator"]):
-        from queuepool.cli.processes import become
+        from queuepool.cli.local.processes import become
 
         become(words[0], words[1:])
     arguments = build_parser().parse_args(words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from queuepool.cli.durations import parse_duration
+from queuepool.cli.display.durations import parse_duration
 from queuepool.cli.exits import epilogue
 from queuepool.errors import shown
 from queuepool.telemetry import printing

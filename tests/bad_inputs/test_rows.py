@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from queuepool import InvalidInputError, cli
 from queuepool.cli.exits import Exit
-from queuepool.cli.rows import Row, RowError, open_rows, read_rows
+from queuepool.cli.rows.rows import Row, RowError, open_rows, read_rows
 from queuepool.client.pool import QueuePool
 from queuepool.testing import MemoryPool
 

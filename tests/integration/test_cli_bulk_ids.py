@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from queuepool import QueuePool
-from queuepool.cli import row_ids
 from queuepool.cli.exits import Exit
-from queuepool.cli.rows import RowError
+from queuepool.cli.rows import row_ids
+from queuepool.cli.rows.rows import RowError
 from queuepool.models import JobState
 from queuepool.protocol.ids import hinted_slot
 from queuepool.routing.slots import slot_of

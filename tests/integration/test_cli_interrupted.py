@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from queuepool import QueuePool
-from queuepool.cli import bulk
+from queuepool.cli.commands import bulk
 from queuepool.cli.exits import Exit
 from tests.integration.test_cli_commands import KEY, Shell, pool, shell, write
 from tests.waiting import wait_until

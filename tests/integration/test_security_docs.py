@@ -5,7 +5,7 @@ from pathlib import Path
 import redis
 
 from queuepool import QueuePool
-from queuepool.cli.acl import ADMIN, variable
+from queuepool.cli.commands.acl import ADMIN, variable
 from queuepool.protocol.keys import Keyspace
 from queuepool.servers.embedded import EmbeddedServer
 from queuepool.verbs.acl import ROLES

@@ -9,7 +9,7 @@ from typing import Any
 
 import redis
 
-from queuepool.cli.acl import ADMIN, aclfile
+from queuepool.cli.commands.acl import ADMIN, aclfile
 from queuepool.protocol.keys import Keyspace
 from queuepool.servers import Bell, Reply, Stream
 from queuepool.servers.embedded import EmbeddedServer

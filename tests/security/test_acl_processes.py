@@ -13,7 +13,7 @@ import pytest
 import redis
 
 from queuepool import QueuePool, cli
-from queuepool.cli.acl import ADMIN, hashed, variable
+from queuepool.cli.commands.acl import ADMIN, hashed, variable
 from queuepool.cli.exits import Exit
 from queuepool.routing.topology import build
 from queuepool.servers.embedded import EmbeddedServer

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from queuepool.cli.commands.tail import LogFile
 from queuepool.cli.exits import Exit
-from queuepool.cli.sources import find_coordinator
-from queuepool.cli.tail import LogFile
+from queuepool.cli.inspection.sources import find_coordinator
 from queuepool.errors import ConfigurationError
 from queuepool.runtime import private_files as private
 from queuepool.runtime.private_files import UnsafePathError
@@ -285,7 +285,7 @@ def test_only_a_process_that_runs_tasks_imports_from_its_directory(
     directory: Path, name: str, looks_here: bool
 ) -> None:
     code = (
-        "import os, sys, types; from queuepool.cli import launch;"
+        "import os, sys, types; from queuepool.cli.local import launch;"
         f"process = sys.modules['{name}.__main__'] = types.ModuleType('process');"
         "process.main = lambda _: print(os.getcwd() in sys.path) or 0;"
         f"launch.main(['{name}'])"
@@ -415,7 +415,7 @@ def test_state_is_removed_through_no_link(directory: Path) -> None:
 def test_a_log_set_aside_is_written_through_no_link(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("queuepool.cli.tail._KEEP", 10)
+    monkeypatch.setattr("queuepool.cli.commands.tail._KEEP", 10)
     (directory / "precious").write_text("precious")
     log = LogFile(directory / "logs" / "x.log")
     (directory / "logs" / "x.log.1").symlink_to(directory / "precious")

@@ -25,12 +25,12 @@ ALLOWED: dict[str, set[str]] = {
         "logging.basicConfig",
         "logging.lastResort",
     },
-    "queuepool/cli/output.py": {"rich.console.Console", "rich.text.Text(...)"},
-    "queuepool/cli/tables.py": {"rich.text.Text(...)"},  # puts cells together
+    "queuepool/cli/display/output.py": {"rich.console.Console", "rich.text.Text(...)"},
+    "queuepool/cli/display/tables.py": {"rich.text.Text(...)"},  # puts cells together
     "queuepool/client/progress_bar.py": {"rich.console.Console"},
-    "queuepool/cli/rows.py": {"sys.stdin"},
+    "queuepool/cli/rows/rows.py": {"sys.stdin"},
     # Runs before anything of ours can be imported; its text is a constant.
-    "queuepool/cli/launch.py": {"sys.exit(text)"},
+    "queuepool/cli/local/launch.py": {"sys.exit(text)"},
 }
 GUARDED = {
     "sys.stdout", "sys.stderr", "sys.stdin", "sys.__stdout__", "sys.__stderr__",
@@ -109,7 +109,7 @@ def test_a_module_prints_only_through_the_one_place(module: str) -> None:
     past = [(line, name) for line, name in uses((ROOT / module).read_text()) if name not in allowed]
 
     assert past == [], (
-        f"{module}: use queuepool.telemetry.printing, queuepool.telemetry.logs or queuepool.cli.output"
+        f"{module}: use queuepool.telemetry.printing, queuepool.telemetry.logs or queuepool.cli.display.output"
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from queuepool.cli.acl import aclfile, hashed, template
+from queuepool.cli.commands.acl import aclfile, hashed, template
 from queuepool.protocol.keys import PARTITION_KEYS, SYSTEM_KEYS, Keyspace
 from queuepool.verbs.acl import ROLES, WRITING, Role, keys_of
 from queuepool.verbs.scripts import names, script

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queuepool import ConfigurationError, QueuePool, cli
-from queuepool.cli.rows import RowError, read_rows
+from queuepool.cli.rows.rows import RowError, read_rows
 from queuepool.errors.escaping import key_bytes_of
 from queuepool.settings.environment import QueuePoolSettings, load
 from tests.security.planted import NASTY, controls

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from queuepool.cli.commands.secret_url import has_secret, without_url
 from queuepool.cli.exits import Exit
-from queuepool.cli.secret_url import has_secret, without_url
 from queuepool.servers.embedded import EmbeddedServer
 from tests.e2e.clusters import READY_S, clean_environment, up
 from tests.security.strangers import arguments_of, descendants

@@ -13,7 +13,7 @@ from consumer.settings import ConsumerSettings
 from coordinator.board import Board
 from coordinator.metrics import Metrics
 from queuepool import QueuePool
-from queuepool.cli.check import OTHER_VARIABLES
+from queuepool.cli.commands.check import OTHER_VARIABLES
 from queuepool.cli.exits import Exit
 from tools.settings_docs import MODELS, PAGE, ROOT, filled
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from queuepool.cli import output
-from queuepool.cli.cluster import Cluster, Plan
+from queuepool.cli.commands.up import Interrupts, unready
 from queuepool.cli.demo import tasks
 from queuepool.cli.demo.ledger import Ledger, percentile
 from queuepool.cli.demo.load import PARTITIONS, Load, plan_actions
 from queuepool.cli.demo.show import Show, summary_text
+from queuepool.cli.display import output
+from queuepool.cli.display.view import ClusterView
 from queuepool.cli.exits import CommandError, Exit
-from queuepool.cli.sources import ServerSource
-from queuepool.cli.up import Interrupts, unready
-from queuepool.cli.view import ClusterView
+from queuepool.cli.inspection.sources import ServerSource
+from queuepool.cli.local.cluster import Cluster, Plan
 from queuepool.client.pool import QueuePool
 from queuepool.errors import UnavailableError
 

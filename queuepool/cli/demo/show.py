@@ -6,10 +6,10 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from queuepool.cli import output
-from queuepool.cli.board import Board, plain_line
 from queuepool.cli.demo.ledger import Ledger, percentile
-from queuepool.cli.view import ClusterView
+from queuepool.cli.display import output
+from queuepool.cli.display.board import Board, plain_line
+from queuepool.cli.display.view import ClusterView
 from queuepool.telemetry import printing
 
 if TYPE_CHECKING:

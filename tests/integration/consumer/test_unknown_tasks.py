@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from queuepool import JobState, QueuePool
-from queuepool.cli.board import unknown
+from queuepool.cli.display.board import unknown
 from tests.integration.consumer.processes import ROOT, ConsumerProcess
 from tests.waiting import wait_until
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import redis
 
-from queuepool.cli.check import judge_info, unknown_variables
-from queuepool.cli.probes import Trouble, commands, functions, judge, probe
+from queuepool.cli.commands.check import judge_info, unknown_variables
+from queuepool.cli.inspection.probes import Trouble, commands, functions, judge, probe
 from queuepool.verbs.scripts import names, script
 
 GOOD = {"maxmemory_policy": "noeviction", "role": "master", "aof_enabled": 1}

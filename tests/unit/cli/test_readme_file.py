@@ -4,7 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from queuepool.cli.rows import open_rows, read_rows
+from queuepool.cli.rows.rows import open_rows, read_rows
 
 README = (Path(__file__).resolve().parents[3] / "README.md").read_text()
 

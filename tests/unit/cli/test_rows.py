@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queuepool.cli.rows import RowError, guess_format, open_rows, read_rows
+from queuepool.cli.rows.rows import RowError, guess_format, open_rows, read_rows
 from queuepool.errors import InvalidInputError
 
 CELLS = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=8)

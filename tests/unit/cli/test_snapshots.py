@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
-from queuepool.cli import dead, fields, jobs
-from queuepool.cli.board import Board
-from queuepool.cli.output import console, print_lines
-from queuepool.cli.tables import draw
-from queuepool.cli.view import ClusterView, PartitionRow
+from queuepool.cli.commands import dead, jobs
+from queuepool.cli.display import fields
+from queuepool.cli.display.board import Board
+from queuepool.cli.display.output import console, print_lines
+from queuepool.cli.display.tables import draw
+from queuepool.cli.display.view import ClusterView, PartitionRow
 from queuepool.models import DeadJob, ErrorRecord, GroupStatus, JobId, JobState, JobStatus, Tier
 
 HERE = Path(__file__).with_name("snapshots")

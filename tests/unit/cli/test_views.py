@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from queuepool.cli.board import Board, plain_line
-from queuepool.cli.dead import filter_of
-from queuepool.cli.output import console
-from queuepool.cli.view import ClusterView, PartitionRow, as_json, with_rates
+from queuepool.cli.commands.dead import filter_of
+from queuepool.cli.display.board import Board, plain_line
+from queuepool.cli.display.output import console
+from queuepool.cli.display.view import ClusterView, PartitionRow, as_json, with_rates
 from queuepool.models import DeadJob, ErrorRecord, JobId
 
 

@@ -12,10 +12,11 @@ from dataclasses import asdict, dataclass
 from itertools import starmap
 from typing import Any
 
-from queuepool.cli import keyspace, output
-from queuepool.cli.acl import ADMIN, variable
+from queuepool.cli.commands.acl import ADMIN, variable
+from queuepool.cli.display import output
 from queuepool.cli.exits import Exit
-from queuepool.cli.probes import Trouble, functions, probe
+from queuepool.cli.inspection import keyspace
+from queuepool.cli.inspection.probes import Trouble, functions, probe
 from queuepool.errors import ConfigurationError, QueuePoolError
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs.acl import ROLES

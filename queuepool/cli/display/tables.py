@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from queuepool.cli import output
+from queuepool.cli.display import output
 
 if TYPE_CHECKING:
     from rich.text import Text

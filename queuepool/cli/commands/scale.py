@@ -6,11 +6,11 @@ import argparse
 import time
 from typing import Any
 
-from queuepool.cli import output
-from queuepool.cli.durations import format_duration
+from queuepool.cli.display import output
+from queuepool.cli.display.durations import format_duration
 from queuepool.cli.exits import CommandError, Exit
-from queuepool.cli.pools import open_pool
-from queuepool.cli.sources import Endpoint, connect, find_coordinator, translated
+from queuepool.cli.inspection.pools import open_pool
+from queuepool.cli.inspection.sources import Endpoint, connect, find_coordinator, translated
 from queuepool.verbs.leader import verbs as lead
 
 _LONGEST_S = 7 * 86400

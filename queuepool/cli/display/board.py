@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from queuepool.cli import output, tables
-from queuepool.cli.durations import format_duration
-from queuepool.cli.tables import Column
-from queuepool.cli.view import ClusterView, PartitionRow, sparkline
+from queuepool.cli.display import output, tables
+from queuepool.cli.display.durations import format_duration
+from queuepool.cli.display.tables import Column
+from queuepool.cli.display.view import ClusterView, PartitionRow, sparkline
 from queuepool.errors import shown
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from queuepool.cli.check import inspect
+from queuepool.cli.commands.check import inspect
 from queuepool.cli.exits import CommandError, Exit
-from queuepool.cli.processes import command_line
-from queuepool.cli.supervisor import HopelessChildError, Say, Spec, Supervisor
+from queuepool.cli.local.processes import command_line
+from queuepool.cli.local.supervisor import HopelessChildError, Say, Spec, Supervisor
 from queuepool.client.pool import QueuePool
 from queuepool.errors import QueuePoolError
 from queuepool.partitions.route import Leave

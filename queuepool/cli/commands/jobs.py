@@ -6,11 +6,11 @@ import argparse
 from dataclasses import asdict
 from typing import Any
 
-from queuepool.cli import output
+from queuepool.cli.display import output
+from queuepool.cli.display.fields import error_text, json_text, print_fields, when
+from queuepool.cli.display.names import id_cell, key_of
 from queuepool.cli.exits import CommandError, Exit
-from queuepool.cli.fields import error_text, json_text, print_fields, when
-from queuepool.cli.names import id_cell, key_of
-from queuepool.cli.pools import open_pool
+from queuepool.cli.inspection.pools import open_pool
 from queuepool.client import group as groups
 from queuepool.errors.escaping import key_text
 from queuepool.models import GroupStatus, JobState, JobStatus

@@ -13,7 +13,7 @@ import re
 import secrets
 from collections.abc import Mapping
 
-from queuepool.cli import output
+from queuepool.cli.display import output
 from queuepool.cli.exits import Exit
 from queuepool.protocol.keys import Keyspace
 from queuepool.verbs.acl import ROLES, user_name

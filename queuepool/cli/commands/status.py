@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import threading
 
-from queuepool.cli import output
-from queuepool.cli.board import Board
+from queuepool.cli.display import output
+from queuepool.cli.display.board import Board
+from queuepool.cli.display.view import as_json
 from queuepool.cli.exits import Exit
-from queuepool.cli.sources import open_source
-from queuepool.cli.view import as_json
+from queuepool.cli.inspection.sources import open_source
 
 _RATE_OVER_S = 0.5
 

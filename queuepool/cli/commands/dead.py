@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from queuepool.cli import output, tables
-from queuepool.cli.durations import format_duration
+from queuepool.cli.display import output, tables
+from queuepool.cli.display.durations import format_duration
+from queuepool.cli.display.fields import error_text, json_text, print_fields, when
+from queuepool.cli.display.names import id_cell, key_cell, key_of
+from queuepool.cli.display.tables import Column
 from queuepool.cli.exits import CommandError, Exit
-from queuepool.cli.fields import error_text, json_text, print_fields, when
-from queuepool.cli.names import id_cell, key_cell, key_of
-from queuepool.cli.pools import open_pool
-from queuepool.cli.tables import Column
+from queuepool.cli.inspection.pools import open_pool
 from queuepool.client.pool import QueuePool
 from queuepool.errors import QueuePoolError, ScriptError, UndecodableError
 from queuepool.errors.escaping import id_bytes, visible

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from queuepool.cli import output
-from queuepool.cli.durations import format_duration
+from queuepool.cli.display import output
+from queuepool.cli.display.durations import format_duration
 from queuepool.models import ErrorRecord
 
 LOCAL: tzinfo | None = None  # that of this machine

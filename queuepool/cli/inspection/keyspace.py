@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from queuepool.cli import output
-from queuepool.cli.board import unknown
-from queuepool.cli.sources import ServerSource
+from queuepool.cli.display import output
+from queuepool.cli.display.board import unknown
+from queuepool.cli.inspection.sources import ServerSource
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
 from queuepool.settings.config import PoolConfig

@@ -7,11 +7,11 @@ import threading
 import time
 from collections.abc import Iterator
 
-from queuepool.cli import output
-from queuepool.cli.board import Board, plain_line
+from queuepool.cli.display import output
+from queuepool.cli.display.board import Board, plain_line
+from queuepool.cli.display.view import ClusterView, as_json
 from queuepool.cli.exits import CommandError, Exit
-from queuepool.cli.sources import Source, open_source
-from queuepool.cli.view import ClusterView, as_json
+from queuepool.cli.inspection.sources import Source, open_source
 from queuepool.errors import UnavailableError
 from queuepool.telemetry import printing
 

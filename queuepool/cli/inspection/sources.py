@@ -8,10 +8,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from queuepool.cli import output
+from queuepool.cli.display import output
+from queuepool.cli.display.view import ClusterView, PartitionRow, row_of, with_rates
 from queuepool.cli.exits import CommandError, Exit
-from queuepool.cli.pools import open_pool
-from queuepool.cli.view import ClusterView, PartitionRow, row_of, with_rates
+from queuepool.cli.inspection.pools import open_pool
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
 from queuepool.models import PartitionState

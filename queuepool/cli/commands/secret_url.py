@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from urllib.parse import parse_qsl, urlsplit
 
-from queuepool.cli import output
+from queuepool.cli.display import output
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.telemetry import printing
 

@@ -13,9 +13,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 
-from queuepool.cli import output, secret_url
-from queuepool.cli.cluster import Cluster, Plan
+from queuepool.cli.commands import secret_url
+from queuepool.cli.display import output
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.local.cluster import Cluster, Plan
 from queuepool.client.pool import QueuePool
 from queuepool.errors import QueuePoolError
 from queuepool.runtime import private_files as private

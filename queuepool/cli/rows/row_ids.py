@@ -14,7 +14,7 @@ from collections.abc import Callable
 from hashlib import blake2b, file_digest
 from pathlib import Path
 
-from queuepool.cli.rows import Payload, RowError
+from queuepool.cli.rows.rows import Payload, RowError
 from queuepool.errors import InvalidInputError, shown
 from queuepool.protocol import ids
 from queuepool.routing.slots import key_bytes, slot_of

@@ -13,12 +13,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from queuepool.cli import output, row_ids
+from queuepool.cli.display import output
+from queuepool.cli.display.names import key_of
 from queuepool.cli.exits import CommandError, Exit
-from queuepool.cli.names import key_of
-from queuepool.cli.pools import open_pool
-from queuepool.cli.row_ids import RowId
-from queuepool.cli.rows import Payload, Row, RowError, guess_format, open_rows, read_rows
+from queuepool.cli.inspection.pools import open_pool
+from queuepool.cli.rows import row_ids
+from queuepool.cli.rows.row_ids import RowId
+from queuepool.cli.rows.rows import Payload, Row, RowError, guess_format, open_rows, read_rows
 from queuepool.client.group import TaskGroup
 from queuepool.client.pool import QueuePool
 from queuepool.client.results import EnqueueResults

@@ -1,0 +1,1 @@
+"""One file a command of `queuepool`: what it asks, and what it prints."""

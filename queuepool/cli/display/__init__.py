@@ -1,0 +1,1 @@
+"""Tables, live views and words for people."""

@@ -1,0 +1,1 @@
+"""Where commands get their answers: the coordinator, or the servers themselves."""

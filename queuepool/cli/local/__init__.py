@@ -1,0 +1,1 @@
+"""The processes of `queuepool up`: which ones, and keeping them running."""

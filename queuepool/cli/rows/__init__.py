@@ -1,0 +1,1 @@
+"""Rows of files and streams as jobs with ids."""
