@@ -94,9 +94,9 @@ def worker(concurrency: int) -> None:
 
 
 def _consume() -> None:
-    from consumer.loop import Consumer
-    from consumer.metrics import ConsumerMetrics
+    from consumer.loop.lifecycle import Consumer
     from consumer.settings import ConsumerSettings
+    from consumer.telemetry.metrics import ConsumerMetrics
 
     consumer = Consumer(pool, ConsumerSettings())
     consumer.listen = ConsumerMetrics(consumer).listen

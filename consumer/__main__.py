@@ -20,11 +20,11 @@ from dataclasses import replace
 from prometheus_client import CollectorRegistry
 
 from consumer import events
-from consumer.loop import Consumer
-from consumer.metrics import ConsumerMetrics
-from consumer.report import Reporter
+from consumer.loop.lifecycle import Consumer
+from consumer.loop.watchdog import Watchdog
 from consumer.settings import ConsumerSettings
-from consumer.watchdog import Watchdog
+from consumer.telemetry.metrics import ConsumerMetrics
+from consumer.telemetry.report import Reporter
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, FencedError
 from queuepool.process.keeping import RouteKeeper

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from consumer.jobs import Outcome
-from queuepool.commands import Refused
+from consumer.core.commands import Refused
+from consumer.core.jobs import Outcome
 from queuepool.models import AuditReport, Command
 from queuepool.verbs.owner.verbs import Acquired, Recovered, Renewal
 

@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from queuepool.commands import MAX_WORKERS
+from consumer.core.commands import MAX_WORKERS
 from queuepool.errors import shown
 
 

@@ -1,7 +1,7 @@
 """Checkpoints: the worker count that each partition runs with, kept fresh. Pure.
 
 A consumer that starts resumes at the checkpoint, the less of it the older it is (see
-queuepool.restore). A command writes one; in quiet times the leader repeats it, so that the age
+consumer.core.restore). A command writes one; in quiet times the leader repeats it, so that the age
 says how long nobody has run the partition and not how long nobody has changed it.
 """
 

@@ -17,14 +17,14 @@ from time import monotonic, process_time
 from benchmarks.rig import payloads, rig
 from benchmarks.tasks import noop
 from consumer import events
-from consumer.aio import HandlerLoop
-from consumer.execution import Runner
-from consumer.holdings import Holdings
-from consumer.loop import Consumer
-from consumer.metrics import ConsumerMetrics
-from consumer.outbox import record_verbs
+from consumer.core.in_flight import Holdings
+from consumer.core.outbox import record_verbs
+from consumer.loop.lifecycle import Consumer
 from consumer.settings import ConsumerSettings
-from consumer.timeouts import Timekeeper
+from consumer.telemetry.metrics import ConsumerMetrics
+from consumer.workers.event_loop import HandlerLoop
+from consumer.workers.runner import Runner
+from consumer.workers.timeouts import Timekeeper
 from queuepool import QueuePool
 from queuepool.protocol import codec, ids
 from queuepool.servers import wire

@@ -7,10 +7,10 @@ import redis
 from hypothesis import given
 from hypothesis import strategies as st
 
+from consumer.core.restore import restored_workers
 from queuepool import cli
 from queuepool.cli.exits import Exit
 from queuepool.partitions.partition import Partition
-from queuepool.restore import restored_workers
 from queuepool.verbs.owner import verbs as own
 from tests.bad_inputs.conftest import StartConsumer
 

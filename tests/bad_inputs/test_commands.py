@@ -9,8 +9,8 @@ import redis
 from hypothesis import given
 from hypothesis import strategies as st
 
+from consumer.core.commands import MAX_WORKERS, resolve
 from queuepool.client.pool import QueuePool
-from queuepool.commands import MAX_WORKERS, resolve
 from queuepool.partitions.partition import Partition
 from queuepool.verbs.owner import verbs as own
 from tests.bad_inputs.conftest import StartConsumer

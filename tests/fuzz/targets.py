@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from consumer.core import commands
+from consumer.core.restore import restored_workers
 from consumer.settings import ConsumerSettings
 from coordinator import checkpoint
 from coordinator.model import Observation, PartitionView
 from coordinator.settings import CoordinatorSettings
 from coordinator.settings import load as load_coordinator
-from queuepool import commands
 from queuepool.errors import ConfigurationError, QueuePoolError, UndecodableError
 from queuepool.models import PartitionState
 from queuepool.protocol import codec
-from queuepool.restore import restored_workers
 from queuepool.settings.environment import QueuePoolSettings, load
 from queuepool.telemetry.http.messages import MAX_HEAD_BYTES, Reply, Request, encode, read_head
 from queuepool.testing.data import lane_of

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from consumer.loop import Consumer
+from consumer.loop.lifecycle import Consumer
 from consumer.settings import ConsumerSettings
 from queuepool import (
     AsyncQueuePool,

@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queuepool.restore import restored_workers
+from consumer.core.restore import restored_workers
 
 bounds = st.tuples(st.integers(1, 100), st.integers(0, 1000)).map(lambda b: (b[0], b[0] + b[1]))
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import redis
 
-from consumer.metrics import ConsumerMetrics
+from consumer.telemetry.metrics import ConsumerMetrics
 from queuepool import QueuePool, cli
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate

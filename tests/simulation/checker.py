@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from consumer.jobs import End
+from consumer.core.jobs import End
 from tests.simulation.journal import Execution, Journal
 
 

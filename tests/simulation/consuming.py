@@ -1,9 +1,9 @@
-"""A consumer without network, threads and clock: consumer.core.Core, driven as its loop does it.
+"""A consumer without network, threads and clock: consumer.core.owner.Core, driven as its loop does it.
 
     standing by --acquire--> owning --drain--> leaving --release--> gone
                                `-- killed, or FENCED --> gone
 
-What is here instead of consumer.standby, consumer.turner and consumer.loop keeps to their order of
+What is here instead of consumer.loop.standby, consumer.loop.turn_loop and consumer.loop.lifecycle keeps to their order of
 steps; whatever they decide with the core is decided by the real core.
 """
 
@@ -13,11 +13,11 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from consumer.core import Core
-from consumer.plan import Plan
+from consumer.core.owner import Core
+from consumer.core.restore import restored_workers
+from consumer.core.turn import Plan
 from consumer.settings import ConsumerSettings
 from queuepool.errors import FencedError, QueuePoolError, UnavailableError
-from queuepool.restore import restored_workers
 from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own
 from tests.simulation.crew import Crew

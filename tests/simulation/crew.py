@@ -6,7 +6,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from consumer.jobs import Claimed, End, Outcome
+from consumer.core.jobs import Claimed, End, Outcome
 from tests.simulation.journal import Execution
 from tests.simulation.ledger import Ledger
 from tests.simulation.scenario import Scenario
@@ -16,7 +16,7 @@ _LONGEST_DELAY_S = 2.0
 
 
 class Crew:
-    """What consumer.workers.WorkerPool and consumer.execution.Runner are to a real consumer."""
+    """What consumer.workers.pool.WorkerPool and consumer.workers.runner.Runner are to a real consumer."""
 
     def __init__(
         self,

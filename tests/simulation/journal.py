@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from consumer.jobs import End
+from consumer.core.jobs import End
 
 
 @dataclass(slots=True)

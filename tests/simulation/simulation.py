@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import redis
 
-from consumer.core import Core
+from consumer.core.owner import Core
 from queuepool.partitions.partition import Partition
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single

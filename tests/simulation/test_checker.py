@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from consumer.jobs import End
+from consumer.core.jobs import End
 from tests.simulation.checker import violations
 from tests.simulation.journal import Execution, Journal, Terminal
 

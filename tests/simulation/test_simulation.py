@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from consumer.core import Core
-from consumer.jobs import Claimed
+from consumer.core.jobs import Claimed
+from consumer.core.owner import Core
 from queuepool.verbs.owner import verbs as own
 from tests.simulation.__main__ import replay
 from tests.simulation.consuming import NewCore

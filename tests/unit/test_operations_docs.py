@@ -7,9 +7,9 @@ from prometheus_client import CollectorRegistry, Metric
 
 import consumer.__main__ as consumer_process
 import coordinator.__main__ as coordinator_process
-from consumer.loop import Consumer
-from consumer.metrics import ConsumerMetrics
+from consumer.loop.lifecycle import Consumer
 from consumer.settings import ConsumerSettings
+from consumer.telemetry.metrics import ConsumerMetrics
 from coordinator.board import Board
 from coordinator.metrics import Metrics
 from queuepool import QueuePool

@@ -68,7 +68,7 @@ for text, statuses in found:
 OWNER_OUT_OF_DESCRIPTORS = """
 import os, resource, sys, threading
 from consumer import events
-from consumer.loop import Consumer
+from consumer.loop.lifecycle import Consumer
 from consumer.settings import ConsumerSettings
 from queuepool import PoolConfig, QueuePool, Registry
 from queuepool.protocol.keys import Keyspace

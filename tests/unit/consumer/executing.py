@@ -5,10 +5,10 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
-from consumer.aio import HandlerLoop
-from consumer.execution import Runner
-from consumer.jobs import Claimed, Outcome, claimed
-from consumer.timeouts import Timekeeper
+from consumer.core.jobs import Claimed, Outcome, claimed
+from consumer.workers.event_loop import HandlerLoop
+from consumer.workers.runner import Runner
+from consumer.workers.timeouts import Timekeeper
 from queuepool import Registry
 from queuepool.protocol import codec
 from queuepool.verbs.owner.verbs import Life

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from dataclasses import dataclass, field
 
-from consumer.jobs import Claimed
+from consumer.core.jobs import Claimed
 from tests.unit.consumer.world import LEASE_S, World
 
 _SEEDS = 20

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from consumer.aio import HandlerLoop
+from consumer.workers.event_loop import HandlerLoop
 from queuepool.errors import JobTimeoutError
 from tests.waiting import wait_until
 

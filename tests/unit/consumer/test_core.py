@@ -3,7 +3,7 @@
 import pytest
 
 from consumer import events
-from consumer.jobs import End
+from consumer.core.jobs import End
 from queuepool.errors import FencedError
 from queuepool.models import JobState
 from queuepool.verbs import Verb

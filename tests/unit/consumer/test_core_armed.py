@@ -3,7 +3,7 @@
 import pytest
 
 from consumer import events
-from consumer.plan import Plan
+from consumer.core.turn import Plan
 from queuepool.errors import FencedError
 from queuepool.verbs import is_fenced
 from tests.unit.consumer.world import LEASE_S, World

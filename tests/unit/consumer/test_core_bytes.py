@@ -2,7 +2,7 @@
 
 import pytest
 
-from consumer.lookahead import MOST_BYTES
+from consumer.core.prefetch import MOST_BYTES
 from queuepool.verbs.owner.verbs import CLAIM_BYTES
 from tests.unit.consumer.world import World
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from consumer.jobs import Claimed, End
+from consumer.core.jobs import Claimed, End
 from queuepool.models import JobState
 from queuepool.tasks.job import Job
 from queuepool.testing.data import PartitionData

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from consumer import events
-from consumer.jobs import Claimed, End
-from consumer.outbox import Outbox, size_bytes
-from consumer.pace import LIGHT_BYTES, MOST_BYTES, Pace
-from consumer.plan import Plan
-from consumer.recording import TRIES
+from consumer.core.jobs import Claimed, End
+from consumer.core.outbox import Outbox, size_bytes
+from consumer.core.pace import LIGHT_BYTES, MOST_BYTES, Pace
+from consumer.core.recording import TRIES
+from consumer.core.turn import Plan
 from queuepool.models import JobState
 from queuepool.verbs.owner import verbs as own
 from tests.unit.consumer.world import LEASE_S, World

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from consumer import events
-from consumer.jobs import End
-from consumer.plan import Plan
+from consumer.core.jobs import End
+from consumer.core.turn import Plan
 from queuepool.models import JobState
 from queuepool.verbs import is_fenced
 from queuepool.verbs.owner import verbs as own

@@ -1,7 +1,7 @@
 """An owner first makes due what was set aside for tasks that it knows."""
 
 from consumer import events
-from consumer.core import Core
+from consumer.core.owner import Core
 from consumer.settings import ConsumerSettings
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.testing import FakeClock, MemoryPool

@@ -2,7 +2,7 @@
 
 import pytest
 
-from consumer.suspects import MOST_WAITING, SETTLE_S, SHARED_S, WINDOWS_S
+from consumer.core.suspects import MOST_WAITING, SETTLE_S, SHARED_S, WINDOWS_S
 from tests.unit.consumer.poisoned import Ward, ward
 from tests.unit.consumer.world import LEASE_S, Fate, World
 

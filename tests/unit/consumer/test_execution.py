@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from consumer.jobs import End
-from consumer.unknown import UnknownTasks
+from consumer.core.jobs import End
+from consumer.workers.unknown import UnknownTasks
 from queuepool import JobContext
 from queuepool.errors import (
     InvalidInputError,

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from consumer.jobs import End, Outcome
+from consumer.core.jobs import End, Outcome
 from queuepool import JobContext, Registry
 from queuepool.errors import (
     JobTimeoutError,

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from consumer.aio import HandlerLoop
+from consumer.core.jobs import Claimed, End, Outcome, claimed
 from consumer.events import Stopped, Turned
-from consumer.execution import Runner
-from consumer.failures import FailureLog
-from consumer.jobs import Claimed, End, Outcome, claimed
-from consumer.report import Reporter
-from consumer.timeouts import Timekeeper
+from consumer.telemetry.failures import FailureLog
+from consumer.telemetry.report import Reporter
+from consumer.workers.event_loop import HandlerLoop
+from consumer.workers.runner import Runner
+from consumer.workers.timeouts import Timekeeper
 from queuepool import PermanentError, RetryLater
 from queuepool.models import ErrorRecord
 from queuepool.protocol import codec

@@ -1,7 +1,7 @@
 """What the holdings promise to threads that look while the loop writes."""
 
-from consumer.holdings import Holdings
-from consumer.jobs import Claimed
+from consumer.core.in_flight import Holdings
+from consumer.core.jobs import Claimed
 
 
 class Watched(Claimed, kw_only=True):

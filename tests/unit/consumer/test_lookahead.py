@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.lookahead import MOST_BYTES, Lookahead
+from consumer.core.prefetch import MOST_BYTES, Lookahead
 
 
 def learned(job_s: float, turn_s: float = 0.0005, most: int = 400) -> Lookahead:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from consumer import events
-from consumer.loop import Consumer
+from consumer.loop.lifecycle import Consumer
+from consumer.loop.standby import Standby
 from consumer.settings import ConsumerSettings
-from consumer.standby import Standby
 from queuepool import JobContext, Registry
 from queuepool.client.pool import QueuePool
 from queuepool.errors import FencedError, LocalError, UnavailableError

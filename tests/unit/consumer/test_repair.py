@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from consumer import events
-from consumer.repair import Repair
+from consumer.core.repair import Repair
 from queuepool.errors import ForeignValueError, ScriptError, UnavailableError
 from queuepool.models import AuditReport
 from queuepool.servers import Reply

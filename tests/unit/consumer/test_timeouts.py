@@ -8,7 +8,7 @@ from time import monotonic
 
 import pytest
 
-from consumer.timeouts import Timekeeper, _raise_in, _StrikeError
+from consumer.workers.timeouts import Timekeeper, _raise_in, _StrikeError
 from queuepool.errors import JobTimeoutError
 from tests.waiting import wait_until
 
@@ -260,7 +260,7 @@ def test_a_tracer_works_in_a_process_in_which_jobs_have_timed_out() -> None:
     # As debuggers and coverage do. With a strike taken back instead, CPython 3.11 hangs here.
     script = """
 import sys
-from consumer.timeouts import Timekeeper
+from consumer.workers.timeouts import Timekeeper
 from queuepool.errors import JobTimeoutError
 
 keeper, struck = Timekeeper(), 0

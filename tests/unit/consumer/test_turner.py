@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from consumer import turner
-from consumer.core import Core
-from consumer.jobs import Claimed, Outcome
-from consumer.pulse import Pulse
+from consumer.core.jobs import Claimed, Outcome
+from consumer.core.owner import Core
+from consumer.loop import turn_loop as turner
+from consumer.loop.liveness import Pulse
+from consumer.loop.turn_loop import Turner
 from consumer.settings import ConsumerSettings
-from consumer.turner import Turner
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.testing import FakeClock, MemoryPool
 

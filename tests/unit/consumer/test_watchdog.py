@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from consumer.pulse import Pulse
-from consumer.watchdog import Watchdog, verdict
+from consumer.loop.liveness import Pulse
+from consumer.loop.watchdog import Watchdog, verdict
 from queuepool.errors import UnavailableError
 from tests.waiting import wait_until
 
@@ -112,7 +112,7 @@ def test_a_process_that_was_stopped_as_a_whole_has_its_turn_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = 1000.0
-    monkeypatch.setattr("consumer.watchdog.monotonic", lambda: now)
+    monkeypatch.setattr("consumer.loop.watchdog.monotonic", lambda: now)
     patient = Patient(stall_s=2.0)
     patient.pulse.passed_s = patient.pulse.turned_s = now
     looks = iter([False, False, True])

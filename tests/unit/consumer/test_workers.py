@@ -7,8 +7,8 @@ from queue import SimpleQueue
 
 import pytest
 
-from consumer.jobs import Claimed, End, Outcome, claimed
-from consumer.workers import WorkerPool
+from consumer.core.jobs import Claimed, End, Outcome, claimed
+from consumer.workers.pool import WorkerPool
 from tests.waiting import wait_until
 
 

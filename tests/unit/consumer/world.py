@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from enum import Enum
 
-from consumer.core import Core
-from consumer.jobs import Claimed, End, Outcome
-from consumer.plan import Plan
+from consumer.core.jobs import Claimed, End, Outcome
+from consumer.core.owner import Core
+from consumer.core.turn import Plan
 from consumer.settings import ConsumerSettings
 from queuepool.errors import UnavailableError
 from queuepool.partitions.partition import OwnedPartition

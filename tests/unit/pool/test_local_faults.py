@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from consumer import events
-from consumer.report import Reporter
+from consumer.telemetry.report import Reporter
 from queuepool import EnqueueStatus, LocalError, UnavailableError
 from queuepool.servers import local_faults, wire
 from tests.unit.pool.faulty import faulty_pool

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from consumer.jobs import End, Outcome
+from consumer.core.jobs import End, Outcome
 from consumer.settings import ConsumerSettings
 from queuepool.models import ErrorRecord
 from queuepool.protocol.codec import encode_error, read_stamp

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from consumer import events
-from consumer.jobs import Claimed, Outcome
-from consumer.outbox import Outbox, size_bytes, undelivered
-from consumer.pace import LIGHT_BYTES, Pace
-from consumer.plan import Plan
+from consumer.core.jobs import Claimed, Outcome
+from consumer.core.outbox import Outbox, size_bytes, undelivered
+from consumer.core.pace import LIGHT_BYTES, Pace
+from consumer.core.turn import Plan
 
 TRIES = 5  # of an outcome that gets no answer although it goes alone
 

@@ -7,7 +7,7 @@ from functools import singledispatchmethod
 from time import monotonic
 
 from consumer import events
-from consumer.failures import FailureLog
+from consumer.telemetry.failures import FailureLog
 from queuepool.errors import shown
 from queuepool.errors.escaping import id_text
 

@@ -21,19 +21,19 @@ from contextlib import suppress
 from time import monotonic
 
 from consumer import events
-from consumer.aio import HandlerLoop
-from consumer.core import Core
-from consumer.execution import Runner
-from consumer.pulse import Pulse
+from consumer.core.owner import Core
+from consumer.core.restore import restored_workers
+from consumer.loop.liveness import Pulse
+from consumer.loop.standby import Standby
+from consumer.loop.turn_loop import Turner
 from consumer.settings import ConsumerSettings
-from consumer.standby import Standby
-from consumer.timeouts import Timekeeper
-from consumer.turner import Turner
-from consumer.workers import WorkerPool
+from consumer.workers.event_loop import HandlerLoop
+from consumer.workers.pool import WorkerPool
+from consumer.workers.runner import Runner
+from consumer.workers.timeouts import Timekeeper
 from queuepool.client.pool import QueuePool
 from queuepool.errors import FencedError, QueuePoolError, UnavailableError
 from queuepool.partitions.partition import OwnedPartition
-from queuepool.restore import restored_workers
 from queuepool.servers import Bell
 from queuepool.tasks.backoff import Backoff
 from queuepool.tasks.registry import Registry, default_registry

@@ -27,17 +27,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from consumer import events
-from consumer.delayed import Promotion, Rousing
-from consumer.holdings import Holdings
-from consumer.jobs import Claimed, End, Outcome
-from consumer.lookahead import Lookahead
-from consumer.outbox import CRASHED, executions, record_verbs
-from consumer.pace import Pace
-from consumer.plan import Absorb, Plan, read_replies
-from consumer.recording import Recording
-from consumer.repair import Repair
+from consumer.core.delayed import Promotion, Rousing
+from consumer.core.in_flight import Holdings
+from consumer.core.jobs import Claimed, End, Outcome
+from consumer.core.lease import Tenure
+from consumer.core.outbox import CRASHED, executions, record_verbs
+from consumer.core.pace import Pace
+from consumer.core.prefetch import Lookahead
+from consumer.core.recording import Recording
+from consumer.core.repair import Repair
+from consumer.core.turn import Absorb, Plan, read_replies
 from consumer.settings import ConsumerSettings
-from consumer.tenure import Tenure
 from queuepool.models import AuditReport
 from queuepool.servers import Reply
 from queuepool.verbs import Verb

@@ -10,8 +10,8 @@ answered renewals count as beats, so an outage is never taken for a failover.
 from __future__ import annotations
 
 from consumer import events
+from consumer.core.commands import resolve
 from consumer.settings import ConsumerSettings
-from queuepool.commands import resolve
 from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own
 

@@ -25,7 +25,7 @@ from bisect import insort
 from collections.abc import Sequence
 from math import inf
 
-from consumer.jobs import Claimed, End, Outcome
+from consumer.core.jobs import Claimed, End, Outcome
 
 SETTLE_S = 2.0
 WINDOWS_S = (1.0, 4.0, 16.0)  # of a first, a second and each later trial

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 
-from consumer.jobs import Claimed, End, Outcome, claimed, note
-from consumer.outbox import Outbox
-from consumer.suspects import Suspects
+from consumer.core.jobs import Claimed, End, Outcome, claimed, note
+from consumer.core.outbox import Outbox
+from consumer.core.suspects import Suspects
 from queuepool.protocol.codec import read_stamp
 from queuepool.verbs.owner.verbs import MAX_BATCH, Claims
 

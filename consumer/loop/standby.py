@@ -20,7 +20,7 @@ import threading
 from time import monotonic
 
 from consumer import events
-from consumer.pulse import Pulse
+from consumer.loop.liveness import Pulse
 from consumer.settings import ConsumerSettings
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError

@@ -19,12 +19,12 @@ import traceback
 from time import monotonic
 from typing import Any
 
-from consumer import unknown
-from consumer.aio import HandlerLoop
-from consumer.context import Progress, RunContext
-from consumer.forks import Origin
-from consumer.jobs import Claimed, End, Outcome
-from consumer.timeouts import Timekeeper
+from consumer.core.jobs import Claimed, End, Outcome
+from consumer.workers import unknown
+from consumer.workers.context import Progress, RunContext
+from consumer.workers.event_loop import HandlerLoop
+from consumer.workers.forks import Origin
+from consumer.workers.timeouts import Timekeeper
 from queuepool.errors import (
     BadPayloadError,
     InvalidInputError,

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from time import monotonic
 
-from consumer.jobs import Claimed, Outcome
+from consumer.core.jobs import Claimed, Outcome
 
 Run = Callable[[Claimed], Outcome]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from consumer.jobs import Claimed
+from consumer.core.jobs import Claimed
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import id_text
 

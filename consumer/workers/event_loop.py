@@ -21,7 +21,7 @@ from collections.abc import Coroutine
 from concurrent.futures import CancelledError, Future
 from typing import Any
 
-from consumer.forks import Origin, leave
+from consumer.workers.forks import Origin, leave
 from queuepool.errors import JobTimeoutError
 from queuepool.runtime import forking
 

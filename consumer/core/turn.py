@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from consumer.jobs import Outcome
+from consumer.core.jobs import Outcome
 from queuepool.servers import Reply
 from queuepool.verbs import Verb
 

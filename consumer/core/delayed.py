@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from math import inf
 
 from consumer import events
-from consumer.jobs import End, Outcome
+from consumer.core.jobs import End, Outcome
 from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own
 

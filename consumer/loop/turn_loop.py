@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from time import monotonic
 
 from consumer import events
-from consumer.core import Core
-from consumer.execution import Runner
-from consumer.jobs import Claimed
-from consumer.plan import Plan
-from consumer.pulse import Pulse
-from consumer.workers import WorkerPool
+from consumer.core.jobs import Claimed
+from consumer.core.owner import Core
+from consumer.core.turn import Plan
+from consumer.loop.liveness import Pulse
+from consumer.workers.pool import WorkerPool
+from consumer.workers.runner import Runner
 from queuepool.errors import FencedError, QueuePoolError
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.servers import Bell, Reply

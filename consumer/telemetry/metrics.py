@@ -20,8 +20,8 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from consumer import events
-from consumer.jobs import End, Outcome
-from consumer.loop import Consumer
+from consumer.core.jobs import End, Outcome
+from consumer.loop.lifecycle import Consumer
 from queuepool.errors.escaping import visible
 
 _BOUNDS_S = (

@@ -11,7 +11,7 @@ import logging
 import shlex
 from collections.abc import Sequence
 
-from consumer.jobs import End, Outcome
+from consumer.core.jobs import End, Outcome
 from queuepool.errors.escaping import id_text, key_text, visible
 from queuepool.protocol.codec import decode_error
 

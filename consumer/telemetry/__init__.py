@@ -1,0 +1,1 @@
+"""What happened to a consumer, as metrics and as log lines."""

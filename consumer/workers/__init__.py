@@ -1,0 +1,1 @@
+"""The resizable pool of workers, and how one job is run."""
