@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import CollectorRegistry
 from pydantic import SecretStr
 
+from coordinator.api.library_logs import quieten
+from coordinator.api.operators import Operators
 from coordinator.assembly import Coordinator, assemble
-from coordinator.board import Board
-from coordinator.crew import Crew
-from coordinator.library_logs import quieten
-from coordinator.metrics import Metrics
-from coordinator.narration import Narrator
-from coordinator.operators import Operators
-from coordinator.reached import advertised, is_loopback
+from coordinator.core.reached import advertised, is_loopback
+from coordinator.loop.crew import Crew
+from coordinator.loop.watchdog import Watchdog
 from coordinator.settings import ENV_PREFIX, CoordinatorSettings, load
-from coordinator.watchdog import Watchdog
+from coordinator.snapshots.board import Board
+from coordinator.telemetry.metrics import Metrics
+from coordinator.telemetry.narration import Narrator
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, UnavailableError
 from queuepool.partitions.route import Leave
@@ -45,7 +45,7 @@ from queuepool.telemetry.logs import configure
 from queuepool.telemetry.metrics_server import expose
 
 if TYPE_CHECKING:
-    from coordinator.server import StatusServer
+    from coordinator.api.server import StatusServer
 
 OK, FAILED, CONFIGURATION, WATCHDOG = 0, 1, 2, 4
 _STOP_S = 0.8  # for the loop to end and resign: together with the rest, less than a second
@@ -89,8 +89,8 @@ def run(settings: CoordinatorSettings, config: PoolConfig) -> int:
 
 async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
     # Here, since grpc reads as it is imported how much it is to log.
-    from coordinator.server import StatusServer
-    from coordinator.status import Facts, StatusService
+    from coordinator.api.server import StatusServer
+    from coordinator.api.service import Facts, StatusService
 
     board, registry = Board(), CollectorRegistry()
     emit = fan_out([Narrator(), Metrics(registry, board)])

@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from coordinator.board import Board
-from coordinator.core import Planner
-from coordinator.decisions import DecisionBook
-from coordinator.fleet import Fleet
-from coordinator.leadership import Leadership
-from coordinator.loop import ControlLoop, Parts
-from coordinator.observer import Observer
+from coordinator.core.planner import Planner
+from coordinator.decisions.ledger import DecisionBook
+from coordinator.loop.control_loop import ControlLoop, Parts
+from coordinator.loop.fleet import Fleet
+from coordinator.loop.leadership import Leadership
+from coordinator.loop.observer import Observer
+from coordinator.loop.term import Term
 from coordinator.settings import CoordinatorSettings
-from coordinator.term import Term
-from coordinator.views import Views
+from coordinator.snapshots.board import Board
+from coordinator.snapshots.views import Views
 from queuepool.client.pool import QueuePool
 from queuepool.telemetry.events import Listener, ignore
 

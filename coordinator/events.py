@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coordinator.model import Order, Ruling, Snapshot
+from coordinator.core.model import Order, Ruling, Snapshot
 
 
 @dataclass(frozen=True, slots=True)

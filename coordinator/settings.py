@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from pydantic import Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from coordinator.core.reached import is_loopback
 from coordinator.policy import DEFAULT_POLICY, Limits, Policy, make_policy, setting_names
 from coordinator.policy.help_check import HelpSettings
-from coordinator.reached import is_loopback
 from queuepool.errors import ConfigurationError
 from queuepool.settings.environment import describe, refuse_what_is_no_text
 

@@ -12,12 +12,12 @@ from typing import Any, NoReturn, TypeVar
 import grpc
 from google.protobuf.message import DecodeError
 
-from coordinator.board import Board
-from coordinator.decisions import DecisionBook
-from coordinator.model import PartitionView, Snapshot
-from coordinator.operators import Operators
+from coordinator.api.operators import Operators
+from coordinator.api.service import Facts, StatusService
+from coordinator.core.model import PartitionView, Snapshot
+from coordinator.decisions.ledger import DecisionBook
 from coordinator.policy import Limits
-from coordinator.status import Facts, StatusService
+from coordinator.snapshots.board import Board
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.testing import MemoryPool
 from queuepool.verbs.leader import verbs as lead

@@ -9,8 +9,8 @@ import msgspec
 from consumer.core import commands
 from consumer.core.restore import restored_workers
 from consumer.settings import ConsumerSettings
-from coordinator import checkpoint
-from coordinator.model import Observation, PartitionView
+from coordinator.core import checkpoint
+from coordinator.core.model import Observation, PartitionView
 from coordinator.settings import CoordinatorSettings
 from coordinator.settings import load as load_coordinator
 from queuepool.errors import ConfigurationError, QueuePoolError, UndecodableError

@@ -16,10 +16,10 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from coordinator import calls
-from coordinator.board import Board
+from coordinator.api import calls
+from coordinator.api.service import StatusService
 from coordinator.settings import load
-from coordinator.status import StatusService
+from coordinator.snapshots.board import Board
 from queuepool import cli
 from queuepool.cli.exits import Exit
 from queuepool.errors import ConfigurationError, InvalidInputError

@@ -22,9 +22,9 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from coordinator import health
-from coordinator.methods import TAKEN_OUT
-from coordinator.refusals import LINES
+from coordinator.api import health
+from coordinator.api.methods import TAKEN_OUT
+from coordinator.api.refusals import LINES
 from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from tests.integration.coordinator.cluster import ROOT, Process
@@ -257,7 +257,7 @@ def test_a_process_whose_api_breaks_down_all_the_same_ends_for_its_supervisor(
     redis_url: str, stage: str, tmp_path: Path
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(
-        "import coordinator.methods\ncoordinator.methods.TAKEN_OUT = False\n"
+        "import coordinator.api.methods\ncoordinator.methods.TAKEN_OUT = False\n"
     )
     unprotected = {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
     process = Process(redis_url, stage, environment=unprotected)

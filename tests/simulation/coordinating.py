@@ -1,6 +1,6 @@
 """A coordinator without network, thread and clock: its own leadership, observer, term and planner.
 
-A turn has three steps, as in coordinator.loop; other actors act between them, and a stall there is
+A turn has three steps, as in coordinator.loop.control_loop; other actors act between them, and a stall there is
 what makes a leader stale.
 """
 
@@ -10,14 +10,14 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from coordinator.core import Planner
-from coordinator.decisions import DecisionBook
-from coordinator.fleet import Fleet
-from coordinator.leadership import Leadership, Standing
-from coordinator.model import Observation
-from coordinator.observer import Observer
+from coordinator.core.model import Observation, Standing
+from coordinator.core.planner import Planner
+from coordinator.decisions.ledger import DecisionBook
+from coordinator.loop.fleet import Fleet
+from coordinator.loop.leadership import Leadership
+from coordinator.loop.observer import Observer
+from coordinator.loop.term import Term
 from coordinator.policy import Limits, make_policy
-from coordinator.term import Term
 from queuepool.servers import Reply
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb

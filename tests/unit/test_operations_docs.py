@@ -10,8 +10,8 @@ import coordinator.__main__ as coordinator_process
 from consumer.loop.lifecycle import Consumer
 from consumer.settings import ConsumerSettings
 from consumer.telemetry.metrics import ConsumerMetrics
-from coordinator.board import Board
-from coordinator.metrics import Metrics
+from coordinator.snapshots.board import Board
+from coordinator.telemetry.metrics import Metrics
 from queuepool import QueuePool
 from queuepool.cli.commands.check import OTHER_VARIABLES
 from queuepool.cli.exits import Exit

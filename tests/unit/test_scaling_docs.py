@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from coordinator.decisions import DecisionRecord
+from coordinator.decisions.ledger import DecisionRecord
 from coordinator.policy.aimd import AimdSettings
 from coordinator.policy.help_check import HelpSettings
 from coordinator.policy.pwqd import PwqdSettings

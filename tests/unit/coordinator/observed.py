@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from coordinator.core import Plan, Planner, Track
-from coordinator.model import Observation, Order, Ruling
+from coordinator.core.model import Observation, Order, Ruling
+from coordinator.core.planner import Plan, Planner, Track
 from coordinator.policy import Limits, Policy, make_policy
 from queuepool.models import Owner, PartitionState
 

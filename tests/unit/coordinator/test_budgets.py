@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.budgets import Place, Places, YieldingPlaces
+from coordinator.api.budgets import Place, Places, YieldingPlaces
 
 HOLDERS = st.sampled_from("abcdef")
 

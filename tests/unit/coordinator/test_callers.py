@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.callers import cleaned, described, host_of, names_of
+from coordinator.api.callers import cleaned, described, host_of, names_of
 
 KNOWN = {
     "x509_common_name": [b"alice"],

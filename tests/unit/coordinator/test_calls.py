@@ -1,6 +1,6 @@
 import pytest
 
-from coordinator.calls import MAX_PAGE_SIZE, PAGE_SIZE, clamped
+from coordinator.api.calls import MAX_PAGE_SIZE, PAGE_SIZE, clamped
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.connections import (
+from coordinator.api.connections import (
     OPERATOR,
     STRANGER,
     VIEWER,
@@ -21,7 +21,7 @@ from coordinator.connections import (
     limit,
     surplus,
 )
-from coordinator.methods import make_server
+from coordinator.api.methods import make_server
 from tests.security.http2 import RawConnection
 
 CONNECTIONS = st.lists(

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.core import Planner, command_number
-from coordinator.model import Mode, Observation
+from coordinator.core.model import Mode, Observation
+from coordinator.core.planner import Planner, command_number
 from coordinator.policy import Limits, make_policy
 from queuepool.models import Owner
 from tests.unit.coordinator.observed import EPOCH, World, owner, state

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from coordinator.crew import Crew
+from coordinator.loop.crew import Crew
 from queuepool.errors import UnavailableError
 from tests.waiting import wait_until
 

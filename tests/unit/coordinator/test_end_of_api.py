@@ -6,8 +6,8 @@ from typing import Any, cast
 import pytest
 
 import coordinator.__main__ as process
-from coordinator import methods
-from coordinator.board import Board
+from coordinator.api import methods
+from coordinator.snapshots.board import Board
 
 
 class Server:

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from coordinator.events import ObservationFailed
-from coordinator.fleet import Fleet
-from coordinator.observer import Observer
+from coordinator.loop.fleet import Fleet
+from coordinator.loop.observer import Observer
 from queuepool.errors import UnavailableError
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build

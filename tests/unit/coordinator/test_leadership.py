@@ -1,6 +1,6 @@
 from typing import Any
 
-from coordinator.leadership import Leadership
+from coordinator.loop.leadership import Leadership
 from queuepool.errors import ScriptError
 from queuepool.verbs import Verb
 from tests.unit.coordinator.ports import Clock, FakeServer

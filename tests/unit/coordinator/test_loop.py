@@ -3,11 +3,11 @@ from typing import Any
 from prometheus_client import CollectorRegistry, generate_latest
 
 from coordinator.assembly import assemble
-from coordinator.board import Board
 from coordinator.events import CycleEnded, LeaderChanged, LeadGained, LeadLost, TurnFailed
-from coordinator.metrics import Metrics
+from coordinator.loop.watchdog import Watchdog
 from coordinator.settings import load
-from coordinator.watchdog import Watchdog
+from coordinator.snapshots.board import Board
+from coordinator.telemetry.metrics import Metrics
 from queuepool.client.pool import QueuePool
 from queuepool.routing.topology import build
 from queuepool.settings.config import PoolConfig

@@ -1,9 +1,9 @@
 from dataclasses import replace
 from typing import Any
 
-from coordinator import messages
-from coordinator.decisions import DecisionRecord
-from coordinator.model import Inputs, Mode, PartitionView
+from coordinator.api import messages
+from coordinator.core.model import Inputs, Mode, PartitionView
+from coordinator.decisions.ledger import DecisionRecord
 from queuepool.rpc.v1 import decision_pb2, partition_pb2
 from tests.unit.coordinator.observed import owner, state
 

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from coordinator.library_logs import quieten
-from coordinator.refusals import LINES, Refusals
+from coordinator.api.library_logs import quieten
+from coordinator.api.refusals import LINES, Refusals
 
 
 def test_the_first_of_each_kind_have_a_line_and_the_rest_are_counted() -> None:

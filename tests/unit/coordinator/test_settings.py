@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
+from coordinator.core.reached import advertised
 from coordinator.policy import Limits
-from coordinator.reached import advertised
 from coordinator.settings import CoordinatorSettings, load
 from queuepool.errors import ConfigurationError
 

@@ -2,13 +2,13 @@ from typing import Any
 
 import pytest
 
-from coordinator.core import Planner
-from coordinator.decisions import DecisionBook
+from coordinator.core.model import Observation
+from coordinator.core.planner import Planner
+from coordinator.decisions.ledger import DecisionBook
 from coordinator.events import CommandFailed, CommandRefused, CommandSent
-from coordinator.fleet import Fleet
-from coordinator.model import Observation
+from coordinator.loop.fleet import Fleet
+from coordinator.loop.term import Term
 from coordinator.policy import make_policy
-from coordinator.term import Term
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.verbs import Verb

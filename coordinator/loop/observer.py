@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from coordinator.core.model import Observation, finished_total
 from coordinator.events import ObservationFailed
-from coordinator.fleet import Fleet, read
-from coordinator.model import Observation, finished_total
+from coordinator.loop.fleet import Fleet, read
 from queuepool.errors import QueuePoolError
 from queuepool.telemetry.events import Listener, ignore
 from queuepool.verbs.operator.verbs import observe

@@ -10,8 +10,8 @@ import logging
 import os
 import time
 
-from coordinator.callers import cleaned
-from coordinator.refusals import LINES, WINDOW_S
+from coordinator.api.callers import cleaned
+from coordinator.api.refusals import LINES, WINDOW_S
 
 _LOGGER = "grpc._cython.cygrpc"
 _MOST_CHARACTERS = 300

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from coordinator.board import Board
+from coordinator.core.model import Standing
 from coordinator.events import (
     CycleEnded,
     LeaderChanged,
@@ -24,10 +24,11 @@ from coordinator.events import (
     LeadUnknown,
     TurnFailed,
 )
-from coordinator.leadership import Leadership, Standing
-from coordinator.observer import Observer
-from coordinator.term import Term
-from coordinator.views import Views
+from coordinator.loop.leadership import Leadership
+from coordinator.loop.observer import Observer
+from coordinator.loop.term import Term
+from coordinator.snapshots.board import Board
+from coordinator.snapshots.views import Views
 from queuepool.errors import QueuePoolError
 from queuepool.runtime.hindrances import start_thread
 from queuepool.tasks.backoff import Backoff

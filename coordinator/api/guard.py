@@ -2,7 +2,7 @@
 
     unknown method, no or wrong token   refused at once, and nothing of it is read
     viewers, operators                  places of their own, a share for each caller
-    health                              open to all, bounded by itself (coordinator.health)
+    health                              open to all, bounded by itself (coordinator.api.health)
 
 A call without a known token ends UNAUTHENTICATED, a viewer's call of what is for operators ends
 PERMISSION_DENIED, one that finds no place RESOURCE_EXHAUSTED. Every call of what is for operators
@@ -19,12 +19,12 @@ from typing import Any, NoReturn
 import grpc
 import grpc.aio
 
-from coordinator.budgets import Places, YieldingPlaces
-from coordinator.callers import cleaned, host_of, names_of
-from coordinator.calls import Context, abort, caller, read_request
-from coordinator.connections import OPERATOR, VIEWER, Connections
+from coordinator.api.budgets import Places, YieldingPlaces
+from coordinator.api.callers import cleaned, host_of, names_of
+from coordinator.api.calls import Context, abort, caller, read_request
+from coordinator.api.connections import OPERATOR, VIEWER, Connections
+from coordinator.api.refusals import WINDOW_S, Refusals
 from coordinator.events import CallRefused, CallsLeftOut, OperatorCalled
-from coordinator.refusals import WINDOW_S, Refusals
 from queuepool.rpc.auth import OPEN_SERVICES, UNKNOWN, Access, Role, name_of, role_for
 from queuepool.telemetry.events import Listener, ignore
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from coordinator.core import Track
-from coordinator.leadership import Standing
-from coordinator.model import Observation, PartitionView, Snapshot
-from coordinator.observer import Observer
+from coordinator.core.model import Observation, PartitionView, Snapshot, Standing
+from coordinator.core.planner import Track
+from coordinator.loop.observer import Observer
 from queuepool.routing.topology import Topology
 
 

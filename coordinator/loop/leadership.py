@@ -15,8 +15,9 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from coordinator.core.model import Standing
 from queuepool.errors import QueuePoolError
 from queuepool.models import Leader
 from queuepool.servers import Port
@@ -25,16 +26,6 @@ from queuepool.verbs.leader import verbs as lead
 # The lease runs on the server's clock from when it got our call, ours from before we sent it.
 # The share that we leave unused covers clocks that run at different speeds.
 _SHARE_USED = 0.9
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What is known of the lead. answered: by the newest call, else it is what was known before."""
-
-    leading: bool
-    answered: bool
-    leader: Leader | None
-    error: Exception | None = None
 
 
 class Leadership:

@@ -18,8 +18,8 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 from grpc_health.v1 import health_pb2 as api
 
-from coordinator.budgets import YieldingPlaces
-from coordinator.calls import Context, PlaceLostError, abort, in_place
+from coordinator.api.budgets import YieldingPlaces
+from coordinator.api.calls import Context, PlaceLostError, abort, in_place
 
 SERVICE = api.DESCRIPTOR.services_by_name["Health"].full_name
 

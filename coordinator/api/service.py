@@ -18,12 +18,12 @@ from typing import Any
 
 import grpc
 
-from coordinator import messages
-from coordinator.board import Board
-from coordinator.calls import Context, abort, caller, clamped, guarded
-from coordinator.model import PartitionView, Snapshot
-from coordinator.operators import Operators
+from coordinator.api import messages
+from coordinator.api.calls import Context, abort, caller, clamped, guarded
+from coordinator.api.operators import Operators
+from coordinator.core.model import PartitionView, Snapshot
 from coordinator.policy import Limits
+from coordinator.snapshots.board import Board
 from queuepool import __version__
 from queuepool.errors import InvalidInputError
 from queuepool.protocol.keys import Keyspace

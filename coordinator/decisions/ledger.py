@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from coordinator.model import Inputs, Mode
+from coordinator.core.model import Inputs, Mode
 from queuepool.errors import InvalidInputError, QueuePoolError
 from queuepool.servers import Port
 from queuepool.verbs.leader import verbs as lead

@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable
 from typing import TypeVar
 
-from coordinator.board import Board
-from coordinator.crew import Crew
-from coordinator.decisions import DecisionBook, DecisionRecord
-from coordinator.model import Mode
+from coordinator.core.model import Mode
+from coordinator.decisions.ledger import DecisionBook, DecisionRecord
+from coordinator.loop.crew import Crew
+from coordinator.snapshots.board import Board
 from queuepool.client.pool import QueuePool
 from queuepool.errors import InvalidInputError
 from queuepool.models import GroupStatus

@@ -8,13 +8,13 @@ import grpc
 import grpc.aio
 from grpc_reflection.v1alpha import reflection
 
-from coordinator import health
-from coordinator.connections import Connections, limit
-from coordinator.guard import Guard
-from coordinator.health import Health
-from coordinator.methods import ended, make_server
+from coordinator.api import health
+from coordinator.api.connections import Connections, limit
+from coordinator.api.guard import Guard
+from coordinator.api.health import Health
+from coordinator.api.methods import ended, make_server
+from coordinator.api.service import StatusService
 from coordinator.settings import CoordinatorSettings
-from coordinator.status import StatusService
 from queuepool.errors import ConfigurationError
 from queuepool.rpc.v1 import queue_pool_pb2
 from queuepool.rpc.v1.queue_pool_pb2_grpc import add_QueuePoolServicer_to_server

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from coordinator.decisions import DecisionRecord
-from coordinator.model import PartitionView
+from coordinator.core.model import PartitionView
+from coordinator.decisions.ledger import DecisionRecord
 from queuepool import models
 from queuepool.rpc.v1 import cluster_pb2, decision_pb2, group_pb2, partition_pb2
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from coordinator import events as e
-from coordinator.model import Snapshot
+from coordinator.core.model import Snapshot
 
 _log = logging.getLogger("coordinator")
 _audit = logging.getLogger("coordinator.audit")

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from coordinator.model import Inputs, Mode, Observation, Order, Ruling, finished_total
+from coordinator.core.model import Inputs, Mode, Observation, Order, Ruling, finished_total
 from coordinator.policy import Limits, Policy, PolicyState, Reading
 
 UP, DOWN = "SCALE_UP", "SCALE_DOWN"

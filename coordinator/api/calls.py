@@ -13,8 +13,8 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
-from coordinator.budgets import Place, YieldingPlaces
-from coordinator.callers import described, host_of
+from coordinator.api.budgets import Place, YieldingPlaces
+from coordinator.api.callers import described, host_of
 from queuepool.errors import ConfigurationError, InvalidInputError, UnavailableError
 
 _log = logging.getLogger("coordinator.status")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from coordinator.model import Snapshot
+from coordinator.core.model import Snapshot
 
 _MAX_WATCHERS = 64
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from queuepool.models import PartitionState
+from queuepool.models import Leader, PartitionState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,3 +135,13 @@ class Snapshot:
 def finished_total(state: PartitionState) -> int:
     """Return how many executions have ended, whatever came of them."""
     return sum(state.counters.get(name, 0) for name in ("done", "retried", "died"))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known of the lead. answered: by the newest call, else it is what was known before."""
+
+    leading: bool
+    answered: bool
+    leader: Leader | None
+    error: Exception | None = None

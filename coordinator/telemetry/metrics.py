@@ -14,8 +14,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from coordinator import events as e
-from coordinator.board import Board
-from coordinator.model import PartitionView
+from coordinator.core.model import PartitionView
+from coordinator.snapshots.board import Board
 from queuepool.models import PartitionState, Tier
 
 _CYCLE_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from coordinator.model import Observation
+from coordinator.core.model import Observation
 
 
 def due(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from coordinator.crew import Crew
+from coordinator.loop.crew import Crew
 from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import Topology

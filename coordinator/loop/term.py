@@ -6,12 +6,12 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from coordinator import checkpoint
-from coordinator.core import Plan, Planner, Track, command_number
-from coordinator.decisions import DecisionBook, DecisionRecord
+from coordinator.core import checkpoint
+from coordinator.core.model import Mode, Observation, Order, Ruling
+from coordinator.core.planner import Plan, Planner, Track, command_number
+from coordinator.decisions.ledger import DecisionBook, DecisionRecord
 from coordinator.events import CommandFailed, CommandRefused, CommandSent, Decided, RecordsLost
-from coordinator.fleet import Call, Fleet, read
-from coordinator.model import Mode, Observation, Order, Ruling
+from coordinator.loop.fleet import Call, Fleet, read
 from queuepool.errors import QueuePoolError
 from queuepool.telemetry.events import Listener, ignore
 from queuepool.verbs.leader import verbs as lead

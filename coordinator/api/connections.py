@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from coordinator.callers import address_of, network_of, plain_address
+from coordinator.api.callers import address_of, network_of, plain_address
 
 STRANGER, VIEWER, OPERATOR = range(3)
 _MOST, _LEAST = 2048, 64

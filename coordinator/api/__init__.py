@@ -1,0 +1,1 @@
+"""The gRPC API: who may call, what is answered."""

@@ -1,0 +1,1 @@
+"""Decisions with their inputs, as they are kept."""

@@ -1,0 +1,1 @@
+"""The thread around the core: who leads, what is observed, what is sent."""

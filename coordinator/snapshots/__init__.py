@@ -1,0 +1,1 @@
+"""What the loop knows after a cycle, for all other threads."""

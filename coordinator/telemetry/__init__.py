@@ -1,0 +1,1 @@
+"""What happened to a coordinator, as metrics and as log lines."""
