@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from prometheus_client import CollectorRegistry
 
-from consumer import events
+from consumer.core import events
 from consumer.loop.lifecycle import Consumer
 from consumer.loop.watchdog import Watchdog
 from consumer.settings import ConsumerSettings

@@ -16,7 +16,7 @@ from time import monotonic, process_time
 
 from benchmarks.rig import payloads, rig
 from benchmarks.tasks import noop
-from consumer import events
+from consumer.core import events
 from consumer.core.in_flight import Holdings
 from consumer.core.outbox import record_verbs
 from consumer.loop.lifecycle import Consumer

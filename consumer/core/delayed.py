@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
 
-from consumer import events
+from consumer.core import events
 from consumer.core.jobs import End, Outcome
 from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own

@@ -9,7 +9,7 @@ answered renewals count as beats, so an outage is never taken for a failover.
 
 from __future__ import annotations
 
-from consumer import events
+from consumer.core import events
 from consumer.core.commands import resolve
 from consumer.settings import ConsumerSettings
 from queuepool.verbs import Verb

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from consumer import events
+from consumer.core import events
 from consumer.core.delayed import Promotion, Rousing
 from consumer.core.in_flight import Holdings
 from consumer.core.jobs import Claimed, End, Outcome

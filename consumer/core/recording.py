@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from consumer import events
+from consumer.core import events
 from consumer.core.jobs import Claimed, Outcome
 from consumer.core.outbox import Outbox, size_bytes, undelivered
 from consumer.core.pace import LIGHT_BYTES, Pace

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable
 from time import monotonic
 
-from consumer.loop.liveness import Pulse
+from consumer.core.liveness import Pulse
 from queuepool.errors import QueuePoolError
 from queuepool.runtime.hindrances import start_thread
 

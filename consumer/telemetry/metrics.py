@@ -19,7 +19,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from consumer import events
+from consumer.core import events
 from consumer.core.jobs import End, Outcome
 from consumer.loop.lifecycle import Consumer
 from queuepool.errors.escaping import visible

@@ -6,7 +6,7 @@ import logging
 from functools import singledispatchmethod
 from time import monotonic
 
-from consumer import events
+from consumer.core import events
 from consumer.telemetry.failures import FailureLog
 from queuepool.errors import shown
 from queuepool.errors.escaping import id_text

@@ -13,6 +13,7 @@ from tests.simulation.scenario import Scenario
 from tests.simulation.scheduler import Process
 
 _LONGEST_DELAY_S = 2.0
+_WAKE_S = 0.002
 
 
 class Crew:
@@ -56,9 +57,9 @@ class Crew:
         self._begin()
 
     def submit(self, jobs: Sequence[Claimed]) -> None:
-        """Hand jobs to the workers, in order."""
+        """Hand jobs to the workers, in order; an idle one takes a moment to wake."""
         self._waiting.extend(jobs)
-        self._begin()
+        self._process.after(self._random.random() * _WAKE_S, self._begin)
 
     def withdraw(self) -> list[Claimed]:
         """Take back the jobs that no worker has begun."""

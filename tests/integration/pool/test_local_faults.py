@@ -67,7 +67,7 @@ for text, statuses in found:
 
 OWNER_OUT_OF_DESCRIPTORS = """
 import os, resource, sys, threading
-from consumer import events
+from consumer.core import events
 from consumer.loop.lifecycle import Consumer
 from consumer.settings import ConsumerSettings
 from queuepool import PoolConfig, QueuePool, Registry

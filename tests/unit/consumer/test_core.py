@@ -2,7 +2,7 @@
 
 import pytest
 
-from consumer import events
+from consumer.core import events
 from consumer.core.jobs import End
 from queuepool.errors import FencedError
 from queuepool.models import JobState

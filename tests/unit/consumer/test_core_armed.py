@@ -2,7 +2,7 @@
 
 import pytest
 
-from consumer import events
+from consumer.core import events
 from consumer.core.turn import Plan
 from queuepool.errors import FencedError
 from queuepool.verbs import is_fenced

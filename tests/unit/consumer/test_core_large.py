@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from consumer import events
+from consumer.core import events
 from consumer.core.jobs import Claimed, End
 from consumer.core.outbox import Outbox, size_bytes
 from consumer.core.pace import LIGHT_BYTES, MOST_BYTES, Pace

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from consumer import events
+from consumer.core import events
 from consumer.core.jobs import End
 from consumer.core.turn import Plan
 from queuepool.models import JobState

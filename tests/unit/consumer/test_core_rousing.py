@@ -1,6 +1,6 @@
 """An owner first makes due what was set aside for tasks that it knows."""
 
-from consumer import events
+from consumer.core import events
 from consumer.core.owner import Core
 from consumer.settings import ConsumerSettings
 from queuepool.partitions.partition import OwnedPartition

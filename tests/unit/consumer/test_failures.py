@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from consumer.core.events import Stopped, Turned
 from consumer.core.jobs import Claimed, End, Outcome, claimed
-from consumer.events import Stopped, Turned
 from consumer.telemetry.failures import FailureLog
 from consumer.telemetry.report import Reporter
 from consumer.workers.event_loop import HandlerLoop

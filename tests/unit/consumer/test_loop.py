@@ -7,14 +7,18 @@ from typing import Any
 
 import pytest
 
-from consumer import events
+from consumer.core import events
+from consumer.core.effects import Call
+from consumer.core.liveness import Pulse
+from consumer.core.standby import Standby
 from consumer.loop.lifecycle import Consumer
-from consumer.loop.standby import Standby
 from consumer.settings import ConsumerSettings
 from queuepool import JobContext, Registry
 from queuepool.client.pool import QueuePool
 from queuepool.errors import FencedError, LocalError, UnavailableError
+from queuepool.servers import Reply
 from queuepool.testing import MemoryPool, MemoryServer
+from queuepool.verbs.owner import verbs as own
 from tests.waiting import wait_until
 
 
@@ -317,13 +321,30 @@ def test_a_second_outage_within_the_wait_begins_it_anew(
 
 
 def test_a_lost_answer_to_an_acquisition_is_found_out_by_asking_again(pool: QueuePool) -> None:
-    standby = Standby(pool, ConsumerSettings(lease_s=30), "host:1", lambda _: None)
+    now_s = monotonic()
+    standby = Standby(
+        [0],
+        ConsumerSettings(lease_s=30),
+        host="host:1",
+        nonce="nonce",
+        verify=lambda: None,
+        emit=lambda _: None,
+        clock=monotonic,
+        draw=lambda: 0.5,
+    )
+    steps = standby.acquire(lambda: False, Pulse(now_s, now_s))
     partition = pool.partition(0)
-    partition.acquire(lease_s=30, nonce=standby._nonce)  # its answer was lost
 
-    found = standby._look([partition], replaces=False)
+    def perform(effect: object) -> list[Reply]:
+        assert isinstance(effect, Call)
+        return partition.server.run(partition.key, effect.verbs)
 
-    assert not isinstance(found, float)
+    perform(next(steps))
+    steps.throw(UnavailableError("the answer was lost"))  # a pause begins
+    with pytest.raises(StopIteration) as ended:
+        steps.send(perform(next(steps)))
+
+    assert isinstance(ended.value.value, own.Acquired)
 
 
 def test_jobs_that_end_while_the_server_is_away_do_not_make_it_try_more_often(

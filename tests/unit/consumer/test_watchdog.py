@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from consumer.loop.liveness import Pulse
+from consumer.core.liveness import Pulse
 from consumer.loop.watchdog import Watchdog, verdict
 from queuepool.errors import UnavailableError
 from tests.waiting import wait_until

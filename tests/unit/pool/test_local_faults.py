@@ -10,7 +10,7 @@ import socket
 import pytest
 import redis
 
-from consumer import events
+from consumer.core import events
 from consumer.telemetry.report import Reporter
 from queuepool import EnqueueStatus, LocalError, UnavailableError
 from queuepool.servers import local_faults, wire

@@ -131,6 +131,13 @@ class Draining:
 
 
 @dataclass(frozen=True, slots=True)
+class HandsBack:
+    """The time to drain is over: jobs that still run are handed back, to run again elsewhere."""
+
+    running: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stopped:
     """The partition is released. abandoned: jobs handed back while they ran, at the deadline."""
 

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
+from consumer.core.effects import Call, Steps
 from consumer.core.jobs import Claimed, Outcome
+from consumer.core.liveness import Pulse
 from consumer.core.owner import Core
-from consumer.loop import turn_loop as turner
-from consumer.loop.liveness import Pulse
-from consumer.loop.turn_loop import Turner
+from consumer.core.turn_loop import TurnLoop
 from consumer.settings import ConsumerSettings
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.testing import FakeClock, MemoryPool
@@ -19,15 +17,18 @@ class SlowWorkers:
     """Threads that were woken and have not got the interpreter yet."""
 
     alive = target = 4
+    start_until_s = 0.0
 
     def __init__(self) -> None:
         self.waiting: list[Claimed] = []
         self.withdrawn: list[Claimed] = []
-        self.ended: list[Outcome] = []
 
     @property
     def queued(self) -> int:
         return len(self.waiting)
+
+    def resize(self, target: int) -> None:
+        """Stay as many."""
 
     def submit(self, jobs: Sequence[Claimed]) -> None:
         self.waiting += jobs
@@ -38,41 +39,44 @@ class SlowWorkers:
         return taken
 
     def take_ended(self) -> list[Outcome]:
-        ended, self.ended = self.ended, []
-        return ended
+        return []
 
 
-class Nothing:
-    """A bell that never rings, and a runner that runs nothing."""
-
-    start_until_s = 0.0
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+def test_a_job_just_handed_to_idle_workers_is_not_taken_back_at_once() -> None:
     clock = FakeClock()
-    monkeypatch.setattr(turner, "monotonic", clock)
-    return clock
-
-
-def test_a_job_just_handed_to_idle_workers_is_not_taken_back_at_once(clock: FakeClock) -> None:
-    pool, workers = MemoryPool(clock=clock), SlowWorkers()
+    pool, workers, bell = MemoryPool(clock=clock), SlowWorkers(), Any
     owned = pool.partition(0).acquire(lease_s=10, host="test:1")
     assert isinstance(owned, OwnedPartition)
     core = Core(owned.acquired, ConsumerSettings(), workers=4, now_s=clock())
-    bell: Any = Nothing()
-    turns = Turner(
-        core, owned, workers, bell, lambda _: None, Pulse(clock(), clock()), bell  # type: ignore[arg-type]
-    )  # fmt: skip
+    turns = TurnLoop(
+        core,
+        workers,
+        bell,  # type: ignore[arg-type]
+        pulse=Pulse(clock(), clock()),
+        emit=lambda _: None,
+        clock=clock,
+        draw=lambda: 0.5,
+    )
     clock.advance(5)  # nothing has ended for long
     pool.enqueue("t", {}, partition_key="g")
     while not workers.waiting:
-        turns.turn()
+        _run(turns.turn(), owned)
         clock.advance(0.001)
 
-    turns.turn()
+    _run(turns.turn(), owned)
 
     assert (len(workers.waiting), workers.withdrawn) == (1, [])
     clock.advance(1)  # no worker begins it: somebody else may
-    turns.turn()
+    _run(turns.turn(), owned)
     assert len(workers.withdrawn) == 1
+
+
+def _run(steps: Steps[float], owned: OwnedPartition) -> None:
+    answer = None
+    try:
+        while True:
+            effect = steps.send(answer)
+            assert isinstance(effect, Call)
+            answer = owned.turn(effect.verbs)
+    except StopIteration:
+        return

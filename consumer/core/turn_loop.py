@@ -1,4 +1,4 @@
-"""Turns of a consumer: the part between its core, its workers and the server.
+"""Turns of an owner: between its core, its workers and the server. Pure.
 
 A turn takes what ended, plans, makes one round trip and starts what was claimed. One that gets no
 answer is repeated, with less in it, after a pause that grows to a second; nothing starts once the
@@ -9,55 +9,46 @@ Between turns the owner sleeps, with a claim armed behind the token that will wa
 
 from __future__ import annotations
 
-import random
-import sys
-import threading
-from collections.abc import Sequence
-from time import monotonic
+from collections.abc import Callable, Sequence
 
-from consumer import events
+from consumer.core import events
+from consumer.core.effects import Bell, Call, Rest, Sleep, Steps, Workers
 from consumer.core.jobs import Claimed
+from consumer.core.liveness import Pulse
 from consumer.core.owner import Core
 from consumer.core.turn import Plan
-from consumer.loop.liveness import Pulse
-from consumer.workers.pool import WorkerPool
-from consumer.workers.runner import Runner
 from queuepool.errors import FencedError, QueuePoolError
-from queuepool.partitions.partition import OwnedPartition
-from queuepool.servers import Bell, Reply
+from queuepool.servers import Reply
 from queuepool.telemetry.events import Listener
 
 _MARGIN_S = 0.5  # nothing starts in the last part of a lease
 _HAND_OVER_S = 0.0001
-_NEEDED_FRAMES = min(200, sys.getrecursionlimit())  # by a turn, with much to spare
 
 
-class Turner:
-    """Runs turns: the part between the core and the server."""
+class TurnLoop:
+    """Takes turns. failing: the newest that did more than change the nonce got no answer."""
 
     def __init__(
         self,
         core: Core,
-        owned: OwnedPartition,
-        workers: WorkerPool,
-        runner: Runner,
-        emit: Listener,
-        pulse: Pulse,
+        workers: Workers,
         bell: Bell,
+        *,
+        pulse: Pulse,
+        emit: Listener,
+        clock: Callable[[], float],
+        draw: Callable[[], float],
     ) -> None:
-        self._bell = bell
-        self._core, self._owned, self._workers = core, owned, workers
-        self._runner, self._emit, self._pulse = runner, emit, pulse
+        self._core, self._workers, self._bell = core, workers, bell
+        self._pulse, self._emit, self._clock, self._draw = pulse, emit, clock, draw
         self._pause_s, self._retry_s = 0.05, 0.0
-        self._last_end_s = self._last_turn_s = monotonic()  # or a job came to idle workers
-        self._lingering = threading.Event()  # never set
+        self._last_end_s = self._last_turn_s = clock()  # or a job came to idle workers
         self.failing = self._at_risk = False
 
-    def turn(self) -> float:
-        """Run one turn if one is due; returns how long nothing needs to be done."""
+    def turn(self) -> Steps[float]:
+        """Take one turn if one is due; returns how long nothing needs to be done."""
         core, workers = self._core, self._workers
-        _check_recursion_limit()  # before anything is recorded: what did it counts as a crash
-        now = self._pulse.passed_s = monotonic()
+        now = self._pulse.passed_s = self._clock()
         ended = workers.take_ended()
         if ended:
             core.ended(ended)
@@ -72,53 +63,57 @@ class Turner:
         if workers.queued and not core.claims_much(now):
             linger_s = self._last_turn_s + core.lookahead.linger_s() - now
             if linger_s > 0:
-                self._lingering.wait(linger_s)
+                yield Rest(linger_s)
                 return 0.0
         plan = core.plan(now)
         if not plan.steps:
             return 0.001
         try:
-            replies = self._owned.turn(plan.verbs)
+            replies = yield Call(core.life.partition, plan.verbs)
         except QueuePoolError as error:
-            core.lost(plan, monotonic())
-            self.disarm()  # it bears the nonce that is given up
+            core.lost(plan, self._clock())
+            yield from self.disarm()  # it bears the nonce that is given up
             return self._failed(error)
         return self._absorb(plan, replies)
 
-    def sleep(self, seconds: float) -> None:
-        """Sleep until a token, a ring, or the timeout; heed what an armed claim brought."""
-        core, bell, now = self._core, self._bell, monotonic()
-        plan = core.arm(now) if seconds > 0 else None
+    def sleep(self, seconds: float) -> Steps[None]:
+        """Sleep until a token, a ring, or the time is over; heed what an armed claim brought."""
+        core, bell = self._core, self._bell
+        plan = core.arm(self._clock()) if seconds > 0 else None
         if plan is not None and not bell.arm(plan.verbs[0]):
             core.unarm()
-        token = bell.wait(seconds)
+        token = yield Sleep(seconds)
         if token is not None:
-            core.woken(token, monotonic())
-        self._heed(bell.answer())
+            core.woken(token, self._clock())
+        yield from self._heed(bell.answer())
 
-    def disarm(self) -> None:
+    def disarm(self) -> Steps[None]:
         """Give up an armed claim: it may or may not have happened."""
         if self._core.armed is not None:
             self._bell.disarm()
-            self._heed(self._bell.answer())
+            yield from self._heed(self._bell.answer())
 
-    def _heed(self, reply: Reply) -> None:
+    def hurry(self) -> None:
+        """Let the next turn try at once, whatever failed before."""
+        self._retry_s = 0.0
+
+    def _heed(self, reply: Reply) -> Steps[None]:
         plan = self._core.armed
         if reply is None or plan is None:
             return
         if isinstance(reply, QueuePoolError):
-            self._core.lost(plan, monotonic())
+            self._core.lost(plan, self._clock())
             return
         before = self._core.open
         self._absorb(plan, [reply])
         if self._core.open > before:
             # A worker was woken, and needs the interpreter for its start more than this loop does.
-            self.rest(_HAND_OVER_S)
+            yield Rest(_HAND_OVER_S)
 
     def _absorb(self, plan: Plan, replies: Sequence[Reply]) -> float:
         core = self._core
         try:
-            jobs, told = core.absorb(plan, replies, monotonic())
+            jobs, told = core.absorb(plan, replies, self._clock())
         except QueuePoolError as error:
             jobs, told = core.take_started()
             if isinstance(error, FencedError):
@@ -127,7 +122,7 @@ class Turner:
             self._start(jobs, told)
             return self._failed(error)
         self._start(jobs, told)
-        self._last_turn_s, self._retry_s = monotonic(), 0.0
+        self._last_turn_s, self._retry_s = self._clock(), 0.0
         if plan.progress:
             self._pulse.turned_s, self._pause_s = self._last_turn_s, 0.05
         if not plan.is_rekey:
@@ -135,20 +130,12 @@ class Turner:
             self.failing = self._at_risk = False
         return 0.0
 
-    def hurry(self) -> None:
-        """Let the next turn try at once, whatever failed before."""
-        self._retry_s = 0.0
-
-    def rest(self, seconds: float) -> None:
-        """Sleep without the bell."""
-        self._lingering.wait(seconds)
-
     def _start(self, jobs: list[Claimed], told: list[object]) -> None:
-        self._runner.start_until_s = self._core.tenure.ends_s - _MARGIN_S
+        self._workers.start_until_s = self._core.tenure.ends_s - _MARGIN_S
         if self._workers.target != self._core.target:
             self._workers.resize(self._core.target)
         if jobs and not self._workers.queued:
-            self._last_end_s = monotonic()  # their wait for a worker begins now
+            self._last_end_s = self._clock()  # their wait for a worker begins now
         self._workers.submit(jobs)
         self._tell(told)
 
@@ -157,15 +144,15 @@ class Turner:
             self._emit(event)
 
     def _failed(self, error: Exception) -> float:
-        left = self._core.tenure.ends_s - monotonic()
+        left = self._core.tenure.ends_s - self._clock()
         if left < _MARGIN_S and not self._at_risk:
             self._at_risk = True
             self._emit(events.LeaseAtRisk(left))
         self.failing, self._pulse.why = True, str(error)
-        pause = self._pause_s * (0.5 + random.random())
+        pause = self._pause_s * (0.5 + self._draw())
         # A renewal goes between two tries: the pause must leave room for several in a lease.
         self._pause_s = min(1.0, self._core.tenure.lease_s / 6, self._pause_s * 2)
-        self._retry_s = monotonic() + pause
+        self._retry_s = self._clock() + pause
         self._emit(events.TurnFailed(error, pause))
         return pause
 
@@ -182,13 +169,3 @@ class Turner:
         if self._workers.queued:
             return min(wait_s, self._core.lookahead.patience_s())
         return wait_s
-
-
-def _check_recursion_limit() -> None:
-    # Some versions of Python would fail at once, others later or elsewhere: fail everywhere alike.
-    limit = sys.getrecursionlimit()
-    if limit < _NEEDED_FRAMES:
-        raise RuntimeError(
-            f"a handler set sys.setrecursionlimit({limit}) for the whole process, which needs "
-            f"{_NEEDED_FRAMES}. Jobs that ran here run again elsewhere, charged with a crash."
-        )

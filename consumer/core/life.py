@@ -1,0 +1,195 @@
+"""The life of a consumer: stand by, own a partition, run its jobs, drain, release. Pure.
+
+    standing by --acquire--> owning --stop--> draining --all ended, or deadline--> released
+                               |                 |
+                               +----- FENCED ----+--> FencedError: the process must end
+
+It is written once, as steps that yield effects (consumer.core.effects): threads drive it in
+production and a scheduler on virtual time in the simulation, so what is proved is what runs. A
+pass: take what ended, take a turn if one is due, start what was claimed; else sleep until
+something is due or somebody rings: the server with a token, a worker, a signal. A turn that gets
+no answer is repeated with backoff for as long as it takes; meanwhile nothing is started once the
+lease may be over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from consumer.core import events
+from consumer.core.effects import Bell, Call, Listen, Pause, Rest, Sleep, Steps, Workers
+from consumer.core.liveness import Pulse
+from consumer.core.owner import Core
+from consumer.core.restore import restored_workers
+from consumer.core.standby import Standby
+from consumer.core.turn_loop import TurnLoop
+from consumer.settings import ConsumerSettings
+from queuepool.errors import FencedError, QueuePoolError, UnavailableError
+from queuepool.tasks.backoff import Backoff
+from queuepool.telemetry.events import Listener
+from queuepool.verbs import T, Verb
+from queuepool.verbs.owner import verbs as own
+
+_LOOK_S = 0.02  # a draining owner looks so often for jobs that ended
+_HEAR_S = 0.05  # an owner that never sleeps hears commands so often
+_BELL = Backoff(base_s=0.25, cap_s=5.0)  # between two tries to make what an owner sleeps on
+
+
+class ConsumerLife:
+    """One life, from standing by to its end. `run` makes its steps.
+
+    hire: makes the workers of an owner life, none of them at work yet. stopping: whether the
+    consumer was asked to drain and end. draw: random numbers from 0 to 1.
+    abandoned: how many jobs still ran when it ended and were handed back.
+    """
+
+    def __init__(
+        self,
+        standby: Standby,
+        settings: ConsumerSettings,
+        *,
+        hire: Callable[[own.Acquired, Core], Workers],
+        stopping: Callable[[], bool],
+        pulse: Pulse,
+        emit: Listener,
+        clock: Callable[[], float],
+        draw: Callable[[], float],
+        tasks: Sequence[str] = (),
+        new_core: Callable[..., Core] = Core,
+    ) -> None:
+        self._standby, self._settings, self._hire, self._tasks = standby, settings, hire, tasks
+        self._stopping, self._pulse, self._emit = stopping, pulse, emit
+        self._clock, self._draw, self._new_core = clock, draw, new_core
+        self.core: Core | None = None
+        self.abandoned = 0
+
+    def run(self) -> Steps[None]:
+        """Own one partition until stopped. Raises FencedError when it was lost to someone newer."""
+        begun = yield from self._begin()
+        if begun is None:
+            return
+        acquired, bell = begun
+        core = self.core = self._new_core(
+            acquired,
+            self._settings,
+            workers=self._restored(acquired),
+            now_s=self._clock(),
+            tasks=self._tasks,
+        )
+        workers = self._hire(acquired, core)
+        workers.resize(core.target)
+        self._emit(events.Owns(acquired, core.target))
+        turns = TurnLoop(
+            core,
+            workers,
+            bell,
+            pulse=self._pulse,
+            emit=self._emit,
+            clock=self._clock,
+            draw=self._draw,
+        )
+        yield from self._own(turns)
+        core.drain(self._clock())
+        core.hand_back(workers.withdraw(), self._clock())
+        self._emit(events.Draining(core.open, self._settings.drain_s))
+        if (yield from self._drain(core, bell, turns)):
+            yield from self._end(core, turns)
+
+    def _begin(self) -> Steps[tuple[own.Acquired, Bell] | None]:
+        """Return what was acquired and what its owner sleeps on, or None when stopped.
+
+        What is here without the other is given back: another process may have a descriptor left.
+        """
+        failed, ill_since_s = 0, 0.0
+        while True:
+            acquired = yield from self._standby.acquire(self._stopping, self._pulse)
+            if acquired is None:
+                return None
+            try:
+                bell = yield Listen(acquired.life.partition)
+            except UnavailableError as error:
+                failed += 1
+                ill_since_s = ill_since_s or self._pulse.turned_s
+                pause_s = _BELL.delay_s(failed, self._draw())
+                self._emit(events.TurnFailed(error, pause_s))
+                with suppress(FencedError):  # it is somebody else's by now: all the better
+                    yield from self._release(acquired.life, drain=False)
+                # For the watchdog: where nothing is begun for long, a new process may help.
+                self._pulse.turned_s, self._pulse.why = ill_since_s, str(error)
+                yield Pause(pause_s)
+            else:
+                return acquired, bell
+
+    def _own(self, turns: TurnLoop) -> Steps[None]:
+        heard_s = self._clock()
+        while not self._stopping():
+            wait_s = yield from turns.turn()
+            if wait_s > 0 or self._clock() - heard_s > _HEAR_S:
+                heard_s = self._clock()
+                yield from turns.sleep(wait_s)
+        yield from turns.disarm()
+
+    def _restored(self, acquired: own.Acquired) -> int:
+        return restored_workers(
+            acquired.checkpoint,
+            (acquired.now_ms - (acquired.checkpoint_ms or 0)) / 1000,
+            min_workers=self._settings.workers,
+            max_workers=self._settings.most_workers,
+            tau_s=self._settings.checkpoint_tau_s,
+        )
+
+    def _drain(self, core: Core, bell: Bell, turns: TurnLoop) -> Steps[bool]:
+        """Let jobs end until the deadline; returns False when nothing is left to say."""
+        deadline = self._clock() + self._settings.drain_s
+        released = False
+        while self._clock() < deadline:
+            wait_s = yield from turns.turn()
+            if core.settled(self._clock()) or (turns.failing and not core.claimed):
+                break  # an unheard claim may be booked, but nobody can be asked: it is recovered
+            if not released and not turns.failing:
+                # A successor may claim from now on, while we finish what runs.
+                drains = yield from self._release(core.life, drain=True)
+                released = drains is not None
+                if released:
+                    bell.close()  # tokens are the successor's from now on
+                if drains is False:  # nothing is booked any more: we have left
+                    self._emit(events.Stopped(core.life.partition, 0))
+                    return False
+            pause_s = max(0.0, min(wait_s, deadline - self._clock()))
+            yield Rest(min(pause_s, _LOOK_S)) if released else Sleep(pause_s)
+        return True
+
+    def _end(self, core: Core, turns: TurnLoop) -> Steps[None]:
+        """Record the last ends, hand back what still runs, and release the partition."""
+        self.abandoned = core.give_up(self._clock())
+        if self.abandoned:
+            self._emit(events.HandsBack(self.abandoned))
+        turns.hurry()
+        until = self._clock() + self._settings.lease_s
+        while self._clock() < until:
+            wait_s = yield from turns.turn()
+            if turns.failing or not core.claimed:
+                break
+            if wait_s > 0:
+                yield Rest(min(wait_s, _LOOK_S))
+        if (yield from self._release(core.life, drain=False)) is not None:
+            self._emit(events.Stopped(core.life.partition, self.abandoned))
+
+    def _release(self, life: own.Life, *, drain: bool) -> Steps[bool | None]:
+        """Return whether this life drains from now on, False when it has left; None: no answer."""
+        lease_ms = int(self._settings.lease_s * 1000) if drain else 0
+        try:
+            if self.core is not None and self.core.unconfirmed is not None:
+                yield from _run(life.partition, self.core.unconfirmed)
+            return (yield from _run(life.partition, own.release(life, drain_lease_ms=lease_ms)))
+        except FencedError:
+            raise
+        except QueuePoolError as error:
+            self._emit(events.TurnFailed(error, 0.0))
+            return None
+
+
+def _run(partition: int, verb: Verb[T]) -> Steps[T]:
+    replies = yield Call(partition, [verb])
+    return verb.read(replies[0])
