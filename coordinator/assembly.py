@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,12 +50,19 @@ def assemble(
     board: Board | None = None,
     emit: Listener = ignore,
     clock: Callable[[], float] = time.monotonic,
+    draw: Callable[[], float] = random.random,
+    nonce: str | None = None,
 ) -> Coordinator:
-    """Return a coordinator of all partitions of a pool. address: where its API is reached."""
+    """Return a coordinator of all partitions of a pool. address: where its API is reached.
+
+    nonce: of its claims to lead; None for a new one. draw: random numbers from 0 to 1.
+    """
     config, board = pool.config, board or Board()
     server, key = pool.system
     fleet = Fleet(config.topology, config.keyspace, pool.servers)
-    leadership = Leadership(server, key, lease_s=settings.lease_s, address=address, clock=clock)
+    leadership = Leadership(
+        server, key, lease_s=settings.lease_s, address=address, nonce=nonce, clock=clock
+    )
     book = DecisionBook(server, key, keep=settings.decisions_kept)
     planner = Planner(
         policy=settings.make_policy(),
@@ -78,5 +86,5 @@ def assemble(
     parts = Parts(
         leadership, Observer(fleet, emit=emit, clock=clock), Views(config.topology), board, new_term
     )
-    loop = ControlLoop(parts, cycle_s=settings.cycle_s, emit=emit, clock=clock)
+    loop = ControlLoop(parts, cycle_s=settings.cycle_s, emit=emit, clock=clock, draw=draw)
     return Coordinator(loop, board, book, leadership, fleet)

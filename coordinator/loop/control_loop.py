@@ -5,6 +5,9 @@
 A standby runs the same turns without deciding, so it answers status and takes over from one turn
 to the next. A server that is away is no failure of a turn: nothing is seen there, so nothing
 changes there. Other threads see only snapshots (`board`).
+
+A turn is written once, as steps between which others may act: the thread makes them without a
+pause, the simulation lets time pass there, as a process that stalls does.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 from coordinator.core.model import Standing
@@ -58,16 +61,17 @@ class ControlLoop:
         cycle_s: float,
         emit: Listener = ignore,
         clock: Callable[[], float] = time.monotonic,
+        draw: Callable[[], float] = random.random,
     ) -> None:
         self._parts, self._cycle_s = parts, cycle_s
-        self._emit, self._clock = emit, clock
+        self._emit, self._clock, self._draw = emit, clock, draw
         self._backoff = Backoff(
             base_s=2 * cycle_s, cap_s=max(2 * cycle_s, 2.0), floor_s=cycle_s / 4
         )
         self._term: Term | None = None
         self._leading = False
         self._heard: tuple[int, str] = (0, "")  # epoch and address of the leader
-        self._cycle = 0
+        self._cycle = self._unanswered = 0
         self._stopping = threading.Event()
         self._turned_s = clock()
         # A daemon: a server that hangs must not keep the process from ending.
@@ -94,7 +98,7 @@ class ControlLoop:
         return self._clock() - self._turned_s
 
     def _run(self) -> None:
-        unanswered = failed = 0
+        failed = 0
         try:
             while not self._stopping.is_set():
                 started_s = self._clock()
@@ -102,20 +106,21 @@ class ControlLoop:
                     standing = self.turn()
                 except Exception as error:  # whatever it is, the next turn starts afresh
                     failed += 1
-                    pause_s = self._backoff.delay_s(failed, random.random())
+                    pause_s = self._backoff.delay_s(failed, self._draw())
                     self._emit(TurnFailed(error, pause_s))
                 else:
                     failed = 0
-                    unanswered = 0 if standing.answered else unanswered + 1
-                    pause_s = self._pause_s(standing, self._clock() - started_s, unanswered)
+                    pause_s = self.pause_s(standing, self._clock() - started_s)
                 self._stopping.wait(pause_s)
         finally:
             self._resign()
 
-    def _pause_s(self, standing: Standing, spent_s: float, unanswered: int) -> float:
-        jitter = random.random()
-        if unanswered:
-            return self._backoff.delay_s(unanswered, jitter)
+    def pause_s(self, standing: Standing, spent_s: float) -> float:
+        """Return how long to wait after a turn that took so long."""
+        jitter = self._draw()
+        self._unanswered = 0 if standing.answered else self._unanswered + 1
+        if self._unanswered:
+            return self._backoff.delay_s(self._unanswered, jitter)
         pause_s = max(self._cycle_s - spent_s, self._cycle_s * _LEAST_PAUSE_SHARE)
         if not standing.leading and standing.leader is not None and standing.leader.lease_ms > 0:
             # A standby wakes when the lease ends; the jitter keeps several from asking at once.
@@ -124,10 +129,22 @@ class ControlLoop:
 
     def turn(self) -> Standing:
         """Run one turn: what the thread does each cycle, and what tests call by themselves."""
+        steps = self.steps()
+        try:
+            while True:
+                next(steps)
+        except StopIteration as end:
+            standing: Standing = end.value
+            return standing
+
+    def steps(self) -> Generator[None, None, Standing]:
+        """Make one turn, yielding where time may pass."""
         parts, started_s = self._parts, self._clock()
         standing = parts.leadership.renew()
         self._note_lead(standing)
+        yield
         observations = parts.observer.observe()
+        yield
         leader, term = standing.leader, self._term
         if term is not None and leader is not None and parts.leadership.leads():
             manual = {number: workers for number, (workers, _until) in leader.manual.items()}

@@ -1,23 +1,20 @@
-"""A coordinator without network, thread and clock: its own leadership, observer, term and planner.
+"""A coordinator without network, thread and clock: the real one, its turns made step by step.
 
-A turn has three steps, as in coordinator.loop.control_loop; other actors act between them, and a stall there is
-what makes a leader stale.
+Other actors act between the steps of a turn, and a stall there is what makes a leader stale.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
-from coordinator.core.model import Observation, Standing
-from coordinator.core.planner import Planner
-from coordinator.decisions.ledger import DecisionBook
-from coordinator.loop.fleet import Fleet
-from coordinator.loop.leadership import Leadership
-from coordinator.loop.observer import Observer
-from coordinator.loop.term import Term
-from coordinator.policy import Limits, make_policy
+from coordinator.assembly import Coordinator as Assembled
+from coordinator.assembly import assemble
+from coordinator.core.model import Standing
+from coordinator.events import CycleEnded, LeadGained
+from coordinator.settings import CoordinatorSettings
 from queuepool.servers import Reply
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb
@@ -58,56 +55,49 @@ class Coordinator(Process):
     ) -> None:
         super().__init__(network.scheduler, name)
         self._ledger, self._random = ledger, rng
-        port: Any = NetworkPort(self, network)
-        system = config.keyspace.system()
-        fleet = Fleet(config.topology, config.keyspace, {config.topology.placement[0]: port})
-        clock = self.scheduler.clock
-        self._leadership = Leadership(
-            port, system, lease_s=LEASE_S, nonce=f"{rng.getrandbits(64):016x}", clock=clock
+        self._most_workers = 8 * scenario.workers
+        self._coordinator = self._assembled(network, scenario, config)
+        self.after(rng.random() * CYCLE_S, self._turn)
+
+    def _assembled(self, network: Network, scenario: Scenario, config: PoolConfig) -> Assembled:
+        port = NetworkPort(self, network)
+        pool: Any = SimpleNamespace(
+            config=config,
+            system=(port, config.keyspace.system()),
+            servers={config.topology.placement[0]: port},
         )
-        self._observer = Observer(fleet, clock=clock)
-        self._limits = Limits(min_workers=scenario.workers, max_workers=8 * scenario.workers)
-        planner = Planner(policy=make_policy("pwqd"), limits=self._limits, cycle_s=CYCLE_S)
-        book = DecisionBook(port, system, keep=50)
-        self._term: Term | None = None
+        settings = CoordinatorSettings(
+            cycle_s=CYCLE_S,
+            lease_s=LEASE_S,
+            request_timeout_s=0.4,
+            base_workers=scenario.workers,
+            decisions_kept=100,
+        )
+        return assemble(
+            pool,
+            settings,
+            emit=self._listen,
+            clock=self.scheduler.clock,
+            draw=self._random.random,
+            nonce=f"{self._random.getrandbits(64):016x}",
+        )
 
-        def new_term(epoch: int) -> Term:
-            return Term(
-                epoch,
-                planner=planner,
-                fleet=fleet,
-                book=book,
-                may_act=self._leadership.leads,
-                checkpoint_interval_s=5.0,
-                clock=clock,
-            )
+    def _turn(self) -> None:
+        self._step(self._coordinator.loop.steps(), self.now_s)
 
-        self._new_term = new_term
-        self.after(rng.random() * CYCLE_S, self._renew)
+    def _step(self, steps: Generator[None, None, Standing], began_s: float) -> None:
+        try:
+            next(steps)
+        except StopIteration as end:
+            self.after(self._coordinator.loop.pause_s(end.value, self.now_s - began_s), self._turn)
+        else:
+            self.after(self._random.random() * 0.02, lambda: self._step(steps, began_s))
 
-    def _renew(self) -> None:
-        standing = self._leadership.renew()
-        epoch = self._leadership.epoch
-        if standing.leading and (self._term is None or self._term.epoch != epoch):
-            self._term = self._new_term(epoch)
-            self._ledger.journal.note(self.now_s, self.name, f"leads in epoch {epoch}")
-        self.after(self._random.random() * 0.02, lambda: self._observe(standing))
-
-    def _observe(self, standing: Standing) -> None:
-        observations = self._observer.observe()
-        self.after(self._random.random() * 0.02, lambda: self._act(standing, observations))
-
-    def _act(self, standing: Standing, observations: Sequence[Observation]) -> None:
-        leader, term = standing.leader, self._term
-        if term is not None and leader is not None and self._leadership.leads():
-            term.act(
-                observations,
-                {},
-                now_ms=leader.now_ms,
-                finished_per_s=self._observer.finished_per_s,
-            )
-            for track in term.tracks.values():
-                if track.policy is not None:
-                    least, most = 1, self._limits.max_workers
-                    self._ledger.journal.targets.append((self.name, track.target, least, most))
-        self.after(CYCLE_S * (0.9 + 0.2 * self._random.random()), self._renew)
+    def _listen(self, event: object) -> None:
+        journal = self._ledger.journal
+        if isinstance(event, LeadGained):
+            journal.note(self.now_s, self.name, f"leads in epoch {event.epoch}")
+        elif isinstance(event, CycleEnded) and event.snapshot.leading:
+            for view in event.snapshot.partitions:
+                if view.target:
+                    journal.targets.append((self.name, view.target, 1, self._most_workers))

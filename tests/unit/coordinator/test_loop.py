@@ -127,7 +127,7 @@ def test_a_standby_wakes_when_the_lease_ends() -> None:
 
     rig.coordinator.loop._cycle_s = 60.0
 
-    assert 0.9 <= rig.coordinator.loop._pause_s(standing, 0.0, 0) <= 1.0 + 60 * 0.05
+    assert 0.9 <= rig.coordinator.loop.pause_s(standing, 0.0) <= 1.0 + 60 * 0.05
 
 
 def test_the_watchdog_ends_a_process_whose_loop_hangs() -> None:
