@@ -10,10 +10,13 @@ command that is lost, repeated or late does no harm.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from queuepool.models import Command
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from queuepool.models import Command
 
 SCALES = frozenset(("SCALE_UP", "SCALE_DOWN"))
 MAX_WORKERS = 4096

@@ -8,13 +8,18 @@ Rousing     once, at the start of an owner life: jobs that were set aside becaus
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
 from math import inf
+from typing import TYPE_CHECKING
 
 from consumer.core import events
-from consumer.core.jobs import End, Outcome
-from queuepool.verbs import Verb
+from consumer.core.jobs import End
 from queuepool.verbs.owner import verbs as own
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from consumer.core.jobs import Outcome
+    from queuepool.verbs import Verb
 
 
 class Promotion:

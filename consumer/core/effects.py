@@ -13,13 +13,16 @@ simulation; what comes between two effects happens at one instant of the life's 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-from consumer.core.jobs import Claimed, Outcome
-from queuepool.servers import Reply
-from queuepool.verbs import Verb
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from consumer.core.jobs import Claimed, Outcome
+    from queuepool.servers import Reply
+    from queuepool.verbs import Verb
 
 T = TypeVar("T")
 

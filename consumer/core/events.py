@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from consumer.core.commands import Refused
-from consumer.core.jobs import Outcome
-from queuepool.models import AuditReport, Command
-from queuepool.verbs.owner.verbs import Acquired, Recovered, Renewal
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from consumer.core.commands import Refused
+    from consumer.core.jobs import Outcome
+    from queuepool.models import AuditReport, Command
+    from queuepool.verbs.owner.verbs import Acquired, Recovered, Renewal
 
 
 @dataclass(frozen=True, slots=True)

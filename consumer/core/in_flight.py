@@ -13,13 +13,19 @@ charged if it does that again, and it runs among the others in its order.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from consumer.core.jobs import Claimed, End, Outcome, claimed, note
+from consumer.core.jobs import End, Outcome, claimed, note
 from consumer.core.outbox import Outbox
 from consumer.core.suspects import Suspects
 from queuepool.protocol.codec import read_stamp
-from queuepool.verbs.owner.verbs import MAX_BATCH, Claims
+from queuepool.verbs.owner.verbs import MAX_BATCH
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from consumer.core.jobs import Claimed
+    from queuepool.verbs.owner.verbs import Claims
 
 _AHEAD_BEGUN_S = 0.02  # a job from memory that runs for longer is booked as started
 

@@ -9,11 +9,15 @@ answered renewals count as beats, so an outage is never taken for a failover.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from consumer.core import events
 from consumer.core.commands import resolve
-from consumer.settings import ConsumerSettings
-from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own
+
+if TYPE_CHECKING:
+    from consumer.settings import ConsumerSettings
+    from queuepool.verbs import Verb
 
 
 class Tenure:

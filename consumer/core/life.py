@@ -14,22 +14,27 @@ lease may be over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from consumer.core import events
-from consumer.core.effects import Bell, Call, Listen, Pause, Rest, Sleep, Steps, Workers
-from consumer.core.liveness import Pulse
+from consumer.core.effects import Call, Listen, Pause, Rest, Sleep
 from consumer.core.owner import Core
 from consumer.core.restore import restored_workers
-from consumer.core.standby import Standby
 from consumer.core.turn_loop import TurnLoop
-from consumer.settings import ConsumerSettings
 from queuepool.errors import FencedError, QueuePoolError, UnavailableError
 from queuepool.tasks.backoff import Backoff
-from queuepool.telemetry.events import Listener
-from queuepool.verbs import T, Verb
 from queuepool.verbs.owner import verbs as own
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from consumer.core.effects import Bell, Steps, Workers
+    from consumer.core.liveness import Pulse
+    from consumer.core.standby import Standby
+    from consumer.settings import ConsumerSettings
+    from queuepool.telemetry.events import Listener
+    from queuepool.verbs import T, Verb
 
 _LOOK_S = 0.02  # a draining owner looks so often for jobs that ended
 _HEAR_S = 0.05  # an owner that never sleeps hears commands so often

@@ -6,16 +6,20 @@ budget goes alone, and to the back when it was not confirmed, so that it keeps n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from consumer.core.jobs import End, Outcome
-from consumer.settings import ConsumerSettings
 from queuepool.models import ErrorRecord
 from queuepool.protocol.codec import encode_error, read_stamp
-from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own
-from queuepool.verbs.owner.verbs import MAX_BATCH, Acks, Life
+from queuepool.verbs.owner.verbs import MAX_BATCH, Acks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from consumer.settings import ConsumerSettings
+    from queuepool.verbs import Verb
+    from queuepool.verbs.owner.verbs import Life
 
 CRASHED = encode_error(  # of a job that recovery buries
     ErrorRecord(reason="crashed", message="the consumer died while this job ran, too many times")

@@ -23,25 +23,30 @@ Invariants
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from consumer.core import events
 from consumer.core.delayed import Promotion, Rousing
 from consumer.core.in_flight import Holdings
-from consumer.core.jobs import Claimed, End, Outcome
+from consumer.core.jobs import End
 from consumer.core.lease import Tenure
 from consumer.core.outbox import CRASHED, executions, record_verbs
 from consumer.core.pace import Pace
 from consumer.core.prefetch import Lookahead
 from consumer.core.recording import Recording
 from consumer.core.repair import Repair
-from consumer.core.turn import Absorb, Plan, read_replies
-from consumer.settings import ConsumerSettings
-from queuepool.models import AuditReport
-from queuepool.servers import Reply
-from queuepool.verbs import Verb
+from consumer.core.turn import Plan, read_replies
 from queuepool.verbs.owner import verbs as own
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from consumer.core.jobs import Claimed, Outcome
+    from consumer.core.turn import Absorb
+    from consumer.settings import ConsumerSettings
+    from queuepool.models import AuditReport
+    from queuepool.servers import Reply
+    from queuepool.verbs import Verb
 
 _RECONCILE_S, _RECONCILE_SOON_S = 15.0, 1.0
 

@@ -11,13 +11,19 @@ that took, so that it costs the others half of the time at most.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from consumer.core import events
-from consumer.core.jobs import Claimed, Outcome
-from consumer.core.outbox import Outbox, size_bytes, undelivered
-from consumer.core.pace import LIGHT_BYTES, Pace
-from consumer.core.turn import Plan
+from consumer.core.outbox import size_bytes, undelivered
+from consumer.core.pace import LIGHT_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from consumer.core.jobs import Claimed, Outcome
+    from consumer.core.outbox import Outbox
+    from consumer.core.pace import Pace
+    from consumer.core.turn import Plan
 
 TRIES = 5  # of an outcome that gets no answer although it goes alone
 

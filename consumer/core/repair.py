@@ -9,15 +9,18 @@ by page: the first page deletes what is foreign, the others put in order what th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from consumer import events
+from consumer.core import events
 from queuepool.errors import ForeignValueError
 from queuepool.models import AuditReport
-from queuepool.servers import Reply
-from queuepool.verbs import Verb
 from queuepool.verbs.operator import verbs as operate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from queuepool.servers import Reply
+    from queuepool.verbs import Verb
 
 _PATIENCE_S = 2.0
 

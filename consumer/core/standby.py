@@ -14,15 +14,20 @@ renewal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from consumer.core import events
-from consumer.core.effects import Call, Pause, Steps
-from consumer.core.liveness import Pulse
-from consumer.settings import ConsumerSettings
+from consumer.core.effects import Call, Pause
 from queuepool.errors import QueuePoolError, UnavailableError
-from queuepool.telemetry.events import Listener
 from queuepool.verbs.owner import verbs as own
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from consumer.core.effects import Steps
+    from consumer.core.liveness import Pulse
+    from consumer.settings import ConsumerSettings
+    from queuepool.telemetry.events import Listener
 
 _LOOK_S = 0.7
 _RENEW_S = 2.0  # an owner tries again after 1.5 s at most

@@ -22,10 +22,15 @@ MOST_WAITING wait; others are delayed, uncharged.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Sequence
 from math import inf
+from typing import TYPE_CHECKING
 
-from consumer.core.jobs import Claimed, End, Outcome
+from consumer.core.jobs import End, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from consumer.core.jobs import Claimed
 
 SETTLE_S = 2.0
 WINDOWS_S = (1.0, 4.0, 16.0)  # of a first, a second and each later trial

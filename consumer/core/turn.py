@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from consumer.core.jobs import Outcome
-from queuepool.servers import Reply
 from queuepool.verbs import Verb
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from consumer.core.jobs import Outcome
+    from queuepool.servers import Reply
 
 Absorb = Callable[[Any], None]
 Step = tuple[Verb[Any], Absorb]

@@ -9,17 +9,22 @@ Between turns the owner sleeps, with a claim armed behind the token that will wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from consumer.core import events
-from consumer.core.effects import Bell, Call, Rest, Sleep, Steps, Workers
-from consumer.core.jobs import Claimed
-from consumer.core.liveness import Pulse
-from consumer.core.owner import Core
-from consumer.core.turn import Plan
+from consumer.core.effects import Call, Rest, Sleep
 from queuepool.errors import FencedError, QueuePoolError
-from queuepool.servers import Reply
-from queuepool.telemetry.events import Listener
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from consumer.core.effects import Bell, Steps, Workers
+    from consumer.core.jobs import Claimed
+    from consumer.core.liveness import Pulse
+    from consumer.core.owner import Core
+    from consumer.core.turn import Plan
+    from queuepool.servers import Reply
+    from queuepool.telemetry.events import Listener
 
 _MARGIN_S = 0.5  # nothing starts in the last part of a lease
 _HAND_OVER_S = 0.0001

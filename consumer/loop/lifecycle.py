@@ -160,11 +160,11 @@ class Consumer:
         )
 
     def _hire(self, acquired: own.Acquired, core: Core) -> _Crew:
-        assert self._bell is not None
+        ring = self._bell.ring if self._bell is not None else lambda: None
         self.partition, self.core = acquired.life.partition, core
         runner = Runner(self._registry, acquired.life, self._handlers, self._timekeeper)
         core.progress = runner.progress
-        self.workers = _Crew(runner, self._bell.ring)
+        self.workers = _Crew(runner, ring)
         return self.workers
 
 

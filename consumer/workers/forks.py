@@ -7,8 +7,8 @@ Without that a child would return into the worker that called the handler, as a 
 the same jobs. Status of the child: that of its SystemExit, 0 when the handler returns, 1 after an
 exception, whose traceback it prints. multiprocessing ends its children itself and never comes here.
 
-What a child inherits is closed or reset in it (queuepool.runtime.forking): the metrics port, connections
-to the server, and the signal handlers, so that SIGTERM ends it.
+What a child inherits is closed or reset in it (queuepool.runtime.forking): the metrics port,
+connections to the server, and the signal handlers, so that SIGTERM ends it.
 """
 
 from __future__ import annotations

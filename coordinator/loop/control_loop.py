@@ -163,7 +163,8 @@ class ControlLoop:
             standing=standing,
             observations=observations,
             tracks=term.tracks if term is not None and leads else {},
-            observer=parts.observer,
+            finished_per_s=parts.observer.finished_per_s,
+            reached=parts.observer.reached,
         )
         parts.board.publish(snapshot)
         self._turned_s = self._clock()

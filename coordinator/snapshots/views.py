@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from coordinator.core.model import Observation, PartitionView, Snapshot, Standing
 from coordinator.core.planner import Track
-from coordinator.loop.observer import Observer
 from queuepool.routing.topology import Topology
 
 
@@ -26,9 +25,13 @@ class Views:
         standing: Standing,
         observations: Sequence[Observation],
         tracks: Mapping[int, Track],
-        observer: Observer,
+        finished_per_s: Mapping[int, float],
+        reached: Mapping[str, bool],
     ) -> Snapshot:
-        """Return everything known after a cycle. tracks: of the leader, else empty."""
+        """Return everything known after a cycle. tracks: of the leader, else empty.
+
+        finished_per_s: by partition; reached: whether each server answered.
+        """
         leader = standing.leader
         manual = leader.manual if leader is not None else {}
         for seen in observations:
@@ -36,7 +39,7 @@ class Views:
             self._last[seen.partition] = self._view(
                 seen,
                 tracks.get(seen.partition),
-                observer.finished_per_s.get(seen.partition, 0.0),
+                finished_per_s.get(seen.partition, 0.0),
                 until[1] if until is not None else None,
             )
         return Snapshot(
@@ -48,7 +51,7 @@ class Views:
             leader_address=leader.address if leader is not None else "",
             leader_lease_ms=leader.lease_ms if leader is not None else 0,
             partitions=tuple(self._last[n] for n in sorted(self._last)),
-            servers=dict(observer.reached),
+            servers=dict(reached),
         )
 
     def _view(

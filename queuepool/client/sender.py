@@ -13,8 +13,8 @@ Whatever ends a call amid all this, an error of a server as well as Ctrl-C or th
 that makes it, carries the results of all jobs that were taken: a chunk is noted as unknown before
 it is sent, and its answer after it was read. A pipe that was interrupted is never read again.
 
-Chunks that are to be confirmed (queuepool.client.durability) are not streamed: a batch of them goes in one
-call, with the confirmation behind them on the same connection.
+Chunks that are to be confirmed (queuepool.client.durability) are not streamed: a batch of them goes
+in one call, with the confirmation behind them on the same connection.
 """
 
 from __future__ import annotations

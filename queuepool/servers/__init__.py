@@ -8,8 +8,8 @@
 `run` sends all verbs in one write and returns one reply each, in order. A server that does not know
 a script (yet, or after a restart) executes those verbs after the others of the call, when they are
 sent again with the script: no verb of a call may rely on one before it, except a confirmation
-(queuepool.verbs.producer.confirm), which is sent again behind them on the same connection. Verbs of one call
-on one base key share a connection. A reply is a value or a
+(queuepool.verbs.producer.confirm), which is sent again behind them on the same connection. Verbs of
+one call on one base key share a connection. A reply is a value or a
 QueuePoolError; `Verb.read` turns it into a typed value or raises. Nothing here repeats a write on
 its own: a call that failed half-way may have happened, and only its caller knows that it may be
 sent again. (redis-py's default retry runs a write twice when a server stalls; it is off.)

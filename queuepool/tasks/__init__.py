@@ -1,1 +1,1 @@
-"""Tasks and their jobs: the decorator, the registry, arguments checked by annotation, retry delays."""
+"""Tasks and their jobs: the decorator, the registry, arguments by annotation, retry delays."""

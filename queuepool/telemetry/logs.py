@@ -4,8 +4,9 @@ r"""Logs of the processes: one line a record, JSON for machines or text for peop
         Traceback (most recent call last):                  of the record above: indented
 
 No text of a stranger begins a line, or steers a terminal: in messages and values everything that
-cannot be seen is escaped (queuepool.errors.escaping), a newline, too. A value with a blank or a = in it is
-quoted, so that it is not taken for several. Lines of a traceback are indented, and nothing else is.
+cannot be seen is escaped (queuepool.errors.escaping), a newline, too. A value with a blank or a =
+in it is quoted, so that it is not taken for several. Lines of a traceback are indented, and nothing
+else is.
 """
 
 from __future__ import annotations

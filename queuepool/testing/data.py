@@ -1,8 +1,8 @@
 """What one partition, and what the coordinators share, hold in memory. Times are ms.
 
-Each field stands for the Redis key of queuepool.protocol.keys that its comment names. The verbs are in the
-modules beside this one, a function each, named after its script; what scripts must repeat, as they
-may not include one another, is here once.
+Each field stands for the Redis key of queuepool.protocol.keys that its comment names. The verbs are
+in the modules beside this one, a function each, named after its script; what scripts must repeat,
+as they may not include one another, is here once.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 A script runs with the rights of who calls it, and whoever may load scripts may load any. So a role
 is exactly as strong as its commands and keys, whatever the scripts say. What it reads is taken from
-the scripts that it calls; with which commands it may write which key, queuepool.verbs.grants says. Keys
-that it only reads it cannot write: a producer can neither take a partition over, nor claim, nor
-forge a result. And what it writes it writes in one way only: it removes the record of attempts of
-a job that it cancels, and cannot put anything into it.
+the scripts that it calls; with which commands it may write which key, queuepool.verbs.grants says.
+Keys that it only reads it cannot write: a producer can neither take a partition over, nor claim,
+nor forge a result. And what it writes it writes in one way only: it removes the record of attempts
+of a job that it cancels, and cannot put anything into it.
 
 As rules: the user itself may read, and each set of keys that the same commands write is a selector
 of its own, `(~key +command)`. A server tries the patterns one after the other for each key of each

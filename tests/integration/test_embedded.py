@@ -239,7 +239,8 @@ def test_a_server_started_off_the_main_thread_outlives_that_thread() -> None:
 
 def test_a_process_that_forgets_to_stop_its_server_leaves_none() -> None:
     code = (
-        "import threading; from queuepool.servers.embedded import EmbeddedServer; s = EmbeddedServer();"
+        "import threading; from queuepool.servers.embedded import EmbeddedServer;"
+        "s = EmbeddedServer();"
         "t = threading.Thread(target=s.start); t.start(); t.join(); print(s.pid)"
     )
 

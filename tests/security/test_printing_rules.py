@@ -109,7 +109,8 @@ def test_a_module_prints_only_through_the_one_place(module: str) -> None:
     past = [(line, name) for line, name in uses((ROOT / module).read_text()) if name not in allowed]
 
     assert past == [], (
-        f"{module}: use queuepool.telemetry.printing, queuepool.telemetry.logs or queuepool.cli.display.output"
+        f"{module}: use queuepool.telemetry.printing, queuepool.telemetry.logs or "
+        "queuepool.cli.display.output"
     )
 
 

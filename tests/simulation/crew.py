@@ -17,7 +17,7 @@ _WAKE_S = 0.002
 
 
 class Crew:
-    """What consumer.workers.pool.WorkerPool and consumer.workers.runner.Runner are to a real consumer."""
+    """What the WorkerPool and the Runner of consumer.workers are to a real consumer."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What commands print: JSON for scripts, tables and remarks for people; see queuepool.telemetry.printing."""
+"""What commands print: JSON for scripts, tables and remarks for people."""
 
 from __future__ import annotations
 

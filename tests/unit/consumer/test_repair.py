@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from consumer import events
+from consumer.core import events
 from consumer.core.repair import Repair
 from queuepool.errors import ForeignValueError, ScriptError, UnavailableError
 from queuepool.models import AuditReport
