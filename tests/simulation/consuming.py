@@ -24,7 +24,7 @@ from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own
 from tests.simulation.crew import Crew
 from tests.simulation.ledger import Ledger
-from tests.simulation.network import Answer, Network
+from tests.simulation.network import Answer, Calls, Network
 from tests.simulation.scenario import Scenario
 from tests.simulation.scheduler import Process
 
@@ -40,6 +40,7 @@ class Bell:
         self.armed: Verb[Any] | None = None
         self.closed = False
         self._reply: Reply = None
+        self._unfetched: Calls = ()
         self.heard: Callable[[bytes | None], None] = lambda _: None
 
     def arm(self, verb: Verb[Any]) -> bool:
@@ -67,13 +68,16 @@ class Bell:
                     self._network.unheard(calls, answer)
                 return
             self.armed = None
-            self._reply = answer if isinstance(answer, QueuePoolError) else answer[0]
+            if isinstance(answer, QueuePoolError):
+                self._reply = answer
+            else:
+                self._reply, self._unfetched = answer[0], calls
             self.heard(token)
 
         self._network.answer(self._process, calls, answered)
 
     def answer(self) -> Reply:
-        reply, self._reply = self._reply, None
+        reply, self._reply, self._unfetched = self._reply, None, ()
         return reply
 
     def disarm(self) -> None:
@@ -82,6 +86,8 @@ class Bell:
 
     def close(self) -> None:
         self.disarm()
+        if self._unfetched:  # its process died, or is past claiming, before it looked
+            self._network.unheard(self._unfetched, [self.answer()])
         self.closed = True
 
 
