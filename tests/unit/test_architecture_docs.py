@@ -16,7 +16,7 @@ PICTURE = (ROOT / "docs" / "architecture.md").read_text().partition("## Where th
 FOLDERS = {box: folders.split(", ") for box, folders in BOX.findall(PICTURE)}
 ARROWS = set(ARROW.findall(PICTURE))
 # What stands in the root of a package: it belongs to the threads that it starts.
-ROOTS = {"consumer": "consumer", "coordinator": "coordinator"}
+ROOTS: dict[str, str] = {"consumer": "consumer", "coordinator": "coordinator"}
 
 
 def box_of(module: str) -> str | None:
@@ -25,8 +25,7 @@ def box_of(module: str) -> str | None:
     for box, folders in FOLDERS.items():
         if any(path == folder or path.startswith(f"{folder}/") for folder in folders):
             return box
-    root: str | None = ROOTS.get(module.partition(".")[0])
-    return root
+    return ROOTS.get(str(module.partition(".")[0]))
 
 
 def imports() -> Iterator[tuple[str, str]]:

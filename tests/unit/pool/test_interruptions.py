@@ -24,14 +24,14 @@ from tests.unit.pool.faulty import FaultyServer, faulty_pool, stored
 OURS = tuple(
     f"queuepool/{name}.py"
     for name in (
-        "pool",
-        "sending",
-        "settling",
-        "interruption",
-        "producer",
-        "durability",
-        "results",
-        "codec",
+        "client/pool",
+        "client/sender",
+        "client/delivery",
+        "client/interruption",
+        "client/producer",
+        "client/durability",
+        "client/results",
+        "protocol/codec",
     )
 )
 ROWS = [{"i": i} for i in range(27)]
