@@ -13,7 +13,7 @@ BOX = re.compile(r'^    (\w+)\["[^<]*<br/>(.*)"\]$', re.MULTILINE)
 ARROW = re.compile(r"^    (\w+) --> (\w+)$", re.MULTILINE)
 ENTRIES = {"queuepool": 16, "consumer": 8, "coordinator": 10}
 PICTURE = (ROOT / "docs" / "architecture.md").read_text().partition("## Where things are")[2]
-FOLDERS = {box: folders.split(", ") for box, folders in BOX.findall(PICTURE)}
+FOLDERS: dict[str, list[str]] = {box: folders.split(", ") for box, folders in BOX.findall(PICTURE)}
 ARROWS = set(ARROW.findall(PICTURE))
 # What stands in the root of a package: it belongs to the threads that it starts.
 ROOTS: dict[str, str] = {"consumer": "consumer", "coordinator": "coordinator"}
