@@ -33,6 +33,7 @@ from consumer.core.lease import Tenure
 from consumer.core.outbox import CRASHED, executions, record_verbs
 from consumer.core.pace import Pace
 from consumer.core.prefetch import Lookahead
+from consumer.core.reconciling import Reconciling
 from consumer.core.recording import Recording
 from consumer.core.repair import Repair
 from consumer.core.turn import Plan, read_replies
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
     from queuepool.models import AuditReport
     from queuepool.servers import Reply
     from queuepool.verbs import Verb
-
-_RECONCILE_S, _RECONCILE_SOON_S = 15.0, 1.0
 
 
 class Core:
@@ -78,7 +77,7 @@ class Core:
         self._hungry = True
         self._promotion, self._rousing = Promotion(now_s), Rousing(tasks)
         self._poll_at = now_s
-        self._reconcile_at = now_s + _RECONCILE_S
+        self.reconciling = Reconciling(self.holdings, now_s)
         self._ready: list[Claimed] = []
         self._events: list[object] = []
         self._duplicates, self._left = 0, set[bytes]()
@@ -142,7 +141,7 @@ class Core:
             return 0.0
         if self._claims(now_s) and self._room() > 0:
             return 0.0
-        at = self.tenure.due_s if self._armed else min(self.tenure.due_s, self._reconcile_at)
+        at = self.tenure.due_s if self._armed else min(self.tenure.due_s, self.reconciling.at_s)
         if not self.draining:
             at = min(at, self._poll_at, self._promotion.at_s)
             if self.open < self.target:
@@ -185,7 +184,7 @@ class Core:
                 add((own.progress(self.life, texts), lambda _: None))
         if now_s >= self.tenure.due_s:
             self._plan_renewal(plan)
-        if now_s >= self._reconcile_at and self._armed is None:
+        if now_s >= self.reconciling.at_s and self._armed is None:
             add((own.book(self.life), self._reconciled(now_s)))
         elif not self.draining:
             self._plan_claims(plan, now_s)
@@ -233,7 +232,7 @@ class Core:
         """
         busy = self.draining or self._rekeying or self.tenure.books or self._rousing.pending
         busy = busy or self._hungry or len(self.holdings.suspects) or self.pace.jobs < own.MAX_BATCH
-        room = 0 if busy or self._armed or now_s >= self._reconcile_at else self._room()
+        room = 0 if busy or self._armed or now_s >= self.reconciling.at_s else self._room()
         if room <= 0 or self.holdings.suspects.hold_s(now_s) > 0:
             return None
         self._armed = Plan(now_s)
@@ -251,7 +250,7 @@ class Core:
 
     def settled(self, now_s: float) -> bool:
         """Return whether nothing is ours, as far as it can be known."""
-        unsure = self._rekeying or now_s >= self._reconcile_at
+        unsure = self._rekeying or now_s >= self.reconciling.at_s
         return not (self.claimed or self.holdings.owes or unsure)
 
     # -- what came back ----------------------------------------------------------------------------
@@ -301,7 +300,7 @@ class Core:
             self._armed = None
         self.life, self._rekeying, self._renews_first = self.life.rekeyed(), True, True
         if plan.claiming:
-            self._reconcile_at = now_s
+            self.reconciling.at_s = now_s
         self.recording.on_no_reply(plan, now_s)
 
     def is_progress(self, plan: Plan) -> bool:
@@ -326,7 +325,7 @@ class Core:
         if plan.outcomes:
             plan.outcomes = self.holdings.recorded(plan.outcomes, self._left)
             if self._duplicates:  # what was claimed under such an id may be unheard of
-                self._reconcile_at = min(self._reconcile_at, plan.now_s + _RECONCILE_SOON_S)
+                self.reconciling.soon(plan.now_s)
             self._promotion.recorded(plan.outcomes, plan.now_s)
             if any(outcome.end is End.HAND_BACK for outcome in plan.outcomes):
                 self._hungry = True
@@ -362,7 +361,7 @@ class Core:
             self._events += self.tenure.renewed(renewal, sent_s, draining=self.draining)
             self._events += self.recording.on_renewal()
             if renewal.rolled_back:
-                self._reconcile_at = sent_s
+                self.reconciling.at_s = sent_s
                 self.holdings.doubt()
             self.holdings.cancel(renewal.cancels)
             if not self.draining and renewal.next_due_ms is not None:
@@ -383,16 +382,7 @@ class Core:
         self._events += self.repair.on_reply(*result)
 
     def _reconciled(self, now_s: float) -> Absorb:
-        known = set(self.claimed)
-
-        def heed(book: Sequence[bytes]) -> None:
-            unknown = [id for id in book if id not in known]
-            self._reconcile_at = now_s + (_RECONCILE_SOON_S if unknown else _RECONCILE_S)
-            if unknown:
-                self.holdings.hand_back_strays(unknown, now_s)
-                self._events.append(events.Reconciled(len(unknown)))
-
-        return heed
+        return self.reconciling.reader(now_s, lambda event: self._events.append(event))
 
     def _claims(self, now_s: float) -> bool:
         busy = self.draining or self._armed or self.holdings.suspects.hold_s(now_s) > 0

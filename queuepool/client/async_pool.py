@@ -34,12 +34,7 @@ from queuepool.client.results import EnqueueResults
 from queuepool.client.retrying import Attempts, check_wait
 from queuepool.client.timing import delay_until
 from queuepool.errors import InvalidInputError, UnavailableError
-from queuepool.models import (
-    Durability,
-    JobState,
-    JobStatus,
-    Tier,
-)
+from queuepool.models import Durability, JobState, JobStatus, Tier
 from queuepool.partitions.route import Leave
 from queuepool.partitions.verifying import AsyncVerifier
 from queuepool.protocol import ids

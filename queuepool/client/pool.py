@@ -31,12 +31,7 @@ from queuepool.client.retrying import check_wait
 from queuepool.client.sender import Bulk, Sender
 from queuepool.client.timing import delay_until
 from queuepool.errors import InvalidInputError
-from queuepool.models import (
-    Durability,
-    JobState,
-    JobStatus,
-    Tier,
-)
+from queuepool.models import Durability, JobState, JobStatus, Tier
 from queuepool.partitions.partition import Partition
 from queuepool.partitions.route import Leave
 from queuepool.partitions.verifying import Verifier

@@ -19,10 +19,7 @@ from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.rpc.v1.cluster_pb2 import Cluster
 from queuepool.rpc.v1.partition_pb2 import PartitionState
-from queuepool.rpc.v1.queue_pool_pb2_grpc import (
-    QueuePoolServicer,
-    add_QueuePoolServicer_to_server,
-)
+from queuepool.rpc.v1.queue_pool_pb2_grpc import QueuePoolServicer, add_QueuePoolServicer_to_server
 
 TOKEN = "s3cret-of-this-test"
 

@@ -12,12 +12,7 @@ import pytest
 import redis
 
 from queuepool import QueuePool
-from queuepool.errors import (
-    NotConfirmedError,
-    QueuePoolError,
-    ScriptError,
-    UnconfirmableError,
-)
+from queuepool.errors import NotConfirmedError, QueuePoolError, ScriptError, UnconfirmableError
 from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.partitions.route import Leave
 from queuepool.routing.topology import build

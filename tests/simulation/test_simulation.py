@@ -59,7 +59,7 @@ class NeverReconciles(Core):
 
     def _reconciled(self, now_s: float):  # type: ignore[no-untyped-def]
         def heed(_: Sequence[bytes]) -> None:
-            self._reconcile_at = now_s + 15.0
+            self.reconciling.at_s = now_s + 15.0
 
         return heed
 

@@ -7,12 +7,7 @@ from typing import Any
 
 import pytest
 
-from queuepool import (
-    InvalidInputError,
-    JobState,
-    UnavailableError,
-    WaitTimeoutError,
-)
+from queuepool import InvalidInputError, JobState, UnavailableError, WaitTimeoutError
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol import ids
 from queuepool.servers.embedded import EmbeddedServer

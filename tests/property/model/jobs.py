@@ -26,12 +26,7 @@ from tests.property.model.machine import (
     who,
 )
 from tests.property.model.names import group_of
-from tests.property.model.process import (
-    FENCED,
-    Life,
-    enqueue_verb,
-    finish_verb,
-)
+from tests.property.model.process import FENCED, Life, enqueue_verb, finish_verb
 from tests.property.model.state import Place
 
 

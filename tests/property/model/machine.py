@@ -19,11 +19,7 @@ from queuepool.servers.sync import Server
 from queuepool.verbs import Verb
 from tests.contract.world import age, older
 from tests.property.model import invariants
-from tests.property.model.process import (
-    FENCED,
-    Life,
-    call,
-)
+from tests.property.model.process import FENCED, Life, call
 from tests.property.model.space import Space, read
 from tests.property.model.state import Place, State
 

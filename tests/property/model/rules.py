@@ -13,19 +13,9 @@ from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
 from tests.property.model import coming, ending, owning
 from tests.property.model.jobs import JobsMachine
-from tests.property.model.machine import (
-    CRASHED,
-    LEASES_S,
-    OWN_IDS,
-    PLACES,
-    picks,
-    who,
-)
+from tests.property.model.machine import CRASHED, LEASES_S, OWN_IDS, PLACES, picks, who
 from tests.property.model.names import GROUPS, group_of
-from tests.property.model.process import (
-    FENCED,
-    Life,
-)
+from tests.property.model.process import FENCED, Life
 from tests.property.model.space import read
 from tests.property.model.state import Place
 

@@ -7,9 +7,7 @@ import pytest
 
 from consumer.core.jobs import End, Outcome
 from queuepool import JobContext, Registry
-from queuepool.errors import (
-    JobTimeoutError,
-)
+from queuepool.errors import JobTimeoutError
 from queuepool.protocol import codec
 from tests.unit.consumer.executing import GROUP, LIFE, Bench, error_of, make_body, make_job
 

@@ -9,13 +9,7 @@ from typing import Any
 
 import pytest
 
-from queuepool import (
-    AsyncQueuePool,
-    EnqueueStatus,
-    Job,
-    JobTimeoutError,
-    QueuePool,
-)
+from queuepool import AsyncQueuePool, EnqueueStatus, Job, JobTimeoutError, QueuePool
 from queuepool.client import producer
 from queuepool.testing import AsyncMemoryServer
 from tests.striking import Struck, struck_at

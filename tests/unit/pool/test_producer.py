@@ -11,13 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queuepool import (
-    Enqueued,
-    InvalidInputError,
-    Job,
-    PayloadTooLargeError,
-    PoolConfig,
-)
+from queuepool import Enqueued, InvalidInputError, Job, PayloadTooLargeError, PoolConfig
 from queuepool.client.producer import CHUNK, Chunk, Producer
 from queuepool.client.results import ACCEPTED, DUPLICATE, REJECTED, UNKNOWN, EnqueueResults
 from queuepool.client.timing import delay_until

@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from queuepool import (
-    EnqueueStatus,
-    InvalidInputError,
-    Job,
-    QueueFullError,
-    UnavailableError,
-)
+from queuepool import EnqueueStatus, InvalidInputError, Job, QueueFullError, UnavailableError
 from queuepool.client.sender import _MAX_PIPES
 from tests.unit.pool.faulty import faulty_pool, stored
 
