@@ -382,7 +382,10 @@ class Core:
         self._events += self.repair.on_reply(*result)
 
     def _reconciled(self, now_s: float) -> Absorb:
-        return self.reconciling.reader(now_s, lambda event: self._events.append(event))
+        return self.reconciling.reader(now_s, self._tell)
+
+    def _tell(self, event: object) -> None:
+        self._events.append(event)  # of the turn whose replies are read now
 
     def _claims(self, now_s: float) -> bool:
         busy = self.draining or self._armed or self.holdings.suspects.hold_s(now_s) > 0
