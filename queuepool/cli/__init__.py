@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     clean_last_resort()
     module, _, function = arguments.run.partition(":")
     try:
-        code = getattr(import_module(f"queuepool.cli.{module}"), function)(arguments)
+        code = getattr(import_module(f"queuepool.cli.commands.{module}"), function)(arguments)
         printing.flush()
         return int(code)
     except KeyboardInterrupt:

@@ -50,7 +50,7 @@ class Verb(msgspec.Struct, Generic[T], frozen=True, eq=False):
             return self.parse(reply)
         except QueuePoolError:
             raise
-        except (ValueError, KeyError, IndexError, TypeError) as error:
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise UndecodableError(
                 f"{self.script} answered something unreadable ({type(error).__name__}: {error}): "
                 "has another program or version written to these keys? `queuepool check` looks"

@@ -40,11 +40,17 @@ def test_what_drains_and_what_leads_goes_on(full: tuple[QueuePool, OwnedPartitio
     pool, owned = full
     life = owned.life
 
-    ids = [bytes(job_id) for job_id in _claim(owned).ids]
+    claims = _claim(owned)
+    ids = [bytes(job_id) for job_id in claims.ids]
     renewal = own.renew(life, lease_ms=60_000, beat=1, workers=1, busy=1, target=1, applied="0-0")
     owned.run(renewal)
     owned.run(own.start(life, ids))
-    owned.run(own.finish(life, {b"k": own.Acks(100, ids[:5], [(ids[0], 60_000, b"1")])}))
+    owned.run(
+        own.finish(
+            life,
+            {b"k": own.Acks(sum(map(len, claims.bodies[:5])), ids[:5], [(ids[0], 60_000, b"1")])},
+        )
+    )
     owned.run(own.retry(life, [(ids[5], 0, True, b'{"reason":"failed"}')]))
     owned.run(own.bury(life, [(ids[6], b"{}")], keep_jobs=9, keep_bytes=999, keep_ms=999))
     owned.run(own.hand_back(life, ids[7:]))

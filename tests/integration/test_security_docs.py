@@ -43,7 +43,8 @@ def test_a_job_lives_its_life_under_these_rights(engine_binary: Path) -> None:
                 own.claim(owned.life, 10, starting=10, promote_after_ms=1, weights=weights)
             )
             owned.run(own.promote(owned.life))
-            acks = {b"k": own.Acks(10, list(claims.ids), [(claims.ids[0], 1000, b"1")])}
+            size = sum(map(len, claims.bodies))
+            acks = {b"k": own.Acks(size, list(claims.ids), [(claims.ids[0], 1000, b"1")])}
             owned.run(own.finish(owned.life, acks))
             system, key = pool.system
             leader = lead.lead("n", lease_ms=1000, address="")

@@ -229,7 +229,7 @@ def test_losing_the_server_of_the_lead_ends_the_lead_and_it_comes_back(
 
 
 @pytest.mark.parametrize("damage", [("o", "workers", "x"), ("ck", "target", "many")])
-def test_a_damaged_record_costs_its_partition_only(
+def test_a_damaged_number_hides_no_partition(
     pool: QueuePool, coordinate: StartCoordinator, redis_url: str, damage: tuple[str, str, str]
 ) -> None:
     FakeOwner(pool.partition(0))
@@ -241,5 +241,20 @@ def test_a_damaged_record_costs_its_partition_only(
     coordinator.loop.turn()
 
     damaged, sound = coordinator.board.snapshot.partitions
-    assert "unreadable" in damaged.problem
+    assert damaged.state is not None
+    assert damaged.problem == sound.problem == ""
+
+
+@pytest.mark.parametrize("suffix", ["o", "ck"])
+def test_a_record_of_another_type_costs_its_partition_only(
+    pool: QueuePool, coordinate: StartCoordinator, redis_url: str, suffix: str
+) -> None:
+    coordinator = coordinate()
+    with redis.Redis.from_url(redis_url) as client:
+        client.set(pool.partition(0).key.decode() + f":{suffix}", "a text")
+
+    coordinator.loop.turn()
+
+    damaged, sound = coordinator.board.snapshot.partitions
+    assert "WRONGTYPE" in damaged.problem
     assert sound.problem == ""

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queuepool import PoolConfig, QueuePool
-from queuepool.cli.demo.ledger import Ledger, SmallGroup, percentile
-from queuepool.cli.demo.load import PARTITIONS, plan_actions
+from queuepool.cli.commands.demo.ledger import Ledger, SmallGroup, percentile
+from queuepool.cli.commands.demo.load import PARTITIONS, plan_actions
 from queuepool.routing.topology import single
 
 

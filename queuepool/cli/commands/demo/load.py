@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from queuepool.cli.demo.ledger import Ledger, SmallGroup
+from queuepool.cli.commands.demo.ledger import Ledger, SmallGroup
 from queuepool.client.pool import QueuePool
 from queuepool.errors import QueuePoolError
 

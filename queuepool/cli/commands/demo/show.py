@@ -6,7 +6,7 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from queuepool.cli.demo.ledger import Ledger, percentile
+from queuepool.cli.commands.demo.ledger import Ledger, percentile
 from queuepool.cli.display import output
 from queuepool.cli.display.board import Board, plain_line
 from queuepool.cli.display.view import ClusterView

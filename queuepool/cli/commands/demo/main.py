@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from queuepool.cli.commands.demo import tasks
+from queuepool.cli.commands.demo.ledger import Ledger, percentile
+from queuepool.cli.commands.demo.load import PARTITIONS, Load, plan_actions
+from queuepool.cli.commands.demo.show import Show, summary_text
 from queuepool.cli.commands.up import Interrupts, unready
-from queuepool.cli.demo import tasks
-from queuepool.cli.demo.ledger import Ledger, percentile
-from queuepool.cli.demo.load import PARTITIONS, Load, plan_actions
-from queuepool.cli.demo.show import Show, summary_text
 from queuepool.cli.display import output
 from queuepool.cli.display.view import ClusterView
 from queuepool.cli.exits import CommandError, Exit
