@@ -21,7 +21,7 @@ from pathlib import Path
 from time import monotonic
 
 from benchmarks.machine import describe_machine
-from queuepool.cli.local.cluster import Cluster, Plan
+from queuepool.cli.local.cluster import LocalProcesses, Plan
 from queuepool.client.pool import QueuePool
 from queuepool.models import PartitionState
 from queuepool.partitions.partition import Partition
@@ -79,7 +79,7 @@ def run(
             drain_s=5.0,
             environment=environment or {},
         )
-        cluster = Cluster(plan, lambda line: print(line, file=sys.stderr))
+        cluster = LocalProcesses(plan, lambda line: print(line, file=sys.stderr))
         try:
             cluster.start()
             with QueuePool(config=cluster.config) as pool:
@@ -89,7 +89,7 @@ def run(
     return result
 
 
-def _measure(cluster: Cluster, pool: QueuePool, result: Run, *, wait_return: bool) -> None:
+def _measure(cluster: LocalProcesses, pool: QueuePool, result: Run, *, wait_return: bool) -> None:
     partition, pause = pool.partition(0), threading.Event()
     while _workers(partition.observe()) < result.base:
         cluster.step()

@@ -24,7 +24,7 @@ from consumer.loop.lifecycle import Consumer
 from consumer.loop.watchdog import Watchdog
 from consumer.settings import ConsumerSettings
 from consumer.telemetry.metrics import ConsumerMetrics
-from consumer.telemetry.report import Reporter
+from consumer.telemetry.report import EventLog
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, FencedError
 from queuepool.process.keeping import RouteKeeper
@@ -76,8 +76,8 @@ def _refuse(error: ConfigurationError) -> int:
 def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
     consumer = Consumer(pool, settings)
     metrics = ConsumerMetrics(consumer)
-    consumer.listen = fan_out([Reporter().listen, metrics.listen])
-    watchdog = Watchdog(consumer.pulse, settings.stall_s, _probe(pool), _end)
+    consumer.listen = fan_out([EventLog().listen, metrics.listen])
+    watchdog = Watchdog(consumer.liveness, settings.stall_s, _probe(pool), _end)
     registry = CollectorRegistry()
     registry.register(metrics)
     refused: list[ConfigurationError] = []

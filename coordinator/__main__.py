@@ -28,9 +28,9 @@ from coordinator.core.reached import advertised, is_loopback
 from coordinator.loop.crew import Crew
 from coordinator.loop.watchdog import Watchdog
 from coordinator.settings import ENV_PREFIX, CoordinatorSettings, load
-from coordinator.snapshots.board import Board
+from coordinator.snapshots.board import SnapshotStore
 from coordinator.telemetry.metrics import Metrics
-from coordinator.telemetry.narration import Narrator
+from coordinator.telemetry.narration import EventLog
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, UnavailableError
 from queuepool.partitions.route import Leave
@@ -90,16 +90,16 @@ def run(settings: CoordinatorSettings, config: PoolConfig) -> int:
 async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
     # Here, since grpc reads as it is imported how much it is to log.
     from coordinator.api.server import StatusServer
-    from coordinator.api.service import Facts, StatusService
+    from coordinator.api.service import ClusterInfo, StatusService
 
-    board, registry = Board(), CollectorRegistry()
-    emit = fan_out([Narrator(), Metrics(registry, board)])
+    board, registry = SnapshotStore(), CollectorRegistry()
+    emit = fan_out([EventLog(), Metrics(registry, board)])
     server = StatusServer(settings, emit)
     bound = server.bind()
     address = settings.grpc_address or advertised(bound, socket.gethostname())
     coordinator = assemble(pool, settings, address=address, board=board, emit=emit)
     operators = Operators(pool, board, coordinator.book, max_workers=settings.limits().max_workers)
-    facts = Facts(
+    facts = ClusterInfo(
         keyspace=pool.config.keyspace,
         topology=pool.config.topology,
         policy=settings.policy,
@@ -142,7 +142,7 @@ class ApiEndedError(HindranceError):
         )
 
 
-async def _until(stopping: asyncio.Event, board: Board, server: StatusServer) -> None:
+async def _until(stopping: asyncio.Event, board: SnapshotStore, server: StatusServer) -> None:
     seen = asyncio.Event()
     loop = asyncio.get_running_loop()
     board.watch(lambda: None if seen.is_set() else _call(loop, seen))

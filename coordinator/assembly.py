@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 from coordinator.core.planner import Planner
 from coordinator.decisions.ledger import DecisionBook
-from coordinator.loop.control_loop import ControlLoop, Parts
+from coordinator.loop.control_loop import Components, ControlLoop
 from coordinator.loop.fleet import Fleet
 from coordinator.loop.leadership import Leadership
 from coordinator.loop.observer import Observer
 from coordinator.loop.term import Term
 from coordinator.settings import CoordinatorSettings
-from coordinator.snapshots.board import Board
-from coordinator.snapshots.views import Views
+from coordinator.snapshots.board import SnapshotStore
+from coordinator.snapshots.views import SnapshotBuilder
 from queuepool.client.pool import QueuePool
 from queuepool.telemetry.events import Listener, ignore
 
@@ -26,7 +26,7 @@ class Coordinator:
     """One coordinator: its loop, what the loop publishes, and what it writes decisions to."""
 
     loop: ControlLoop
-    board: Board
+    board: SnapshotStore
     book: DecisionBook
     leadership: Leadership
     fleet: Fleet
@@ -47,7 +47,7 @@ def assemble(
     settings: CoordinatorSettings,
     *,
     address: str = "",
-    board: Board | None = None,
+    board: SnapshotStore | None = None,
     emit: Listener = ignore,
     clock: Callable[[], float] = time.monotonic,
     draw: Callable[[], float] = random.random,
@@ -57,7 +57,7 @@ def assemble(
 
     nonce: of its claims to lead; None for a new one. draw: random numbers from 0 to 1.
     """
-    config, board = pool.config, board or Board()
+    config, board = pool.config, board or SnapshotStore()
     server, key = pool.system
     fleet = Fleet(config.topology, config.keyspace, pool.servers)
     leadership = Leadership(
@@ -83,8 +83,12 @@ def assemble(
             clock=clock,
         )
 
-    parts = Parts(
-        leadership, Observer(fleet, emit=emit, clock=clock), Views(config.topology), board, new_term
+    parts = Components(
+        leadership,
+        Observer(fleet, emit=emit, clock=clock),
+        SnapshotBuilder(config.topology),
+        board,
+        new_term,
     )
     loop = ControlLoop(parts, cycle_s=settings.cycle_s, emit=emit, clock=clock, draw=draw)
     return Coordinator(loop, board, book, leadership, fleet)

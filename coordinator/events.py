@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coordinator.core.model import Order, Ruling, Snapshot
+from coordinator.core.model import PartitionDecision, ScaleCommand, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,14 @@ class ObservationFailed:
 class Decided:
     """A ruling that is worth a record: a change, a command, or a new kind of hold."""
 
-    ruling: Ruling
+    ruling: PartitionDecision
 
 
 @dataclass(frozen=True, slots=True)
 class CommandSent:
     """A command is in the partition's stream."""
 
-    order: Order
+    order: ScaleCommand
     command_id: str
 
 
@@ -65,7 +65,7 @@ class CommandSent:
 class CommandFailed:
     """A command may or may not be in the stream; it goes out again while it is wanted."""
 
-    order: Order
+    order: ScaleCommand
     problem: str
 
 
@@ -73,7 +73,7 @@ class CommandFailed:
 class CommandRefused:
     """The stream holds a command of a newer leader: this process was replaced."""
 
-    order: Order
+    order: ScaleCommand
     newest: str
 
 

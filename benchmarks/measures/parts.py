@@ -17,7 +17,7 @@ from time import monotonic, process_time
 from benchmarks.rig import payloads, rig
 from benchmarks.tasks import noop
 from consumer.core import events
-from consumer.core.in_flight import Holdings
+from consumer.core.in_flight import InFlight
 from consumer.core.outbox import record_verbs
 from consumer.loop.lifecycle import Consumer
 from consumer.settings import ConsumerSettings
@@ -61,7 +61,7 @@ def producer(jobs: int) -> dict[str, float]:
 def consumer(jobs: int) -> dict[str, float]:
     """Return microseconds a job: taking, running, recording, and telling the metrics."""
     life, settings = own.Life(0, "0123456789abcdef.0", 1), ConsumerSettings()
-    holdings, registry = Holdings(), Registry()
+    in_flight, registry = InFlight(), Registry()
     registry.task(noop)
     runner = Runner(registry, life, HandlerLoop(), Timekeeper())
     with QueuePool("redis://localhost") as pool:  # never asked
@@ -71,15 +71,15 @@ def consumer(jobs: int) -> dict[str, float]:
         for _ in range(rounds):
             claims = _claims()
             at = [monotonic()]
-            ready = holdings.take(claims, 8, at[0])
+            ready = in_flight.take(claims, 8, at[0])
             at.append(monotonic())
-            holdings.ended([runner.run(job) for job in ready])
+            in_flight.on_ended([runner.run(job) for job in ready])
             at.append(monotonic())
-            outcomes, _ = holdings.outbox.pick(2**20, alone=True)
+            outcomes, _ = in_flight.outbox.pick(2**20, alone=True)
             for verb in record_verbs(life, outcomes, settings):
                 wire.pack(b"{0}", verb)
             at.append(monotonic())
-            holdings.recorded(outcomes)
+            in_flight.recorded(outcomes)
             at.append(monotonic())
             emit(events.Turned(outcomes, _BATCH, 0, 0.001))
             at.append(monotonic())

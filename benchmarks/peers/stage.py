@@ -198,8 +198,8 @@ class Stage:
         """Return the cores that processes that are not ours kept busy since the start."""
         ours = self._spent_s + self.workers_cpu_s() + self.server_cpu_s()
         ours += _used_s(resource.RUSAGE_SELF) - self._own_s
-        passed_s = time.monotonic() - self._began_s
-        return (processes.machine_busy_s() - self._busy_s - ours) / passed_s
+        last_pass_s = time.monotonic() - self._began_s
+        return (processes.machine_busy_s() - self._busy_s - ours) / last_pass_s
 
     def close(self) -> None:
         """End and remove everything."""

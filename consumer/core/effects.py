@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from consumer.core.jobs import Claimed, Outcome
+    from consumer.core.jobs import ClaimedJob, Outcome
     from queuepool.servers import Reply
     from queuepool.verbs import Verb
 
@@ -103,10 +103,10 @@ class Workers(Protocol):
     def resize(self, target: int) -> None:
         """Have so many workers; surplus ones leave after the job they run."""
 
-    def submit(self, jobs: Sequence[Claimed]) -> None:
+    def submit(self, jobs: Sequence[ClaimedJob]) -> None:
         """Hand jobs to the workers, in order."""
 
-    def withdraw(self) -> list[Claimed]:
+    def withdraw(self) -> list[ClaimedJob]:
         """Take back the jobs that no worker has begun."""
 
     def take_ended(self) -> list[Outcome]:

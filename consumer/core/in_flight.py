@@ -24,29 +24,29 @@ from queuepool.verbs.owner.verbs import MAX_BATCH
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from consumer.core.jobs import Claimed
+    from consumer.core.jobs import ClaimedJob
     from queuepool.verbs.owner.verbs import Claims
 
 _AHEAD_BEGUN_S = 0.02  # a job from memory that runs for longer is booked as started
 
 
-class Holdings:
+class InFlight:
     """open: claimed jobs that have not ended; suspects count from when their start is confirmed.
 
     open_bytes: of their bodies.
     """
 
     def __init__(self, last_crashes: int = 2) -> None:
-        self.claimed: dict[bytes, Claimed] = {}
+        self.claimed: dict[bytes, ClaimedJob] = {}
         self.open = self.open_bytes = 0
         self.outbox = Outbox()
         self.suspects = Suspects(last_crashes)
-        self._ahead: deque[Claimed] = deque()
+        self._ahead: deque[ClaimedJob] = deque()
         self._asked: frozenset[bytes] = frozenset()
 
-    def take(self, claims: Claims, free: int, now_s: float) -> list[Claimed]:
+    def take(self, claims: Claims, free: int, now_s: float) -> list[ClaimedJob]:
         """Take claimed jobs; return those to start. Beyond the `free` first they wait in memory."""
-        ready: list[Claimed] = []
+        ready: list[ClaimedJob] = []
         for i, id in enumerate(claims.ids):
             known = self.claimed.get(id)
             if known is not None:
@@ -73,7 +73,7 @@ class Holdings:
             self.suspects.on_other_start(now_s)
         return ready
 
-    def ended(self, outcomes: Sequence[Outcome]) -> None:
+    def on_ended(self, outcomes: Sequence[Outcome]) -> None:
         """Put executions that ended, or never began, into the outbox."""
         self.open -= len(outcomes)
         self.open_bytes -= sum(len(outcome.job.body) for outcome in outcomes)
@@ -84,11 +84,11 @@ class Holdings:
                 if self._ahead:  # its worker may have begun the next one from memory
                     self.suspects.on_other_start(outcome.ended_s)
 
-    def hand_back(self, jobs: Sequence[Claimed], now_s: float) -> None:
+    def hand_back(self, jobs: Sequence[ClaimedJob], now_s: float) -> None:
         """Put jobs that no worker has begun into the outbox."""
-        self.ended([Outcome(job, End.HAND_BACK, now_s, now_s) for job in jobs])
+        self.on_ended([Outcome(job, End.HAND_BACK, now_s, now_s) for job in jobs])
 
-    def hand_back_strays(self, ids: Sequence[bytes], now_s: float) -> None:
+    def hand_back_lost_claims(self, ids: Sequence[bytes], now_s: float) -> None:
         """Hand back jobs that are booked as ours although we never heard of them."""
         self.open += len(ids)
         self.hand_back([claimed(id, b"", 1, 0, 0, now_s) for id in ids], now_s)
@@ -119,7 +119,7 @@ class Holdings:
             job.cancelled = True
 
     @property
-    def owes(self) -> bool:
+    def has_unrecorded(self) -> bool:
         """Return whether the outbox holds anything."""
         return len(self.outbox) > 0
 
@@ -130,7 +130,7 @@ class Holdings:
         """
         alone = [o for o in outcomes if o.job.id in left and o.end is End.DONE] if left else []
         again = [o for o in alone if not o.job.doubtful]
-        self.doubt(o.job for o in again)
+        self.mark_unanswered(o.job for o in again)
         done = [o for o in outcomes if o not in again] if again else list(outcomes)
         self.outbox.forget(done)
         for outcome in done:
@@ -138,20 +138,20 @@ class Holdings:
                 del self.claimed[outcome.job.id]
         return done
 
-    def doubt(self, jobs: Iterable[Claimed] | None = None) -> None:
+    def mark_unanswered(self, jobs: Iterable[ClaimedJob] | None = None) -> None:
         """Note that the ends of these jobs, or of all that are ours, may be recorded already."""
         ours = [*self.claimed.values(), *(o.job for o in self.outbox)] if jobs is None else jobs
         for job in ours:
             job.doubtful = True
 
-    def begun(self, now_s: float, workers: int) -> list[Claimed]:
+    def begun(self, now_s: float, workers: int) -> list[ClaimedJob]:
         """Return the jobs to book as started: suspects before they begin, others after.
 
         A booked suspect that waits for a worker would be charged for somebody else's crash.
         """
         suspects = self.suspects.to_book(now_s, workers - self.open)
         self.suspects.on_booking(suspects)
-        begun: list[Claimed] = []
+        begun: list[ClaimedJob] = []
         # The same job, not only its id: one that was handed back may be ours again.
         while self._ahead and self.claimed.get(self._ahead[0].id) is not self._ahead[0]:
             self._ahead.popleft()
@@ -160,7 +160,7 @@ class Holdings:
         # Suspects last: among starts of one call the order is theirs, and those began before.
         return [*begun[: MAX_BATCH - len(suspects)], *suspects]
 
-    def booked(self, begun: Sequence[Claimed], now_s: float) -> list[Claimed]:
+    def booked(self, begun: Sequence[ClaimedJob], now_s: float) -> list[ClaimedJob]:
         """Note that these starts are booked; return the suspects that may begin now."""
         for job in begun:
             job.ahead = False
@@ -169,6 +169,6 @@ class Holdings:
         self._count(suspects)
         return suspects
 
-    def _count(self, jobs: Collection[Claimed]) -> None:
+    def _count(self, jobs: Collection[ClaimedJob]) -> None:
         self.open += len(jobs)
         self.open_bytes += sum(len(job.body) for job in jobs)

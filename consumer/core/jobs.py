@@ -20,7 +20,7 @@ class End(IntEnum):
     HAND_BACK = 4  # never started
 
 
-class Claimed(msgspec.Struct, eq=False):
+class ClaimedJob(msgspec.Struct, eq=False):
     """One claimed job. The loop makes it; the worker that runs it writes `started_s` and `context`.
 
     waited_ms: since it was enqueued, when it was claimed. ahead: booked as waiting in memory, not
@@ -46,13 +46,13 @@ class Claimed(msgspec.Struct, eq=False):
 
 def claimed(
     id: bytes, body: bytes, attempt: int, crashes: int, now_ms: int, now_s: float
-) -> Claimed:
+) -> ClaimedJob:
     """Return a job that was claimed now: at `now_ms` of the server's clock, `now_s` of ours."""
     waited_ms = max(0, now_ms - codec.read_enqueued_ms(body))
-    return Claimed(id, body, attempt, crashes, codec.read_group(body), waited_ms, now_s)
+    return ClaimedJob(id, body, attempt, crashes, codec.read_group(body), waited_ms, now_s)
 
 
-def note(job: Claimed, attempts: bytes | None, crashes: bytes | None) -> None:
+def note(job: ClaimedJob, attempts: bytes | None, crashes: bytes | None) -> None:
     """Note what is stored of a job: failed attempts, crashes; or that it cannot be read."""
     failed, crashed = read_count(attempts), read_count(crashes)
     if failed is None or crashed is None:
@@ -69,7 +69,7 @@ class Outcome(msgspec.Struct, eq=False, gc=False):  # nothing it holds points ba
     often it was sent alone, in vain. aside: the task that nobody here knows.
     """
 
-    job: Claimed
+    job: ClaimedJob
     end: End
     started_s: float
     ended_s: float

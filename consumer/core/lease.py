@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from queuepool.verbs import Verb
 
 
-class Tenure:
+class Lease:
     """Renewals of one owner life and what they brought. books: lives to be recovered."""
 
     def __init__(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from consumer.core.effects import Bell, Steps, Workers
-    from consumer.core.liveness import Pulse
+    from consumer.core.liveness import Liveness
     from consumer.core.standby import Standby
     from consumer.settings import ConsumerSettings
     from queuepool.telemetry.events import Listener
@@ -56,7 +56,7 @@ class ConsumerLife:
         *,
         hire: Callable[[own.Acquired, Core], Workers],
         stopping: Callable[[], bool],
-        pulse: Pulse,
+        liveness: Liveness,
         emit: Listener,
         clock: Callable[[], float],
         draw: Callable[[], float],
@@ -64,7 +64,7 @@ class ConsumerLife:
         new_core: Callable[..., Core] = Core,
     ) -> None:
         self._standby, self._settings, self._hire, self._tasks = standby, settings, hire, tasks
-        self._stopping, self._pulse, self._emit = stopping, pulse, emit
+        self._stopping, self._pulse, self._emit = stopping, liveness, emit
         self._clock, self._draw, self._new_core = clock, draw, new_core
         self.core: Core | None = None
         self.abandoned = 0
@@ -89,7 +89,7 @@ class ConsumerLife:
             core,
             workers,
             bell,
-            pulse=self._pulse,
+            liveness=self._pulse,
             emit=self._emit,
             clock=self._clock,
             draw=self._draw,
@@ -115,13 +115,13 @@ class ConsumerLife:
                 bell = yield Listen(acquired.life.partition)
             except UnavailableError as error:
                 failed += 1
-                ill_since_s = ill_since_s or self._pulse.turned_s
+                ill_since_s = ill_since_s or self._pulse.last_reply_s
                 pause_s = _BELL.delay_s(failed, self._draw())
                 self._emit(events.TurnFailed(error, pause_s))
                 with suppress(FencedError):  # it is somebody else's by now: all the better
                     yield from self._release(acquired.life, drain=False)
                 # For the watchdog: where nothing is begun for long, a new process may help.
-                self._pulse.turned_s, self._pulse.why = ill_since_s, str(error)
+                self._pulse.last_reply_s, self._pulse.why = ill_since_s, str(error)
                 yield Pause(pause_s)
             else:
                 return acquired, bell

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Pulse:
+class Liveness:
     """Monotonic seconds: of the last pass, and of the last answered turn that recorded or claimed.
 
     Where nothing was there to record or claim, an answered renewal counts as well. why: what the
     last turn failed for; "" when it did not.
     """
 
-    passed_s: float
-    turned_s: float
+    last_pass_s: float
+    last_reply_s: float
     why: str = ""

@@ -27,23 +27,23 @@ from typing import TYPE_CHECKING, Any
 
 from consumer.core import events
 from consumer.core.delayed import Promotion, Rousing
-from consumer.core.in_flight import Holdings
+from consumer.core.in_flight import InFlight
 from consumer.core.jobs import End
-from consumer.core.lease import Tenure
+from consumer.core.lease import Lease
 from consumer.core.outbox import CRASHED, executions, record_verbs
 from consumer.core.pace import Pace
-from consumer.core.prefetch import Lookahead
+from consumer.core.prefetch import Prefetch
 from consumer.core.reconciling import Reconciling
 from consumer.core.recording import Recording
 from consumer.core.repair import Repair
-from consumer.core.turn import Plan, read_replies
+from consumer.core.turn import Turn, read_replies
 from queuepool.verbs.owner import verbs as own
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from consumer.core.jobs import Claimed, Outcome
-    from consumer.core.turn import Absorb
+    from consumer.core.jobs import ClaimedJob, Outcome
+    from consumer.core.turn import OnReply
     from consumer.settings import ConsumerSettings
     from queuepool.models import AuditReport
     from queuepool.servers import Reply
@@ -63,89 +63,89 @@ class Core:
         tasks: Sequence[str] = (),
     ) -> None:
         self.life, self._settings = acquired.life, settings
-        self.tenure = Tenure(acquired, settings, workers=workers, now_s=now_s)
-        self.lookahead = Lookahead(settings.lookahead)
-        self.holdings = Holdings(max(1, settings.max_crashes - 1))
+        self.lease = Lease(acquired, settings, workers=workers, now_s=now_s)
+        self.lookahead = Prefetch(settings.lookahead)
+        self.in_flight = InFlight(max(1, settings.max_crashes - 1))
         self.pace = Pace(settings.lease_s, own.MAX_BATCH)
-        self.recording = Recording(self.holdings.outbox, self.pace)
+        self.recording = Recording(self.in_flight.outbox, self.pace)
         self.repair = Repair(settings.lease_s)
         self._now_s = now_s
         self.alive = 0  # worker threads, as the loop sees them
         self.progress: dict[bytes, bytes] = {}
-        self.draining = self._rekeying = self._renews_first = False
-        self._armed: Plan | None = None
-        self._hungry = True
+        self.draining = self._rotating = self._renews_first = False
+        self._armed: Turn | None = None
+        self._expects_work = True
         self._promotion, self._rousing = Promotion(now_s), Rousing(tasks)
         self._poll_at = now_s
-        self.reconciling = Reconciling(self.holdings, now_s)
-        self._ready: list[Claimed] = []
+        self.reconciling = Reconciling(self.in_flight, now_s)
+        self._ready: list[ClaimedJob] = []
         self._events: list[object] = []
         self._duplicates, self._left = 0, set[bytes]()
 
     # -- what the loop tells ---------------------------------------------------------------------
 
-    def ended(self, outcomes: Sequence[Outcome]) -> None:
+    def on_ended(self, outcomes: Sequence[Outcome]) -> None:
         """Take executions that ended (or never began, with End.HAND_BACK)."""
-        self.holdings.ended(outcomes)
+        self.in_flight.on_ended(outcomes)
 
-    def hand_back(self, jobs: Sequence[Claimed], now_s: float) -> None:
+    def hand_back(self, jobs: Sequence[ClaimedJob], now_s: float) -> None:
         """Take back jobs that no worker has begun."""
-        self.holdings.hand_back(jobs, now_s)
+        self.in_flight.hand_back(jobs, now_s)
 
-    def stalled(self, jobs: Sequence[Claimed], now_s: float) -> None:
+    def on_stall(self, jobs: Sequence[ClaimedJob], now_s: float) -> None:
         """Take back jobs in memory because no execution ends: jobs got longer than they were."""
         self.lookahead.forget()
         self.hand_back(jobs, now_s)
 
-    def woken(self, token: bytes, now_s: float) -> None:
+    def on_wake(self, token: bytes, now_s: float) -> None:
         """Heed a wake token: b"w" work, b"d" something due sooner, b"c" a command or a cancel."""
         if token == b"c":
-            self.tenure.due_s = now_s
+            self.lease.due_s = now_s
         elif token == b"d":
             self._promotion.at_s = now_s
         else:
-            self._hungry = True
+            self._expects_work = True
 
     def drain(self, now_s: float) -> None:
         """Claim nothing any more; suspects that did not begin go back."""
         self.draining = True
-        self.holdings.hand_back_suspects(now_s)
+        self.in_flight.hand_back_suspects(now_s)
 
     def give_up(self, now_s: float) -> int:
         """Hand back whatever still runs, because the process ends now; returns how many."""
-        return self.holdings.hand_back_all(now_s)
+        return self.in_flight.hand_back_all(now_s)
 
     @property
     def target(self) -> int:
         """Return how many workers there should be."""
-        return self.tenure.target
+        return self.lease.target
 
     @property
-    def claimed(self) -> Mapping[bytes, Claimed]:
+    def claimed(self) -> Mapping[bytes, ClaimedJob]:
         """Return the jobs that are ours, by id."""
-        return self.holdings.claimed
+        return self.in_flight.claimed
 
     @property
     def open(self) -> int:
         """Return how many claimed jobs have not ended."""
-        return self.holdings.open
+        return self.in_flight.open
 
     # -- when and what -----------------------------------------------------------------------------
 
     def due_s(self, now_s: float) -> float:
         """Return in how many seconds the next turn is due; 0 for at once."""
         record_s = self.recording.wait_s(now_s)
-        recovers = (self.tenure.books or self._rousing.pending) and not self.draining
-        at_once = self._rekeying or self._renews_first or self.repair.pending or recovers
+        recovers = (self.lease.books or self._rousing.pending) and not self.draining
+        at_once = self._rotating or self._renews_first or self.repair.pending or recovers
         if at_once or record_s == 0.0:
             return 0.0
-        if self._claims(now_s) and self._room() > 0:
+        if self._claims(now_s) and self._free_slots() > 0:
             return 0.0
-        at = self.tenure.due_s if self._armed else min(self.tenure.due_s, self.reconciling.at_s)
+        at = self.lease.due_s if self._armed else min(self.lease.due_s, self.reconciling.at_s)
         if not self.draining:
             at = min(at, self._poll_at, self._promotion.at_s)
             if self.open < self.target:
-                at = min(at, self.holdings.suspects.due_s(now_s))
+                at = min(at, self.in_flight.suspects.due_s(now_s))
         if self.progress:
             at = min(at, self._poll_at - 0.8 * self._settings.poll_s)
         if record_s is not None:
@@ -154,27 +154,27 @@ class Core:
 
     def claims_much(self, now_s: float) -> bool:
         """Return whether a turn that is due now would claim as much as one claim can."""
-        return self._claims(now_s) and self._room() >= own.MAX_BATCH
+        return self._claims(now_s) and self._free_slots() >= own.MAX_BATCH
 
     @property
     def unconfirmed(self) -> Verb[int] | None:
         """Return what must be answered before anything else is said under this life's nonce."""
-        return own.rekey(self.life) if self._rekeying else None
+        return own.rekey(self.life) if self._rotating else None
 
-    def plan(self, now_s: float) -> Plan:
+    def plan(self, now_s: float) -> Turn:
         """Return the verbs of one turn."""
-        if self._rekeying:  # alone: what depends on it must not overtake it
-            return Plan(now_s, [(own.rekey(self.life), self._rekeyed)])
-        plan = Plan(now_s, [(self.repair.verb(), self._repaired)] if self.repair.pending else [])
+        if self._rotating:  # alone: what depends on it must not overtake it
+            return Turn(now_s, [(own.rekey(self.life), self._rotated)])
+        plan = Turn(now_s, [(self.repair.verb(), self._repaired)] if self.repair.pending else [])
         if self._renews_first:
             self._plan_renewal(plan)
             return plan
-        self.recording.pick(plan, renews=now_s >= self.tenure.due_s)
+        self.recording.pick(plan, renews=now_s >= self.lease.due_s)
         add = plan.steps.append
         for verb in record_verbs(self.life, plan.outcomes, self._settings):
             add((verb, self._recorded))
         plan.recording = len(plan.steps)
-        begun = self.holdings.begun(now_s, 0 if self.draining else self.target)
+        begun = self.in_flight.begun(now_s, 0 if self.draining else self.target)
         if begun:
             add((own.start(self.life, [job.id for job in begun]), self._started(begun)))
         if self.progress:
@@ -182,21 +182,21 @@ class Core:
             texts = {id: text for id, text in texts.items() if id in self.claimed}
             if texts:
                 add((own.progress(self.life, texts), lambda _: None))
-        if now_s >= self.tenure.due_s:
+        if now_s >= self.lease.due_s:
             self._plan_renewal(plan)
         if now_s >= self.reconciling.at_s and self._armed is None:
-            add((own.book(self.life), self._reconciled(now_s)))
+            add((own.book(self.life), self.reconciling.reader(now_s, self._tell)))
         elif not self.draining:
             self._plan_claims(plan, now_s)
         return plan
 
-    def _plan_renewal(self, plan: Plan) -> None:
+    def _plan_renewal(self, plan: Turn) -> None:
         busy = min(self.open, self.alive)
-        renewal = self.tenure.renewal(self.life, alive=self.alive, busy=busy)
+        renewal = self.lease.renewal(self.life, alive=self.alive, busy=busy)
         plan.steps.append((renewal, self._renewed(plan.now_s)))
 
-    def _plan_claims(self, plan: Plan, now_s: float) -> None:
-        if self.tenure.books:
+    def _plan_claims(self, plan: Turn, now_s: float) -> None:
+        if self.lease.books:
             recover = own.recover(self.life, max_crashes=self._settings.max_crashes, error=CRASHED)
             plan.steps.append((recover, self._recovered))
             return  # their jobs come first
@@ -204,17 +204,19 @@ class Core:
             plan.steps.append((self._rousing.verb(self.life), self._roused))
         if now_s >= self._promotion.at_s:
             plan.steps.append((own.promote(self.life), self._promotion.reader(now_s)))
-            self._hungry = True
-        hungry = self._hungry or now_s >= self._poll_at
-        busy = self._armed or self.recording.is_tight or self.holdings.suspects.hold_s(now_s) > 0
-        room = 0 if busy else self._room() - self.recording.left(plan)  # they keep their slots
-        if hungry and room > 0:
-            self._plan_claim(plan, room)
+            self._expects_work = True
+        expected = self._expects_work or now_s >= self._poll_at
+        busy = self._armed or self.recording.is_tight or self.in_flight.suspects.hold_s(now_s) > 0
+        free = (
+            0 if busy else self._free_slots() - self.recording.left(plan)
+        )  # they keep their slots
+        if expected and free > 0:
+            self._plan_claim(plan, free)
         if now_s >= self._poll_at:
             self._poll_at = now_s + self._settings.poll_s
 
-    def _plan_claim(self, plan: Plan, room: int) -> None:
-        limit = min(room, self.pace.jobs)
+    def _plan_claim(self, plan: Turn, free: int) -> None:
+        limit = min(free, self.pace.jobs)
         verb = own.claim(
             self.life,
             limit,
@@ -225,43 +227,44 @@ class Core:
         plan.steps.append((verb, self._took(limit, plan)))
         plan.claiming = limit
 
-    def arm(self, now_s: float) -> Plan | None:
+    def arm(self, now_s: float) -> Turn | None:
         """Return a claim that the server may carry out when the next token comes, if one is wanted.
 
         It is armed from here on, until its answer is absorbed or lost.
         """
-        busy = self.draining or self._rekeying or self.tenure.books or self._rousing.pending
-        busy = busy or self._hungry or len(self.holdings.suspects) or self.pace.jobs < own.MAX_BATCH
-        room = 0 if busy or self._armed or now_s >= self.reconciling.at_s else self._room()
-        if room <= 0 or self.holdings.suspects.hold_s(now_s) > 0:
-            return None
-        self._armed = Plan(now_s)
-        self._plan_claim(self._armed, room)
+        busy = self.draining or self._rotating or self.lease.books or self._rousing.pending
+        wanted = self._expects_work or self._armed or now_s >= self.reconciling.at_s
+        suspects, free = self.in_flight.suspects, self._free_slots()
+        slow = self.pace.jobs < own.MAX_BATCH
+        if busy or wanted or slow or len(suspects) or suspects.hold_s(now_s) > 0 or free <= 0:
+            return None  # a turn will ask, or nothing may begin
+        self._armed = Turn(now_s)
+        self._plan_claim(self._armed, free)
         return self._armed
 
-    def unarm(self) -> None:
+    def cancel_armed(self) -> None:
         """Take back an armed claim that was never sent."""
         self._armed = None
 
     @property
-    def armed(self) -> Plan | None:
+    def armed(self) -> Turn | None:
         """Return the plan whose claim waits for a token."""
         return self._armed
 
     def settled(self, now_s: float) -> bool:
         """Return whether nothing is ours, as far as it can be known."""
-        unsure = self._rekeying or now_s >= self.reconciling.at_s
-        return not (self.claimed or self.holdings.owes or unsure)
+        unsure = self._rotating or now_s >= self.reconciling.at_s
+        return not (self.claimed or self.in_flight.has_unrecorded or unsure)
 
     # -- what came back ----------------------------------------------------------------------------
 
-    def absorb(
-        self, plan: Plan, replies: Sequence[Reply], now_s: float
-    ) -> tuple[list[Claimed], list[object]]:
+    def apply_replies(
+        self, plan: Turn, replies: Sequence[Reply], now_s: float
+    ) -> tuple[list[ClaimedJob], list[object]]:
         """Learn from the replies of a turn; returns (jobs to start, events).
 
         Raises FencedError when someone newer owns the partition, and the first other error after
-        all replies were heeded; what it concerned is repeated by a later turn. See take_started.
+        all replies were heeded; what it concerned is repeated by a later turn. See take_applied.
         """
         self._ready, self._events, self._duplicates, self._left = [], [], 0, set()
         self._now_s = now_s
@@ -287,51 +290,53 @@ class Core:
             raise failed
         return self._ready, self._events
 
-    def take_started(self) -> tuple[list[Claimed], list[object]]:
+    def take_applied(self) -> tuple[list[ClaimedJob], list[object]]:
         """Return what an absorb that raised had already learned, so that it is not lost."""
         ready, told, self._ready, self._events = self._ready, self._events, [], []
         return ready, told
 
-    def lost(self, plan: Plan, now_s: float) -> None:
+    def on_no_reply(self, plan: Turn, now_s: float) -> None:
         """Note that a turn got no answer: it may or may not have happened."""
         self._keep(plan, now_s)
-        self.holdings.doubt()
+        self.in_flight.mark_unanswered()
         if plan is self._armed:
             self._armed = None
-        self.life, self._rekeying, self._renews_first = self.life.rekeyed(), True, True
+        self.life, self._rotating, self._renews_first = self.life.rotated(), True, True
         if plan.claiming:
             self.reconciling.at_s = now_s
         self.recording.on_no_reply(plan, now_s)
 
-    def is_progress(self, plan: Plan) -> bool:
+    def is_progress(self, plan: Turn) -> bool:
         """Return whether the answer to the newest turn shows that the work of this owner goes on.
 
         Without an end or a start it does only when there was nothing to record or to claim.
         """
         if self._ready or any(o.end is not End.HAND_BACK for o in plan.outcomes):
             return True
-        waits = self.holdings.owes or (self._claims(self._now_s) and self._room() > 0)
+        waits = self.in_flight.has_unrecorded or (
+            self._claims(self._now_s) and self._free_slots() > 0
+        )
         scripts = {verb.script for verb, _ in plan.steps}
         return "recover" in scripts or (not waits and not scripts.isdisjoint(("renew", "claim")))
 
-    def _keep(self, plan: Plan, now_s: float) -> None:
-        self._hungry = True
-        self.holdings.doubt(outcome.job for outcome in plan.outcomes)
+    def _keep(self, plan: Turn, now_s: float) -> None:
+        self._expects_work = True
+        self.in_flight.mark_unanswered(outcome.job for outcome in plan.outcomes)
         if any(verb.script == "renew" for verb, _ in plan.steps):
-            self.tenure.due_s = now_s
+            self.lease.due_s = now_s
         self._promotion.on_no_reply(now_s)
 
-    def _forget(self, plan: Plan) -> None:
+    def _forget(self, plan: Turn) -> None:
         if plan.outcomes:
-            plan.outcomes = self.holdings.recorded(plan.outcomes, self._left)
+            plan.outcomes = self.in_flight.recorded(plan.outcomes, self._left)
             if self._duplicates:  # what was claimed under such an id may be unheard of
                 self.reconciling.soon(plan.now_s)
             self._promotion.recorded(plan.outcomes, plan.now_s)
             if any(outcome.end is End.HAND_BACK for outcome in plan.outcomes):
-                self._hungry = True
+                self._expects_work = True
 
-    def _rekeyed(self, _: int) -> None:
-        self._rekeying = False
+    def _rotated(self, _: int) -> None:
+        self._rotating = False
 
     def _recorded(self, reply: Any) -> None:
         if isinstance(reply, own.Finished):
@@ -340,37 +345,37 @@ class Core:
         elif isinstance(reply, own.Buried) and reply.evicted:
             self._events.append(events.EvictedDead(reply.evicted))
 
-    def _started(self, begun: Sequence[Claimed]) -> Absorb:
-        def heed(_: int) -> None:
-            self._ready += self.holdings.booked(begun, self._now_s)
+    def _started(self, begun: Sequence[ClaimedJob]) -> OnReply:
+        def on_reply(_: int) -> None:
+            self._ready += self.in_flight.booked(begun, self._now_s)
 
-        return heed
+        return on_reply
 
-    def _took(self, limit: int, plan: Plan) -> Absorb:
+    def _took(self, limit: int, plan: Turn) -> OnReply:
         free = max(0, self.target - self.open)
 
-        def heed(claims: own.Claims) -> None:
-            self._hungry = claims.taken >= limit
-            self._ready += self.holdings.take(claims, free, plan.now_s)
+        def on_reply(claims: own.Claims) -> None:
+            self._expects_work = claims.taken >= limit
+            self._ready += self.in_flight.take(claims, free, plan.now_s)
 
-        return heed
+        return on_reply
 
-    def _renewed(self, sent_s: float) -> Absorb:
-        def heed(renewal: own.Renewal) -> None:
+    def _renewed(self, sent_s: float) -> OnReply:
+        def on_reply(renewal: own.Renewal) -> None:
             self._renews_first = False
-            self._events += self.tenure.renewed(renewal, sent_s, draining=self.draining)
+            self._events += self.lease.renewed(renewal, sent_s, draining=self.draining)
             self._events += self.recording.on_renewal()
             if renewal.rolled_back:
                 self.reconciling.at_s = sent_s
-                self.holdings.doubt()
-            self.holdings.cancel(renewal.cancels)
+                self.in_flight.mark_unanswered()
+            self.in_flight.cancel(renewal.cancels)
             if not self.draining and renewal.next_due_ms is not None:
                 self._promotion.by(sent_s + renewal.next_due_ms / 1000)
 
-        return heed
+        return on_reply
 
     def _recovered(self, result: own.Recovered) -> None:
-        self.tenure.books, self._hungry = result.books, True
+        self.lease.books, self._expects_work = result.books, True
         self._events.append(events.RecoveredJobs(result))
 
     def _roused(self, result: tuple[bytes, Mapping[str, int]]) -> None:
@@ -381,18 +386,15 @@ class Core:
     def _repaired(self, result: tuple[bytes, AuditReport]) -> None:
         self._events += self.repair.on_reply(*result)
 
-    def _reconciled(self, now_s: float) -> Absorb:
-        return self.reconciling.reader(now_s, self._tell)
-
     def _tell(self, event: object) -> None:
         self._events.append(event)  # of the turn whose replies are read now
 
     def _claims(self, now_s: float) -> bool:
-        busy = self.draining or self._armed or self.holdings.suspects.hold_s(now_s) > 0
-        return self._hungry and not busy
+        busy = self.draining or self._armed or self.in_flight.suspects.hold_s(now_s) > 0
+        return self._expects_work and not busy
 
-    def _room(self) -> int:
-        suspects = self.holdings.suspects
+    def _free_slots(self) -> int:
+        suspects = self.in_flight.suspects
         if len(suspects):  # they begin on workers that are free
             return self.target - self.open - suspects.slots
-        return self.target + self.lookahead.jobs(self.target, self.holdings.open_bytes) - self.open
+        return self.target + self.lookahead.jobs(self.target, self.in_flight.open_bytes) - self.open

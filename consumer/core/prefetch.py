@@ -28,7 +28,7 @@ _WEIGHT = 0.2  # of the newest turn in both averages
 
 
 @dataclass(slots=True)
-class Lookahead:
+class Prefetch:
     """Averages of what decides the lookahead, and the lookahead itself."""
 
     most: int
@@ -59,6 +59,6 @@ class Lookahead:
         """Return how long after a turn the next one may wait while jobs are in memory."""
         return min(_LINGER_S, (self.job_s or 0.0) / 5)
 
-    def patience_s(self) -> float:
+    def stall_timeout_s(self) -> float:
         """Return how long the jobs in memory may wait without any execution ending."""
         return max(0.025, 4 * self.turn_s, 3 * (self.job_s or 0.0))

@@ -20,10 +20,10 @@ from consumer.core.pace import LIGHT_BYTES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from consumer.core.jobs import Claimed, Outcome
+    from consumer.core.jobs import ClaimedJob, Outcome
     from consumer.core.outbox import Outbox
     from consumer.core.pace import Pace
-    from consumer.core.turn import Plan
+    from consumer.core.turn import Turn
 
 TRIES = 5  # of an outcome that gets no answer although it goes alone
 
@@ -37,7 +37,7 @@ class Recording:
         self._unanswered: Outcome | None = None  # it went alone, and no renewal was answered since
         self._alone_s = 0.0  # when one may go alone again
 
-    def pick(self, plan: Plan, *, renews: bool) -> None:
+    def pick(self, plan: Turn, *, renews: bool) -> None:
         """Put into a plan what it shall record; renews: it carries the renewal of the lease."""
         pace = self.pace
         light = renews or self.is_tight
@@ -59,16 +59,16 @@ class Recording:
         budget = self.pace.budget_bytes
         return 0.0 if wait_s and any(size_bytes((o,)) <= budget for o in self._outbox) else wait_s
 
-    def left(self, plan: Plan) -> int:
+    def left(self, plan: Turn) -> int:
         """Return how many outcomes a turn does not carry."""
         return len(self._outbox) - len(plan.outcomes)
 
-    def on_reply(self, plan: Plan, turn_s: float, jobs: Sequence[Claimed]) -> None:
+    def on_reply(self, plan: Turn, turn_s: float, jobs: Sequence[ClaimedJob]) -> None:
         """Learn from a turn that was answered in this time, and brought these jobs."""
         claimed_bytes = sum(len(job.body) for job in jobs) if self.pace.is_slow(turn_s) else 0
         self.pace.on_reply(turn_s, plan.sent_bytes, claimed_bytes, plan.claiming)
 
-    def on_no_reply(self, plan: Plan, now_s: float) -> None:
+    def on_no_reply(self, plan: Turn, now_s: float) -> None:
         """Learn from a turn without an answer."""
         self.pace.on_no_reply(plan.sent_bytes, plan.claiming)
         if len(plan.outcomes) == 1 and plan.sent_bytes > LIGHT_BYTES:

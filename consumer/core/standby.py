@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from consumer.core.effects import Steps
-    from consumer.core.liveness import Pulse
+    from consumer.core.liveness import Liveness
     from consumer.settings import ConsumerSettings
     from queuepool.telemetry.events import Listener
 
@@ -56,18 +56,20 @@ class Standby:
         self._host, self._nonce = host, nonce
         self._emit, self._clock, self._draw = emit, clock, draw
 
-    def acquire(self, stopping: Callable[[], bool], pulse: Pulse) -> Steps[own.Acquired | None]:
+    def acquire(
+        self, stopping: Callable[[], bool], liveness: Liveness
+    ) -> Steps[own.Acquired | None]:
         """Return what was acquired, or None when stopped. Raises what `verify` raises."""
         quiet_until, outage = 0.0, False
         while not stopping():
-            pulse.passed_s = self._clock()
+            liveness.last_pass_s = self._clock()
             wait_s = _LOOK_S
             self._verify()
             try:
                 # All the time, for a second outage begins the wait anew.
                 replaces = not outage and self._clock() >= quiet_until
                 found = yield from self._look(replaces=replaces)
-                pulse.turned_s, pulse.why = self._clock(), ""
+                liveness.last_reply_s, liveness.why = self._clock(), ""
                 if isinstance(found, own.Acquired):
                     return found
                 if outage:
@@ -77,7 +79,7 @@ class Standby:
                 self._emit(events.StandingBy(wait_s))
             except QueuePoolError as error:
                 outage = outage or isinstance(error, UnavailableError)
-                pulse.why = str(error)
+                liveness.why = str(error)
                 self._emit(events.TurnFailed(error, wait_s))
             yield Pause(wait_s * (0.8 + 0.4 * self._draw()))
         return None

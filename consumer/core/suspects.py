@@ -30,7 +30,7 @@ from consumer.core.jobs import End, Outcome
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from consumer.core.jobs import Claimed
+    from consumer.core.jobs import ClaimedJob
 
 SETTLE_S = 2.0
 WINDOWS_S = (1.0, 4.0, 16.0)  # of a first, a second and each later trial
@@ -44,9 +44,9 @@ class Suspects:
 
     def __init__(self, last_crashes: int) -> None:
         self.last_crashes = last_crashes
-        self._first: list[Claimed] = []
-        self._last: list[Claimed] = []
-        self._on_trial: Claimed | None = None  # from when its start is planned
+        self._first: list[ClaimedJob] = []
+        self._last: list[ClaimedJob] = []
+        self._on_trial: ClaimedJob | None = None  # from when its start is planned
         self._began_s: float | None = None  # when that was confirmed
         self._pause_s: float | None = None  # when the first trial of this pause began
         self._next_s = self._other_s = 0.0  # when a pause may begin; when others began
@@ -54,7 +54,7 @@ class Suspects:
     def __len__(self) -> int:
         return len(self._first) + len(self._last)
 
-    def take(self, job: Claimed, now_s: float) -> Outcome | None:
+    def take(self, job: ClaimedJob, now_s: float) -> Outcome | None:
         """Let a job wait; returns an outcome that delays it when too many wait already."""
         if len(self) >= MOST_WAITING:
             return Outcome(job, End.RETRY, now_s, now_s, delay_ms=_AGAIN_MS, charged=False)
@@ -70,7 +70,7 @@ class Suspects:
         """Return how many of those that wait take a slot, because they begin as others do."""
         return len(self._first)
 
-    def to_book(self, now_s: float, free: int) -> list[Claimed]:
+    def to_book(self, now_s: float, free: int) -> list[ClaimedJob]:
         """Return those whose start may be booked now, with so many workers free."""
         if free <= 0:
             return []
@@ -78,12 +78,12 @@ class Suspects:
             return self._last[:1]
         return self._first[:free] if self.hold_s(now_s) == 0.0 else []
 
-    def on_booking(self, jobs: Sequence[Claimed]) -> None:
+    def on_booking(self, jobs: Sequence[ClaimedJob]) -> None:
         """Note that these starts are on their way to the server."""
         if self._last and self._last[0] in jobs:
             self._on_trial, self._began_s = self._last[0], None
 
-    def on_booked(self, begun: Sequence[Claimed], now_s: float) -> list[Claimed]:
+    def on_booked(self, begun: Sequence[ClaimedJob], now_s: float) -> list[ClaimedJob]:
         """Note that these starts are booked; returns those of them that waited for it."""
         began = [job for job in (*self._last[:1], *self._first) if job in begun]
         if not began:
@@ -102,7 +102,7 @@ class Suspects:
         """Return whether the end of a job matters here."""
         return self._on_trial is not None or bool(self._last)
 
-    def on_ended(self, job: Claimed, now_s: float) -> None:
+    def on_ended(self, job: ClaimedJob, now_s: float) -> None:
         """Note that a job ended, or went back."""
         if job is not self._on_trial:
             return
@@ -114,7 +114,7 @@ class Suspects:
         if not self._last or now_s >= began_s + SHARED_S:
             self._next_s, self._pause_s = over_s + SETTLE_S + over_s - began_s, None
 
-    def withdraw(self) -> list[Claimed]:
+    def withdraw(self) -> list[ClaimedJob]:
         """Take back those that wait."""
         waiting = [*self._last, *self._first]
         self._last, self._first = [], []
@@ -146,6 +146,6 @@ class Suspects:
             return 0.0  # its start is not confirmed yet
         return max(0.0, max(self._next_s, self._other_s + SETTLE_S) - now_s)
 
-    def _window_s(self, job: Claimed) -> float:
+    def _window_s(self, job: ClaimedJob) -> float:
         trials = job.crashes - self.last_crashes
         return WINDOWS_S[max(0, min(trials, len(WINDOWS_S) - 1))]

@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from consumer.core.jobs import Outcome
     from queuepool.servers import Reply
 
-Absorb = Callable[[Any], None]
-Step = tuple[Verb[Any], Absorb]
+OnReply = Callable[[Any], None]
+Step = tuple[Verb[Any], OnReply]
 
 
 def read_replies(steps: Sequence[Step], replies: Sequence[Reply]) -> Exception | None:
     """Read each reply and hand it over; returns the first error, after all were read."""
     failed: Exception | None = None
-    for (verb, heed), reply in zip(steps, replies, strict=True):
+    for (verb, on_reply), reply in zip(steps, replies, strict=True):
         try:
-            heed(verb.read(reply))
+            on_reply(verb.read(reply))
         except Exception as error:
             failed = failed or error
     return failed
 
 
 @dataclass(slots=True)
-class Plan:
+class Turn:
     """One turn: its verbs, what to do with each reply, and the outcomes that it records.
 
     recording: how many of the steps, the first ones, record the outcomes; sent_bytes: about how
@@ -47,7 +47,7 @@ class Plan:
     progress: bool = False
 
     @property
-    def is_rekey(self) -> bool:
+    def is_rotation(self) -> bool:
         """Return whether it only changes the nonce, as the first turn after a lost one does."""
         return len(self.steps) == 1 and self.steps[0][0].script == "rekey"
 

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from consumer.core.effects import Bell, Steps, Workers
-    from consumer.core.jobs import Claimed
-    from consumer.core.liveness import Pulse
+    from consumer.core.jobs import ClaimedJob
+    from consumer.core.liveness import Liveness
     from consumer.core.owner import Core
-    from consumer.core.turn import Plan
+    from consumer.core.turn import Turn
     from queuepool.servers import Reply
     from queuepool.telemetry.events import Listener
 
@@ -39,13 +39,13 @@ class TurnLoop:
         workers: Workers,
         bell: Bell,
         *,
-        pulse: Pulse,
+        liveness: Liveness,
         emit: Listener,
         clock: Callable[[], float],
         draw: Callable[[], float],
     ) -> None:
         self._core, self._workers, self._bell = core, workers, bell
-        self._pulse, self._emit, self._clock, self._draw = pulse, emit, clock, draw
+        self._pulse, self._emit, self._clock, self._draw = liveness, emit, clock, draw
         self._pause_s, self._retry_s = 0.05, 0.0
         self._last_end_s = self._last_turn_s = clock()  # or a job came to idle workers
         self.failing = self._at_risk = False
@@ -53,10 +53,10 @@ class TurnLoop:
     def turn(self) -> Steps[float]:
         """Take one turn if one is due; returns how long nothing needs to be done."""
         core, workers = self._core, self._workers
-        now = self._pulse.passed_s = self._clock()
+        now = self._pulse.last_pass_s = self._clock()
         ended = workers.take_ended()
         if ended:
-            core.ended(ended)
+            core.on_ended(ended)
             self._last_end_s = now
         core.alive = workers.alive
         self._mind_memory(now)
@@ -76,51 +76,51 @@ class TurnLoop:
         try:
             replies = yield Call(core.life.partition, plan.verbs)
         except QueuePoolError as error:
-            core.lost(plan, self._clock())
+            core.on_no_reply(plan, self._clock())
             yield from self.disarm()  # it bears the nonce that is given up
             return self._failed(error)
-        return self._absorb(plan, replies)
+        return self._apply_replies(plan, replies)
 
     def sleep(self, seconds: float) -> Steps[None]:
         """Sleep until a token, a ring, or the time is over; heed what an armed claim brought."""
         core, bell = self._core, self._bell
         plan = core.arm(self._clock()) if seconds > 0 else None
         if plan is not None and not bell.arm(plan.verbs[0]):
-            core.unarm()
+            core.cancel_armed()
         token = yield Sleep(seconds)
         if token is not None:
-            core.woken(token, self._clock())
-        yield from self._heed(bell.answer())
+            core.on_wake(token, self._clock())
+        yield from self._on_armed_reply(bell.answer())
 
     def disarm(self) -> Steps[None]:
         """Give up an armed claim: it may or may not have happened."""
         if self._core.armed is not None:
             self._bell.disarm()
-            yield from self._heed(self._bell.answer())
+            yield from self._on_armed_reply(self._bell.answer())
 
     def hurry(self) -> None:
         """Let the next turn try at once, whatever failed before."""
         self._retry_s = 0.0
 
-    def _heed(self, reply: Reply) -> Steps[None]:
+    def _on_armed_reply(self, reply: Reply) -> Steps[None]:
         plan = self._core.armed
         if reply is None or plan is None:
             return
         if isinstance(reply, QueuePoolError):
-            self._core.lost(plan, self._clock())
+            self._core.on_no_reply(plan, self._clock())
             return
         before = self._core.open
-        self._absorb(plan, [reply])
+        self._apply_replies(plan, [reply])
         if self._core.open > before:
             # A worker was woken, and needs the interpreter for its start more than this loop does.
             yield Rest(_HAND_OVER_S)
 
-    def _absorb(self, plan: Plan, replies: Sequence[Reply]) -> float:
+    def _apply_replies(self, plan: Turn, replies: Sequence[Reply]) -> float:
         core = self._core
         try:
-            jobs, told = core.absorb(plan, replies, self._clock())
+            jobs, told = core.apply_replies(plan, replies, self._clock())
         except QueuePoolError as error:
-            jobs, told = core.take_started()
+            jobs, told = core.take_applied()
             if isinstance(error, FencedError):
                 self._tell(told)
                 raise
@@ -129,14 +129,14 @@ class TurnLoop:
         self._start(jobs, told)
         self._last_turn_s, self._retry_s = self._clock(), 0.0
         if plan.progress:
-            self._pulse.turned_s, self._pause_s = self._last_turn_s, 0.05
-        if not plan.is_rekey:
+            self._pulse.last_reply_s, self._pause_s = self._last_turn_s, 0.05
+        if not plan.is_rotation:
             self._pulse.why = ""
             self.failing = self._at_risk = False
         return 0.0
 
-    def _start(self, jobs: list[Claimed], told: list[object]) -> None:
-        self._workers.start_until_s = self._core.tenure.ends_s - _MARGIN_S
+    def _start(self, jobs: list[ClaimedJob], told: list[object]) -> None:
+        self._workers.start_until_s = self._core.lease.ends_s - _MARGIN_S
         if self._workers.target != self._core.target:
             self._workers.resize(self._core.target)
         if jobs and not self._workers.queued:
@@ -149,14 +149,14 @@ class TurnLoop:
             self._emit(event)
 
     def _failed(self, error: Exception) -> float:
-        left = self._core.tenure.ends_s - self._clock()
+        left = self._core.lease.ends_s - self._clock()
         if left < _MARGIN_S and not self._at_risk:
             self._at_risk = True
             self._emit(events.LeaseAtRisk(left))
         self.failing, self._pulse.why = True, str(error)
         pause = self._pause_s * (0.5 + self._draw())
         # A renewal goes between two tries: the pause must leave room for several in a lease.
-        self._pause_s = min(1.0, self._core.tenure.lease_s / 6, self._pause_s * 2)
+        self._pause_s = min(1.0, self._core.lease.lease_s / 6, self._pause_s * 2)
         self._retry_s = self._clock() + pause
         self._emit(events.TurnFailed(error, pause))
         return pause
@@ -164,13 +164,13 @@ class TurnLoop:
     def _mind_memory(self, now: float) -> None:
         # Jobs in memory that nobody begins keep others waiting: give them back.
         core, workers = self._core, self._workers
-        if workers.queued and now - self._last_end_s > core.lookahead.patience_s():
+        if workers.queued and now - self._last_end_s > core.lookahead.stall_timeout_s():
             jobs = workers.withdraw()
             if jobs:
-                core.stalled(jobs, now)
+                core.on_stall(jobs, now)
             self._last_end_s = now
 
     def _watched(self, wait_s: float) -> float:
         if self._workers.queued:
-            return min(wait_s, self._core.lookahead.patience_s())
+            return min(wait_s, self._core.lookahead.stall_timeout_s())
         return wait_s

@@ -18,7 +18,7 @@ from typing import Any
 
 from consumer.core.effects import Call, Effect, Pause, Rest, Sleep
 from consumer.core.life import ConsumerLife
-from consumer.core.liveness import Pulse
+from consumer.core.liveness import Liveness
 from consumer.core.owner import Core
 from consumer.core.standby import Standby
 from consumer.settings import ConsumerSettings
@@ -57,7 +57,7 @@ class Consumer:
         self._partition: Partition | None = None  # of the newest call
         self._timekeeper, self._handlers = Timekeeper(), HandlerLoop()
         now = monotonic()
-        self.pulse = Pulse(now, now)
+        self.liveness = Liveness(now, now)
         self.partition: int | None = None
         self.core: Core | None = None
         self.workers: WorkerPool | None = None
@@ -75,7 +75,7 @@ class Consumer:
             self._settings,
             hire=self._hire,
             stopping=self._stop.is_set,
-            pulse=self.pulse,
+            liveness=self.liveness,
             emit=self.listen,
             clock=monotonic,
             draw=random.random,

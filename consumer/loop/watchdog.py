@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable
 from time import monotonic
 
-from consumer.core.liveness import Pulse
+from consumer.core.liveness import Liveness
 from queuepool.errors import QueuePoolError
 from queuepool.runtime.hindrances import start_thread
 
@@ -26,13 +26,18 @@ _log = logging.getLogger("consumer.watchdog")
 
 
 def verdict(
-    *, now_s: float, passed_s: float, turned_s: float, stall_s: float, answering_s: float | None
+    *,
+    now_s: float,
+    last_pass_s: float,
+    last_reply_s: float,
+    stall_s: float,
+    answering_s: float | None,
 ) -> str | None:
     """Return why the process should end, or None. answering_s: since when the server answers."""
-    if now_s - passed_s > 2 * stall_s:
-        return f"the loop has not passed for {now_s - passed_s:.0f} s"
-    if now_s - turned_s > stall_s and answering_s is not None and now_s - answering_s > stall_s:
-        return f"no turn succeeded for {now_s - turned_s:.0f} s although the server answers"
+    if now_s - last_pass_s > 2 * stall_s:
+        return f"the loop has not passed for {now_s - last_pass_s:.0f} s"
+    if now_s - last_reply_s > stall_s and answering_s is not None and now_s - answering_s > stall_s:
+        return f"no turn succeeded for {now_s - last_reply_s:.0f} s although the server answers"
     return None
 
 
@@ -41,12 +46,12 @@ class Watchdog:
 
     def __init__(
         self,
-        pulse: Pulse,
+        liveness: Liveness,
         stall_s: float,
         probe: Callable[[], object],
         end: Callable[[str], None],
     ) -> None:
-        self._pulse, self._stall_s, self._probe, self._end = pulse, stall_s, probe, end
+        self._pulse, self._stall_s, self._probe, self._end = liveness, stall_s, probe, end
         self._answering_s: float | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="queuepool-watchdog", daemon=True)
@@ -61,7 +66,7 @@ class Watchdog:
 
     def problem(self) -> str | None:
         """Return what is wrong for the health endpoint, or None."""
-        silent = monotonic() - self._pulse.turned_s
+        silent = monotonic() - self._pulse.last_reply_s
         if silent < self._stall_s:
             return None
         why = self._pulse.why
@@ -82,8 +87,8 @@ class Watchdog:
                 self._answering_s = None
             why = verdict(
                 now_s=monotonic(),
-                passed_s=self._pulse.passed_s,
-                turned_s=self._pulse.turned_s,
+                last_pass_s=self._pulse.last_pass_s,
+                last_reply_s=self._pulse.last_reply_s,
                 stall_s=self._stall_s,
                 answering_s=self._answering_s,
             )

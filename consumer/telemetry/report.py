@@ -15,7 +15,7 @@ _log = logging.getLogger("consumer")
 _TASKS = 1000  # whose absence is logged, each once
 
 
-class Reporter:
+class EventLog:
     """Logs events worth a line. Repeated failures are logged when they begin and when they end."""
 
     def __init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from consumer.core.jobs import Claimed
+from consumer.core.jobs import ClaimedJob
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import id_text
 
@@ -17,7 +17,7 @@ class RunContext:
 
     def __init__(
         self,
-        job: Claimed,
+        job: ClaimedJob,
         task: str,
         *,
         partition: int,

@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from time import monotonic
 
-from consumer.core.jobs import Claimed, Outcome
+from consumer.core.jobs import ClaimedJob, Outcome
 
-Run = Callable[[Claimed], Outcome]
+Run = Callable[[ClaimedJob], Outcome]
 
 
 class WorkerPool:
@@ -27,7 +27,7 @@ class WorkerPool:
 
     def __init__(self, run: Run, ring: Callable[[], None]) -> None:
         self._run, self._ring = run, ring
-        self._queue: SimpleQueue[Claimed | None] = SimpleQueue()
+        self._queue: SimpleQueue[ClaimedJob | None] = SimpleQueue()
         self._ended: deque[Outcome] = deque()
         self._lock = threading.Lock()
         self._threads: set[threading.Thread] = set()
@@ -69,14 +69,14 @@ class WorkerPool:
         for _ in range(surplus):
             self._queue.put(None)
 
-    def submit(self, jobs: Sequence[Claimed]) -> None:
+    def submit(self, jobs: Sequence[ClaimedJob]) -> None:
         """Hand jobs to the workers, in order."""
         for job in jobs:
             self._queue.put(job)
 
-    def withdraw(self) -> list[Claimed]:
+    def withdraw(self) -> list[ClaimedJob]:
         """Take back the jobs that no worker has begun, in order."""
-        jobs: list[Claimed] = []
+        jobs: list[ClaimedJob] = []
         try:
             while True:
                 job = self._queue.get_nowait()

@@ -19,7 +19,7 @@ import traceback
 from time import monotonic
 from typing import Any
 
-from consumer.core.jobs import Claimed, End, Outcome
+from consumer.core.jobs import ClaimedJob, End, Outcome
 from consumer.workers import unknown
 from consumer.workers.context import Progress, RunContext
 from consumer.workers.event_loop import HandlerLoop
@@ -62,7 +62,7 @@ class Runner:
         self.start_until_s = float("inf")
         self._unknown = unknown.UnknownTasks()
 
-    def run(self, job: Claimed) -> Outcome:
+    def run(self, job: ClaimedJob) -> Outcome:
         """Execute one job in this thread; never raises."""
         started = monotonic()
         if job.cancelled:
@@ -100,14 +100,14 @@ class Runner:
                 strange = RuntimeError("the handler raised an exception that cannot be read")
                 return _failure(job, task, options, started, strange)
 
-    def _set_aside(self, job: Claimed, task: str, started: float) -> Outcome:
+    def _set_aside(self, job: ClaimedJob, task: str, started: float) -> Outcome:
         return Outcome(
             job, End.RETRY, started, monotonic(), _FALLBACK.name,
             delay_ms=int(self._unknown.pause_s(task, started) * 1000), charged=False,
             error=unknown.record(task), reason="unknown-task", aside=task,
         )  # fmt: skip
 
-    def _call(self, task: Task, envelope: codec.Envelope, job: Claimed, started: float) -> Any:
+    def _call(self, task: Task, envelope: codec.Envelope, job: ClaimedJob, started: float) -> Any:
         arguments, convert = envelope.payload, task.signature.convert
         if convert is not None:
             arguments = convert(arguments)
@@ -130,7 +130,7 @@ class Runner:
 
 
 def _failure(
-    job: Claimed, task: Task, options: codec.Options, started: float, error: BaseException
+    job: ClaimedJob, task: Task, options: codec.Options, started: float, error: BaseException
 ) -> Outcome:
     ended = monotonic()
     if isinstance(error, JobCancelled) and job.cancelled:

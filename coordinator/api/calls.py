@@ -29,7 +29,7 @@ Response = TypeVar("Response")
 Unary = Callable[[Any, Request, Context], Awaitable[Response]]
 
 
-def guarded(call: Unary[Request, Response]) -> Unary[Request, Response]:
+def with_status_codes(call: Unary[Request, Response]) -> Unary[Request, Response]:
     """Bound a call in time, and turn every error into a status code."""
 
     @functools.wraps(call)

@@ -25,7 +25,7 @@ from coordinator.api.calls import Context, abort, caller, read_request
 from coordinator.api.connections import OPERATOR, VIEWER, Connections
 from coordinator.api.refusals import WINDOW_S, Refusals
 from coordinator.events import CallRefused, CallsLeftOut, OperatorCalled
-from queuepool.rpc.auth import OPEN_SERVICES, UNKNOWN, Access, Role, name_of, role_for
+from queuepool.rpc.auth import OPEN_SERVICES, UNKNOWN, Access, ApiRole, name_of, role_for
 from queuepool.telemetry.events import Listener, ignore
 
 _NO_TOKEN = (
@@ -34,11 +34,14 @@ _NO_TOKEN = (
 )
 MAX_CALLS, MAX_STREAMS = 128, 64  # of each role, at once
 MAX_ARRIVALS = 512  # requests of each role that are not whole yet
-_SHARE = {Role.VIEWER: 2, Role.OPERATOR: 1}  # one viewer has half at most, so others find places
+_SHARE = {
+    ApiRole.VIEWER: 2,
+    ApiRole.OPERATOR: 1,
+}  # one viewer has half at most, so others find places
 _SESSION_S = 60.0  # of a tool that asks what there is
 
 
-class Guard(grpc.aio.ServerInterceptor):
+class Authorization(grpc.aio.ServerInterceptor):
     """Lets calls through by role.
 
     emit: hears of calls, on the event loop's thread. connections: is told who called on which.
@@ -48,9 +51,9 @@ class Guard(grpc.aio.ServerInterceptor):
         self, access: Access, emit: Listener = ignore, connections: Connections | None = None
     ) -> None:
         self._access, self._emit, self._connections = access, emit, connections
-        self._calls = {r: Places(MAX_CALLS, MAX_CALLS // _SHARE[r]) for r in Role}
-        self._streams = {r: Places(MAX_STREAMS, MAX_STREAMS // _SHARE[r]) for r in Role}
-        self._arrivals = {r: YieldingPlaces(MAX_ARRIVALS, MAX_ARRIVALS // 2) for r in Role}
+        self._calls = {r: Places(MAX_CALLS, MAX_CALLS // _SHARE[r]) for r in ApiRole}
+        self._streams = {r: Places(MAX_STREAMS, MAX_STREAMS // _SHARE[r]) for r in ApiRole}
+        self._arrivals = {r: YieldingPlaces(MAX_ARRIVALS, MAX_ARRIVALS // 2) for r in ApiRole}
         self._refusals = Refusals[tuple[str, str]]()
 
     async def intercept_service(
@@ -73,7 +76,7 @@ class Guard(grpc.aio.ServerInterceptor):
         role = self._access.by_token(details.invocation_metadata)
 
         async def serve(requests: Any, context: Context) -> None:
-            audited = wanted is Role.OPERATOR
+            audited = wanted is ApiRole.OPERATOR
             if role is None:
                 await self._refuse_stranger(context, method, audited=audited)
             elif audited:
@@ -103,7 +106,7 @@ class Guard(grpc.aio.ServerInterceptor):
         await abort(context, result, _NO_TOKEN)
 
     async def _look(
-        self, method: str, by_token: Role, handler: Any, requests: Any, context: Context
+        self, method: str, by_token: ApiRole, handler: Any, requests: Any, context: Context
     ) -> None:
         names = names_of(context.auth_context())
         places = self._streams if handler.response_streaming else self._calls
@@ -121,7 +124,9 @@ class Guard(grpc.aio.ServerInterceptor):
                 async for message in messages:
                     await context.write(message)
 
-    async def _audited(self, method: str, by_token: Role, handler: Any, context: Context) -> None:
+    async def _audited(
+        self, method: str, by_token: ApiRole, handler: Any, context: Context
+    ) -> None:
         names = names_of(context.auth_context())
         role = self._role(by_token, names, context)
         partition, result = None, "CANCELLED"  # unless the call comes to its end
@@ -129,12 +134,12 @@ class Guard(grpc.aio.ServerInterceptor):
             request = await self._request(role, handler, context)
             partition = request.partition
             async with self._place(self._calls[role], method, names, context):
-                if role is not Role.OPERATOR:
+                if role is not ApiRole.OPERATOR:
                     self._emit(CallRefused("PERMISSION_DENIED"))
                     await abort(
                         context,
                         grpc.StatusCode.PERMISSION_DENIED,
-                        _denied(method, names if by_token is Role.OPERATOR else None),
+                        _denied(method, names if by_token is ApiRole.OPERATOR else None),
                     )
                 answer = await handler.unary_unary(request, context)
                 result = "OK"
@@ -143,11 +148,11 @@ class Guard(grpc.aio.ServerInterceptor):
             result = _name_of(context.code(), result)
             raise
         finally:
-            allowed = role is Role.OPERATOR and result != grpc.StatusCode.RESOURCE_EXHAUSTED.name
+            allowed = role is ApiRole.OPERATOR and result != grpc.StatusCode.RESOURCE_EXHAUSTED.name
             if allowed or self._worth_a_line(method, result):
                 self._emit(OperatorCalled(caller(context), role, method, partition, result))
 
-    async def _request(self, role: Role, handler: Any, context: Context) -> Any:
+    async def _request(self, role: ApiRole, handler: Any, context: Context) -> Any:
         # Before a call has a place: half of a request needs none.
         return await read_request(context, handler.request_deserializer, self._arrivals[role])
 
@@ -170,10 +175,10 @@ class Guard(grpc.aio.ServerInterceptor):
         finally:
             places.leave(holder)
 
-    def _role(self, by_token: Role, names: tuple[str, ...], context: Context) -> Role:
-        role = min(by_token, self._access.by_names(names), key=list(Role).index)
+    def _role(self, by_token: ApiRole, names: tuple[str, ...], context: Context) -> ApiRole:
+        role = min(by_token, self._access.by_names(names), key=list(ApiRole).index)
         if self._connections is not None:
-            self._connections.show(context.peer(), OPERATOR if role is Role.OPERATOR else VIEWER)
+            self._connections.show(context.peer(), OPERATOR if role is ApiRole.OPERATOR else VIEWER)
         return role
 
     def _worth_a_line(self, method: str, result: str) -> bool:

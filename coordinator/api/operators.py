@@ -14,7 +14,7 @@ from typing import TypeVar
 from coordinator.core.model import Mode
 from coordinator.decisions.ledger import DecisionBook, DecisionRecord
 from coordinator.loop.crew import Crew
-from coordinator.snapshots.board import Board
+from coordinator.snapshots.board import SnapshotStore
 from queuepool.client.pool import QueuePool
 from queuepool.errors import InvalidInputError
 from queuepool.models import GroupStatus
@@ -32,7 +32,7 @@ class Operators:
     """Answers operators. Safe to share between threads; the coroutines run the rest."""
 
     def __init__(
-        self, pool: QueuePool, board: Board, book: DecisionBook, *, max_workers: int
+        self, pool: QueuePool, board: SnapshotStore, book: DecisionBook, *, max_workers: int
     ) -> None:
         self._pool, self._board, self._book = pool, board, book
         self._max_workers = max_workers

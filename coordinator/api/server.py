@@ -10,7 +10,7 @@ from grpc_reflection.v1alpha import reflection
 
 from coordinator.api import health
 from coordinator.api.connections import Connections, limit
-from coordinator.api.guard import Guard
+from coordinator.api.guard import Authorization
 from coordinator.api.health import Health
 from coordinator.api.methods import ended, make_server
 from coordinator.api.service import StatusService
@@ -59,7 +59,7 @@ class StatusServer:
         self._health = Health([SERVICE])
         most = limit()
         self._connections = Connections(most // 4)
-        self._guard = Guard(settings.access(), emit, self._connections)
+        self._guard = Authorization(settings.access(), emit, self._connections)
         self._server = make_server(
             self._guard.refuse,
             interceptors=[self._guard],

@@ -19,11 +19,11 @@ from typing import Any
 import grpc
 
 from coordinator.api import messages
-from coordinator.api.calls import Context, abort, caller, clamped, guarded
+from coordinator.api.calls import Context, abort, caller, clamped, with_status_codes
 from coordinator.api.operators import Operators
 from coordinator.core.model import PartitionView, Snapshot
 from coordinator.policy import Limits
-from coordinator.snapshots.board import Board
+from coordinator.snapshots.board import SnapshotStore
 from queuepool import __version__
 from queuepool.errors import InvalidInputError
 from queuepool.protocol.keys import Keyspace
@@ -39,7 +39,7 @@ _MAX_STREAM_S = 3600.0  # then callers ask again, and their right to is looked a
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class ClusterInfo:
     """What does not change while the process runs."""
 
     keyspace: Keyspace
@@ -54,8 +54,8 @@ class StatusService(QueuePoolServicer):
 
     def __init__(
         self,
-        facts: Facts,
-        board: Board,
+        facts: ClusterInfo,
+        board: SnapshotStore,
         operators: Operators,
         *,
         max_stream_s: float = _MAX_STREAM_S,
@@ -75,7 +75,7 @@ class StatusService(QueuePoolServicer):
         self._changed.set()
         self._changed = asyncio.Event()
 
-    @guarded
+    @with_status_codes
     async def GetCluster(  # noqa: N802 - the names, of calls and arguments, are the API's
         self,
         request: api.GetClusterRequest,  # noqa: ARG002
@@ -117,7 +117,7 @@ class StatusService(QueuePoolServicer):
             id=address or "unnamed", epoch=snapshot.leader_epoch, address=address
         )
 
-    @guarded
+    @with_status_codes
     async def ListPartitions(  # noqa: N802
         self, request: api.ListPartitionsRequest, context: Context
     ) -> api.ListPartitionsResponse:
@@ -135,7 +135,7 @@ class StatusService(QueuePoolServicer):
             next_page_token=str(end) if end < len(views) else "",
         )
 
-    @guarded
+    @with_status_codes
     async def GetPartition(  # noqa: N802
         self, request: api.GetPartitionRequest, context: Context
     ) -> api.GetPartitionResponse:
@@ -144,7 +144,7 @@ class StatusService(QueuePoolServicer):
         view = snapshot.partitions[request.partition]
         return api.GetPartitionResponse(partition=self._message(view))
 
-    @guarded
+    @with_status_codes
     async def GetGroup(  # noqa: N802
         self, request: api.GetGroupRequest, context: Context
     ) -> api.GetGroupResponse:
@@ -159,7 +159,7 @@ class StatusService(QueuePoolServicer):
             )
         return api.GetGroupResponse(group=messages.group(key, number, status))
 
-    @guarded
+    @with_status_codes
     async def ListDecisions(  # noqa: N802
         self, request: api.ListDecisionsRequest, context: Context
     ) -> api.ListDecisionsResponse:
@@ -175,7 +175,7 @@ class StatusService(QueuePoolServicer):
             next_page_token=following,
         )
 
-    @guarded
+    @with_status_codes
     async def SetWorkers(  # noqa: N802
         self, request: api.SetWorkersRequest, context: Context
     ) -> api.SetWorkersResponse:
@@ -191,7 +191,7 @@ class StatusService(QueuePoolServicer):
         )
         return api.SetWorkersResponse(workers=workers, manual_until_ms=until_ms)
 
-    @guarded
+    @with_status_codes
     async def ClearWorkers(  # noqa: N802
         self, request: api.ClearWorkersRequest, context: Context
     ) -> api.ClearWorkersResponse:

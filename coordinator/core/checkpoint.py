@@ -29,7 +29,12 @@ def due(
     found = []
     for seen in observations:
         state = seen.state
-        if seen.trouble or state is None or state.owner is None or seen.partition in commanded:
+        if (
+            seen.unusable_reason
+            or state is None
+            or state.owner is None
+            or seen.partition in commanded
+        ):
             continue
         noted_ms = state.checkpoint_ms if state.checkpoint is not None else None
         fresh = noted_ms is not None and 0 <= state.observed_ms - noted_ms < interval_s * 1000

@@ -22,7 +22,7 @@ class Observation:
     problem: str = ""
 
     @property
-    def trouble(self) -> str:
+    def unusable_reason(self) -> str:
         """Return why nothing may be concluded from this, or an empty string.
 
         A partition that is seen but whose owner is gone, silent or new tells nothing about its
@@ -61,7 +61,7 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class ScaleCommand:
     """A command to send: `sequence` orders it within the leader's epoch."""
 
     partition: int
@@ -72,7 +72,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ruling:
+class PartitionDecision:
     """What was decided for one partition in one cycle. inputs is None when it was not seen."""
 
     partition: int
@@ -82,7 +82,7 @@ class Ruling:
     reason: str
     clamps: tuple[str, ...] = ()
     inputs: Inputs | None = None
-    order: Order | None = None
+    order: ScaleCommand | None = None
 
     @property
     def direction(self) -> str:
@@ -138,7 +138,7 @@ def finished_total(state: PartitionState) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LeaseStatus:
     """What is known of the lead. answered: by the newest call, else it is what was known before."""
 
     leading: bool

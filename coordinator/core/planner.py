@@ -16,14 +16,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from coordinator.core.model import Inputs, Mode, Observation, Order, Ruling, finished_total
+from coordinator.core.model import (
+    Inputs,
+    Mode,
+    Observation,
+    PartitionDecision,
+    ScaleCommand,
+    finished_total,
+)
 from coordinator.policy import Limits, Policy, PolicyState, Reading
 
 UP, DOWN = "SCALE_UP", "SCALE_DOWN"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class PendingCommand:
     """The last command to a partition that its consumer has not obeyed yet."""
 
     target: int
@@ -33,7 +40,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Track:
+class PartitionMemory:
     """What a leader remembers of one partition between cycles.
 
     policy is None until the partition was seen. reason: why the target last changed. noted: what
@@ -46,20 +53,20 @@ class Track:
     seen_s: float = 0.0
     manual: bool = False
     sequence: int = 0
-    sent: Sent | None = None
+    sent: PendingCommand | None = None
     noted: tuple[object, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class CyclePlan:
     """What a cycle comes to. notable: the rulings that are worth keeping."""
 
-    tracks: Mapping[int, Track]
-    rulings: tuple[Ruling, ...]
-    notable: tuple[Ruling, ...]
+    tracks: Mapping[int, PartitionMemory]
+    rulings: tuple[PartitionDecision, ...]
+    notable: tuple[PartitionDecision, ...]
 
     @property
-    def orders(self) -> tuple[Order, ...]:
+    def orders(self) -> tuple[ScaleCommand, ...]:
         """Return the commands to send."""
         return tuple(ruling.order for ruling in self.rulings if ruling.order is not None)
 
@@ -77,37 +84,39 @@ class Planner:
     def plan(
         self,
         epoch: int,
-        tracks: Mapping[int, Track],
+        tracks: Mapping[int, PartitionMemory],
         observations: Sequence[Observation],
         manual: Mapping[int, int],
         now_s: float,
-    ) -> Plan:
+    ) -> CyclePlan:
         """Return what to do now. tracks: of the cycle before, empty for a new leader.
 
         manual: partition -> workers set by hand. epoch: of the leader, for command ids.
         """
         after, rulings, notable = dict(tracks), [], []
         for seen in observations:
-            before = tracks.get(seen.partition, Track())
+            before = tracks.get(seen.partition, PartitionMemory())
             track, ruling = self._rule(before, seen, manual.get(seen.partition))
-            if not seen.trouble:
+            if not seen.unusable_reason:
                 track, ruling = self._command(epoch, track, ruling, seen, now_s)
             kind = (ruling.mode, ruling.clamps, ruling.inputs is None)
             if ruling.order or ruling.direction != "hold" or kind != before.noted:
                 notable.append(ruling)
             after[seen.partition] = replace(track, noted=kind)
             rulings.append(ruling)
-        return Plan(tracks=after, rulings=tuple(rulings), notable=tuple(notable))
+        return CyclePlan(tracks=after, rulings=tuple(rulings), notable=tuple(notable))
 
-    def _rule(self, track: Track, seen: Observation, by_hand: int | None) -> tuple[Track, Ruling]:
-        if seen.trouble or seen.state is None or seen.state.owner is None:
+    def _rule(
+        self, track: PartitionMemory, seen: Observation, by_hand: int | None
+    ) -> tuple[PartitionMemory, PartitionDecision]:
+        if seen.unusable_reason or seen.state is None or seen.state.owner is None:
             mode = Mode.MANUAL if track.manual else Mode.AUTOMATIC
-            return track, Ruling(
+            return track, PartitionDecision(
                 partition=seen.partition,
                 mode=mode,
                 previous=track.target,
                 target=track.target,
-                reason=f"{seen.trouble}: held",
+                reason=f"{seen.unusable_reason}: held",
             )
         owner = seen.state.owner
         reading = Reading(
@@ -128,21 +137,21 @@ class Planner:
         track = (
             replace(track, seen_s=seen.at_s)
             if self._remembers(track, seen)
-            else Track(seen_s=seen.at_s, sequence=track.sequence, noted=track.noted)
+            else PartitionMemory(seen_s=seen.at_s, sequence=track.sequence, noted=track.noted)
         )
         if by_hand is not None:
             return self._by_hand(track, seen.partition, inputs, by_hand)
         return self._by_policy(track, seen.partition, inputs, reading)
 
-    def _remembers(self, track: Track, seen: Observation) -> bool:
+    def _remembers(self, track: PartitionMemory, seen: Observation) -> bool:
         return track.policy is not None and seen.at_s - track.seen_s <= self.forget_s
 
     def _by_hand(
-        self, track: Track, partition: int, inputs: Inputs, workers: int
-    ) -> tuple[Track, Ruling]:
+        self, track: PartitionMemory, partition: int, inputs: Inputs, workers: int
+    ) -> tuple[PartitionMemory, PartitionDecision]:
         # An operator may go below the base, never above what the machines were sized for.
         target = min(max(workers, 1), self.limits.max_workers)
-        ruling = Ruling(
+        ruling = PartitionDecision(
             partition=partition,
             mode=Mode.MANUAL,
             previous=track.target if track.policy is not None else inputs.reported,
@@ -158,8 +167,8 @@ class Planner:
         ), ruling
 
     def _by_policy(
-        self, track: Track, partition: int, inputs: Inputs, reading: Reading
-    ) -> tuple[Track, Ruling]:
+        self, track: PartitionMemory, partition: int, inputs: Inputs, reading: Reading
+    ) -> tuple[PartitionMemory, PartitionDecision]:
         begins = track.policy is None
         state = self.policy.initial(inputs.reported) if track.policy is None else track.policy
         decision = self.policy.decide(reading, state, self.limits)
@@ -178,7 +187,7 @@ class Planner:
             if self.limits.clamp(track.target)[0] != track.target:
                 least, most = self.limits.min_workers, self.limits.max_workers
                 reason = f"moved inside the limits of {least} to {most}; {reason}"
-        ruling = Ruling(
+        ruling = PartitionDecision(
             partition=partition,
             mode=mode,
             previous=inputs.reported if begins else track.target,
@@ -190,8 +199,13 @@ class Planner:
         return replace(track, policy=after, target=target, manual=False), ruling
 
     def _command(
-        self, epoch: int, track: Track, ruling: Ruling, seen: Observation, now_s: float
-    ) -> tuple[Track, Ruling]:
+        self,
+        epoch: int,
+        track: PartitionMemory,
+        ruling: PartitionDecision,
+        seen: Observation,
+        now_s: float,
+    ) -> tuple[PartitionMemory, PartitionDecision]:
         owner = seen.state.owner if seen.state is not None else None
         if owner is None:
             return track, ruling
@@ -208,14 +222,14 @@ class Planner:
                 return track, ruling
         if ruling.target == ruling.previous:
             why = f"{owner.target} reported where {ruling.target} are wanted; {why}".rstrip("; ")
-        order = Order(
+        order = ScaleCommand(
             partition=seen.partition,
             sequence=track.sequence + 1,
             type=UP if ruling.target > owner.target else DOWN,
             target=ruling.target,
             reason=why,
         )
-        sent = Sent(
+        sent = PendingCommand(
             target=ruling.target,
             at_s=now_s,
             command_id=f"{epoch}-{order.sequence}",

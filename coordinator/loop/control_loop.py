@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
-from coordinator.core.model import Standing
+from coordinator.core.model import LeaseStatus
 from coordinator.events import (
     CycleEnded,
     LeaderChanged,
@@ -30,8 +30,8 @@ from coordinator.events import (
 from coordinator.loop.leadership import Leadership
 from coordinator.loop.observer import Observer
 from coordinator.loop.term import Term
-from coordinator.snapshots.board import Board
-from coordinator.snapshots.views import Views
+from coordinator.snapshots.board import SnapshotStore
+from coordinator.snapshots.views import SnapshotBuilder
 from queuepool.errors import QueuePoolError
 from queuepool.runtime.hindrances import start_thread
 from queuepool.tasks.backoff import Backoff
@@ -41,13 +41,13 @@ _LEAST_PAUSE_SHARE = 0.05  # of a cycle, however long the turn took
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Components:
     """What the loop drives. new_term makes what a leader of this epoch needs."""
 
     leadership: Leadership
     observer: Observer
-    views: Views
-    board: Board
+    views: SnapshotBuilder
+    board: SnapshotStore
     new_term: Callable[[int], Term]
 
 
@@ -56,7 +56,7 @@ class ControlLoop:
 
     def __init__(
         self,
-        parts: Parts,
+        parts: Components,
         *,
         cycle_s: float,
         emit: Listener = ignore,
@@ -115,7 +115,7 @@ class ControlLoop:
         finally:
             self._resign()
 
-    def pause_s(self, standing: Standing, spent_s: float) -> float:
+    def pause_s(self, standing: LeaseStatus, spent_s: float) -> float:
         """Return how long to wait after a turn that took so long."""
         jitter = self._draw()
         self._unanswered = 0 if standing.answered else self._unanswered + 1
@@ -127,17 +127,17 @@ class ControlLoop:
             pause_s = min(pause_s, standing.leader.lease_ms / 1000 + 0.02 + 0.05 * jitter)
         return pause_s
 
-    def turn(self) -> Standing:
+    def turn(self) -> LeaseStatus:
         """Run one turn: what the thread does each cycle, and what tests call by themselves."""
         steps = self.steps()
         try:
             while True:
                 next(steps)
         except StopIteration as end:
-            standing: Standing = end.value
+            standing: LeaseStatus = end.value
             return standing
 
-    def steps(self) -> Generator[None, None, Standing]:
+    def steps(self) -> Generator[None, None, LeaseStatus]:
         """Make one turn, yielding where time may pass."""
         parts, started_s = self._parts, self._clock()
         standing = parts.leadership.renew()
@@ -171,7 +171,7 @@ class ControlLoop:
         self._emit(CycleEnded(self._turned_s - started_s, snapshot))
         return standing
 
-    def _note_lead(self, standing: Standing) -> None:
+    def _note_lead(self, standing: LeaseStatus) -> None:
         epoch = self._parts.leadership.epoch
         if standing.error is not None:
             self._emit(LeadUnknown(standing.error))

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from coordinator.core.model import Standing
+from coordinator.core.model import LeaseStatus
 from queuepool.errors import QueuePoolError
 from queuepool.models import Leader
 from queuepool.servers import Port
@@ -57,16 +57,16 @@ class Leadership:
         known = self._known
         return known is not None and known.leading and self._clock() < self._until_s
 
-    def renew(self) -> Standing:
+    def renew(self) -> LeaseStatus:
         """Ask for the lead, or keep it. Raises nothing when the server is away."""
         verb = lead.lead(self._nonce, lease_ms=round(self._lease_s * 1000), address=self.address)
         asked_s = self._clock()
         try:
             self._known = verb.read(self._server.run(self._key, [verb])[0])
         except QueuePoolError as error:
-            return Standing(self.leads(), False, self._known, error)
+            return LeaseStatus(self.leads(), False, self._known, error)
         self._until_s = asked_s + self._lease_s * _SHARE_USED
-        return Standing(self.leads(), True, self._known)
+        return LeaseStatus(self.leads(), True, self._known)
 
     def resign(self) -> bool:
         """Give the lead up, so that a standby need not wait; returns whether it was ours.

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from coordinator.core import checkpoint
-from coordinator.core.model import Mode, Observation, Order, Ruling
-from coordinator.core.planner import Plan, Planner, Track, command_number
+from coordinator.core.model import Mode, Observation, PartitionDecision, ScaleCommand
+from coordinator.core.planner import CyclePlan, PartitionMemory, Planner, command_number
 from coordinator.decisions.ledger import DecisionBook, DecisionRecord
 from coordinator.events import CommandFailed, CommandRefused, CommandSent, Decided, RecordsLost
 from coordinator.loop.fleet import Call, Fleet, read
@@ -36,7 +36,7 @@ class Term:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.epoch, self.cycle = epoch, 0
-        self.tracks: Mapping[int, Track] = {}
+        self.tracks: Mapping[int, PartitionMemory] = {}
         self._planner, self._fleet, self._book = planner, fleet, book
         self._may_act, self._emit, self._clock = may_act, emit, clock
         self._checkpoint_interval_s = checkpoint_interval_s
@@ -79,7 +79,7 @@ class Term:
         if not self._unannounced or not self._may_act():
             return
         numbers = sorted(self._unannounced)
-        noop = Order(partition=0, sequence=0, type="NOOP", target=0, reason="a new leader")
+        noop = ScaleCommand(partition=0, sequence=0, type="NOOP", target=0, reason="a new leader")
         verbs = [_command(self.epoch, noop, n, ttl_s=self._planner.command_ttl_s) for n in numbers]
         for call, reply in zip(verbs, self._fleet.run(verbs), strict=True):
             try:
@@ -91,7 +91,7 @@ class Term:
             else:
                 self._emit(CommandRefused(noop, newest))
 
-    def _write(self, plan: Plan, observations: Sequence[Observation]) -> None:
+    def _write(self, plan: CyclePlan, observations: Sequence[Observation]) -> None:
         orders = plan.orders
         notes = checkpoint.due(
             observations,
@@ -117,7 +117,9 @@ class Term:
                 read(verb, reply)
                 self._checkpointed.add(number)
 
-    def _record(self, ruling: Ruling, at_ms: int, finished_per_s: float) -> DecisionRecord:
+    def _record(
+        self, ruling: PartitionDecision, at_ms: int, finished_per_s: float
+    ) -> DecisionRecord:
         policy, order = self._planner.policy, ruling.order
         by_hand = ruling.mode is Mode.MANUAL
         return DecisionRecord(
@@ -138,7 +140,7 @@ class Term:
         )
 
 
-def _command(epoch: int, order: Order, partition: int, *, ttl_s: float) -> Call:
+def _command(epoch: int, order: ScaleCommand, partition: int, *, ttl_s: float) -> Call:
     return partition, lead.command(
         epoch,
         order.sequence,

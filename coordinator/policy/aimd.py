@@ -8,7 +8,7 @@ does the same to a congestion window). That memory is what makes the second burs
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from coordinator.policy.cycle import FIRST, MISSING, conclude, observed_s
+from coordinator.policy.cycle import FIRST, MISSING, bounded, observed_s
 from coordinator.policy.model import Decision, Limits, PolicyState, Reading, require
 
 
@@ -60,18 +60,18 @@ class AimdPolicy:
 
     def decide(self, reading: Reading | None, state: PolicyState, limits: Limits) -> Decision:
         if reading is None:
-            return conclude(state, state.target, limits, MISSING)
+            return bounded(state, state.target, limits, MISSING)
         own = state if isinstance(state, AimdState) else self.initial(state.target)
         seen = replace(own, at_s=reading.at_s)
         if own.at_s is None:
-            return conclude(seen, own.target, limits, FIRST)
+            return bounded(seen, own.target, limits, FIRST)
         if reading.pwqd > self.settings.threshold_pwqd:
             return self._grow(reading, seen, limits)
         if reading.pwqd < self.settings.low_pwqd:
             elapsed_s = observed_s(reading, own.at_s, self.settings.cycle_s)
             return self._shrink(seen, own.quiet_s + elapsed_s, limits)
         reason = f"PWQD {reading.pwqd:.1f} is content"
-        return conclude(replace(seen, quiet_s=0.0), own.target, limits, reason)
+        return bounded(replace(seen, quiet_s=0.0), own.target, limits, reason)
 
     def _grow(self, reading: Reading, state: AimdState, limits: Limits) -> Decision:
         above = f"PWQD {reading.pwqd:.1f} above {self.settings.threshold_pwqd:.1f}"
@@ -83,20 +83,20 @@ class AimdPolicy:
             wanted = state.target + self.settings.add_workers
             how = f"past slow start, {self.settings.add_workers} more"
         grown = replace(state, target=wanted, quiet_s=0.0)
-        return conclude(grown, state.target, limits, f"{above}: {how}")
+        return bounded(grown, state.target, limits, f"{above}: {how}")
 
     def _shrink(self, state: AimdState, quiet_s: float, limits: Limits) -> Decision:
         tuned = self.settings
         if quiet_s < tuned.hold_s or state.target <= limits.min_workers:
             reason = f"quiet for {quiet_s:.0f} s of {tuned.hold_s:.0f}"
-            return conclude(replace(state, quiet_s=quiet_s), state.target, limits, reason)
+            return bounded(replace(state, quiet_s=quiet_s), state.target, limits, reason)
         shrunk = replace(
             state,
             target=int(state.target * tuned.shrink_factor),
             slow_start=max(state.target // 2, limits.min_workers),
             quiet_s=0.0,
         )
-        return conclude(
+        return bounded(
             shrunk,
             state.target,
             limits,

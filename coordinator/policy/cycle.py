@@ -8,7 +8,7 @@ MISSING = "no fresh observation, so nothing changes"
 FIRST = "first observation, nothing to compare with yet"
 
 
-def conclude(
+def bounded(
     state: PolicyState,
     previous: int,
     limits: Limits,

@@ -90,7 +90,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HelpState:
+class StepTrial:
     """`before` is the window in front of a step on trial; None while no step is on trial."""
 
     window: Window = field(default_factory=Window)
@@ -98,7 +98,7 @@ class HelpState:
     pause_left_s: float = 0.0
     pause_next_s: float = 0.0  # 0: the next pause is the first one
 
-    def step_up(self, target: int, cycle_s: float, settings: HelpSettings) -> "HelpState":
+    def step_up(self, target: int, cycle_s: float, settings: HelpSettings) -> "StepTrial":
         """Put the step up from `target` on trial, if there is a baseline to judge it by."""
         window = self.window
         # New workers need to finish something within the cycles that are compared.
@@ -111,10 +111,10 @@ class HelpState:
         )
         return replace(self, before=window if comparable else None)
 
-    def take_back(self, settings: HelpSettings) -> "HelpState":
+    def take_back(self, settings: HelpSettings) -> "StepTrial":
         """End the trial without success and start the pause before the next try."""
         pause_s = min(max(self.pause_next_s, settings.retry_s), settings.retry_max_s)
-        return HelpState(pause_left_s=pause_s, pause_next_s=2 * pause_s)
+        return StepTrial(pause_left_s=pause_s, pause_next_s=2 * pause_s)
 
     def judge(self, settings: HelpSettings) -> Verdict:
         """Compare the completions since the step with those before it."""
@@ -142,7 +142,7 @@ class HelpState:
         saturated: bool,
         elapsed_s: float,
         settings: HelpSettings,
-    ) -> "HelpState":
+    ) -> "StepTrial":
         """Return the state after one more cycle; `saturated`: the backlog never ran dry."""
         pause_left_s = max(self.pause_left_s - elapsed_s, 0.0)
         if not saturated:

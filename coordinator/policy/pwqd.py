@@ -13,8 +13,8 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from coordinator.policy.cycle import FIRST, MISSING, conclude, observed_s
-from coordinator.policy.help_check import HelpSettings, HelpState, Verdict
+from coordinator.policy.cycle import FIRST, MISSING, bounded, observed_s
+from coordinator.policy.help_check import HelpSettings, StepTrial, Verdict
 from coordinator.policy.model import Decision, Limits, PolicyState, Reading, require
 
 
@@ -68,7 +68,7 @@ class PwqdState(PolicyState):
     quiet_s: float = 0.0  # observed time since the last step up or backlog
     busy: float = 0.0  # smoothed busy workers
     level: float = 0.0  # the decaying, unrounded target
-    help: HelpState = field(default_factory=HelpState)
+    help: StepTrial = field(default_factory=StepTrial)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,11 @@ class PwqdPolicy:
 
     def decide(self, reading: Reading | None, state: PolicyState, limits: Limits) -> Decision:
         if reading is None:
-            return conclude(state, state.target, limits, MISSING)
+            return bounded(state, state.target, limits, MISSING)
         own = state if isinstance(state, PwqdState) else self.initial(state.target)
         seen = self._observe(reading, own)
         if own.at_s is None:
-            return conclude(seen, own.target, limits, FIRST)
+            return bounded(seen, own.target, limits, FIRST)
         if seen.help.judge(self.settings.help_check) is Verdict.NO_HELP:
             return self._take_back(seen, limits)
         if seen.above:
@@ -143,7 +143,7 @@ class PwqdPolicy:
             f"{after.workers} workers finish {after.per_s:.1f} jobs/s, {before.workers} finished "
             f"{before.per_s:.1f}: no help, back for {back.help.pause_left_s:.0f} s"
         )
-        return conclude(back, state.target, limits, reason, ("help_check",))
+        return bounded(back, state.target, limits, reason, ("help_check",))
 
     def _grow(self, reading: Reading, state: PwqdState, limits: Limits) -> Decision:
         tuned, target = self.settings, state.target
@@ -151,7 +151,7 @@ class PwqdPolicy:
         above = f"PWQD {reading.pwqd:.1f} above {tuned.threshold_pwqd:.1f}"
 
         def hold(why: str, *clamps: str) -> Decision:
-            return conclude(busy, target, limits, f"{above}, {why}", clamps)
+            return bounded(busy, target, limits, f"{above}, {why}", clamps)
 
         if target >= limits.max_workers:
             return hold(f"held at the maximum of {limits.max_workers}", "max_workers")
@@ -182,7 +182,7 @@ class PwqdPolicy:
             if lasting
             else f"{above}, and deep enough for {capped} workers at once"
         )
-        return conclude(grown, target, limits, why)
+        return bounded(grown, target, limits, why)
 
     def _deep(self, reading: Reading, state: PwqdState, wanted: int) -> bool:
         """Tell whether the backlog justifies `wanted` workers without waiting any longer.
@@ -208,15 +208,15 @@ class PwqdPolicy:
         tuned, target = self.settings, state.target
         if reading.pwqd > tuned.quiet_pwqd:
             kept = replace(state, quiet_s=0.0, level=float(target))
-            return conclude(kept, target, limits, f"PWQD {reading.pwqd:.1f} needs the workers")
+            return bounded(kept, target, limits, f"PWQD {reading.pwqd:.1f} needs the workers")
         quiet_s = state.quiet_s + elapsed_s
         if target <= limits.min_workers:
             rested = replace(state, quiet_s=quiet_s, level=float(target))
-            return conclude(rested, target, limits, f"at the base, PWQD {reading.pwqd:.1f}")
+            return bounded(rested, target, limits, f"at the base, PWQD {reading.pwqd:.1f}")
         if quiet_s < tuned.hold_s:
             held = replace(state, quiet_s=quiet_s, level=float(target))
             reason = f"no backlog for {quiet_s:.0f} s, held until {tuned.hold_s:.0f} s"
-            return conclude(held, target, limits, reason, ("hold",))
+            return bounded(held, target, limits, reason, ("hold",))
         needed = state.busy * (1 + tuned.headroom)
         above = max(min(state.level, target) - needed, 0.0)
         level = min(needed + above * math.exp(-elapsed_s / tuned.tau_s), float(target))
@@ -224,5 +224,5 @@ class PwqdPolicy:
         wanted = max(math.ceil(level), limits.min_workers)
         reason = f"no backlog for {quiet_s:.0f} s, decay towards {needed:.1f} needed workers"
         if wanted > target * (1 - tuned.shrink_share) and wanted > limits.min_workers:
-            return conclude(decayed, target, limits, reason)
-        return conclude(replace(decayed, target=wanted), target, limits, reason)
+            return bounded(decayed, target, limits, reason)
+        return bounded(replace(decayed, target=wanted), target, limits, reason)

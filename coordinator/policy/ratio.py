@@ -8,7 +8,7 @@ met with few workers each time. It is kept as the baseline that the default has 
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordinator.policy.cycle import FIRST, MISSING, conclude
+from coordinator.policy.cycle import FIRST, MISSING, bounded
 from coordinator.policy.model import Decision, Limits, PolicyState, Reading, require
 
 
@@ -49,12 +49,12 @@ class RatioPolicy:
 
     def decide(self, reading: Reading | None, state: PolicyState, limits: Limits) -> Decision:
         if reading is None:
-            return conclude(state, state.target, limits, MISSING)
+            return bounded(state, state.target, limits, MISSING)
         if not (isinstance(state, RatioState) and state.observed):
             seen = RatioState(target=state.target, observed=True)
-            return conclude(seen, state.target, limits, FIRST)
+            return bounded(seen, state.target, limits, FIRST)
         wanted, reason = self._wanted(reading, state.target)
-        return conclude(RatioState(target=wanted, observed=True), state.target, limits, reason)
+        return bounded(RatioState(target=wanted, observed=True), state.target, limits, reason)
 
     def _wanted(self, reading: Reading, target: int) -> tuple[int, str]:
         tuned, pwqd = self.settings, reading.pwqd

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordinator.policy.cycle import MISSING, conclude
+from coordinator.policy.cycle import MISSING, bounded
 from coordinator.policy.model import Decision, Limits, PolicyState, Reading, require
 
 
@@ -38,7 +38,7 @@ class StaticPolicy:
         limits: Limits,
     ) -> Decision:
         if reading is None:
-            return conclude(state, state.target, limits, MISSING)
+            return bounded(state, state.target, limits, MISSING)
         wanted = self.settings.workers
         fixed = PolicyState(target=limits.min_workers if wanted is None else wanted)
-        return conclude(fixed, state.target, limits, f"fixed at {fixed.target} workers")
+        return bounded(fixed, state.target, limits, f"fixed at {fixed.target} workers")

@@ -9,7 +9,7 @@ from coordinator.core.model import Snapshot
 _MAX_WATCHERS = 64
 
 
-class Board:
+class SnapshotStore:
     """The newest snapshot. One thread publishes, any thread reads: a snapshot never changes."""
 
     def __init__(self) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from coordinator.core.model import Observation, PartitionView, Snapshot, Standing
-from coordinator.core.planner import Track
+from coordinator.core.model import LeaseStatus, Observation, PartitionView, Snapshot
+from coordinator.core.planner import PartitionMemory
 from queuepool.routing.topology import Topology
 
 
-class Views:
+class SnapshotBuilder:
     """Keeps the last view of each partition. Used by the loop's thread alone."""
 
     def __init__(self, topology: Topology) -> None:
@@ -22,9 +22,9 @@ class Views:
         cycle: int,
         at_s: float,
         leading: bool,
-        standing: Standing,
+        standing: LeaseStatus,
         observations: Sequence[Observation],
-        tracks: Mapping[int, Track],
+        tracks: Mapping[int, PartitionMemory],
         finished_per_s: Mapping[int, float],
         reached: Mapping[str, bool],
     ) -> Snapshot:
@@ -55,7 +55,11 @@ class Views:
         )
 
     def _view(
-        self, seen: Observation, track: Track | None, per_s: float, manual_until_ms: int | None
+        self,
+        seen: Observation,
+        track: PartitionMemory | None,
+        per_s: float,
+        manual_until_ms: int | None,
     ) -> PartitionView:
         last = self._last.get(seen.partition)
         fresh = seen.state is not None
@@ -72,7 +76,7 @@ class Views:
         )
 
 
-def _target(seen: Observation, track: Track | None, last: PartitionView | None) -> int:
+def _target(seen: Observation, track: PartitionMemory | None, last: PartitionView | None) -> int:
     if track is not None and track.policy is not None:
         return track.target
     if seen.state is None:

@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from coordinator import events as e
 from coordinator.core.model import PartitionView
-from coordinator.snapshots.board import Board
+from coordinator.snapshots.board import SnapshotStore
 from queuepool.models import PartitionState, Tier
 
 _CYCLE_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
@@ -30,7 +30,7 @@ REFUSED = ("UNAUTHENTICATED", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "UNIMPL
 class Metrics:
     """Counts events. Called on the loop's thread and the API's, read by the HTTP threads."""
 
-    def __init__(self, registry: CollectorRegistry, board: Board) -> None:
+    def __init__(self, registry: CollectorRegistry, board: SnapshotStore) -> None:
         prefix = "queuepool_coordinator_"
         self._leader = Gauge(f"{prefix}leader", "1 while this process leads.", registry=registry)
         self._commands = Counter(
@@ -108,7 +108,7 @@ class Metrics:
 class _Observed(Collector):
     """The partitions, as the newest snapshot has them."""
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: SnapshotStore) -> None:
         self._board = board
 
     def collect(self) -> Iterable[Metric]:

@@ -11,7 +11,7 @@ _log = logging.getLogger("coordinator")
 _audit = logging.getLogger("coordinator.audit")
 
 
-class Narrator:
+class EventLog:
     """Logs events. Called on the loop's thread; of calls, on the API's."""
 
     def __init__(self) -> None:

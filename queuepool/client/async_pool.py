@@ -17,15 +17,15 @@ from queuepool.client.calls import ManyJobsOptions, OneJobOptions
 from queuepool.client.delivery import (
     SERVER_ERRORS,
     Answer,
-    Settling,
+    Delivery,
     answers,
     call,
     note_end,
     note_settled,
-    note_unsettled,
+    record_unknown,
     unanswered,
 )
-from queuepool.client.durability import Confirmation, asked_for, batched
+from queuepool.client.durability import Confirmation, batched, confirmation_for
 from queuepool.client.group import AsyncTaskGroup as AsyncTaskGroup  # noqa: PLC0414 - known from here
 from queuepool.client.handles import AsyncJobHandle
 from queuepool.client.interruption import Source, note_sending, note_unsent, tell
@@ -79,7 +79,7 @@ class AsyncQueuePool:
             config = replace(config, durability=durability)
         self.config = config
         self.producer = Producer(config, registry)
-        self._usual = asked_for(config, None)
+        self._default = confirmation_for(config, None)
         self._servers = (
             dict(servers)
             if servers is not None
@@ -245,7 +245,7 @@ class AsyncQueuePool:
         )
 
     def _asked(self, durability: Durability | str | None) -> Confirmation:
-        return self._usual if durability is None else asked_for(self.config, durability)
+        return self._default if durability is None else confirmation_for(self.config, durability)
 
     async def _settle(
         self,
@@ -263,7 +263,7 @@ class AsyncQueuePool:
         left = note_settled(results, chunks, await self._attempt(chunks, asked))
         while left:
             chunk, answer = left.popleft()
-            settling = Settling(
+            settling = Delivery(
                 chunk, results, self.config, now_s=since_s, wait_when_full_s=wait_when_full_s
             )
             try:
@@ -272,7 +272,7 @@ class AsyncQueuePool:
                     (answer,) = await self._attempt([chunk], asked)
             except SERVER_ERRORS:
                 for other, _answer in left:
-                    note_unsettled(results, other)
+                    record_unknown(results, other)
                 raise
             since_s = monotonic()
 

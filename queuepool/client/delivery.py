@@ -93,7 +93,7 @@ def note(results: EnqueueResults, chunk: Chunk, answer: bytes) -> None:
     tell that from a job that was there already: it stays a duplicate.
     """
     codes = answer.translate(_CODE_OF)
-    if chunk.doubtful_since_s is not None and DUPLICATE in codes:
+    if chunk.unanswered_since_s is not None and DUPLICATE in codes:
         told = zip(codes, chunk.ids, strict=True)
         codes = bytes(c if i in chunk.chosen else ACCEPTED for c, i in told)
     results.put(chunk.positions, chunk.ids, chunk.partition, codes)
@@ -112,13 +112,13 @@ def note_settled(
     return left
 
 
-def note_unsettled(results: EnqueueResults, chunk: Chunk) -> None:
+def record_unknown(results: EnqueueResults, chunk: Chunk) -> None:
     """Note a chunk that nobody will send again: unknown when it may be in, else rejected."""
-    code = REJECTED if chunk.doubtful_since_s is None else UNKNOWN
+    code = REJECTED if chunk.unanswered_since_s is None else UNKNOWN
     results.put(chunk.positions, chunk.ids, chunk.partition, [code] * len(chunk.ids))
 
 
-class Settling:
+class Delivery:
     """The attempts to get one chunk settled. Times are those of one monotonic clock, in seconds."""
 
     def __init__(
@@ -143,10 +143,10 @@ class Settling:
             note(self._results, self._chunk, answer)
             return None
         pause = self._pause(answer, now_s, jitter)
-        since_s = self._chunk.doubtful_since_s
+        since_s = self._chunk.unanswered_since_s
         if pause is not None and (since_s is None or now_s + pause <= since_s + _REMEMBERED_S):
             return pause
-        note_unsettled(self._results, self._chunk)
+        record_unknown(self._results, self._chunk)
         error = self._full(answer) if isinstance(answer, Full) else answer
         if isinstance(error, (UnavailableError, UnconfirmableError)):
             error.results = self._results

@@ -133,7 +133,7 @@ def _refused(reply: QueuePoolError) -> QueuePoolError:
     return UnconfirmableError(f"the server does not confirm: {reply}")
 
 
-def asked_for(config: PoolConfig, durability: Durability | str | None) -> Confirmation:
+def confirmation_for(config: PoolConfig, durability: Durability | str | None) -> Confirmation:
     """Return what a call asks for; None: what the pool does. Raises InvalidInputError."""
     chosen = check_durability(config.durability if durability is None else durability)
     replicas = config.confirm_replicas

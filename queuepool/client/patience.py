@@ -36,7 +36,7 @@ def patiently(ask: Callable[[], T], retry_for_s: float) -> T:
 
 
 @dataclass(frozen=True, slots=True)
-class PatientPartition(Partition):
+class RetryingPartition(Partition):
     """A partition whose verbs are repeated for `retry_for_s` while the server is away."""
 
     retry_for_s: float

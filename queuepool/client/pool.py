@@ -21,10 +21,10 @@ from typing import Any, Self, Unpack, overload
 
 from queuepool.client import calls
 from queuepool.client.calls import ManyJobsOptions, OneJobOptions
-from queuepool.client.durability import asked_for
+from queuepool.client.durability import confirmation_for
 from queuepool.client.group import TaskGroup
 from queuepool.client.handles import JobHandle
-from queuepool.client.patience import PatientPartition, patiently
+from queuepool.client.patience import RetryingPartition, patiently
 from queuepool.client.producer import Chunk, PartitionKey, Producer
 from queuepool.client.results import EnqueueResults
 from queuepool.client.retrying import check_wait
@@ -78,7 +78,7 @@ class QueuePool:
         self.config = config
         self.producer = Producer(config, registry)
         self._partitions: dict[int, Partition] = {}
-        self._usual = self._new_sender(None)
+        self._default = self._new_sender(None)
         self._handle_any = partial(self._handle, None)
         self._servers = (
             dict(servers)
@@ -265,10 +265,10 @@ class QueuePool:
         )
 
     def _sender(self, durability: Durability | str | None) -> Sender:
-        return self._usual if durability is None else self._new_sender(durability)
+        return self._default if durability is None else self._new_sender(durability)
 
     def _new_sender(self, durability: Durability | str | None) -> Sender:
-        asked = asked_for(self.config, durability)
+        asked = confirmation_for(self.config, durability)
         return Sender(self.config, self._port_to_write, asked)
 
     def _port_to_write(self, number: int) -> Port:
@@ -371,7 +371,7 @@ class QueuePool:
 
     def _patient(self, number: int) -> Partition:
         known = self.partition(number)
-        return PatientPartition(
+        return RetryingPartition(
             number, known.key, known.server, self.config.retry_for_s, self._verifier.verify
         )
 

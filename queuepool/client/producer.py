@@ -65,7 +65,7 @@ class Chunk(msgspec.Struct, eq=False):
     """At most 200 jobs of one partition, laid out for the enqueue script.
 
     sent_s: when a call with it was sent last; 0: never, so it is certainly not in.
-    doubtful_since_s: when the first call with it was sent that had no answer; it may be in.
+    unanswered_since_s: when the first call with it was sent that had no answer; it may be in.
     taken: whether whoever sends it was given it, at least nearly.
     chosen: those of its ids that the application chose; the others are ours alone.
     """
@@ -74,7 +74,7 @@ class Chunk(msgspec.Struct, eq=False):
     key: bytes
     size_bytes: int = 0
     sent_s: float = 0.0
-    doubtful_since_s: float | None = None
+    unanswered_since_s: float | None = None
     ids: list[bytes] = msgspec.field(default_factory=list)
     positions: list[int] = msgspec.field(default_factory=list)
     runs: list[Argument] = msgspec.field(default_factory=list)
@@ -103,8 +103,8 @@ class Chunk(msgspec.Struct, eq=False):
 
     def doubt(self, since_s: float) -> None:
         """Remember that a call with it, sent at this time, was not answered."""
-        if self.doubtful_since_s is None:
-            self.doubtful_since_s = since_s
+        if self.unanswered_since_s is None:
+            self.unanswered_since_s = since_s
 
     def verb(self, config: PoolConfig) -> Verb[bytes | produce.Full]:
         """Return the call that enqueues the chunk."""

@@ -28,14 +28,14 @@ from time import monotonic
 from queuepool.client.delivery import (
     SERVER_ERRORS,
     Answer,
-    Settling,
+    Delivery,
     answers,
     call,
     enqueued,
     note,
     note_end,
     note_settled,
-    note_unsettled,
+    record_unknown,
     unanswered,
 )
 from queuepool.client.durability import Confirmation, batched
@@ -102,7 +102,7 @@ class Sender:
     ) -> None:
         while left:
             chunk, answer = left.popleft()
-            settling = Settling(
+            settling = Delivery(
                 chunk, results, self.config, now_s=since_s, wait_when_full_s=wait_when_full_s
             )
             try:
@@ -111,7 +111,7 @@ class Sender:
                     (answer,) = self._attempt([chunk])
             except SERVER_ERRORS:
                 for other, _answer in left:
-                    note_unsettled(results, other)
+                    record_unknown(results, other)
                 raise
             since_s = monotonic()
 
@@ -175,7 +175,7 @@ class Pipe:
         """Note what is known of every chunk on the way; sends nothing more."""
         self._read_replies()
         while self._sent:
-            note_unsettled(self._results, self._sent.popleft())
+            record_unknown(self._results, self._sent.popleft())
 
     def hurry(self, until_s: float) -> None:
         """Wait for no reply beyond a time of the monotonic clock, in seconds."""

@@ -31,18 +31,18 @@ _FOR_OPERATORS: Final = frozenset(_SERVICE + name for name in ("SetWorkers", "Cl
 UNKNOWN: Final = "unknown"
 
 
-class Role(StrEnum):
+class ApiRole(StrEnum):
     """What a caller may do: look, or also set worker counts."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
 
 
-def role_for(method: str) -> Role | None:
+def role_for(method: str) -> ApiRole | None:
     """Return the role that a method, /SERVICE/NAME, wants at least; None: it is open to all."""
     if method.startswith(OPEN_SERVICES):
         return None
-    return Role.VIEWER if method in _FOR_VIEWERS else Role.OPERATOR
+    return ApiRole.VIEWER if method in _FOR_VIEWERS else ApiRole.OPERATOR
 
 
 def name_of(method: str) -> str:
@@ -67,18 +67,18 @@ class Access:
         viewer_tokens: Iterable[str] = (),
         operators: Collection[str] | None = None,
     ) -> None:
-        self._known = [(bearer(t)[1].encode(), Role.OPERATOR) for t in operator_tokens]
-        self._known += [(bearer(t)[1].encode(), Role.VIEWER) for t in viewer_tokens]
+        self._known = [(bearer(t)[1].encode(), ApiRole.OPERATOR) for t in operator_tokens]
+        self._known += [(bearer(t)[1].encode(), ApiRole.VIEWER) for t in viewer_tokens]
         self._operators = None if operators is None else frozenset(operators)
 
-    def by_token(self, metadata: Any) -> Role | None:
+    def by_token(self, metadata: Any) -> ApiRole | None:
         """Return the role of a call's metadata; None: it may not call.
 
         The comparison takes the same time wherever a wrong token differs. Without TLS the token
         can be read on the way; it then keeps out mistakes, not attackers.
         """
         if not self._known:
-            return Role.OPERATOR
+            return ApiRole.OPERATOR
         given = [value for key, value in metadata or () if key == AUTHORIZATION]
         # More than one is refused, since nobody knows which of them a proxy has checked.
         if len(given) != 1:
@@ -88,11 +88,11 @@ class Access:
         matches = [role for known, role in self._known if hmac.compare_digest(text, known)]
         return matches[0] if matches else None
 
-    def by_names(self, names: Iterable[str]) -> Role:
+    def by_names(self, names: Iterable[str]) -> ApiRole:
         """Return the role of the names in a caller's certificate."""
         if self._operators is None or not self._operators.isdisjoint(names):
-            return Role.OPERATOR
-        return Role.VIEWER
+            return ApiRole.OPERATOR
+        return ApiRole.VIEWER
 
 
 def _as_bytes(value: str | bytes) -> bytes:

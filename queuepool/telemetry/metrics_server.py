@@ -32,7 +32,7 @@ class PortInUseError(HindranceError):
         )
 
 
-class Exposition:
+class MetricsServer:
     """Metrics and health on an address of their own; one thread. port 0 takes a free one.
 
     health returns None when all is well, else the reason, which makes /healthz answer 503.
@@ -105,7 +105,7 @@ class Reused:
 
 def expose(
     registry: CollectorRegistry, health: Health, *, host: str, port: int, setting: str
-) -> Exposition:
+) -> MetricsServer:
     """Return an endpoint that answers; a port in use is waited for, 5 s at most.
 
     Raises HindranceError when it stays in use, or this machine has nothing left for it, and
@@ -115,7 +115,7 @@ def expose(
     pause = threading.Event()  # never set
     while True:
         try:
-            http = Exposition(registry, health, host=host, port=port)
+            http = MetricsServer(registry, health, host=host, port=port)
             break
         except OSError as error:
             if error.errno in LACKING:

@@ -43,7 +43,7 @@ _BUSIEST = ("q", "g", "j", "c")
 
 
 @dataclass(frozen=True)
-class Role:
+class ServerRole:
     """What one kind of process calls. writes: how it changes keys; direct: other commands."""
 
     name: str
@@ -138,16 +138,16 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-ROLES: dict[str, Role] = {
+ROLES: dict[str, ServerRole] = {
     role.name: role
     for role in (
-        Role(
+        ServerRole(
             name="producer",
             scripts=_words("enqueue status cancel cancel_group group route peek"),
             writes=PRODUCER,
             confirms=True,
         ),
-        Role(
+        ServerRole(
             name="consumer",
             scripts=_words(
                 "acquire renew rekey release claim start finish finish_stray retry bury abandon "
@@ -156,19 +156,19 @@ ROLES: dict[str, Role] = {
             writes=CONSUMER,
             direct=("info",),
         ),
-        Role(
+        ServerRole(
             name="coordinator",
             scripts=_words(
                 "observe group lead resign command checkpoint manual record decisions route peek"
             ),
             writes=COORDINATOR,
         ),
-        Role(
+        ServerRole(
             name="ops-read",
             scripts=_words("observe status group dead audit lead decisions route peek"),
             writes=NOTHING,
         ),
-        Role(
+        ServerRole(
             name="ops",
             scripts=tuple(names()),
             writes=OPERATOR,

@@ -130,7 +130,7 @@ def _of_owner(life: own.Life) -> list[Verb[Any]]:
         own.renew(life, applied="0-0", **renew),
         own.release(life, drain_lease_ms=0),
         own.release(life, drain_lease_ms=60_000),
-        own.rekey(life.rekeyed()),
+        own.rekey(life.rotated()),
         own.book(life),
         own.claim(life, 10, starting=1, promote_after_ms=1, weights=w.WEIGHTS),
         own.start(life, [b"a", b"b"]),

@@ -307,7 +307,7 @@ def test_after_rekey_calls_under_the_older_nonce_are_refused(world: World) -> No
     owned = world.own()
     w.enqueue(world, ["a"])
     claims = w.claim(owned, 1)
-    newer = owned.life.rekeyed()
+    newer = owned.life.rotated()
 
     assert owned.run(own.rekey(newer)) == 1
     assert owned.run(own.rekey(newer)) == 1  # repeated: its answer may have been lost
@@ -327,7 +327,7 @@ def test_a_draining_life_rekeys_as_well(world: World) -> None:
     w.enqueue(world, ["a"])
     claims = w.claim(owned, 1)
     owned.run(own.release(owned.life, drain_lease_ms=60_000))
-    newer = owned.life.rekeyed().rekeyed()
+    newer = owned.life.rotated().rotated()
 
     assert owned.run(own.rekey(newer)) == 1
 

@@ -13,11 +13,11 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from coordinator.api.operators import Operators
-from coordinator.api.service import Facts, StatusService
+from coordinator.api.service import ClusterInfo, StatusService
 from coordinator.core.model import PartitionView, Snapshot
 from coordinator.decisions.ledger import DecisionBook
 from coordinator.policy import Limits
-from coordinator.snapshots.board import Board
+from coordinator.snapshots.board import SnapshotStore
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.testing import MemoryPool
 from queuepool.verbs.leader import verbs as lead
@@ -65,14 +65,14 @@ class _World:
     def __init__(self) -> None:
         logging.getLogger("coordinator").setLevel(logging.CRITICAL)
         self.loop = asyncio.new_event_loop()
-        self.board, self.pool = Board(), MemoryPool()
+        self.board, self.pool = SnapshotStore(), MemoryPool()
         server, key = self.pool.system
         verb = lead.lead("nonce", lease_ms=10**12, address="here:1")
         self.epoch = verb.read(server.run(key, [verb])[0]).epoch
         self.pool.enqueue("work", {}, partition_key="k")
         book = DecisionBook(server, key, keep=20)
         operators = _Direct(self.pool, self.board, book, max_workers=64)
-        facts = Facts(
+        facts = ClusterInfo(
             keyspace=self.pool.config.keyspace,
             topology=self.pool.config.topology,
             policy="pwqd",

@@ -33,7 +33,7 @@ NO_SOCKET = """
 import importlib, os, sys
 from queuepool.telemetry import metrics_server as exposition
 def refused(*_, **__): raise OSError(int(sys.argv[2]), os.strerror(int(sys.argv[2])))
-exposition.Exposition.__init__ = refused
+exposition.MetricsServer.__init__ = refused
 sys.exit(importlib.import_module(f"{sys.argv[1]}.__main__").main([]))
 """
 

@@ -12,7 +12,7 @@ import grpc.aio
 import pytest
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
-from coordinator.api.guard import Guard
+from coordinator.api.guard import Authorization
 from queuepool.errors import ConfigurationError
 from queuepool.rpc.auth import Access
 from queuepool.rpc.client import connect
@@ -53,7 +53,7 @@ def serving(token: str | None) -> Iterator[str]:
     stop: list[Callable[[], object]] = []
 
     async def serve() -> None:
-        server = grpc.aio.server(interceptors=[Guard(Access([token] if token else []))])
+        server = grpc.aio.server(interceptors=[Authorization(Access([token] if token else []))])
         add_QueuePoolServicer_to_server(Coordinator(), server)
         health_pb2_grpc.add_HealthServicer_to_server(health.aio.HealthServicer(), server)
         addresses.append(f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}")

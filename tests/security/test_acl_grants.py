@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from queuepool.protocol.keys import PARTITION_KEYS, SYSTEM_KEYS, Keyspace
-from queuepool.verbs.acl import ROLES, WRITING, Role, user_name
+from queuepool.verbs.acl import ROLES, WRITING, ServerRole, user_name
 from queuepool.verbs.grants import NOTHING
 from tests.security.roles import GuardedServer
 
@@ -74,7 +74,9 @@ def known_commands(client: Any) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
-def test_no_command_is_allowed_but_those_of_the_role(shared: GuardedServer, role: Role) -> None:
+def test_no_command_is_allowed_but_those_of_the_role(
+    shared: GuardedServer, role: ServerRole
+) -> None:
     base = shared.space.partition(0).decode()
     with shared.client("admin") as admin:
         commands = known_commands(admin)
@@ -95,7 +97,7 @@ def test_no_command_is_allowed_but_those_of_the_role(shared: GuardedServer, role
 
 @pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
 def test_no_command_is_allowed_on_a_key_but_those_granted(
-    shared: GuardedServer, role: Role
+    shared: GuardedServer, role: ServerRole
 ) -> None:
     mine = keys(shared.space)
     reading = {*role.commands} - NO_KEY - {"evalsha"}

@@ -19,11 +19,11 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from coordinator.api import calls
 from coordinator.api.service import StatusService
 from coordinator.settings import load
-from coordinator.snapshots.board import Board
+from coordinator.snapshots.board import SnapshotStore
 from queuepool import cli
 from queuepool.cli.exits import Exit
 from queuepool.errors import ConfigurationError, InvalidInputError
-from queuepool.rpc.auth import Access, Role, role_for
+from queuepool.rpc.auth import Access, ApiRole, role_for
 from queuepool.rpc.client import QueuePoolClient, connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from tests.integration.coordinator.cluster import Process
@@ -90,10 +90,10 @@ def audited(process: Process, since: int) -> list[dict[str, Any]]:
 def test_every_call_of_the_api_is_for_viewers_or_for_operators() -> None:
     wanted = {m.name: role_for(f"/{SERVICE.full_name}/{m.name}") for m in SERVICE.methods}
 
-    assert {name for name, role in wanted.items() if role is Role.VIEWER} == set(LOOKS)
-    assert {name for name, role in wanted.items() if role is Role.OPERATOR} == set(ACTS)
-    assert role_for(f"/{SERVICE.full_name}/OfTomorrow") is Role.OPERATOR
-    assert role_for("/other.Service/Call") is Role.OPERATOR
+    assert {name for name, role in wanted.items() if role is ApiRole.VIEWER} == set(LOOKS)
+    assert {name for name, role in wanted.items() if role is ApiRole.OPERATOR} == set(ACTS)
+    assert role_for(f"/{SERVICE.full_name}/OfTomorrow") is ApiRole.OPERATOR
+    assert role_for("/other.Service/Call") is ApiRole.OPERATOR
 
 
 def test_no_message_of_the_api_has_room_for_a_payload() -> None:
@@ -281,11 +281,11 @@ def test_settings_that_contradict_each_other_are_refused(
 
 def test_only_with_neither_token_nor_authority_is_everybody_an_operator() -> None:
     assert load({}).grpc_is_open()
-    assert load({}).access().by_token(()) is Role.OPERATOR
+    assert load({}).access().by_token(()) is ApiRole.OPERATOR
     read_only = load({"grpc_viewer_token": VIEWER})
     assert not read_only.grpc_is_open()
     assert read_only.access().by_token(()) is None
-    assert Access(operators=["alice"]).by_names(()) is Role.VIEWER
+    assert Access(operators=["alice"]).by_names(()) is ApiRole.VIEWER
 
 
 class Hearing:
@@ -303,11 +303,11 @@ def test_the_server_ends_a_call_whatever_deadline_its_caller_gave(
 ) -> None:
     monkeypatch.setattr(calls, "_CALL_LIMIT_S", 0.01)
 
-    @calls.guarded
+    @calls.with_status_codes
     async def never(_self: object, _request: object, _context: object) -> None:
         await asyncio.Event().wait()
 
-    @calls.guarded
+    @calls.with_status_codes
     async def wrong(_self: object, _request: object, _context: object) -> None:
         raise InvalidInputError("no")
 
@@ -324,7 +324,7 @@ def test_the_server_ends_a_call_whatever_deadline_its_caller_gave(
 def test_a_stream_ends_after_its_time_so_that_the_right_to_it_is_looked_at_again() -> None:
     async def watch() -> list[object]:
         nothing: Any = None
-        service = StatusService(nothing, Board(), nothing, max_stream_s=0.05)
+        service = StatusService(nothing, SnapshotStore(), nothing, max_stream_s=0.05)
         stream = service.WatchPartitions(api.WatchPartitionsRequest(), nothing)
         return [message async for message in stream]
 

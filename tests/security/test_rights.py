@@ -8,7 +8,7 @@ import redis
 
 from queuepool.cli.commands.acl import aclfile, hashed, template
 from queuepool.protocol.keys import PARTITION_KEYS, SYSTEM_KEYS, Keyspace
-from queuepool.verbs.acl import ROLES, WRITING, Role, keys_of
+from queuepool.verbs.acl import ROLES, WRITING, ServerRole, keys_of
 from queuepool.verbs.scripts import names, script
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,7 +88,7 @@ ONLY_ASKED = {
 BESIDE = {"consumer": {("wk", "blpop")}, "ops": {("wk", "blpop")}}
 
 
-def granted(role: Role) -> set[tuple[str, str]]:
+def granted(role: ServerRole) -> set[tuple[str, str]]:
     return {(stem, command) for stem, commands in role.writes.items() for command in commands}
 
 
@@ -102,7 +102,7 @@ def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> N
 
 
 @pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
-def test_a_role_has_the_commands_of_its_scripts_and_no_more(role: Role) -> None:
+def test_a_role_has_the_commands_of_its_scripts_and_no_more(role: ServerRole) -> None:
     wanted = set().union(*map(called, role.scripts)) - WRITING
 
     assert set(role.commands) == wanted | DIRECT[role.name] | EVERYBODY
@@ -111,7 +111,9 @@ def test_a_role_has_the_commands_of_its_scripts_and_no_more(role: Role) -> None:
 
 
 @pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
-def test_a_role_writes_what_its_scripts_write_in_the_same_way_and_no_other(role: Role) -> None:
+def test_a_role_writes_what_its_scripts_write_in_the_same_way_and_no_other(
+    role: ServerRole,
+) -> None:
     wanted = set().union(*map(written, role.scripts)) if role.writes else set()
     wanted = wanted - ONLY_ASKED.get(role.name, set()) | BESIDE.get(role.name, set())
 
@@ -119,7 +121,9 @@ def test_a_role_writes_what_its_scripts_write_in_the_same_way_and_no_other(role:
 
 
 @pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
-def test_a_role_reads_the_keys_of_its_scripts_and_its_rules_name_no_others(role: Role) -> None:
+def test_a_role_reads_the_keys_of_its_scripts_and_its_rules_name_no_others(
+    role: ServerRole,
+) -> None:
     bases = "/dev/queue/{partition_*}/main", "/dev/sys/{sys}/main"
     read, rest = set[str](), set[str]()
     for word in role.rules(Keyspace()):
@@ -133,7 +137,7 @@ def test_a_role_reads_the_keys_of_its_scripts_and_its_rules_name_no_others(role:
 
 
 @pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
-def test_options_add_what_they_say_and_no_more(role: Role) -> None:
+def test_options_add_what_they_say_and_no_more(role: ServerRole) -> None:
     plain = set(role.rules(Keyspace()))
     confirms = role.name in ("producer", "ops")
 

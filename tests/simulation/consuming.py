@@ -14,7 +14,7 @@ from typing import Any
 from consumer.core import events
 from consumer.core.effects import Call, Effect, Listen, Sleep
 from consumer.core.life import ConsumerLife
-from consumer.core.liveness import Pulse
+from consumer.core.liveness import Liveness
 from consumer.core.owner import Core
 from consumer.core.standby import Standby
 from consumer.settings import ConsumerSettings
@@ -142,7 +142,7 @@ class Consumer(Process):
             settings,
             hire=self._hire,
             stopping=lambda: self._stopping,
-            pulse=Pulse(0.0, 0.0),
+            liveness=Liveness(0.0, 0.0),
             emit=self._listen,
             clock=clock,
             draw=draw,

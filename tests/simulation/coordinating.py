@@ -12,7 +12,7 @@ from typing import Any
 
 from coordinator.assembly import Coordinator as Assembled
 from coordinator.assembly import assemble
-from coordinator.core.model import Standing
+from coordinator.core.model import LeaseStatus
 from coordinator.events import CycleEnded, LeadGained
 from coordinator.settings import CoordinatorSettings
 from queuepool.servers import Reply
@@ -85,7 +85,7 @@ class Coordinator(Process):
     def _turn(self) -> None:
         self._step(self._coordinator.loop.steps(), self.now_s)
 
-    def _step(self, steps: Generator[None, None, Standing], began_s: float) -> None:
+    def _step(self, steps: Generator[None, None, LeaseStatus], began_s: float) -> None:
         try:
             next(steps)
         except StopIteration as end:

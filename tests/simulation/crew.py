@@ -6,7 +6,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from consumer.core.jobs import Claimed, End, Outcome
+from consumer.core.jobs import ClaimedJob, End, Outcome
 from tests.simulation.journal import Execution
 from tests.simulation.ledger import Ledger
 from tests.simulation.scenario import Scenario
@@ -34,7 +34,7 @@ class Crew:
         self._process, self._ledger, self._journal = process, ledger, ledger.journal
         self._scenario, self._random, self._epoch = scenario, rng, epoch
         self._poisonous, self._die, self._ring = poisonous, die, ring
-        self._waiting: deque[Claimed] = deque()
+        self._waiting: deque[ClaimedJob] = deque()
         self._running: dict[int, Execution] = {}
         self._ended: list[Outcome] = []
         self.target = 0
@@ -56,12 +56,12 @@ class Crew:
         self.target = target
         self._begin()
 
-    def submit(self, jobs: Sequence[Claimed]) -> None:
+    def submit(self, jobs: Sequence[ClaimedJob]) -> None:
         """Hand jobs to the workers, in order; an idle one takes a moment to wake."""
         self._waiting.extend(jobs)
         self._process.after(self._random.random() * _WAKE_S, self._begin)
 
-    def withdraw(self) -> list[Claimed]:
+    def withdraw(self) -> list[ClaimedJob]:
         """Take back the jobs that no worker has begun."""
         jobs = list(self._waiting)
         self._waiting.clear()
@@ -84,7 +84,7 @@ class Crew:
         while self._waiting and len(self._running) < self.target and not self._process.dead:
             self._run(self._waiting.popleft())
 
-    def _run(self, job: Claimed) -> None:
+    def _run(self, job: ClaimedJob) -> None:
         now = self._process.now_s
         if job.cancelled or now > self.start_until_s:
             end = End.ABANDON if job.cancelled else End.HAND_BACK
@@ -106,7 +106,7 @@ class Crew:
             self._process.after(length_s / 2, self._die)
         self._process.after(length_s, lambda: self._end(job, execution))
 
-    def _end(self, job: Claimed, execution: Execution) -> None:
+    def _end(self, job: ClaimedJob, execution: Execution) -> None:
         now, draw = self._process.now_s, self._random.random()
         outcome = Outcome(job, End.DONE, execution.start_s, now)
         if job.cancelled and draw < 0.5:

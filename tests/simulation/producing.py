@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Iterator
 
 from queuepool.client.delivery import Answer as Settled
-from queuepool.client.delivery import Settling
+from queuepool.client.delivery import Delivery
 from queuepool.client.producer import Chunk, Producer
 from queuepool.client.results import EnqueueResults
 from queuepool.errors import QueuePoolError, UnavailableError
@@ -93,10 +93,10 @@ class Applications(Process):
             if len(self.poison) < self._scenario.poison:
                 self.poison.add(job_id)
         self._mine += chunk.ids
-        settling = Settling(chunk, results, self._config, now_s=self.now_s, wait_when_full_s=0.0)
+        settling = Delivery(chunk, results, self._config, now_s=self.now_s, wait_when_full_s=0.0)
         self._attempt(chunk, settling, lambda: self._settled(chunks, results, chunk, lane))
 
-    def _attempt(self, chunk: Chunk, settling: Settling, settled: Callable[[], None]) -> None:
+    def _attempt(self, chunk: Chunk, settling: Delivery, settled: Callable[[], None]) -> None:
         verb, begun_s = chunk.verb(self._config), self.now_s
 
         def heed(answer: Answer) -> None:

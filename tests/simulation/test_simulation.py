@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from consumer.core.jobs import Claimed
+from consumer.core.jobs import ClaimedJob
 from consumer.core.owner import Core
 from queuepool.verbs.owner import verbs as own
 from tests.simulation.__main__ import replay
@@ -57,11 +57,16 @@ def test_the_seeds_meet_every_fault() -> None:
 class NeverReconciles(Core):
     """Forgets that a claim whose answer was lost has filled its book."""
 
-    def _reconciled(self, now_s: float):  # type: ignore[no-untyped-def]
-        def heed(_: Sequence[bytes]) -> None:
-            self.reconciling.at_s = now_s + 15.0
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
 
-        return heed
+        def reader(now_s: float, _tell: object) -> Any:
+            def on_reply(_: Sequence[bytes]) -> None:
+                self.reconciling.at_s = now_s + 15.0
+
+            return on_reply
+
+        self.reconciling.reader = reader  # type: ignore[method-assign, assignment]
 
 
 class TrustsItsLease(Core):
@@ -69,14 +74,14 @@ class TrustsItsLease(Core):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self.tenure.lease_s = 1e9
+        self.lease.lease_s = 1e9
 
 
 class ForgetsOutcomes(Core):
     """Takes outcomes for recorded when the answer was lost."""
 
-    def lost(self, plan, now_s: float) -> None:  # type: ignore[no-untyped-def]
-        super().lost(plan, now_s)
+    def on_no_reply(self, plan, now_s: float) -> None:  # type: ignore[no-untyped-def]
+        super().on_no_reply(plan, now_s)
         self._forget(plan)
 
 
@@ -88,8 +93,8 @@ class RunsSuspectsTogether(Core):
 
         def all_at_once(claims: own.Claims) -> None:
             heed(claims)
-            suspects: list[Claimed] = self.holdings.suspects.withdraw()
-            self.holdings.open += len(suspects)
+            suspects: list[ClaimedJob] = self.in_flight.suspects.withdraw()
+            self.in_flight.open += len(suspects)
             self._ready += suspects
 
         return all_at_once
@@ -99,7 +104,7 @@ class NeverRecovers(Core):
     """Leaves the book of its predecessor alone."""
 
     def _plan_claims(self, plan, now_s: float) -> None:  # type: ignore[no-untyped-def]
-        self.tenure.books = 0
+        self.lease.books = 0
         super()._plan_claims(plan, now_s)
 
 

@@ -13,7 +13,7 @@ from queuepool.runtime import forking
 from queuepool.runtime.hindrances import NoThreadError
 from queuepool.servers.aio import AsyncServer
 from queuepool.servers.sync import Server
-from queuepool.telemetry.metrics_server import Exposition
+from queuepool.telemetry.metrics_server import MetricsServer
 
 
 def status_of_child(act: Any) -> int:
@@ -86,13 +86,13 @@ def test_one_thing_that_fails_in_a_child_keeps_no_other_from_its_turn() -> None:
 
 @pytest.fixture
 def exposition() -> Any:
-    made = Exposition(CollectorRegistry(), lambda: None)
+    made = MetricsServer(CollectorRegistry(), lambda: None)
     yield made
     made.stop()
 
 
 def test_health_is_told_when_no_thread_can_be_had(
-    exposition: Exposition, monkeypatch: pytest.MonkeyPatch
+    exposition: MetricsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -104,7 +104,7 @@ def test_health_is_told_when_no_thread_can_be_had(
 
 
 def test_a_refused_start_gives_the_port_back(
-    exposition: Exposition, monkeypatch: pytest.MonkeyPatch
+    exposition: MetricsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -114,6 +114,6 @@ def test_a_refused_start_gives_the_port_back(
         with pytest.raises(NoThreadError, match="metrics and health"):
             exposition.start()
 
-    again = Exposition(CollectorRegistry(), lambda: None, port=exposition.port)
+    again = MetricsServer(CollectorRegistry(), lambda: None, port=exposition.port)
     again.start()
     again.stop()

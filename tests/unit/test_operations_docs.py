@@ -10,7 +10,7 @@ import coordinator.__main__ as coordinator_process
 from consumer.loop.lifecycle import Consumer
 from consumer.settings import ConsumerSettings
 from consumer.telemetry.metrics import ConsumerMetrics
-from coordinator.snapshots.board import Board
+from coordinator.snapshots.board import SnapshotStore
 from coordinator.telemetry.metrics import Metrics
 from queuepool import QueuePool
 from queuepool.cli.commands.check import OTHER_VARIABLES
@@ -50,7 +50,7 @@ def test_the_metrics_of_a_consumer_are_documented() -> None:
 
 def test_the_metrics_of_a_coordinator_are_documented() -> None:
     registry = CollectorRegistry()
-    Metrics(registry, Board())
+    Metrics(registry, SnapshotStore())
 
     assert documented_metrics("Metrics of a coordinator") == exported(registry.collect())
 

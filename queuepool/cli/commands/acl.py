@@ -53,7 +53,7 @@ def variable(role: str) -> str:
 def template(space: Keyspace, **options: bool) -> list[str]:
     """Return the roles as lines of a server's ACL file. Nobody can log in: they have no password.
 
-    options: those of queuepool.verbs.acl.Role.rules. Pure.
+    options: those of queuepool.verbs.acl.ServerRole.rules. Pure.
     """
     return [_line(name, space, "", options) for name in ROLES]
 

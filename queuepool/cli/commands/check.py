@@ -158,10 +158,10 @@ def _cluster(name: str, url: str, base: bytes, timeout_s: float) -> Iterator[Fin
 
 def confirmation(url: str, where: str, partition: int, config: PoolConfig) -> Iterator[Finding]:
     """Yield whether the server confirms a write as the setting asks; nothing for `fast`."""
-    from queuepool.client.durability import asked_for
+    from queuepool.client.durability import confirmation_for
     from queuepool.servers.connect import connect
 
-    wanted = asked_for(config, None)
+    wanted = confirmation_for(config, None)
     if not wanted:
         return
     base = config.keyspace.partition(partition)

@@ -16,7 +16,7 @@ from types import FrameType
 from queuepool.cli.commands import secret_url
 from queuepool.cli.display import output
 from queuepool.cli.exits import CommandError, Exit
-from queuepool.cli.local.cluster import Cluster, Plan
+from queuepool.cli.local.cluster import LocalProcesses, Plan
 from queuepool.client.pool import QueuePool
 from queuepool.errors import QueuePoolError
 from queuepool.runtime import private_files as private
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> Exit:
     plan = _plan(arguments)
     interrupts = Interrupts()
     with _only_one(), interrupts.caught():
-        cluster = Cluster(plan, output.remark)
+        cluster = LocalProcesses(plan, output.remark)
         try:
             cluster.start()
             _attend(cluster, interrupts)
@@ -135,7 +135,7 @@ def _only_one() -> Iterator[None]:
         yield
 
 
-def _state(cluster: Cluster) -> local.LocalCluster:
+def _state(cluster: LocalProcesses) -> local.LocalCluster:
     plan = cluster.plan
     return local.LocalCluster(
         pid=os.getpid(),
@@ -149,7 +149,7 @@ def _state(cluster: Cluster) -> local.LocalCluster:
     )
 
 
-def _attend(cluster: Cluster, interrupts: Interrupts) -> None:
+def _attend(cluster: LocalProcesses, interrupts: Interrupts) -> None:
     started_s, ready, written = time.monotonic(), False, None
     with QueuePool(config=cluster.config) as pool:
         while True:
@@ -188,7 +188,7 @@ def unready(pool: QueuePool) -> str:
     return "" if leader.lease_ms > 0 else "no coordinator leads yet"
 
 
-def _welcome(cluster: Cluster) -> tuple[str, str]:
+def _welcome(cluster: LocalProcesses) -> tuple[str, str]:
     if cluster.plan.servers:
         where = ", ".join(cluster.servers)
     else:  # without its password: who wants that reads the state file

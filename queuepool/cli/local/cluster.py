@@ -56,7 +56,7 @@ class Plan:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-class Cluster:
+class LocalProcesses:
     """The running processes of a plan.
 
     grpc_address: where the coordinator answers; "" until it does. After a restart it may be another

@@ -29,7 +29,7 @@ class Life:
     def __str__(self) -> str:
         return f"partition {self.partition}"
 
-    def rekeyed(self) -> Life:
+    def rotated(self) -> Life:
         """Return the same life under its next nonce, which `rekey` puts in force."""
         stem, _, number = self.nonce.partition(".")
         return Life(self.partition, f"{stem}.{int(number or 0) + 1}", self.epoch)

@@ -83,7 +83,7 @@ class PartitionMachine(JobsMachine):
     def rekey(self, back: int) -> None:
         """A call was lost: the process goes on under a new nonce, the old one stays a zombie's."""
         life = self.life(back)
-        old, new = life.life, life.life.rekeyed()
+        old, new = life.life, life.life.rotated()
         stem, _, number = new.nonce.partition(".")
 
         reply = self.run(own.rekey(new))

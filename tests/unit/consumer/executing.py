@@ -5,7 +5,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
-from consumer.core.jobs import Claimed, Outcome, claimed
+from consumer.core.jobs import ClaimedJob, Outcome, claimed
 from consumer.workers.event_loop import HandlerLoop
 from consumer.workers.runner import Runner
 from consumer.workers.timeouts import Timekeeper
@@ -41,7 +41,7 @@ class Bench:
         body = make_body("t", payload or {}, options)
         return self.execute(make_job(body, attempt=attempt, cancelled=cancelled))
 
-    def execute(self, job: Claimed) -> Outcome:
+    def execute(self, job: ClaimedJob) -> Outcome:
         outcome = self.runner.run(job)
         assert outcome.job is job
         assert outcome.ended_s >= outcome.started_s
@@ -53,7 +53,7 @@ def make_body(task: str, payload: Any, options: codec.Options = codec.NO_OPTIONS
     return b"12" + b"%011x" % 1_767_225_600_000 + codec.encode_tail(7, GROUP) + envelope
 
 
-def make_job(body: bytes, *, attempt: int = 1, cancelled: bool = False) -> Claimed:
+def make_job(body: bytes, *, attempt: int = 1, cancelled: bool = False) -> ClaimedJob:
     job = claimed(b"job-1", body, attempt, 0, 1_767_225_601_000, monotonic())
     job.cancelled = cancelled
     return job

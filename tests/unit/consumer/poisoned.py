@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from dataclasses import dataclass, field
 
-from consumer.core.jobs import Claimed
+from consumer.core.jobs import ClaimedJob
 from tests.unit.consumer.world import LEASE_S, World
 
 _SEEDS = 20
@@ -64,7 +64,7 @@ class Ward:
             world.clock.advance(max(0.0, at_s - world.now))
             world.end([job], took_s=self.job_s[job.id])
 
-    def _running(self) -> list[Claimed]:
+    def _running(self) -> list[ClaimedJob]:
         return [job for job in self.world.running if job.started_s]
 
     def _begin(self) -> None:
@@ -75,7 +75,7 @@ class Ward:
         for job in self._running()[len(running) :]:
             self.begun.append((world.now, job.id))
 
-    def _end_of(self, job: Claimed) -> tuple[float, Claimed | None, bool]:
+    def _end_of(self, job: ClaimedJob) -> tuple[float, ClaimedJob | None, bool]:
         fuse_s = self.fuse_s.get(job.id)
         return job.started_s + (self.job_s[job.id] if fuse_s is None else fuse_s), job, bool(fuse_s)
 

@@ -43,7 +43,7 @@ def test_short_jobs_are_claimed_ahead_and_long_ones_are_not() -> None:
     assert 4 < len(world.book) <= 4 + world.settings.lookahead
     assert len(world.started) == 4  # those in memory are not booked as running
 
-    world.core.stalled(world.running[4:], world.now)
+    world.core.on_stall(world.running[4:], world.now)
     del world.running[4:]
     world.settle()
     assert len(world.book) == 4  # how long jobs take is unknown again
@@ -186,7 +186,7 @@ def test_a_delayed_job_starts_when_it_is_due() -> None:
     world = World(workers=1, poll_s=10)
     world.settle()
     world.enqueue(1, delay_s=5.0)
-    world.core.woken(b"d", world.now)
+    world.core.on_wake(b"d", world.now)
     world.settle()
     began = world.now
 
@@ -204,7 +204,7 @@ def test_an_owner_never_sleeps_past_its_renewal() -> None:
     for _ in range(200):
         world.clock.advance(world.core.due_s(world.now) + 0.0001)
         world.turn()
-        assert world.core.tenure.ends_s - world.now > LEASE_S - 1.5
+        assert world.core.lease.ends_s - world.now > LEASE_S - 1.5
 
 
 def test_an_idle_owner_makes_few_turns() -> None:
@@ -225,7 +225,7 @@ def test_a_token_makes_the_next_turn_due_at_once(token: bytes) -> None:
     world.enqueue(1, delay_s=None if token == b"w" else 0.001)
     world.clock.advance(0.001)
 
-    world.core.woken(token, world.now)
+    world.core.on_wake(token, world.now)
 
     assert world.core.due_s(world.now) == 0
     assert len(world.settle()) == 1
@@ -243,7 +243,7 @@ def test_a_fenced_owner_starts_nothing_of_what_it_claimed() -> None:
     with pytest.raises(FencedError):
         world.turn()
 
-    assert world.core.take_started()[0] == []
+    assert world.core.take_applied()[0] == []
     assert world.counter("done") == 0
     assert world.data.books == books
     assert usurper.epoch > world.owned.epoch

@@ -3,13 +3,13 @@
 import pytest
 
 from consumer.core import events
-from consumer.core.turn import Plan
+from consumer.core.turn import Turn
 from queuepool.errors import FencedError
 from queuepool.verbs import is_fenced
 from tests.unit.consumer.world import LEASE_S, World
 
 
-def armed(world: World) -> Plan:
+def armed(world: World) -> Turn:
     world.settle()
     plan = world.core.arm(world.now)
     assert plan is not None
@@ -17,11 +17,11 @@ def armed(world: World) -> Plan:
     return plan
 
 
-def fire(world: World, plan: Plan) -> list[bytes]:
+def fire(world: World, plan: Turn) -> list[bytes]:
     """Let the token come: the server carries the claim out, and the owner hears of it."""
     replies = world.owned.turn(plan.verbs)
-    world.core.woken(b"w", world.now)
-    ready, told = world.core.absorb(plan, replies, world.now)
+    world.core.on_wake(b"w", world.now)
+    ready, told = world.core.apply_replies(plan, replies, world.now)
     world.began(ready)
     world.told += told
     return [job.id for job in ready]
@@ -48,7 +48,7 @@ def test_a_cancellation_that_is_heard_before_the_claim_holds_for_its_jobs() -> N
     world.pool.cancel(asked.decode(), partition_key="g")
     world.hear()
 
-    ready, _ = world.core.absorb(plan, replies, world.now)
+    ready, _ = world.core.apply_replies(plan, replies, world.now)
 
     assert {job.id: job.cancelled for job in ready} == {asked: True, other: False}
 
@@ -60,13 +60,13 @@ def test_while_it_waits_nothing_else_is_claimed_and_the_book_is_not_read() -> No
     world.enqueue(5)
     for _ in range(int(4 * LEASE_S)):
         world.clock.advance(0.5)
-        world.core.woken(b"d", world.now)
+        world.core.on_wake(b"d", world.now)
         for _ in range(9):
             if world.core.due_s(world.now) > 0:
                 break
             planned = world.core.plan(world.now)
             assert {"claim", "book"}.isdisjoint(verb.script for verb in planned.verbs)
-            world.core.absorb(planned, world.owned.turn(planned.verbs), world.now)
+            world.core.apply_replies(planned, world.owned.turn(planned.verbs), world.now)
         else:
             raise AssertionError("something stays due while a claim is armed")
 
@@ -93,7 +93,7 @@ def test_a_lost_one_is_found_in_the_book_and_cannot_happen_later() -> None:
     plan = armed(world)
     ids = world.enqueue(2)
     world.owned.turn(plan.verbs)  # and the answer is lost with the connection
-    world.core.lost(plan, world.now)
+    world.core.on_no_reply(plan, world.now)
     assert world.core.armed is None
     world.settle()
 
@@ -108,7 +108,7 @@ def test_an_owner_that_drains_is_not_settled_before_it_knows_what_a_lost_one_too
     plan = armed(world)
     world.enqueue(2)
     world.owned.turn(plan.verbs)
-    world.core.lost(plan, world.now)
+    world.core.on_no_reply(plan, world.now)
     world.core.drain(world.now)
     turns = 0
     while not world.core.settled(world.now):
@@ -124,9 +124,9 @@ def test_an_owner_that_drains_is_not_settled_before_it_knows_what_a_lost_one_too
 def test_one_that_was_never_sent_leaves_no_trace() -> None:
     world = World(workers=2)
     armed(world)
-    world.core.unarm()
+    world.core.cancel_armed()
     world.enqueue(1)
-    world.core.woken(b"w", world.now)
+    world.core.on_wake(b"w", world.now)
 
     assert len(world.settle()) == 1
 
@@ -151,4 +151,4 @@ def test_a_fenced_answer_says_that_the_partition_is_lost() -> None:
     world.take_over()
 
     with pytest.raises(FencedError):
-        old.absorb(plan, owned.turn(plan.verbs), world.now)
+        old.apply_replies(plan, owned.turn(plan.verbs), world.now)

@@ -23,13 +23,13 @@ def test_bodies_in_memory_are_bounded_however_short_the_jobs_are(size_kb: int) -
     while ended < 300:
         world.settle()
         most = max(most, held_bytes(world))
-        assert world.core.holdings.open_bytes == held_bytes(world)
+        assert world.core.in_flight.open_bytes == held_bytes(world)
         ended += len(world.running)
         world.end(list(world.running), took_s=0.00001)
 
     assert most <= MOST_BYTES + CLAIM_BYTES
     world.settle()
-    assert world.core.holdings.open_bytes == 0
+    assert world.core.in_flight.open_bytes == 0
     world.check()
 
 

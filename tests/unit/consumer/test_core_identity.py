@@ -2,7 +2,7 @@
 
 import pytest
 
-from consumer.core.jobs import Claimed, End
+from consumer.core.jobs import ClaimedJob, End
 from queuepool.models import JobState
 from queuepool.tasks.job import Job
 from queuepool.testing.data import PartitionData
@@ -15,7 +15,7 @@ def enqueue(world: World, job_id: bytes) -> None:
     assert results.accepted == 1
 
 
-def running(world: World) -> Claimed:
+def running(world: World) -> ClaimedJob:
     """Return the one job that runs."""
     (job,) = world.running
     return job
@@ -31,7 +31,7 @@ def answer_lost(world: World) -> None:
     """Say what is owed, without hearing the answer; claim nothing behind it."""
     plan = world.core.plan(world.now)
     world.owned.turn(plan.verbs[: plan.recording])
-    world.core.lost(plan, world.now)
+    world.core.on_no_reply(plan, world.now)
 
 
 def test_a_job_accepted_under_an_id_that_ended_runs_though_the_old_end_is_repeated() -> None:
@@ -83,7 +83,7 @@ def test_the_next_job_of_an_id_runs_beside_the_old_one_and_each_end_is_its_own()
     enqueue(world, b"a")
     (old,) = world.settle()
     replace(world.data, b"a")
-    world.core.woken(b"w", world.now)
+    world.core.on_wake(b"w", world.now)
     (new,) = world.settle()
     assert new is not old
 
@@ -104,7 +104,7 @@ def test_no_other_end_of_an_old_job_touches_the_next_one(end: End) -> None:
     enqueue(world, b"a")
     (old,) = world.settle()
     replace(world.data, b"a")
-    world.core.woken(b"w", world.now)
+    world.core.on_wake(b"w", world.now)
     (new,) = world.settle()
 
     world.end([old], end, error=b"{}")
@@ -127,7 +127,7 @@ def test_a_replayed_job_that_an_armed_claim_brought_outlives_the_repeated_burial
     answer_lost(world)
     assert world.partition.replay(["a"]) == 1
     replies = world.owned.turn(plan.verbs)  # the token of the replay lets the claim happen
-    ready, _ = world.core.absorb(plan, replies, world.now)
+    ready, _ = world.core.apply_replies(plan, replies, world.now)
     world.began(ready)
     assert [job.id for job in ready] == [b"a"]
 
@@ -168,7 +168,7 @@ def test_a_left_end_of_a_job_that_a_failover_put_back_is_recorded_and_not_run_ag
     world.data.unbook(world.owned.epoch, b"a")
     world.data.place(b"a", (2, b"g"), front=True)
     world.end([old])
-    world.core.woken(b"w", world.now)
+    world.core.on_wake(b"w", world.now)
 
     started = world.settle()
 
@@ -183,7 +183,7 @@ def test_what_still_runs_is_handed_back_though_an_old_end_of_its_id_is_owed() ->
     enqueue(world, b"a")
     (old,) = world.settle()
     replace(world.data, b"a")
-    world.core.woken(b"w", world.now)
+    world.core.on_wake(b"w", world.now)
     (new,) = world.settle()
     world.end([old])
 

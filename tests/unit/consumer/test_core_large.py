@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from consumer.core import events
-from consumer.core.jobs import Claimed, End
+from consumer.core.jobs import ClaimedJob, End
 from consumer.core.outbox import Outbox, size_bytes
 from consumer.core.pace import LIGHT_BYTES, MOST_BYTES, Pace
 from consumer.core.recording import TRIES
-from consumer.core.turn import Plan
+from consumer.core.turn import Turn
 from queuepool.models import JobState
 from queuepool.verbs.owner import verbs as own
 from tests.unit.consumer.world import LEASE_S, World
@@ -24,8 +24,8 @@ class SlowLink:
 
     def __init__(self, world: World, bytes_per_s: float) -> None:
         self.world, self.bytes_per_s = world, bytes_per_s
-        self.lost: list[Plan] = []
-        self.answered: list[Plan] = []
+        self.lost: list[Turn] = []
+        self.answered: list[Turn] = []
         self.least_left_s = LEASE_S
 
     def turn(self) -> None:
@@ -35,15 +35,15 @@ class SlowLink:
             world.clock.advance(0.001)
             return
         took_s = _LATENCY_S + plan.sent_bytes / self.bytes_per_s
-        self.least_left_s = min(self.least_left_s, core.tenure.ends_s - world.now)
+        self.least_left_s = min(self.least_left_s, core.lease.ends_s - world.now)
         if took_s > _TIMEOUT_S:
             world.clock.advance(2 * _TIMEOUT_S)  # to send it, and then to wait for its answer
-            core.lost(plan, world.now)
+            core.on_no_reply(plan, world.now)
             self.lost.append(plan)
             return
         replies = world.owned.turn(plan.verbs)
         world.clock.advance(took_s)
-        ready, told = core.absorb(plan, replies, world.now)
+        ready, told = core.apply_replies(plan, replies, world.now)
         self.answered.append(plan)
         world.began(ready)
         world.told += told
@@ -59,11 +59,11 @@ class SlowLink:
                 self.turn()
 
 
-def end(world: World, jobs: Sequence[Claimed], result_bytes: int, **more: Any) -> None:
+def end(world: World, jobs: Sequence[ClaimedJob], result_bytes: int, **more: Any) -> None:
     world.end(jobs, result=b"x" * result_bytes, result_ttl_ms=600_000, **more)
 
 
-def scripts(plan: Plan) -> list[str]:
+def scripts(plan: Turn) -> list[str]:
     return [verb.script for verb in plan.verbs]
 
 
@@ -125,7 +125,7 @@ def test_what_waits_to_be_recorded_keeps_its_slot_so_that_memory_is_bounded() ->
     for _ in range(300):
         link.turn()
         end(world, list(world.running), 200_000, took_s=0.001)
-        most = max(most, len(world.core.holdings.outbox))
+        most = max(most, len(world.core.in_flight.outbox))
 
     assert most <= 2 * 8
     assert world.counter("done") > 40
@@ -173,7 +173,7 @@ def test_an_outage_fails_no_attempt() -> None:
     for _ in range(10 * TRIES):
         plan = world.core.plan(world.now)
         world.clock.advance(0.1)
-        world.core.lost(plan, world.now)
+        world.core.on_no_reply(plan, world.now)
 
     link.turns(5)
 
@@ -189,9 +189,9 @@ def test_a_claim_whose_answer_is_lost_is_repeated_for_fewer_jobs() -> None:
         plan = world.core.plan(world.now)
         if plan.claiming:
             asked.append(plan.claiming)
-            world.core.lost(plan, world.now)
+            world.core.on_no_reply(plan, world.now)
         else:
-            world.core.absorb(plan, world.owned.turn(plan.verbs), world.now)
+            world.core.apply_replies(plan, world.owned.turn(plan.verbs), world.now)
 
     assert asked[:4] == [200, 100, 50, 25]
     world.settle(turns=100)
@@ -208,19 +208,19 @@ def test_a_renewal_is_progress_for_an_idle_owner_and_none_over_a_full_outbox() -
     world.clock.advance(1.5)
     plan = world.core.plan(world.now)
     assert scripts(plan) == ["renew"]
-    world.core.absorb(plan, world.owned.turn(plan.verbs), world.now)
+    world.core.apply_replies(plan, world.owned.turn(plan.verbs), world.now)
     assert world.core.is_progress(plan)
 
     end(world, [job], 1_000_000)
     world.clock.advance(1.5)
     plan = world.core.plan(world.now)
     assert scripts(plan) == ["renew"]
-    world.core.absorb(plan, world.owned.turn(plan.verbs), world.now)
+    world.core.apply_replies(plan, world.owned.turn(plan.verbs), world.now)
     assert not world.core.is_progress(plan)
 
     plan = world.core.plan(world.now)
     assert "finish" in scripts(plan)
-    world.core.absorb(plan, world.owned.turn(plan.verbs), world.now)
+    world.core.apply_replies(plan, world.owned.turn(plan.verbs), world.now)
     assert world.core.is_progress(plan)
 
 
@@ -229,12 +229,12 @@ def test_a_new_nonce_and_claims_that_go_back_are_no_progress() -> None:
     world.enqueue(2)
     claim = world.core.plan(world.now)
     world.owned.turn(claim.verbs)
-    world.core.lost(claim, world.now)
+    world.core.on_no_reply(claim, world.now)
     kinds = []
     for _ in range(5):
         plan = world.core.plan(world.now)
-        world.core.absorb(plan, world.owned.turn(plan.verbs), world.now)
-        kinds.append((plan.is_rekey, scripts(plan), world.core.is_progress(plan)))
+        world.core.apply_replies(plan, world.owned.turn(plan.verbs), world.now)
+        kinds.append((plan.is_rotation, scripts(plan), world.core.is_progress(plan)))
 
     assert kinds[0] == (True, ["rekey"], False)
     assert [progress for _, words, progress in kinds if "claim" not in words] == [False] * 3
@@ -278,7 +278,7 @@ def test_the_outbox_passes_over_what_exceeds_the_budget_and_forgets_by_outcome()
     jobs = world.settle()
     end(world, jobs[:1], 5000)
     end(world, jobs[1:], 10)
-    box: Outbox = world.core.holdings.outbox
+    box: Outbox = world.core.in_flight.outbox
     small = [o for o in box if o.job is not jobs[0]]
 
     assert box.pick(1000, alone=False) == (small, size_bytes(small))

@@ -6,7 +6,7 @@ import pytest
 
 from consumer.core import events
 from consumer.core.jobs import End
-from consumer.core.turn import Plan
+from consumer.core.turn import Turn
 from queuepool.models import JobState
 from queuepool.verbs import is_fenced
 from queuepool.verbs.owner import verbs as own
@@ -29,7 +29,7 @@ def test_a_claim_whose_answer_was_lost_is_found_and_starts_after_all(fate: Fate)
     world.check()
 
 
-def late_replies(world: World, late: Plan) -> list[object]:
+def late_replies(world: World, late: Turn) -> list[object]:
     """Let the server carry out a lost turn after all: it stalled, and read a newer one first."""
     return list(world.owned.turn(late.verbs))
 
@@ -38,9 +38,9 @@ def test_a_claim_that_the_server_carries_out_late_takes_nothing() -> None:
     world = World(workers=2, poll_s=10)
     world.settle()
     world.enqueue(2)
-    world.core.woken(b"w", world.now)
+    world.core.on_wake(b"w", world.now)
     late = world.core.plan(world.now)
-    world.core.lost(late, world.now)
+    world.core.on_no_reply(late, world.now)
     world.settle()
     booked = dict(world.book)
 
@@ -58,7 +58,7 @@ def test_a_job_that_runs_again_is_not_handed_back_by_a_late_turn() -> None:
     world.running.remove(job)
     world.core.hand_back([job], world.now)
     late = world.core.plan(world.now)
-    world.core.lost(late, world.now)
+    world.core.on_no_reply(late, world.now)
     world.settle()  # handed back and claimed again
     (again,) = world.running
     assert again is not job
@@ -79,7 +79,7 @@ def test_a_verb_whose_script_the_server_forgot_may_follow_the_others(script: str
         world.turn(forgotten=script)
         world.check(lossy=True)
         world.end(list(world.running))
-        world.core.woken(b"w", world.now)
+        world.core.on_wake(b"w", world.now)
     world.settle()
 
     assert len(world.runs) == len(set(world.runs)) == 20
@@ -162,7 +162,7 @@ def test_a_refused_record_keeps_its_outcome_and_what_was_claimed_starts() -> Non
     world.end([first])
 
     world.answer(world.core.plan(world.now), failing="finish")
-    assert [o.job for o in world.core.holdings.outbox] == [first]
+    assert [o.job for o in world.core.in_flight.outbox] == [first]
     assert len(world.running) == 2
     world.settle()
 
@@ -204,7 +204,7 @@ def test_a_job_that_a_failover_put_back_is_not_run_beside_itself() -> None:
     (job,) = world.settle()
     world.data.unbook(world.owned.epoch, job_id)  # the claim is undone on the server
     world.data.place(job_id, (2, b"g"), front=True)
-    world.core.woken(b"w", world.now)
+    world.core.on_wake(b"w", world.now)
 
     assert world.settle() == []
     world.end([job])
@@ -278,7 +278,7 @@ def test_a_job_taken_back_from_memory_does_not_hide_those_behind_it() -> None:
     world.settle()
     taken_back = world.running[2:]
     del world.running[2:]
-    world.core.stalled(taken_back, world.now)
+    world.core.on_stall(taken_back, world.now)
     world.end(list(world.running), took_s=0.0001)
     world.settle()
     again, long_one, from_memory, behind, *_ = world.running
@@ -326,10 +326,10 @@ def _something_happens(world: World, dice: random.Random) -> None:
     elif roll < 0.83 and len(world.running) > world.core.target:
         waiting = world.running[world.core.target :]
         del world.running[world.core.target :]
-        world.core.stalled(waiting, world.now)
+        world.core.on_stall(waiting, world.now)
     elif roll < 0.84:
         world.command(dice.randint(1, 10))
-        world.core.woken(b"c", world.now)
+        world.core.on_wake(b"c", world.now)
     elif roll < 0.845:
         world.crash()
     else:
@@ -342,7 +342,7 @@ def test_what_follows_a_lost_turn_can_be_said_by_a_life_that_stops() -> None:
     world = World(workers=2)
     world.settle()
     world.enqueue(1)
-    world.core.woken(b"w", world.now)
+    world.core.on_wake(b"w", world.now)
     world.turn(Fate.ANSWER_LOST)
 
     confirm = world.core.unconfirmed

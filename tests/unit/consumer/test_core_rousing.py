@@ -35,7 +35,7 @@ def turns(core: Core, owned: OwnedPartition, *, most: int = 10) -> tuple[list[st
             break
         plan = core.plan(0.0)
         sent += [verb.script for verb in plan.verbs]
-        _jobs, heard = core.absorb(plan, owned.turn(plan.verbs), 0.0)
+        _jobs, heard = core.apply_replies(plan, owned.turn(plan.verbs), 0.0)
         told += heard
     return sent, told
 
@@ -71,7 +71,7 @@ def test_a_turn_without_an_answer_asks_again() -> None:
     lost = core.plan(0.0)
     assert "rouse" in [verb.script for verb in lost.verbs]
 
-    core.lost(lost, 0.0)
+    core.on_no_reply(lost, 0.0)
     sent, _told = turns(core, owned)
 
     assert "rouse" in sent

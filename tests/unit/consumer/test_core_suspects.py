@@ -47,7 +47,7 @@ def test_they_are_booked_before_they_begin() -> None:
     world.enqueue(4)
     world.settle()
     world.crash()
-    while not len(world.core.holdings.suspects):
+    while not len(world.core.in_flight.suspects):
         world.turn()
         assert world.running == []
 
@@ -100,16 +100,16 @@ def test_before_the_last_crash_they_run_one_at_a_time_beside_others() -> None:
 
 def test_a_suspect_that_waits_takes_no_slot_and_counts_as_nobodys_work() -> None:
     world = after_crashes(2, jobs=8, workers=8)
-    pass_time(world, lambda: len(world.core.holdings.suspects) == 7)
+    pass_time(world, lambda: len(world.core.in_flight.suspects) == 7)
     assert world.core.open == 1
     urgent = world.enqueue(7, "urgent", tier="critical")
-    world.core.woken(b"w", world.now)
+    world.core.on_wake(b"w", world.now)
 
     pass_time(world, lambda: set(urgent) <= {job.id for job in world.running})
 
     assert len([job for job in world.running if job.crashes]) == 1
     assert world.core.open == 8
-    assert len(world.core.holdings.suspects) == 7
+    assert len(world.core.in_flight.suspects) == 7
     assert len(world.started) == 8
 
 
@@ -118,7 +118,7 @@ def test_nothing_else_is_claimed_in_the_moment_in_which_a_trial_begins() -> None
     pass_time(world, lambda: [job for job in world.running if job.crashes])
     began_s = world.now
     world.enqueue(3, "others")
-    world.core.woken(b"w", world.now)
+    world.core.on_wake(b"w", world.now)
 
     pass_time(world, lambda: len(world.running) > 1)
 
@@ -132,11 +132,11 @@ def test_a_trial_begins_when_what_began_before_it_had_time_to_show_itself() -> N
         world.settle()
         world.crash()
     world.enqueue(2, "others")
-    world.core.woken(b"w", world.now)
+    world.core.on_wake(b"w", world.now)
     pass_time(world, lambda: len(world.running) == 2)  # in the same claim as the suspect
     began_s = world.now
     late = world.enqueue(1, "others")
-    world.core.woken(b"w", world.now)
+    world.core.on_wake(b"w", world.now)
 
     pass_time(world, lambda: [job for job in world.running if job.crashes])
 
@@ -167,7 +167,7 @@ def test_what_began_from_memory_is_booked_before_the_trial_that_begins_after_it(
 def test_pauses_for_trials_are_bounded_and_take_half_of_the_time_at_most() -> None:
     world = after_crashes(2, jobs=16, workers=16)
     world.enqueue(4000, "others")
-    suspects = world.core.holdings.suspects
+    suspects = world.core.in_flight.suspects
     pass_time(world, lambda: len(suspects))
     step_s = 0.02
     paused_s = longest_s = now_s = 0.0
@@ -191,7 +191,7 @@ def test_a_job_that_others_died_beside_has_a_longer_window_next_time() -> None:
         pass_time(world, lambda: [job for job in world.running if job.crashes > 1])
         began_s = world.now
         (late,) = world.enqueue(1, "others")
-        world.core.woken(b"w", world.now)
+        world.core.on_wake(b"w", world.now)
         pass_time(world, lambda late=late: late in {job.id for job in world.running})
 
         assert world.now - began_s == pytest.approx(window_s, abs=0.1)
@@ -208,7 +208,7 @@ def test_those_with_the_fewest_crashes_are_tried_first() -> None:
     (tried,) = world.running
     world.clock.advance(WINDOWS_S[0])
     world.enqueue(1, "others")
-    world.core.woken(b"w", world.now)
+    world.core.on_wake(b"w", world.now)
     pass_time(world, lambda: len(world.running) == 2)
     world.crash()
 
@@ -229,7 +229,7 @@ def test_a_suspect_is_not_booked_while_every_worker_is_busy() -> None:
     suspect, other = sorted(world.running, key=lambda job: -job.crashes)
     assert (suspect.crashes, other.crashes) == (2, 0)
 
-    world.core.tenure.target = 1
+    world.core.lease.target = 1
     world.end([suspect], took_s=5.0)
     world.clock.advance(2 * SETTLE_S)
     world.settle()
@@ -262,13 +262,13 @@ def test_no_more_suspects_than_a_bound_wait_in_memory_and_the_rest_come_back_lat
         pass_time(world, lambda: len(world.started) >= jobs)
         world.crash()
     turns = 0
-    pass_time(world, lambda: len(world.core.holdings.suspects) >= MOST_WAITING - 1)
+    pass_time(world, lambda: len(world.core.in_flight.suspects) >= MOST_WAITING - 1)
     while world.core.due_s(world.now) <= 0:
         world.turn()
         turns += 1
 
     assert turns < 30  # those that were sent back do not come at once
-    assert len(world.core.holdings.suspects) <= MOST_WAITING
+    assert len(world.core.in_flight.suspects) <= MOST_WAITING
     assert not world.data.attempts
     while len(world.data.jobs):
         pass_time(world, lambda: world.running or not len(world.data.jobs))
@@ -289,7 +289,7 @@ def test_with_fewer_crashes_allowed_the_trial_comes_earlier(max_crashes: int) ->
     else:
         pass_time(world, lambda: world.running)
         assert len(world.running) == 1
-        assert len(world.core.holdings.suspects) == 3
+        assert len(world.core.in_flight.suspects) == 3
 
 
 # -- poison ---------------------------------------------------------------------------------------

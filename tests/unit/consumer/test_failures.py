@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from consumer.core.events import Stopped, Turned
-from consumer.core.jobs import Claimed, End, Outcome, claimed
+from consumer.core.jobs import ClaimedJob, End, Outcome, claimed
 from consumer.telemetry.failures import FailureLog
-from consumer.telemetry.report import Reporter
+from consumer.telemetry.report import EventLog
 from consumer.workers.event_loop import HandlerLoop
 from consumer.workers.runner import Runner
 from consumer.workers.timeouts import Timekeeper
@@ -25,7 +25,7 @@ LOG = logging.getLogger("tests.failures")
 SECRET = "canary-7f3a"
 
 
-def job(name: str = "a1", group: bytes = b"import-1", attempt: int = 2) -> Claimed:
+def job(name: str = "a1", group: bytes = b"import-1", attempt: int = 2) -> ClaimedJob:
     body = b"12%011x" % 1 + codec.encode_tail(7, group)
     body += codec.encode_envelope("t", {"a": SECRET}, codec.NO_OPTIONS, limit=10_000)
     return claimed(name.encode(), body, attempt, 0, 1, 0.0)
@@ -99,7 +99,7 @@ def test_a_flood_is_counted_by_task_and_reason(log: pytest.LogCaptureFixture) ->
 
 
 def test_what_was_left_out_is_told_at_the_end(log: pytest.LogCaptureFixture) -> None:
-    reporter = Reporter()
+    reporter = EventLog()
 
     reporter.listen(Turned([failed() for _ in range(9)], 0, 0, 0.1))
     reporter.listen(Stopped(0, 0))

@@ -1,10 +1,10 @@
 """What the holdings promise to threads that look while the loop writes."""
 
-from consumer.core.in_flight import Holdings
-from consumer.core.jobs import Claimed
+from consumer.core.in_flight import InFlight
+from consumer.core.jobs import ClaimedJob
 
 
-class Watched(Claimed, kw_only=True):
+class Watched(ClaimedJob, kw_only=True):
     """A job that notes the moment in which it is told to stop."""
 
     log: list[bytes]
@@ -17,10 +17,10 @@ class Watched(Claimed, kw_only=True):
 
 def test_jobs_that_no_worker_has_begun_are_cancelled_first() -> None:
     told: list[bytes] = []
-    holdings = Holdings()
+    in_flight = InFlight()
     for name, started_s in ((b"a", 3.0), (b"b", 0.0), (b"c", 2.0), (b"d", 0.0)):
-        holdings.claimed[name] = Watched(name, b"", 1, 0, b"", 0, 0.0, started_s, log=told)
+        in_flight.claimed[name] = Watched(name, b"", 1, 0, b"", 0, 0.0, started_s, log=told)
 
-    holdings.cancel(frozenset((b"a", b"b", b"gone", b"c", b"d")))
+    in_flight.cancel(frozenset((b"a", b"b", b"gone", b"c", b"d")))
 
     assert (set(told[:2]), set(told[2:])) == ({b"b", b"d"}, {b"a", b"c"})

@@ -4,18 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.core.prefetch import MOST_BYTES, Lookahead
+from consumer.core.prefetch import MOST_BYTES, Prefetch
 
 
-def learned(job_s: float, turn_s: float = 0.0005, most: int = 400) -> Lookahead:
-    ahead = Lookahead(most)
+def learned(job_s: float, turn_s: float = 0.0005, most: int = 400) -> Prefetch:
+    ahead = Prefetch(most)
     for _ in range(100):
         ahead.turned(turn_s, 10, 10 * job_s)
     return ahead
 
 
 def test_nothing_is_claimed_ahead_of_what_is_unknown() -> None:
-    assert Lookahead(400).jobs(64) == 0
+    assert Prefetch(400).jobs(64) == 0
 
 
 @pytest.mark.parametrize(
@@ -45,12 +45,12 @@ def test_what_changed_is_unlearned() -> None:
 def test_it_stays_within_its_bounds(
     job_s: float, turn_s: float, workers: int, most: int, ended: int
 ) -> None:
-    ahead = Lookahead(most)
+    ahead = Prefetch(most)
     for _ in range(3):
         ahead.turned(turn_s, ended, ended * job_s)
     assert 0 <= ahead.jobs(workers) <= most
     assert 0 <= ahead.linger_s() <= 0.01
-    assert ahead.patience_s() >= 0.025
+    assert ahead.stall_timeout_s() >= 0.025
 
 
 @given(job_s=st.floats(1e-6, 10), workers=st.integers(1, 256))

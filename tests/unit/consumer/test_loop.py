@@ -9,7 +9,7 @@ import pytest
 
 from consumer.core import events
 from consumer.core.effects import Call
-from consumer.core.liveness import Pulse
+from consumer.core.liveness import Liveness
 from consumer.core.standby import Standby
 from consumer.loop.lifecycle import Consumer
 from consumer.settings import ConsumerSettings
@@ -165,8 +165,10 @@ def test_while_no_bell_can_be_made_the_partition_is_free_and_the_process_looks_i
     early_s = monotonic()
 
     wait_until(lambda: sum(isinstance(e, events.TurnFailed) for e in consumer.told) >= 4)
-    wait_until(lambda: consumer.consumer.pulse.turned_s <= early_s)  # the same failure goes on
-    assert "too many open files" in consumer.consumer.pulse.why
+    wait_until(
+        lambda: consumer.consumer.liveness.last_reply_s <= early_s
+    )  # the same failure goes on
+    assert "too many open files" in consumer.consumer.liveness.why
     wait_until(lambda: pool.partition(0).observe().owner is None)
 
     consumer.stop()
@@ -209,7 +211,7 @@ def test_an_owner_that_renews_and_records_or_claims_nothing_is_seen_to_stall(
         began.set()
 
     consumer = start(lease_s=2, workers=1, poll_s=0.2)
-    pulse = consumer.consumer.pulse
+    liveness = consumer.consumer.liveness
     wait_until(lambda: consumer.has(events.Owns))
     server.without = without
     pool.enqueue("t", partition_key="g")
@@ -220,7 +222,7 @@ def test_an_owner_that_renews_and_records_or_claims_nothing_is_seen_to_stall(
     beat_ms, silent_s = owner.heartbeat_ms, 0.0
     until = monotonic() + 3.0
     while monotonic() < until:
-        silent_s = max(silent_s, monotonic() - pulse.turned_s)
+        silent_s = max(silent_s, monotonic() - liveness.last_reply_s)
         threading.Event().wait(0.02)
 
     owner = pool.partition(0).observe().owner
@@ -332,7 +334,7 @@ def test_a_lost_answer_to_an_acquisition_is_found_out_by_asking_again(pool: Queu
         clock=monotonic,
         draw=lambda: 0.5,
     )
-    steps = standby.acquire(lambda: False, Pulse(now_s, now_s))
+    steps = standby.acquire(lambda: False, Liveness(now_s, now_s))
     partition = pool.partition(0)
 
     def perform(effect: object) -> list[Reply]:

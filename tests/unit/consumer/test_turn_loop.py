@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from consumer.core.effects import Call, Steps
-from consumer.core.jobs import Claimed, Outcome
-from consumer.core.liveness import Pulse
+from consumer.core.jobs import ClaimedJob, Outcome
+from consumer.core.liveness import Liveness
 from consumer.core.owner import Core
 from consumer.core.turn_loop import TurnLoop
 from consumer.settings import ConsumerSettings
@@ -20,8 +20,8 @@ class SlowWorkers:
     start_until_s = 0.0
 
     def __init__(self) -> None:
-        self.waiting: list[Claimed] = []
-        self.withdrawn: list[Claimed] = []
+        self.waiting: list[ClaimedJob] = []
+        self.withdrawn: list[ClaimedJob] = []
 
     @property
     def queued(self) -> int:
@@ -30,10 +30,10 @@ class SlowWorkers:
     def resize(self, target: int) -> None:
         """Stay as many."""
 
-    def submit(self, jobs: Sequence[Claimed]) -> None:
+    def submit(self, jobs: Sequence[ClaimedJob]) -> None:
         self.waiting += jobs
 
-    def withdraw(self) -> list[Claimed]:
+    def withdraw(self) -> list[ClaimedJob]:
         taken, self.waiting = self.waiting, []
         self.withdrawn += taken
         return taken
@@ -52,7 +52,7 @@ def test_a_job_just_handed_to_idle_workers_is_not_taken_back_at_once() -> None:
         core,
         workers,
         bell,  # type: ignore[arg-type]
-        pulse=Pulse(clock(), clock()),
+        liveness=Liveness(clock(), clock()),
         emit=lambda _: None,
         clock=clock,
         draw=lambda: 0.5,

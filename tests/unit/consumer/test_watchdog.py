@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from consumer.core.liveness import Pulse
+from consumer.core.liveness import Liveness
 from consumer.loop.watchdog import Watchdog, verdict
 from queuepool.errors import UnavailableError
 from tests.waiting import wait_until
@@ -29,8 +29,8 @@ STALL_S = 30.0
 def test_verdict(passed: float, turned: float, answering: float | None, ends: bool) -> None:
     why = verdict(
         now_s=1000.0,
-        passed_s=1000.0 - passed,
-        turned_s=1000.0 - turned,
+        last_pass_s=1000.0 - passed,
+        last_reply_s=1000.0 - turned,
         stall_s=STALL_S,
         answering_s=None if answering is None else 1000.0 - answering,
     )
@@ -43,11 +43,11 @@ class Patient:
     def __init__(self, stall_s: float) -> None:
         from time import monotonic
 
-        self.pulse = Pulse(monotonic(), monotonic())
+        self.liveness = Liveness(monotonic(), monotonic())
         self.away = False
         self.probes = 0
         self.ended = threading.Event()
-        self.watchdog = Watchdog(self.pulse, stall_s, self.probe, lambda _: self.ended.set())
+        self.watchdog = Watchdog(self.liveness, stall_s, self.probe, lambda _: self.ended.set())
 
     def probe(self) -> None:
         self.probes += 1
@@ -57,9 +57,9 @@ class Patient:
     def beat(self, *, turned: bool) -> None:
         from time import monotonic
 
-        self.pulse.passed_s = monotonic()
+        self.liveness.last_pass_s = monotonic()
         if turned:
-            self.pulse.turned_s = monotonic()
+            self.liveness.last_reply_s = monotonic()
 
 
 def test_a_living_loop_is_left_alone_and_the_server_is_not_even_asked() -> None:
@@ -114,7 +114,7 @@ def test_a_process_that_was_stopped_as_a_whole_has_its_turn_first(
     now = 1000.0
     monkeypatch.setattr("consumer.loop.watchdog.monotonic", lambda: now)
     patient = Patient(stall_s=2.0)
-    patient.pulse.passed_s = patient.pulse.turned_s = now
+    patient.liveness.last_pass_s = patient.liveness.last_reply_s = now
     looks = iter([False, False, True])
 
     def wait(_: float) -> bool:

@@ -7,12 +7,12 @@ from queue import SimpleQueue
 
 import pytest
 
-from consumer.core.jobs import Claimed, End, Outcome, claimed
+from consumer.core.jobs import ClaimedJob, End, Outcome, claimed
 from consumer.workers.pool import WorkerPool
 from tests.waiting import wait_until
 
 
-def make_job(number: int) -> Claimed:
+def make_job(number: int) -> ClaimedJob:
     return claimed(b"%d" % number, b"", 1, 0, 0, 0.0)
 
 
@@ -23,12 +23,12 @@ class Bench:
         self.permits = threading.Semaphore(0)
         self.rang = threading.Event()
         self.lock = threading.Lock()
-        self.running: list[Claimed] = []
+        self.running: list[ClaimedJob] = []
         self.most = 0
         self.began: list[bytes] = []
         self.pool = WorkerPool(self.run, self.rang.set)
 
-    def run(self, job: Claimed) -> Outcome:
+    def run(self, job: ClaimedJob) -> Outcome:
         with self.lock:
             self.began.append(job.id)
             self.running.append(job)
@@ -134,13 +134,13 @@ def test_jobs_taken_back_keep_their_order_and_surplus_workers_still_leave(bench:
     wait_until(lambda: bench.pool.queued == 0)
 
 
-class SlowToLook(SimpleQueue[Claimed | None]):
+class SlowToLook(SimpleQueue[ClaimedJob | None]):
     """A queue at which nobody looks before `look` is set."""
 
     def __init__(self) -> None:
         self.look = threading.Event()
 
-    def get(self, block: bool = True, timeout: float | None = None) -> Claimed | None:
+    def get(self, block: bool = True, timeout: float | None = None) -> ClaimedJob | None:
         assert self.look.wait(20)
         return super().get(block, timeout)
 
@@ -218,7 +218,7 @@ def test_under_random_resizes_and_withdrawals_every_job_ends_exactly_once(seed: 
     rest = threading.Event()
     ran: list[bytes] = []
 
-    def run(job: Claimed) -> Outcome:
+    def run(job: ClaimedJob) -> Outcome:
         if job.attempt % 7 == 0:
             rest.wait(0.0005)
         ran.append(job.id)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from enum import Enum
 
-from consumer.core.jobs import Claimed, End, Outcome
+from consumer.core.jobs import ClaimedJob, End, Outcome
 from consumer.core.owner import Core
-from consumer.core.turn import Plan
+from consumer.core.turn import Turn
 from consumer.settings import ConsumerSettings
 from queuepool.errors import UnavailableError
 from queuepool.partitions.partition import OwnedPartition
@@ -50,7 +50,7 @@ class World:
             workers=workers or self.settings.workers,
             now_s=self.now,
         )
-        self.running: list[Claimed] = []
+        self.running: list[ClaimedJob] = []
         self.told: list[object] = []
 
     def crash(self) -> None:
@@ -94,7 +94,7 @@ class World:
 
     def turn(
         self, fate: Fate = Fate.ANSWERED, *, took_s: float = 0.0005, forgotten: str = ""
-    ) -> list[Claimed]:
+    ) -> list[ClaimedJob]:
         """Run one turn; returns the jobs that it started.
 
         forgotten: a script that the server has to be told again; its verbs follow the others.
@@ -106,35 +106,35 @@ class World:
             replies = [answers[places.index(i)] for i in range(len(places))]
         self.clock.advance(took_s)
         if fate is not Fate.ANSWERED:
-            self.core.lost(plan, self.now)
+            self.core.on_no_reply(plan, self.now)
             return []
-        ready, told = self.core.absorb(plan, replies, self.now)
+        ready, told = self.core.apply_replies(plan, replies, self.now)
         self.began(ready)
         self.told += told
         return ready
 
-    def answer(self, plan: Plan, failing: str) -> None:
+    def answer(self, plan: Turn, failing: str) -> None:
         """Let the server refuse one script of a turn and answer the rest."""
         replies = self.owned.turn(plan.verbs)
         for i, verb in enumerate(plan.verbs):
             if verb.script == failing:
                 replies[i] = UnavailableError("refused by the test")
         try:
-            ready, told = self.core.absorb(plan, replies, self.now)
+            ready, told = self.core.apply_replies(plan, replies, self.now)
         except UnavailableError:
-            ready, told = self.core.take_started()
+            ready, told = self.core.take_applied()
         self.began(ready)
         self.told += told
 
-    def began(self, jobs: Sequence[Claimed]) -> None:
+    def began(self, jobs: Sequence[ClaimedJob]) -> None:
         for job in jobs[: max(0, self.core.target - len(self.running))]:
             job.started_s = self.now
         self.running += jobs
         self.runs += [job.id for job in jobs]
 
-    def settle(self, turns: int = 50) -> list[Claimed]:
+    def settle(self, turns: int = 50) -> list[ClaimedJob]:
         """Run turns until nothing is due; returns the jobs that they started."""
-        started: list[Claimed] = []
+        started: list[ClaimedJob] = []
         for _ in range(turns):
             if self.core.due_s(self.now) > 0:
                 return started
@@ -142,12 +142,17 @@ class World:
         raise AssertionError(f"something is still due after {turns} turns")
 
     def end(
-        self, jobs: Sequence[Claimed], end: End = End.DONE, *, took_s: float = 0.01, **more: object
+        self,
+        jobs: Sequence[ClaimedJob],
+        end: End = End.DONE,
+        *,
+        took_s: float = 0.01,
+        **more: object,
     ) -> None:
         """End executions."""
         for job in jobs:
             self.running.remove(job)
-        self.core.ended(
+        self.core.on_ended(
             [Outcome(job, end, self.now - took_s, self.now, "t", **more) for job in jobs]  # type: ignore[arg-type]
         )
 
@@ -166,7 +171,7 @@ class World:
 
     def hear(self) -> None:
         """Ring the bell for a command or a cancel, and take the turn."""
-        self.core.woken(b"c", self.now)
+        self.core.on_wake(b"c", self.now)
         self.settle()
 
     def of(self, kind: type) -> list[object]:
@@ -183,8 +188,8 @@ class World:
     def check(self, *, lossy: bool = False) -> None:
         """What holds between any two turns; `lossy` while answers may be missing."""
         core = self.core
-        ending = {o.job.id for o in core.holdings.outbox}
-        waits = core.holdings.suspects
+        ending = {o.job.id for o in core.in_flight.outbox}
+        waits = core.in_flight.suspects
         waiting = {job.id for job in (*waits._first, *waits._last)}
         assert core.open == len(set(core.claimed) - ending - waiting)
         assert lossy or set(self.book) <= set(core.claimed) | ending

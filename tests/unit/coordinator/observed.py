@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from coordinator.core.model import Observation, Order, Ruling
-from coordinator.core.planner import Plan, Planner, Track
+from coordinator.core.model import Observation, PartitionDecision, ScaleCommand
+from coordinator.core.planner import CyclePlan, PartitionMemory, Planner
 from coordinator.policy import Limits, Policy, make_policy
 from queuepool.models import Owner, PartitionState
 
@@ -77,16 +77,16 @@ class World:
     obeys: bool = True
     most: int = 4_096  # the consumer's own maximum
     manual: dict[int, int] = field(default_factory=dict)
-    tracks: Mapping[int, Track] = field(default_factory=dict)
+    tracks: Mapping[int, PartitionMemory] = field(default_factory=dict)
     epoch: int = EPOCH
-    sent: list[Order] = field(default_factory=list)
+    sent: list[ScaleCommand] = field(default_factory=list)
 
-    def cycle(self, times: int = 1) -> Ruling:
+    def cycle(self, times: int = 1) -> PartitionDecision:
         for _ in range(times):
             plan = self.plan()
         return plan.rulings[0]
 
-    def plan(self) -> Plan:
+    def plan(self) -> CyclePlan:
         self.now_s += 1.0
         seen = Observation(
             partition=0,
@@ -105,7 +105,7 @@ class World:
                 self.apply(order)
         return plan
 
-    def apply(self, order: Order) -> None:
+    def apply(self, order: ScaleCommand) -> None:
         """Let the consumer hear a command."""
         assert self.consumer is not None
         self.consumer = owner(

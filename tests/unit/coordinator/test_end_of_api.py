@@ -7,7 +7,7 @@ import pytest
 
 import coordinator.__main__ as process
 from coordinator.api import methods
-from coordinator.snapshots.board import Board
+from coordinator.snapshots.board import SnapshotStore
 
 
 class Server:
@@ -28,7 +28,7 @@ def test_only_an_end_that_nobody_asked_for_is_an_error(stops: bool) -> None:
     async def scenario() -> None:
         server: Any = Server()
         stopping = asyncio.Event()
-        waiting = asyncio.ensure_future(process._until(stopping, Board(), server))
+        waiting = asyncio.ensure_future(process._until(stopping, SnapshotStore(), server))
         (stopping if stops else server.over).set()
         await asyncio.wait_for(waiting, 10)
 

@@ -6,7 +6,7 @@ from coordinator.assembly import assemble
 from coordinator.events import CycleEnded, LeaderChanged, LeadGained, LeadLost, TurnFailed
 from coordinator.loop.watchdog import Watchdog
 from coordinator.settings import load
-from coordinator.snapshots.board import Board
+from coordinator.snapshots.board import SnapshotStore
 from coordinator.telemetry.metrics import Metrics
 from queuepool.client.pool import QueuePool
 from queuepool.routing.topology import build
@@ -24,7 +24,7 @@ class Rig:
         self.leading, self.epoch = True, 9
         self.breaks = False
         self.events: list[Any] = []
-        self.board = Board()
+        self.board = SnapshotStore()
         config = PoolConfig(topology=build({"main": "redis://fake"}, 1, ""))
         pool = QueuePool(config=config, servers={"main": self.server})
         self.coordinator = assemble(pool, load(FAST), board=self.board, emit=self.events.append)

@@ -11,7 +11,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from queuepool.telemetry import metrics_server as exposition
-from queuepool.telemetry.metrics_server import Exposition, Reused
+from queuepool.telemetry.metrics_server import MetricsServer, Reused
 
 
 class Clock:
@@ -74,21 +74,21 @@ def broken() -> Broken:
 
 
 @pytest.fixture
-def served(broken: Broken) -> Iterator[Exposition]:
+def served(broken: Broken) -> Iterator[MetricsServer]:
     registry = CollectorRegistry()
     registry.register(broken)
 
     def health() -> str | None:
         return "odd \udc80 text" if broken.fails else None
 
-    made = Exposition(registry, health)
+    made = MetricsServer(registry, health)
     made.start()
     yield made
     made.stop()
 
 
 def test_a_collector_that_fails_is_an_answer_and_one_traceback(
-    served: Exposition, broken: Broken, caplog: pytest.LogCaptureFixture
+    served: MetricsServer, broken: Broken, caplog: pytest.LogCaptureFixture
 ) -> None:
     broken.fails = True
     for _ in range(3):
@@ -100,13 +100,13 @@ def test_a_collector_that_fails_is_an_answer_and_one_traceback(
     assert ask(served.port, "/metrics")[0] == 200
 
 
-def test_a_health_text_that_is_no_text_is_answered(served: Exposition, broken: Broken) -> None:
+def test_a_health_text_that_is_no_text_is_answered(served: MetricsServer, broken: Broken) -> None:
     broken.fails = True
 
     assert ask(served.port, "/healthz")[:2] == (503, b"odd \\udc80 text\n")
 
 
-def test_head_is_answered_like_get_without_the_body(served: Exposition) -> None:
+def test_head_is_answered_like_get_without_the_body(served: MetricsServer) -> None:
     _, body, length = ask(served.port, "/healthz")
 
     assert ask(served.port, "/healthz", "HEAD") == (200, b"", length)

@@ -2,20 +2,20 @@
 
 import pytest
 
-from coordinator.policy.help_check import HelpSettings, HelpState, Verdict, Window
+from coordinator.policy.help_check import HelpSettings, StepTrial, Verdict, Window
 
 SETTINGS = HelpSettings()
 BEFORE = Window(workers=8, cycles=3, seconds=3.0, finished=3_000.0)
 
 
-def after_step(per_cycle: int, cycles: int, *, before: Window = BEFORE) -> HelpState:
-    state = HelpState(window=before).step_up(8, 1.0, SETTINGS)
+def after_step(per_cycle: int, cycles: int, *, before: Window = BEFORE) -> StepTrial:
+    state = StepTrial(window=before).step_up(8, 1.0, SETTINGS)
     for _ in range(cycles):
         state = observe(state, per_cycle)
     return state
 
 
-def observe(state: HelpState, finished: int, *, saturated: bool = True) -> HelpState:
+def observe(state: StepTrial, finished: int, *, saturated: bool = True) -> StepTrial:
     return state.observe(
         workers=16,
         seconds=1.0,
@@ -62,7 +62,7 @@ def test_a_baseline_of_one_cycle_never_takes_a_step_back_and_waits_less() -> Non
 def test_jobs_longer_than_the_compared_cycles_cannot_be_judged() -> None:
     long = Window(workers=800, cycles=3, seconds=3.0, finished=300.0)  # 8 s each
 
-    assert HelpState(window=long).step_up(800, 1.0, SETTINGS).before is None
+    assert StepTrial(window=long).step_up(800, 1.0, SETTINGS).before is None
 
 
 def test_a_backlog_that_runs_dry_ends_the_trial() -> None:
@@ -73,12 +73,12 @@ def test_a_backlog_that_runs_dry_ends_the_trial() -> None:
 
 
 def test_pauses_double_up_to_eight_minutes_and_a_step_that_helps_resets_them() -> None:
-    state, pauses = HelpState(), []
+    state, pauses = StepTrial(), []
     for _ in range(6):
         state = state.take_back(SETTINGS)
         pauses.append(state.pause_left_s)
 
-    helped = observe(HelpState(before=BEFORE, pause_next_s=state.pause_next_s), 2_000)
+    helped = observe(StepTrial(before=BEFORE, pause_next_s=state.pause_next_s), 2_000)
 
     assert pauses == [30, 60, 120, 240, 480, 480]
     assert helped.pause_next_s == 0

@@ -21,7 +21,7 @@ from queuepool import (
     UnconfirmableError,
 )
 from queuepool.client.delivery import answers, call, note_settled
-from queuepool.client.durability import Confirmation, asked_for, batched
+from queuepool.client.durability import Confirmation, batched, confirmation_for
 from queuepool.client.producer import Chunk
 from queuepool.client.results import EnqueueResults
 from queuepool.errors import ScriptError
@@ -44,7 +44,7 @@ def asked(durability: str, replicas: int | None = None) -> Confirmation:
     config = PoolConfig(
         topology=single("redis://h", 4), durability=durability, confirm_replicas=replicas
     )
-    return asked_for(config, None)
+    return confirmation_for(config, None)
 
 
 def words(confirmation: Confirmation) -> list[list[Any]]:
@@ -147,7 +147,7 @@ def test_only_what_was_stored_is_unconfirmed() -> None:
 
     assert isinstance(told[0], NotConfirmedError)
     assert told[2] is refused
-    assert [c.doubtful_since_s for c in chunks] == [7.0, None, None]
+    assert [c.unanswered_since_s for c in chunks] == [7.0, None, None]
     left = note_settled(EnqueueResults(), chunks, told)
     assert [c for c, _answer in left] == chunks
 

@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from consumer.core import events
-from consumer.telemetry.report import Reporter
+from consumer.telemetry.report import EventLog
 from queuepool import EnqueueStatus, LocalError, UnavailableError
 from queuepool.servers import local_faults, wire
 from tests.unit.pool.faulty import faulty_pool
@@ -91,7 +91,7 @@ def test_what_was_never_sent_is_rejected_and_not_unknown() -> None:
 def test_a_consumer_says_what_it_lacks_also_amid_an_outage(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    report = Reporter()
+    report = EventLog()
     caplog.set_level(logging.WARNING)
     away, lacking = UnavailableError("h:1: no answer."), LocalError("h:1", "too many open files")
 

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter
 
 from queuepool.telemetry import logs
 from queuepool.telemetry.events import fan_out, ignore
-from queuepool.telemetry.metrics_server import Exposition
+from queuepool.telemetry.metrics_server import MetricsServer
 
 
 def ask(port: int, path: str) -> tuple[int, str]:
@@ -31,16 +31,16 @@ def problem() -> list[str]:
 
 
 @pytest.fixture
-def exposition(problem: list[str]) -> Iterator[Exposition]:
+def exposition(problem: list[str]) -> Iterator[MetricsServer]:
     registry = CollectorRegistry()
     Counter("seen", "Things seen.", registry=registry).inc(3)
-    made = Exposition(registry, lambda: problem[0] if problem else None)
+    made = MetricsServer(registry, lambda: problem[0] if problem else None)
     made.start()
     yield made
     made.stop()
 
 
-def test_metrics_and_health_answer(exposition: Exposition, problem: list[str]) -> None:
+def test_metrics_and_health_answer(exposition: MetricsServer, problem: list[str]) -> None:
     assert "seen_total 3.0" in ask(exposition.port, "/metrics")[1]
     assert ask(exposition.port, "/metrics?x=1")[0] == 200
     assert ask(exposition.port, "/healthz") == (200, "ok\n")
@@ -52,15 +52,15 @@ def test_metrics_and_health_answer(exposition: Exposition, problem: list[str]) -
 
 
 def test_it_stops_before_it_starts_and_twice() -> None:
-    made = Exposition(CollectorRegistry(), lambda: None)
+    made = MetricsServer(CollectorRegistry(), lambda: None)
     made.stop()
     made.stop()
 
 
-def test_after_a_stop_the_port_is_free(exposition: Exposition) -> None:
+def test_after_a_stop_the_port_is_free(exposition: MetricsServer) -> None:
     exposition.stop()
 
-    again = Exposition(CollectorRegistry(), lambda: None, port=exposition.port)
+    again = MetricsServer(CollectorRegistry(), lambda: None, port=exposition.port)
     again.stop()
     with pytest.raises(OSError, match="refused"):
         ask(exposition.port, "/healthz")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from queuepool import EnqueueStatus, PoolConfig, QueueFullError, UnavailableError
-from queuepool.client.delivery import Answer, Settling
+from queuepool.client.delivery import Answer, Delivery
 from queuepool.client.producer import Chunk
 from queuepool.client.results import EnqueueResults
 from queuepool.errors import ScriptError
@@ -25,7 +25,7 @@ class Trial:
             self.chunk.add((2, b"g", 0), job_id, b"tail")
             self.chunk.positions.append(n)
         self.results = EnqueueResults()
-        self._settling = Settling(
+        self._settling = Delivery(
             self.chunk,
             self.results,
             PoolConfig(topology=single("redis://h", 4), retry_for_s=retry_for_s),

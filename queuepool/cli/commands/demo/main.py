@@ -21,7 +21,7 @@ from queuepool.cli.display import output
 from queuepool.cli.display.view import ClusterView
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.sources import ServerSource
-from queuepool.cli.local.cluster import Cluster, Plan
+from queuepool.cli.local.cluster import LocalProcesses, Plan
 from queuepool.client.pool import QueuePool
 from queuepool.errors import UnavailableError
 
@@ -98,7 +98,7 @@ class _Demo:
             drain_s=10.0,
             environment={tasks.DIRECTORY: str(directory), **_SCALING},
         )
-        self._cluster = Cluster(plan, self._show.say)
+        self._cluster = LocalProcesses(plan, self._show.say)
         self._view: ClusterView | None = None
 
     def run(self) -> dict[str, Any]:
