@@ -57,7 +57,7 @@ fuzz: $(VENV)/.installed-fuzz ## feed odd bytes to all that reads bytes, guided 
 check: $(VENV)/.installed-dev ## lint, format, types, import rules, generated code, file sizes
 	$(BIN)/python -m tools.check
 
-format: $(VENV)/.installed-dev ## mend what ruff can mend
+format: $(VENV)/.installed-dev ## fix what ruff can fix
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 

@@ -1,7 +1,7 @@
 """Our own benchmark suite: `python -m benchmarks [--only drain,latency] [--runs 3] [--scale 1.0]`.
 
 Prints a table of medians (min to max), writes every run as JSON, and draws charts of what depends
-on a size. `--write` puts the table into docs/performance.md. Figures of one sitting on one machine
+on a size. `--write` puts the table into docs/performance.md. Figures of one run on one machine
 compare with each other; others do not.
 """
 

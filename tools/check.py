@@ -2,7 +2,7 @@
 
 Run: `python -m tools.check`.
 
-All checks run even when one fails, so that one look shows everything there is to mend.
+All checks run even when one fails, so that one look shows everything there is to fix.
 """
 
 import subprocess
@@ -28,7 +28,7 @@ def checks() -> list[Check]:
     folders = tuple(folder for folder in TYPED if any((ROOT / folder).rglob("*.py")))
     return [
         Check("format", ("ruff", "format", "--check", "--quiet", "."), "run `make format`"),
-        Check("lint", ("ruff", "check", "--quiet", "."), "`make format` mends what it can"),
+        Check("lint", ("ruff", "check", "--quiet", "."), "`make format` fixes what it can"),
         Check("sizes", ("python", "-m", "tools.sizes"), "split the file: look for a better noun"),
         Check(
             "import rules",
@@ -40,7 +40,7 @@ def checks() -> list[Check]:
             ("python", "-m", "tools.stubs", "--check"),
             "run `make stubs` and commit queuepool/rpc/v1",
         ),
-        Check("types", ("mypy", *folders), "mend the annotations; an ignore names its code"),
+        Check("types", ("mypy", *folders), "fix the annotations; an ignore names its code"),
     ]
 
 

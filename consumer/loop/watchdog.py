@@ -1,7 +1,7 @@
 """Liveness: tell when the loop does not live, and end the process when only that helps.
 
     turned lately                                 healthy
-    no turn for stall_s, the server is away       unhealthy, but we stay: a restart mends nothing
+    no turn for stall_s, the server is away       unhealthy, but we stay: a restart fixes nothing
     no turn for stall_s, the server answers us    deaf: after another stall_s the process ends
     the loop did not even pass for 2 x stall_s    hung: the process ends
 

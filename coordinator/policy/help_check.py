@@ -1,6 +1,6 @@
 """The help check: tell whether the last step up raised completions.
 
-A limit that nobody told us about (a slow database, a rate limit downstream, the interpreter's
+An undeclared limit (a slow database, a rate limit downstream, the interpreter's
 own lock under CPU-bound jobs) shows in one way: more workers, a backlog as deep as before, and
 no more completions. Then the step is taken back, and the next try waits, longer each time.
 

@@ -1,4 +1,4 @@
-"""What happens, as log lines: a listener. What goes on for long is told once at each end."""
+"""A coordinator's log lines: a listener. Conditions are logged when they start and end."""
 
 from __future__ import annotations
 

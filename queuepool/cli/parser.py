@@ -238,7 +238,7 @@ def _care(commands: Any) -> None:
     _json(check)
     audit = _command(commands, "audit", "jobs:audit", "look for what should be impossible")
     audit.add_argument("--partition", type=_count, metavar="N", help="default: all")
-    audit.add_argument("--repair", action="store_true", help="and mend it")
+    audit.add_argument("--repair", action="store_true", help="and fix it")
     _json(audit)
     acl = _command(
         commands,

@@ -1,4 +1,4 @@
-"""What becomes of one chunk: fed with every reply, it says how long to pause, or that it is over.
+"""The delivery state machine of one chunk: after every reply, how long to pause, or that it ended.
 
     sent --accepted or duplicate--> noted, over
       |----full: wait for room, for as long as the caller said-------> REJECTED, QueueFullError

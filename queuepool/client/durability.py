@@ -9,7 +9,7 @@ in the same call. An enqueue of nothing but duplicates counts them, which is a w
 confirmation covers what an earlier call, perhaps on another connection, had stored.
 
 WAITAOF alone does not prove an fsync: with `appendfsync everysec`, Redis since 7.4 until it was
-mended (redis/redis#13793) and Valkey up to 9.1 at least answer it at once. A server that fsyncs
+fixed (redis/redis#13793) and Valkey up to 9.1 at least answer it at once. A server that fsyncs
 always does so before it answers anything, so its settings are asked for in the same call. On one
 that does not know WAITAOF they are enough.
 

@@ -85,7 +85,7 @@ class UnconfirmableError(ConfigurationError):
     """A server cannot confirm what `durability` asks for; the message names the remedy.
 
     The jobs are stored on the primary all the same. results: as of UnavailableError; enqueue those
-    that are `unknown` again with the same ids once it is mended.
+    that are `unknown` again with the same ids once it is fixed.
     """
 
     results: Any = None

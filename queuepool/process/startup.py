@@ -1,4 +1,4 @@
-"""What a process looks at before it begins: what no restart and no waiting can mend."""
+"""What a process looks at before it begins: what no restart and no waiting can fix."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _why(name: str, error: BaseException) -> str:
         )
     text = " ".join(str(error).split())[:500]
     if isinstance(error, SyntaxError):
-        return f"{error.msg} ({error.filename}, line {error.lineno}): mend the module"
+        return f"{error.msg} ({error.filename}, line {error.lineno}): fix the module"
     return f"its import failed: {type(error).__name__}: {text}{_place(error)}"
 
 

@@ -324,7 +324,7 @@ def strike_itself() -> None:
 
 @task(max_attempts=1)
 def end_process() -> None:
-    """End the process without a word."""
+    """End the process silently."""
     os._exit(11)
 
 

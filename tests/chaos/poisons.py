@@ -38,7 +38,7 @@ def _begin_with_leave(ctx: JobContext) -> None:
 
 @task
 def poison_exit(ctx: JobContext) -> None:
-    """End the process without a word."""
+    """End the process silently."""
     _begin(ctx)
     os._exit(9)
 

@@ -83,7 +83,7 @@ def _rewrite(rig: Rig, server: redis.Redis) -> None:
 
 
 def _misconf(rig: Rig, server: redis.Redis) -> None:
-    """Have a snapshot fail, so that every write is refused; mend it after half a lease."""
+    """Have a snapshot fail, so that every write is refused; fix it after half a lease."""
     home, gone = str(server.config_get("dir")["dir"]), rig.directory / "gone"
     gone.mkdir()
     server.config_set("dir", str(gone))

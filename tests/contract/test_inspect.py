@@ -1,4 +1,4 @@
-"""What operators see and mend: status, totals, dead jobs, observation, audit."""
+"""What operators see and fix: status, totals, dead jobs, observation, audit."""
 
 import pytest
 
@@ -214,9 +214,9 @@ def test_audit_seats_lanes_that_were_lost(world: World) -> None:
     lose_seats(world)
     assert w.claim(owned).taken == 0
 
-    seen, mended = world.partition.audit(), world.partition.audit(repair=True)
+    seen, fixed = world.partition.audit(), world.partition.audit(repair=True)
 
-    assert seen.unseated == mended.unseated == 2
+    assert seen.unseated == fixed.unseated == 2
     assert sorted(w.drain(owned)) == ["a", "b", "c"]
 
 
@@ -228,9 +228,9 @@ def test_audit_puts_orphans_back_and_seats_them_once(world: World, seat: str) ->
     if seat == "lost":
         lose_seats(world)
 
-    seen, mended = world.partition.audit(), world.partition.audit(repair=True)
+    seen, fixed = world.partition.audit(), world.partition.audit(repair=True)
 
-    assert seen.orphan == mended.orphan == 2
+    assert seen.orphan == fixed.orphan == 2
     assert world.partition.observe().lanes == (0, 0, 1, 0)
     assert sorted(w.drain(owned)) == ["a", "b"]
 
@@ -242,9 +242,9 @@ def test_audit_removes_ids_without_a_body(world: World) -> None:
     for key in ("dl", "dead", f"fl:{owned.epoch}"):
         plant(world, key, b"ghost")
 
-    seen, mended = world.partition.audit(), world.partition.audit(repair=True)
+    seen, fixed = world.partition.audit(), world.partition.audit(repair=True)
 
-    assert seen.hollow == mended.hollow == 3
+    assert seen.hollow == fixed.hollow == 3
     assert seen.unbalanced == 3
     assert world.partition.audit().clean
 

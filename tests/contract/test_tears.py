@@ -1,4 +1,4 @@
-"""What a script that broke off leaves behind is mended by an audit: places, seats and counters.
+"""What a script that broke off leaves behind is fixed by an audit: places, seats and counters.
 
 No script breaks off by itself, so the tests take away what it had not written yet.
 """
@@ -22,7 +22,7 @@ def lose(world: World, job_id: bytes, group: bytes = b"g", tier: int = 2) -> Non
         assert world.client.lrem(lane, 1, job_id) == 1
 
 
-def mended(world: World) -> tuple[int, ...]:
+def fixed(world: World) -> tuple[int, ...]:
     """Repair twice; return the ready jobs of each tier. The second one must find nothing."""
     seen = world.partition.audit()
     assert not seen.clean
@@ -38,7 +38,7 @@ def test_a_job_that_was_stored_and_neither_placed_nor_counted(world: World) -> N
         lose(world, job_id)
     w.miscount(world, 2, -3)
 
-    assert mended(world) == (0, 0, 3, 0)
+    assert fixed(world) == (0, 0, 3, 0)
     assert sorted(w.drain(owned)) == ["a", "b", "c"]
 
 
@@ -47,7 +47,7 @@ def test_a_job_that_was_taken_from_a_lane_with_others(world: World) -> None:
     w.enqueue(world, ["a", "b", "c"])
     lose(world, b"a")
 
-    assert mended(world) == (0, 0, 3, 0)
+    assert fixed(world) == (0, 0, 3, 0)
     assert w.drain(owned) == ["b", "c", "a"]
 
 
@@ -58,7 +58,7 @@ def test_jobs_that_are_booked_and_still_counted_as_ready(world: World) -> None:
     w.claim(owned, 4, weights=w.STRICT)
     w.miscount(world, 1, 4)
 
-    assert mended(world) == (0, 1, 5, 0)
+    assert fixed(world) == (0, 1, 5, 0)
 
 
 @pytest.mark.parametrize("by", [-7, 7])
@@ -70,7 +70,7 @@ def test_tiers_that_are_counted_wrongly_among_many_jobs(world: World, by: int) -
     w.miscount(world, 0, by)
     w.miscount(world, 3, 2 * by)
 
-    assert mended(world) == (150, 0, 0, 300)
+    assert fixed(world) == (150, 0, 0, 300)
 
 
 def test_marks_of_cancelled_jobs_are_not_counted(world: World) -> None:
@@ -81,7 +81,7 @@ def test_marks_of_cancelled_jobs_are_not_counted(world: World) -> None:
         world.partition.cancel(job_id)
     w.miscount(world, 2, -2)
 
-    assert mended(world) == (0, 4, 3, 0)
+    assert fixed(world) == (0, 4, 3, 0)
     assert len(w.drain(owned)) == 7
 
 

@@ -24,7 +24,7 @@ def slow(n: str, ms: str = "200") -> None:
 
 @task
 def fussy(n: str) -> None:
-    if int(n) % 2 and not Path("mended").exists():
+    if int(n) % 2 and not Path("fixed").exists():
         raise PermanentError(f"odd: {n}")
 
 

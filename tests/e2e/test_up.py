@@ -104,7 +104,7 @@ def test_dead_jobs_make_bulk_fail_and_can_be_replayed(cluster: LocalUp) -> None:
 
     listed = cluster.run("dead", "list", "--key", "fussy-1", "--json").out.splitlines()
     assert len(listed) == 20
-    (cluster.directory / "mended").touch()
+    (cluster.directory / "fixed").touch()
     assert cluster.run("dead", "replay", "--key", "fussy-1").code == Exit.OK
     assert cluster.run("group", "wait", "fussy-1", "--timeout", "60s").code == Exit.OK
 

@@ -10,6 +10,6 @@
 What a run finds new is kept in .fuzz/ for the next one. A failure leaves its input there and is
 printed with the command that keeps it for good:
 
-    python -m tests.fuzz --keep TARGET FILE      a failing input, once the defect is mended
+    python -m tests.fuzz --keep TARGET FILE      a failing input, once the defect is fixed
     python -m tests.fuzz --minimise              what .fuzz/ has, as few inputs as reach the same
 """

@@ -140,7 +140,7 @@ def test_rows_from_standard_input_stop_at_the_bad_one_and_say_how_to_go_on(
 
     assert code == Exit.USAGE
     assert "line 5001: not valid JSON" in shell.err
-    assert "the first 5,000 rows are enqueued; mend the row and go on with --skip 5000" in shell.err
+    assert "the first 5,000 rows are enqueued; fix the row and go on with --skip 5000" in shell.err
     assert pool.group(KEY).status().total == 5000
 
 

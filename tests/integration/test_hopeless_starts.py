@@ -1,4 +1,4 @@
-"""What no restart can mend ends a process with one line and an exit code that says so."""
+"""What no restart can fix ends a process with one line and an exit code that says so."""
 
 from __future__ import annotations
 

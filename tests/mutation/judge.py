@@ -3,7 +3,7 @@
     collect --> survey: every test once, on whole scripts --> judge(mutant) --> judge(mutant) ...
 
 In the survey each script has one comment more. A test that knows scripts by their hash, and would
-thus call every mutant dead, fails there: nothing is judged until it is mended.
+thus call every mutant dead, fails there: nothing is judged until it is fixed.
 
 It is a plugin of pytest that has the place of its main loop. Session fixtures, thus servers, live
 on from mutant to mutant; when a mutant hung or ended a server, all are torn down and made anew.

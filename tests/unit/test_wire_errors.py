@@ -1,4 +1,4 @@
-"""What a server refuses becomes one of our errors: try again, or mend something."""
+"""What a server refuses becomes one of our errors: try again, or fix something."""
 
 import pytest
 import redis

@@ -216,7 +216,7 @@ def _where_it_stopped(done: int, error: BaseException, *, sending: bool = True) 
             )
         return f"exactly the first {done:,} rows are enqueued; go on later with --skip {done}"
     if isinstance(error, RowError):
-        return f"the first {done:,} rows are enqueued; mend the row and go on with --skip {done}"
+        return f"the first {done:,} rows are enqueued; fix the row and go on with --skip {done}"
     if not sending:
         return f"exactly the first {done:,} rows are enqueued; go on later with --skip {done}"
     return (

@@ -122,7 +122,7 @@ def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:
                 found = [Finding(level, where, text) for level, text in _look(client, base)]
         return [*found, *confirmation(url, where, first, config)]
     except redis.AuthenticationError as error:
-        return [Finding("error", where, f"refuses the password: {error}. Mend QUEUEPOOL_URL")]
+        return [Finding("error", where, f"refuses the password: {error}. Fix QUEUEPOOL_URL")]
     except redis.exceptions.NoPermissionError as error:
         return [Finding("error", where, f"{output.clean(str(error))}. {_RIGHTS}")]
     except redis.ResponseError as error:  # it answers, so starting it is no remedy
@@ -132,12 +132,12 @@ def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:
         if ours is not None:
             return [Finding("error", where, str(ours))]
         problem = output.clean(f"{type(error).__name__}: {error}")
-        remedy = tls.remedy(error) or "start it, or mend QUEUEPOOL_URL"
+        remedy = tls.remedy(error) or "start it, or fix QUEUEPOOL_URL"
         remedy = remedy[0].upper() + remedy[1:]
         return [Finding("error", where, f"does not answer ({problem}). {remedy}")]
     except (ValueError, TypeError, LookupError, AttributeError) as error:  # of reading an answer
         kind = type(error).__name__
-        return [Finding("error", where, f"answers what no Redis does ({kind}). Mend QUEUEPOOL_URL")]
+        return [Finding("error", where, f"answers what no Redis does ({kind}). Fix QUEUEPOOL_URL")]
 
 
 def _cluster(name: str, url: str, base: bytes, timeout_s: float) -> Iterator[Finding]:
@@ -247,7 +247,7 @@ def judge_info(info: Mapping[str, Any], *, cluster: bool) -> Iterator[tuple[str,
         yield (
             "error",
             (
-                f"maxmemory-policy is {policy}: a full server would delete jobs without a word. "
+                f"maxmemory-policy is {policy}: a full server would silently delete jobs. "
                 "Set: CONFIG SET maxmemory-policy noeviction (and in its configuration file)"
             ),
         )

@@ -141,10 +141,10 @@ def audit(arguments: argparse.Namespace) -> Exit:
             )
             output.say(f"partition {number}: {found or 'clean'}")
     if unclean and arguments.repair:
-        output.remark("what could be mended is mended; run it again to see whether it is clean")
+        output.remark("what could be fixed is fixed; run it again to see whether it is clean")
     elif unclean:
         raise CommandError(
-            f"{unclean} partitions are not clean; `queuepool audit --repair` mends what it can. "
+            f"{unclean} partitions are not clean; `queuepool audit --repair` fixes what it can. "
             "Please report how it came about."
         )
     return Exit.OK

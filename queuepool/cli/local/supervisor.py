@@ -30,7 +30,7 @@ _LONGEST_PAUSE_S = 30.0
 _STEADY_S = 30.0  # a child that ran for so long failed for a new reason
 _ALL_SAID_S = 15.0  # a child that has not complained by then can start
 _POLL_S = 0.02
-CONFIGURATION = 2  # the exit code that no restart can mend
+CONFIGURATION = 2  # the exit code that no restart can fix
 
 
 def restart_pause_s(failures: int, entropy: float) -> float:

@@ -1,7 +1,7 @@
 """Rows of a file as payloads: CSV with a header, or JSON lines. Nothing is silently dropped.
 
 A row that does not fit is an error that names its line: a bulk action that loses a row
-without a word is worse than one that does not begin.
+silently is worse than one that does not begin.
 """
 
 from __future__ import annotations

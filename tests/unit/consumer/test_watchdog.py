@@ -17,7 +17,7 @@ STALL_S = 30.0
     [
         (0, 0, None, False),  # all is well
         (1, 29, 0, False),
-        (1, 500, None, False),  # the server is away: a restart mends nothing
+        (1, 500, None, False),  # the server is away: a restart fixes nothing
         (1, 31, 29, False),  # it has just come back
         (1, 31, 31, True),  # deaf: it answers others, not us
         (1, 500, 31, True),
