@@ -27,10 +27,10 @@ from consumer.telemetry.metrics import ConsumerMetrics
 from consumer.telemetry.report import EventLog
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, FencedError
+from queuepool.errors.hindrances import HindranceError
 from queuepool.process.keeping import RouteKeeper
 from queuepool.process.startup import import_app, refuse_servers_that_cannot_work
-from queuepool.runtime import forking
-from queuepool.runtime.hindrances import HindranceError
+from queuepool.servers import forking
 from queuepool.servers.connect import connect
 from queuepool.settings.config import PoolConfig
 from queuepool.settings.environment import load, load_pool_config

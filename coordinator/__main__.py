@@ -33,10 +33,10 @@ from coordinator.telemetry.metrics import Metrics
 from coordinator.telemetry.narration import EventLog
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, UnavailableError
+from queuepool.errors.hindrances import HindranceError
 from queuepool.partitions.route import Leave
 from queuepool.process.keeping import RouteKeeper
 from queuepool.process.startup import refuse_servers_that_cannot_work
-from queuepool.runtime.hindrances import HindranceError
 from queuepool.settings.config import PoolConfig
 from queuepool.settings.environment import load_pool_config
 from queuepool.telemetry import printing

@@ -9,11 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import IntEnum, StrEnum
+from importlib import import_module
 from typing import Any, NewType
 
 from queuepool.errors.escaping import key_text
 
 JobId = NewType("JobId", str)
+
+
+def __getattr__(name: str) -> Any:
+    """Return what stood here before: Job and Enqueued, until 1.0."""
+    if name in ("Enqueued", "Job"):
+        return getattr(import_module("queuepool.tasks.job"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def group_text(group: bytes) -> str:

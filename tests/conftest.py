@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from queuepool.servers.embedded import EmbeddedServer, find_server_binary
+from queuepool.embedded import EmbeddedServer, find_server_binary
 from tests.waiting import wait_until
 
 # A shared machine stalls now and then; a slow example is not a wrong one.

@@ -20,7 +20,7 @@ from time import monotonic
 
 from consumer.core.liveness import Liveness
 from queuepool.errors import QueuePoolError
-from queuepool.runtime.hindrances import start_thread
+from queuepool.errors.hindrances import start_thread
 
 _log = logging.getLogger("consumer.watchdog")
 

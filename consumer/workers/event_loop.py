@@ -23,7 +23,7 @@ from typing import Any
 
 from consumer.workers.forks import Origin, leave
 from queuepool.errors import JobTimeoutError
-from queuepool.runtime import forking
+from queuepool.servers import forking
 
 _Made = Coroutine[Any, Any, Any]
 _LOOPS = 3  # a loop may break just when a job is handed to it

@@ -7,7 +7,7 @@ Without that a child would return into the worker that called the handler, as a 
 the same jobs. Status of the child: that of its SystemExit, 0 when the handler returns, 1 after an
 exception, whose traceback it prints. multiprocessing ends its children itself and never comes here.
 
-What a child inherits is closed or reset in it (queuepool.runtime.forking): the metrics port,
+What a child inherits is closed or reset in it (queuepool.servers.forking): the metrics port,
 connections to the server, and the signal handlers, so that SIGTERM ends it.
 """
 
@@ -18,7 +18,7 @@ import os
 import signal
 from typing import NoReturn
 
-from queuepool.runtime import forking
+from queuepool.servers import forking
 from queuepool.telemetry import printing
 
 _FLUSH_S = 5

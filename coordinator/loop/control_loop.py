@@ -33,7 +33,7 @@ from coordinator.loop.term import Term
 from coordinator.snapshots.board import SnapshotStore
 from coordinator.snapshots.views import SnapshotBuilder
 from queuepool.errors import QueuePoolError
-from queuepool.runtime.hindrances import start_thread
+from queuepool.errors.hindrances import start_thread
 from queuepool.tasks.backoff import Backoff
 from queuepool.telemetry.events import Listener, ignore
 

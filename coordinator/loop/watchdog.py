@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
-from queuepool.runtime.hindrances import start_thread
+from queuepool.errors.hindrances import start_thread
 
 _STRIKES = 5  # looks a quarter of the limit apart
 

@@ -15,8 +15,8 @@ from collections.abc import Callable
 
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, QueuePoolError
+from queuepool.errors.hindrances import start_thread
 from queuepool.partitions.route import Leave
-from queuepool.runtime.hindrances import start_thread
 
 INTERVAL_S = 10.0
 _UNVERIFIED_S = 1.0

@@ -14,7 +14,7 @@ from typing import Any
 import redis
 from redis.exceptions import MaxConnectionsError
 
-from queuepool.runtime import forking
+from queuepool.servers import forking
 
 _FAILED = (redis.RedisError, OSError)
 

@@ -28,7 +28,7 @@ from weakref import ref
 import redis
 from redis.exceptions import MaxConnectionsError
 
-from queuepool.runtime import forking
+from queuepool.servers import forking
 
 _WARM_S = 1.0
 _COLLECT_EVERY_S = 1.0

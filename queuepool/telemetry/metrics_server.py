@@ -12,7 +12,7 @@ from time import monotonic, thread_time
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from queuepool.errors import ConfigurationError
-from queuepool.runtime.hindrances import HindranceError
+from queuepool.errors.hindrances import HindranceError
 from queuepool.telemetry.http.messages import Reply, Request
 from queuepool.telemetry.http.server import DEADLINE_S, LACKING, REST, HttpServer
 

@@ -25,8 +25,8 @@ from typing import Any
 import redis
 
 from queuepool.client.pool import QueuePool
+from queuepool.embedded import EmbeddedServer
 from queuepool.routing.topology import build
-from queuepool.servers.embedded import EmbeddedServer
 from tests.chaos.checker import check
 from tests.chaos.proxy import Proxy
 from tests.chaos.registry import Fault, Result, Trial

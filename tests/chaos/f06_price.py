@@ -25,10 +25,10 @@ import redis
 
 from queuepool import EnqueueStatus, Job, PoolConfig, QueuePool, UnconfirmableError
 from queuepool.client.results import EnqueueResults
+from queuepool.embedded import EmbeddedServer
 from queuepool.errors import UnavailableError
 from queuepool.models import Durability
 from queuepool.routing.topology import single
-from queuepool.servers.embedded import EmbeddedServer
 from tests.chaos.checker import Verdict
 from tests.chaos.proxy import Proxy
 from tests.chaos.registry import Fault, Result, Trial

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from queuepool.embedded import EmbeddedServer
 from queuepool.protocol.codec import read_group
-from queuepool.servers.embedded import EmbeddedServer
 from queuepool.verbs.operator import verbs as operate
 from tests.conftest import server_engines
 from tests.contract.snapshot import snapshot

@@ -8,8 +8,8 @@ import pytest
 import redis
 
 from queuepool import PoolConfig, QueuePool, UnavailableError
+from queuepool.embedded import EmbeddedServer
 from queuepool.routing.topology import single
-from queuepool.servers.embedded import EmbeddedServer
 from queuepool.verbs.owner import verbs as own
 from tests.waiting import wait_until
 

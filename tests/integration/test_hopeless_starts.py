@@ -11,7 +11,7 @@ import pytest
 
 from queuepool import ConfigurationError, QueuePool
 from queuepool.cli.exits import Exit
-from queuepool.servers.embedded import EmbeddedServer
+from queuepool.embedded import EmbeddedServer
 from tests.e2e.clusters import ROOT, clean_environment
 from tests.old_server import old_server
 

@@ -12,9 +12,9 @@ import pytest
 import redis
 
 from queuepool import ConfigurationError, QueuePool
+from queuepool.embedded import find_server_binary
 from queuepool.partitions.route import Leave
 from queuepool.protocol.keys import Keyspace
-from queuepool.servers.embedded import find_server_binary
 from tests.conftest import ServerFactory
 from tests.integration.clusters import local_cluster
 from tests.integration.consumer.processes import ROOT, ConsumerProcess

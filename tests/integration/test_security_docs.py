@@ -6,8 +6,8 @@ import redis
 
 from queuepool import QueuePool
 from queuepool.cli.commands.acl import ADMIN, variable
+from queuepool.embedded import EmbeddedServer
 from queuepool.protocol.keys import Keyspace
-from queuepool.servers.embedded import EmbeddedServer
 from queuepool.verbs.acl import ROLES
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.owner import verbs as own

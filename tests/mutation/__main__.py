@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import redis
 
-from queuepool.servers.embedded import EmbeddedServer
+from queuepool.embedded import EmbeddedServer
 from queuepool.verbs.scripts import names, script
 from tests.mutation import report, survivors
 from tests.mutation.court import verdicts

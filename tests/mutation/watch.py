@@ -10,7 +10,7 @@ from types import FrameType
 import pytest
 import redis
 
-from queuepool.servers.embedded import EmbeddedServer
+from queuepool.embedded import EmbeddedServer
 
 
 class OutOfTimeError(BaseException):

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from queuepool.embedded import EmbeddedServer
 from queuepool.servers import wire
-from queuepool.servers.embedded import EmbeddedServer
 from queuepool.verbs import scripts
 from tests.property.model.rules import PartitionMachine
 

@@ -10,9 +10,9 @@ from typing import Any
 import redis
 
 from queuepool.cli.commands.acl import ADMIN, aclfile
+from queuepool.embedded import EmbeddedServer
 from queuepool.protocol.keys import Keyspace
 from queuepool.servers import Bell, Reply, Stream
-from queuepool.servers.embedded import EmbeddedServer
 from queuepool.servers.sync import Server
 from queuepool.verbs import Verb
 from queuepool.verbs.acl import ROLES, user_name

@@ -15,8 +15,8 @@ import redis
 from queuepool import QueuePool, cli
 from queuepool.cli.commands.acl import ADMIN, hashed, variable
 from queuepool.cli.exits import Exit
+from queuepool.embedded import EmbeddedServer
 from queuepool.routing.topology import build
-from queuepool.servers.embedded import EmbeddedServer
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Enqueued
 from queuepool.verbs.acl import ROLES

@@ -17,12 +17,12 @@ import grpc
 import pytest
 
 from queuepool import QueuePool, cli
+from queuepool.embedded import EmbeddedServer
 from queuepool.models import JobState
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
-from queuepool.servers.embedded import EmbeddedServer
 from queuepool.servers.tls import Tls
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Enqueued

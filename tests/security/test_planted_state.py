@@ -16,9 +16,9 @@ import pytest
 from queuepool.cli.commands.tail import LogFile
 from queuepool.cli.exits import Exit
 from queuepool.cli.inspection.sources import find_coordinator
+from queuepool.embedded import private_files as private
+from queuepool.embedded.private_files import UnsafePathError
 from queuepool.errors import ConfigurationError
-from queuepool.runtime import private_files as private
-from queuepool.runtime.private_files import UnsafePathError
 from queuepool.settings import local_cluster as local
 from queuepool.settings.environment import load_pool_config
 from tests.e2e.clusters import clean_environment, run

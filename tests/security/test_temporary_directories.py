@@ -9,13 +9,13 @@ from typing import IO
 
 import pytest
 
-from queuepool.servers.embedded import EmbeddedServer, temporary
+from queuepool.embedded import EmbeddedServer, temporary
 from tests.security.strangers import NOBODY, as_root, open_to_others
 from tests.waiting import process_is_gone, wait_until
 
 PARENT = """
 import threading
-from queuepool.servers.embedded import EmbeddedServer
+from queuepool.embedded import EmbeddedServer
 server = EmbeddedServer()
 server.start()
 print(server.pid, flush=True)

@@ -10,7 +10,7 @@ import pytest
 
 from queuepool.cli.commands.secret_url import has_secret, without_url
 from queuepool.cli.exits import Exit
-from queuepool.servers.embedded import EmbeddedServer
+from queuepool.embedded import EmbeddedServer
 from tests.e2e.clusters import READY_S, clean_environment, up
 from tests.security.strangers import arguments_of, descendants
 from tests.waiting import wait_until

@@ -9,8 +9,8 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client import CollectorRegistry
 
-from queuepool.runtime import forking
-from queuepool.runtime.hindrances import NoThreadError
+from queuepool.errors.hindrances import NoThreadError
+from queuepool.servers import forking
 from queuepool.servers.aio import AsyncServer
 from queuepool.servers.sync import Server
 from queuepool.telemetry.metrics_server import MetricsServer

@@ -18,8 +18,8 @@ from queuepool.cli.display import output
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.local.cluster import LocalProcesses, Plan
 from queuepool.client.pool import QueuePool
+from queuepool.embedded import private_files as private
 from queuepool.errors import QueuePoolError
-from queuepool.runtime import private_files as private
 from queuepool.servers.wire import display_name
 from queuepool.settings import local_cluster as local
 from queuepool.settings.environment import QueuePoolSettings, load

@@ -22,12 +22,12 @@ from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.local.processes import command_line
 from queuepool.cli.local.supervisor import HopelessChildError, Say, Spec, Supervisor
 from queuepool.client.pool import QueuePool
+from queuepool.embedded import EmbeddedServer
+from queuepool.embedded.ports import HOST
 from queuepool.errors import QueuePoolError
 from queuepool.partitions.route import Leave
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
-from queuepool.servers.embedded import EmbeddedServer
-from queuepool.servers.embedded.ports import HOST
 from queuepool.settings.config import PoolConfig
 
 _STOP_S = 5.0  # beyond the drain, and for the coordinator

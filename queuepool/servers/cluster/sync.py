@@ -17,8 +17,7 @@ from itertools import count
 from typing import Any
 
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError, shown
-from queuepool.runtime import forking
-from queuepool.servers import Bell, Reply, wire
+from queuepool.servers import Bell, Reply, forking, wire
 from queuepool.servers.aio import AsyncServer
 from queuepool.servers.cluster.node_map import SlotMap, address_in, node_url, read_slots
 from queuepool.servers.sync import Server, SyncStream

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from email.utils import formatdate
 from enum import StrEnum, auto
 
-from queuepool.runtime import forking
+from queuepool.servers import forking
 from queuepool.telemetry.http.messages import Reply, Request, encode, read_head
 
 _READ_BYTES = 8192

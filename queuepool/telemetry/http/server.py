@@ -31,8 +31,8 @@ import socket
 import threading
 from time import monotonic, thread_time
 
-from queuepool.runtime import forking
-from queuepool.runtime.hindrances import HindranceError, start_thread
+from queuepool.errors.hindrances import HindranceError, start_thread
+from queuepool.servers import forking
 from queuepool.telemetry.http.connections import Answer, Connection, State, Table
 
 MAX_CONNECTIONS = 32

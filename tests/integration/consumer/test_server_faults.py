@@ -11,9 +11,9 @@ import redis
 
 from queuepool.client.pool import QueuePool
 from queuepool.client.results import EnqueueResults
+from queuepool.embedded import EmbeddedServer
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
-from queuepool.servers.embedded import EmbeddedServer
 from queuepool.settings.config import PoolConfig
 from tests.conftest import ServerFactory
 from tests.integration.consumer.conftest import StartConsumer

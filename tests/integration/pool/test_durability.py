@@ -18,10 +18,10 @@ from queuepool import (
     QueuePool,
     UnconfirmableError,
 )
+from queuepool.embedded import EmbeddedServer, find_server_binary
 from queuepool.models import Durability
 from queuepool.partitions.partition import Partition
 from queuepool.routing.topology import single
-from queuepool.servers.embedded import EmbeddedServer, find_server_binary
 from tests.integration.clusters import ARGUMENTS, LocalCluster, local_cluster
 from tests.integration.pool.conftest import MakePool, run_all
 from tests.replicas import PROMPT, frozen, replica_arguments, wait_until_replicating

@@ -17,8 +17,8 @@ import pytest
 import redis
 
 from queuepool import EnqueueStatus, QueuePool, UnavailableError
+from queuepool.embedded import EmbeddedServer
 from queuepool.partitions.partition import OwnedPartition, Partition
-from queuepool.servers.embedded import EmbeddedServer
 from queuepool.verbs.operator import verbs as operate
 from tests.contract import world as w
 from tests.integration.pool.conftest import MakePool, run_all

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from queuepool import InvalidInputError, JobState, UnavailableError, WaitTimeoutError
+from queuepool.embedded import EmbeddedServer
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol import ids
-from queuepool.servers.embedded import EmbeddedServer
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.integration.pool.conftest import MakePool

@@ -12,8 +12,8 @@ synced each second, so jobs outlive restarts and a power cut costs at most the l
     process     the server itself: start, stop, crash
 """
 
-from queuepool.servers.embedded.binary import find_server_binary
-from queuepool.servers.embedded.errors import EmbeddedServerError
-from queuepool.servers.embedded.process import EmbeddedServer
+from queuepool.embedded.binary import find_server_binary
+from queuepool.embedded.errors import EmbeddedServerError
+from queuepool.embedded.process import EmbeddedServer
 
 __all__ = ["EmbeddedServer", "EmbeddedServerError", "find_server_binary"]

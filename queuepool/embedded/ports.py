@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-from queuepool.servers.embedded.errors import EmbeddedServerError
+from queuepool.embedded.errors import EmbeddedServerError
 
 HOST = "127.0.0.1"
 # Below the range the kernel takes client ports from, for two reasons: nobody's outgoing
