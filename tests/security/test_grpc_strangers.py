@@ -257,7 +257,7 @@ def test_a_process_whose_api_breaks_down_all_the_same_ends_for_its_supervisor(
     redis_url: str, stage: str, tmp_path: Path
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(
-        "import coordinator.api.methods\ncoordinator.methods.TAKEN_OUT = False\n"
+        "import coordinator.api.methods\ncoordinator.api.methods.TAKEN_OUT = False\n"
     )
     unprotected = {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
     process = Process(redis_url, stage, environment=unprotected)

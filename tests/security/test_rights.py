@@ -95,9 +95,13 @@ def granted(role: ServerRole) -> set[tuple[str, str]]:
 def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> None:
     scripts = {name: set(role.scripts) for name, role in ROLES.items()}
 
-    assert scripts["producer"] == scripts_in("produce") | scripts_in("route")
-    assert scripts["consumer"] == scripts_in("own") | {"audit"} | scripts_in("route")
-    assert scripts["coordinator"] == scripts_in("lead") | {"observe", "group"} | scripts_in("route")
+    assert scripts["producer"] == scripts_in("producer/verbs") | scripts_in("producer/route")
+    assert scripts["consumer"] == scripts_in("owner/verbs") | {"audit"} | scripts_in(
+        "producer/route"
+    )
+    assert scripts["coordinator"] == scripts_in("leader/verbs") | {"observe", "group"} | scripts_in(
+        "producer/route"
+    )
     assert scripts["ops"] == set(names())
 
 

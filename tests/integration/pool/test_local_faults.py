@@ -123,7 +123,7 @@ with QueuePool(config=config, registry=registry) as pool:
 """
 
 RELEASE_GONE = """
-import shutil, sys
+import sys
 from pathlib import Path
 import queuepool
 from queuepool import PoolConfig, QueuePool
@@ -131,10 +131,11 @@ from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
 
 url, stage = sys.argv[1:]
-scripts = Path(queuepool.__file__).parent / "scripts"
-for file in scripts.rglob("*.lua"):
+scripts = list((Path(queuepool.__file__).parent / "verbs").rglob("*.lua"))
+assert len(scripts) > 30
+for file in scripts:
     file.write_text("return redis.error_reply('of another version')")
-shutil.rmtree(scripts)
+    file.unlink()
 config = PoolConfig(topology=single(url, 1), keyspace=Keyspace(stage=stage))
 with QueuePool(config=config) as pool:
     job = pool.enqueue("t", {}, partition_key="k")
@@ -187,4 +188,4 @@ def test_a_release_that_is_replaced_or_gone_changes_no_process_that_runs(
     found = python(RELEASE_GONE, redis_url, stage, path=tmp_path)
 
     assert found == ["ready 1", "OwnedPartition"]
-    assert ROOT.joinpath("scripts", "enqueue.lua").exists()
+    assert ROOT.joinpath("verbs", "producer", "enqueue.lua").exists()
