@@ -28,7 +28,6 @@ from consumer.workers.runner import Runner
 from consumer.workers.timeouts import Timekeeper
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, FencedError, QueuePoolError
-from queuepool.partitions.partition import Partition
 from queuepool.partitions.route import Leave
 from queuepool.servers import Bell as ServerBell
 from queuepool.tasks.registry import Registry, default_registry
@@ -54,7 +53,6 @@ class Consumer:
         self._stop = threading.Event()
         self._resting = threading.Event()  # never set
         self._bell: ServerBell | None = None
-        self._partition: Partition | None = None  # of the newest call
         self._timekeeper, self._handlers = Timekeeper(), HandlerLoop()
         now = monotonic()
         self.liveness = Liveness(now, now)
@@ -116,7 +114,7 @@ class Consumer:
     def _perform(self, effect: Effect) -> Any:
         if isinstance(effect, Call):
             _check_recursion_limit()  # before anything is recorded: it counts as a crash
-            partition = self._at(effect.partition)
+            partition = self._pool.partition(effect.partition)
             return partition.server.run(partition.key, effect.verbs)
         if isinstance(effect, Sleep):
             return self._bell.wait(effect.seconds) if self._bell is not None else None
@@ -124,14 +122,9 @@ class Consumer:
             return self._resting.wait(effect.seconds)
         if isinstance(effect, Pause):
             return self._pause(effect.seconds)
-        partition = self._at(effect.partition)
+        partition = self._pool.partition(effect.partition)
         self._bell = partition.server.doorbell(partition.key)
         return self._bell
-
-    def _at(self, number: int) -> Partition:
-        if self._partition is None or self._partition.number != number:
-            self._partition = self._pool.partition(number)
-        return self._partition
 
     def _pause(self, seconds: float) -> None:
         # Not stop.wait(): a signal handler that calls stop.set() would wait for this very thread.
@@ -142,7 +135,7 @@ class Consumer:
     def _standby(self) -> Standby:
         if self._settings.partition != "auto":
             candidates = [int(self._settings.partition)]
-            self._at(candidates[0])  # a number that does not exist is told at once
+            self._pool.partition(candidates[0])  # a number that does not exist is told at once
         else:
             candidates = [partition.number for partition in self._pool.partitions()]
             random.shuffle(candidates)
