@@ -4,6 +4,7 @@ PYTHON ?= python3
 WORKERS ?= 3
 SEEDS ?= 10000
 MODEL_EXAMPLES ?= 2000
+EXAMPLES ?= 2000
 MINUTES ?= 30
 PEERS_FLAGS ?=
 PYTHONS ?=
@@ -14,7 +15,7 @@ PYTEST := $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-pythons simulate model chaos soak mutate fuzz check format bench bench-scaling bench-peers crash-peers \
+.PHONY: help demo test test-slow test-pythons simulate model explore chaos soak mutate fuzz check format bench bench-scaling bench-peers crash-peers \
 	stubs constraints sbom clean
 
 help: ## show this list
@@ -41,6 +42,9 @@ test-pythons: $(VENV)/.installed-dev ## unit and contract tests on Python 3.11 t
 
 model: $(VENV)/.installed-dev ## walk every script beside a model, MODEL_EXAMPLES=2000 times 80 steps
 	MODEL_EXAMPLES=$(MODEL_EXAMPLES) MODEL_STEPS=80 $(PYTEST) tests/property/test_model.py -k says
+
+explore: $(VENV)/.installed-dev ## run all property tests on new random examples, EXAMPLES=2000 of each
+	EXAMPLES=$(EXAMPLES) $(PYTEST) -n $(WORKERS) --dist loadgroup -m hypothesis --ignore=tests/property/test_model.py
 
 chaos: $(VENV)/.installed-dev ## kill, stop and cut off real processes, many times; writes docs/reliability.md
 	$(BIN)/python -m tests.chaos --write

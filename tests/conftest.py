@@ -4,6 +4,7 @@ Each xdist worker has one server of its own, and each test a stage of its own on
 neither wait for one another nor see one another's keys.
 """
 
+import os
 import shutil
 import threading
 import uuid
@@ -17,9 +18,15 @@ from hypothesis import settings
 from queuepool.embedded import EmbeddedServer, find_server_binary
 from tests.waiting import wait_until
 
-# A shared machine stalls now and then; a slow example is not a wrong one.
-settings.register_profile("queuepool", deadline=None, print_blob=True)
-settings.load_profile("queuepool")
+# `make test` tries the same examples every time, so that a change is judged by what it changes;
+# `make explore` tries others, EXAMPLES of each. A shared machine stalls now and then: a slow
+# example is not a wrong one.
+EXAMPLES = int(os.environ.get("EXAMPLES", "0"))
+settings.register_profile("queuepool", deadline=None, print_blob=True, derandomize=True)
+settings.register_profile(
+    "explore", settings.get_profile("queuepool"), max_examples=max(1, EXAMPLES), derandomize=False
+)
+settings.load_profile("explore" if EXAMPLES else "queuepool")
 
 ServerFactory = Callable[..., EmbeddedServer]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from typing import Any
+from unicodedata import category
 
 import redis
 
@@ -49,5 +50,8 @@ def plant_dead(
 
 
 def controls(text: str, *, allowed: Sequence[str] = ("\n",)) -> list[str]:
-    """Return the characters of an output that could steer a terminal, or forge a line."""
-    return [c for c in text if c not in allowed and not (c.isprintable() or c in "\u3000\xa0")]
+    """Return the characters of an output that could steer a terminal, or forge a line.
+
+    Blanks of any width (Unicode's Zs) do neither.
+    """
+    return [c for c in text if c not in allowed and not (c.isprintable() or category(c) == "Zs")]
