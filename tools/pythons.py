@@ -26,7 +26,7 @@ from time import monotonic
 ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = ("3.11", "3.12", "3.13", "3.14", "3.15")
 SUITE = "forky"  # Debian's first that has 3.13, 3.14 and 3.15
-QUICK = ("tests/unit", "tests/contract")
+QUICK = ("tests/unit", "tests/docs", "tests/contract")
 _LOOK_S, _FETCH_S, _INSTALL_S, _TEST_S = 60, 300, 600, 3600
 _KEYRINGS = Path("/usr/share/keyrings")
 

@@ -20,8 +20,8 @@ from queuepool.errors import ConfigurationError
 from queuepool.settings.config import PoolConfig
 from queuepool.settings.environment import QueuePoolSettings, load
 from tests.bad_inputs.conftest import APP
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 CANARY = "hunter2"
 POOL = {
     "QUEUEPOOL_URL": f"ftp://u:{CANARY}@h",

@@ -37,8 +37,9 @@ from queuepool.verbs.producer import verbs as produce
 from tests.chaos.checker import Books, Events, Strike, Verdict, check
 from tests.chaos.events import read_events
 from tests.chaos.proxy import Proxy
-from tests.integration.consumer.processes import ROOT, ConsumerProcess, observe
+from tests.integration.consumer.processes import ConsumerProcess, observe
 from tests.integration.coordinator.cluster import Process as CoordinatorProcess
+from tests.paths import ROOT
 from tests.waiting import wait_until
 
 STAGE = "chaos"

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from queuepool.settings import local_cluster as local
+from tests.paths import ROOT
 from tests.waiting import process_is_gone, wait_until
 
-ROOT = Path(__file__).resolve().parents[2]
 READY_S = 40.0
 
 

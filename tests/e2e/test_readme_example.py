@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from queuepool.cli.exits import Exit
-from tests.e2e.clusters import ROOT, up
+from tests.e2e.clusters import up
+from tests.paths import ROOT
 
 README = ROOT / "README.md"
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("cluster"), pytest.mark.timeout(240)]

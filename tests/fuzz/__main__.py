@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 
 from tests.fuzz import corpus
 from tests.fuzz.targets import TARGETS
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / ".fuzz"  # not kept in the repository
 _MAX_BYTES = 4096
 _SLOW_S = 10  # an input that takes longer is a defect, too

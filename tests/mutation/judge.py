@@ -26,7 +26,7 @@ from tests.mutation.mutants import Mutant
 from tests.mutation.watch import OutOfTimeError, Servers
 
 ROOT = Path(__file__).parents[2]
-JUDGES = ("tests/contract", "tests/integration/test_cluster_slot_migration.py",
+JUDGES = ("tests/contract", "tests/integration/servers/test_slot_migration.py",
           "tests/mutation/walk_beside_model.py")  # fmt: skip
 # Another engine runs the same scripts, and memory runs none.
 _LEFT_OUT = ("[memory", "[redis-server", "redis-server]")

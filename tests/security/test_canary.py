@@ -27,8 +27,9 @@ from queuepool.servers.tls import Tls
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Enqueued
 from tests.apps import SECRETS
-from tests.integration.consumer.processes import ROOT, ConsumerProcess
+from tests.integration.consumer.processes import ConsumerProcess
 from tests.integration.coordinator.cluster import Process
+from tests.paths import ROOT
 from tests.security.canary import Canary, Leak, leaks
 from tests.security.certificates import HAVE_OPENSSL, Authority
 from tests.security.servers import REDIS, TlsServer

@@ -27,7 +27,8 @@ from coordinator.api.methods import TAKEN_OUT
 from coordinator.api.refusals import LINES
 from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
-from tests.integration.coordinator.cluster import ROOT, Process
+from tests.integration.coordinator.cluster import Process
+from tests.paths import ROOT
 from tests.security.http2 import RawConnection
 from tests.waiting import wait_until
 

@@ -18,6 +18,7 @@ from queuepool.embedded import EmbeddedServer, EmbeddedServerError, ports
 from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from tests.e2e.clusters import LocalUp, up
+from tests.paths import ROOT
 from tests.security.strangers import (
     arguments_of,
     as_root,
@@ -30,7 +31,7 @@ from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.timeout(240)]
 
-APP = Path(__file__).parents[1] / "e2e" / "app.py"
+APP = ROOT / "tests" / "e2e" / "app.py"
 
 
 @pytest.fixture(scope="module", params=[0o022, 0o000], ids=["umask 022", "umask 000"])

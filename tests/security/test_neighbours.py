@@ -3,16 +3,16 @@
 import os
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.e2e.clusters import LocalUp, up
+from tests.paths import ROOT
 from tests.security.stolen.neighbours import ATTEMPTS, NEIGHBOUR, Attempt
 
 pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.timeout(240)]
 
-APP = Path(__file__).parents[1] / "e2e" / "app.py"
+APP = ROOT / "tests" / "e2e" / "app.py"
 
 
 @pytest.fixture(scope="module")

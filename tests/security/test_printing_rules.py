@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.paths import ROOT
+
 PACKAGES = ("queuepool", "consumer", "coordinator")
 # module -> what it alone may use
 ALLOWED: dict[str, set[str]] = {

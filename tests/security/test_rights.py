@@ -1,7 +1,6 @@
 """Each role's rights are what its scripts call, no more; the shipped file says the same."""
 
 import re
-from pathlib import Path
 
 import pytest
 import redis
@@ -10,8 +9,8 @@ from queuepool.cli.commands.acl import aclfile, hashed, template
 from queuepool.protocol.keys import PARTITION_KEYS, SYSTEM_KEYS, Keyspace
 from queuepool.verbs.acl import ROLES, WRITING, ServerRole, keys_of
 from queuepool.verbs.scripts import names, script
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 VERBS = ROOT / "queuepool" / "verbs"
 DIRECT = {
     "producer": {"wait"},  # to hear what an enqueue has survived

@@ -13,7 +13,7 @@ from queuepool.client.progress_bar import progress_bar
 from queuepool.models import GroupStatus
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
-from tests.integration.test_cli_terminal import on_a_terminal
+from tests.integration.cli.test_terminal import on_a_terminal
 from tests.security.planted import NASTY, controls
 
 _MARKUP = "[/x] [red]red[/red] [link=http://x]y[/link] \\[a]"

@@ -12,12 +12,13 @@ from queuepool.cli.commands.secret_url import has_secret, without_url
 from queuepool.cli.exits import Exit
 from queuepool.embedded import EmbeddedServer
 from tests.e2e.clusters import READY_S, clean_environment, up
+from tests.paths import ROOT
 from tests.security.strangers import arguments_of, descendants
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.timeout(240)]
 
-APP = Path(__file__).parents[1] / "e2e" / "app.py"
+APP = ROOT / "tests" / "e2e" / "app.py"
 WORDS = ("--app", "app", "--partitions", "1")
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.test_docs_snippets import snippets
+from tests.docs.test_snippets import snippets
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 WRONG = Path(__file__).with_name("wrong_calls.py")
 COMMENT = re.compile(r"# (error|type): (.+)$")
 SAID = re.compile(r"^[^:]+:(\d+): (?:error: .*\[([\w-]+)\]|note: Revealed type is \"(.+)\")$")

@@ -6,14 +6,13 @@ import inspect
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 
 import queuepool
 from queuepool import errors, testing
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("grpc", "google.protobuf", "pydantic", "pydantic_settings", "rich", "prometheus_client")
 
 

@@ -17,9 +17,8 @@ from queuepool.partitions.partition import Partition
 from queuepool.verbs.leader import verbs as lead
 from tests.chaos.checker import Run
 from tests.chaos.events import read_events
+from tests.paths import ROOT
 from tests.waiting import wait_until
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 class ConsumerProcess:

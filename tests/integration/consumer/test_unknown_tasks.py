@@ -6,7 +6,8 @@ import pytest
 
 from queuepool import JobState, QueuePool
 from queuepool.cli.display.board import unknown
-from tests.integration.consumer.processes import ROOT, ConsumerProcess
+from tests.integration.consumer.processes import ConsumerProcess
+from tests.paths import ROOT
 from tests.waiting import wait_until
 
 APP = """

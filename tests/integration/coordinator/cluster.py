@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from queuepool.client.pool import QueuePool
@@ -14,9 +13,9 @@ from queuepool.models import Command
 from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.owner import verbs as own
+from tests.paths import ROOT
 from tests.waiting import wait_until
 
-ROOT = Path(__file__).resolve().parents[3]
 FAST = {"cycle_s": 0.1, "lease_s": 1.0, "request_timeout_s": 0.3}
 LEASE_MS = 60_000
 

@@ -15,8 +15,9 @@ from queuepool.client.pool import QueuePool
 from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from tests.conftest import ServerFactory
-from tests.integration.coordinator.cluster import ROOT, FakeOwner, Process, look, obey_until
+from tests.integration.coordinator.cluster import FakeOwner, Process, look, obey_until
 from tests.integration.coordinator.conftest import StartProcess
+from tests.paths import ROOT
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.xdist_group("coordinator-process")

@@ -1,0 +1,45 @@
+"""Words and phrases that a native reader stumbles over, and what to write instead.
+
+Only what is never right here is listed: a rule that must be argued with is no rule.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.paths import ROOT
+
+INSTEAD = {
+    r"\bmend(s|ed|ing)?\b": "fix",
+    r"\bwithout a word\b": "silently",
+    r"\bof ill will\b": "malicious",
+    r"\bas a makeshift\b": "as a stopgap",
+    r"\bnobody can guard\b": "cannot be isolated",
+    r"\bfeed the question\b": "creates a feedback loop",
+    r"\bnobody told us\b": "undeclared",
+    r"\bof one sitting\b": "of one run",
+    r"\btakes? no innocent along\b": "never buries unrelated jobs",
+    r"\bcome back by themselves\b": "scale back down automatically",
+    r"\b(How long is what|What one asks)\b": "a heading of nouns",
+}
+PAGES = sorted(
+    path
+    for pattern in ("*.md", "docs/**/*.md", "queuepool/**/*.py", "consumer/**/*.py",
+                    "coordinator/**/*.py", "tests/**/*.py", "tools/*.py", "benchmarks/**/*.py")
+    for path in ROOT.glob(pattern)
+    if path != Path(__file__).resolve() and "_pb2" not in path.name
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("phrase", INSTEAD)
+def test_a_phrase_that_readers_stumble_over_is_nowhere(phrase: str) -> None:
+    assert len(PAGES) > 300
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
+        for path in PAGES
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if re.search(phrase, line)
+    ]
+
+    assert found == [], f"write: {INSTEAD[phrase]}"

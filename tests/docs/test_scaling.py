@@ -1,0 +1,66 @@
+"""docs/scaling.md quotes what the code does: defaults of policies, a run, a decision."""
+
+import json
+import re
+from dataclasses import fields
+from typing import Any
+
+import msgspec
+import pytest
+
+from coordinator.decisions.ledger import DecisionRecord
+from coordinator.policy.aimd import AimdSettings
+from coordinator.policy.help_check import HelpSettings
+from coordinator.policy.pwqd import PwqdSettings
+from coordinator.policy.ratio import RatioSettings
+from tests.paths import ROOT
+
+PAGE = (ROOT / "docs" / "scaling.md").read_text()
+SCENARIO = (
+    ROOT / "tests" / "unit" / "coordinator" / "policy" / "scenarios" / "single_step.txt"
+).read_text()
+
+
+def part(policy: str) -> str:
+    """Return what the page says of a policy."""
+    return PAGE.partition(f"### `{policy}`")[2].partition("\n### ")[0].partition("\n## ")[0]
+
+
+@pytest.mark.parametrize(
+    ("policy", "settings"),
+    [("ratio", RatioSettings), ("aimd", AimdSettings), ("pwqd", PwqdSettings)],
+)
+def test_the_defaults_of_a_policy_are_those_on_the_page(policy: str, settings: Any) -> None:
+    defaults = {field.name: field.default for field in fields(settings)}
+
+    quoted = re.findall(r"`?(\w+)`? \(([\d.]+)(?: s)?\)", part(policy))
+
+    assert len(quoted) >= 3
+    for name, value in quoted:
+        assert float(value) == defaults.get(name, defaults.get(f"{name}_pwqd")), name
+
+
+def test_the_pauses_of_the_help_check_are_those_on_the_page() -> None:
+    check = HelpSettings()
+
+    pauses = (check.retry_s, 2 * check.retry_s, check.retry_max_s / 60)
+
+    assert "waits {:g} s, then {:g} s, up to {:g} minutes".format(*pauses) in part("pwqd")
+    assert f"A gain of {check.gain:.0%}".replace("%", " %") in part("pwqd")
+
+
+def test_the_quoted_run_is_that_of_the_scenario() -> None:
+    quoted = re.findall(r"^    +(\d+\.\d .*)$", part("pwqd"), re.MULTILINE)
+
+    assert len(quoted) >= 4
+    assert [line for line in quoted if line not in SCENARIO] == []
+
+
+def test_the_example_of_a_decision_is_one() -> None:
+    example = PAGE.partition("```json\n")[2].partition("```")[0]
+
+    record = msgspec.convert(json.loads(example), DecisionRecord)
+
+    assert {field.name for field in fields(DecisionRecord)} == set(json.loads(example))
+    assert record.inputs is not None
+    assert record.inputs.pwqd == record.inputs.backlog / record.inputs.workers

@@ -1,0 +1,447 @@
+"""Commands against a real server, called as the console script calls them."""
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from queuepool import QueuePool, cli
+from queuepool.cli.exits import Exit
+from queuepool.models import JobState
+from queuepool.partitions.partition import OwnedPartition
+from queuepool.verbs.owner import verbs as own
+from tests.conftest import ServerFactory, server_engines
+from tests.docs.test_security import granted
+
+KEY = "import-1"
+
+
+class Shell:
+    """Runs commands in this process; keeps what the last one printed."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+        self.out = self.err = ""
+
+    def run(self, *words: str) -> int:
+        code = cli.main(words)
+        self.out, self.err = self._capsys.readouterr()
+        return code
+
+    @property
+    def lines(self) -> list[Any]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@pytest.fixture
+def shell(
+    redis_url: str,
+    stage: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Shell:
+    monkeypatch.setenv("QUEUEPOOL_URL", redis_url)
+    monkeypatch.setenv("QUEUEPOOL_STAGE", stage)
+    monkeypatch.chdir(tmp_path)
+    return Shell(capsys)
+
+
+@pytest.fixture
+def pool(shell: Shell) -> Iterator[QueuePool]:
+    with QueuePool.from_env() as made:
+        yield made
+
+
+def write(name: str, text: str) -> str:
+    Path(name).write_text(text)
+    return name
+
+
+def own_partition(pool: QueuePool, number: int) -> OwnedPartition:
+    owned = pool.partition(number).acquire(lease_s=60, host="tester:1")
+    assert isinstance(owned, OwnedPartition)
+    return owned
+
+
+def claim(owned: OwnedPartition, limit: int = 10) -> list[bytes]:
+    verb = own.claim(
+        owned.life, limit, starting=limit, promote_after_ms=60_000, weights=(6, 3, 2, 1)
+    )
+    return list(owned.run(verb).ids)
+
+
+def bury(pool: QueuePool, key: str, count: int, error: str = "boom") -> list[str]:
+    """Enqueue jobs and let them die; returns their ids."""
+    pool.enqueue_many("send", [{"n": n} for n in range(count)], partition_key=key)
+    owned = own_partition(pool, pool.group(key).partition.number)
+    ids = claim(owned, count)
+    record = b'{"reason":"failed","type":"ValueError","message":"%s"}' % error.encode()
+    jobs = [(job_id, record) for job_id in ids]
+    owned.run(own.bury(owned.life, jobs, keep_jobs=1000, keep_bytes=10**6, keep_ms=10**8))
+    owned.run(own.release(owned.life, drain_lease_ms=0))
+    return [job_id.decode() for job_id in ids]
+
+
+# -- bulk ------------------------------------------------------------------------------------------
+
+
+def test_each_row_of_a_file_becomes_a_job_in_order(shell: Shell, pool: QueuePool) -> None:
+    rows = [f"{n},name {n}" for n in range(1234)]
+    file = write("rows.csv", "\n".join(["number,name", *rows]) + "\n")
+
+    assert shell.run("bulk", file, "--task", "t", "--key", KEY, "--json") == Exit.OK
+
+    (summary,) = shell.lines
+    assert (summary["rows"], summary["enqueued"]) == (1234, 1234)
+    group = pool.group(KEY)
+    assert group.status().total == 1234
+    assert summary["partition"] == group.partition.number
+    owned = own_partition(pool, group.partition.number)
+    verb = own.claim(owned.life, 2, starting=2, promote_after_ms=60_000, weights=(6, 3, 2, 1))
+    first, second = owned.run(verb).bodies
+    assert b'{"number":"0","name":"name 0"}' in first
+    assert b'{"number":"1","name":"name 1"}' in second
+
+
+def test_one_bad_row_and_nothing_is_enqueued(shell: Shell, pool: QueuePool) -> None:
+    file = write("rows.csv", "a,b\n" + "1,2\n" * 9000 + "1\n")
+
+    assert shell.run("bulk", file, "--task", "t", "--key", KEY) == Exit.USAGE
+
+    assert "line 9002: 1 fields" in shell.err
+    assert "nothing of rows.csv was enqueued" in shell.err
+    assert pool.group(KEY).status().total == 0
+
+
+def test_a_row_that_is_too_large_is_found_before_the_first_is_enqueued(
+    shell: Shell, pool: QueuePool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QUEUEPOOL_MAX_PAYLOAD_BYTES", "100")
+    file = write("rows.jsonl", '{"a": "b"}\n' + json.dumps({"a": "b" * 200}) + "\n")
+
+    assert shell.run("bulk", file, "--task", "t", "--key", KEY) == Exit.USAGE
+
+    assert "line 2: the job takes" in shell.err
+    assert pool.group(KEY).status().total == 0
+
+
+def test_rows_from_standard_input_stop_at_the_bad_one_and_say_how_to_go_on(
+    shell: Shell, pool: QueuePool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = io.TextIOWrapper(io.BytesIO(b'{"n": 1}\n' * 5000 + b"oops\n"))
+    monkeypatch.setattr("sys.stdin", text)
+
+    code = shell.run("bulk", "-", "--format", "jsonl", "--task", "t", "--key", KEY)
+
+    assert code == Exit.USAGE
+    assert "line 5001: not valid JSON" in shell.err
+    assert "the first 5,000 rows are enqueued; fix the row and go on with --skip 5000" in shell.err
+    assert pool.group(KEY).status().total == 5000
+
+
+def test_skipped_rows_are_not_enqueued(shell: Shell, pool: QueuePool) -> None:
+    file = write("rows.csv", "a\n1\n2\n3\n")
+
+    assert shell.run("bulk", file, "--task", "t", "--key", KEY, "--skip", "2") == Exit.OK
+    assert pool.group(KEY).status().total == 1
+    assert shell.run("bulk", file, "--task", "t", "--key", KEY, "--skip", "3") == Exit.USAGE
+
+
+def test_a_full_partition_tells_exactly_which_rows_are_in(
+    shell: Shell, pool: QueuePool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QUEUEPOOL_MAX_DEPTH", "1000")
+    file = write("rows.csv", "a\n" + "1\n" * 1500)
+
+    code = shell.run("bulk", file, "--task", "t", "--key", KEY, "--wait-when-full", "0")
+
+    assert code == Exit.UNAVAILABLE
+    total = pool.group(KEY).status().total
+    assert (
+        700 <= total <= 1000
+    )  # chunks are refused whole, and their size is the library's business
+    assert f"exactly the first {total:,} rows are enqueued" in shell.err
+    assert f"--skip {total}\n" in shell.err
+
+
+def test_waiting_without_a_consumer_says_so_and_times_out(shell: Shell) -> None:
+    file = write("rows.csv", "a\n1\n")
+
+    words = ("bulk", file, "--task", "t", "--key", KEY, "--wait", "--timeout", "50ms")
+
+    assert shell.run(*words) == Exit.FAILED
+    assert "has no consumer now" in shell.err
+
+
+def test_no_server_is_one_line_with_the_ways_to_get_one(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("QUEUEPOOL_URL")
+
+    assert shell.run("status") == Exit.USAGE
+    assert shell.err.count("\n") == 1
+    assert "QUEUEPOOL_URL" in shell.err
+    assert "queuepool up" in shell.err
+
+
+def test_a_server_that_is_away_is_told_from_a_mistake(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QUEUEPOOL_URL", "redis://127.0.0.1:1/0")
+
+    assert shell.run("group", "show", "x") == Exit.UNAVAILABLE
+    assert "Traceback" not in shell.err
+
+
+# -- status, scale ---------------------------------------------------------------------------------
+
+
+def test_status_shows_backlog_and_owner(shell: Shell, pool: QueuePool) -> None:
+    pool.enqueue_many("t", [{}] * 30, partition_key=KEY)
+    number = pool.group(KEY).partition.number
+    own_partition(pool, number)
+
+    assert shell.run("status", "--json") == Exit.UNATTENDED
+
+    (seen,) = shell.lines
+    assert seen["totals"]["backlog"] == 30
+    assert [p["owner"] for p in seen["partitions"] if p["owned"]] == ["tester:1"]
+    assert seen["leader"] is None
+
+
+def test_status_succeeds_when_every_partition_has_an_owner(shell: Shell, pool: QueuePool) -> None:
+    assert shell.run("status") == Exit.UNATTENDED
+    assert shell.out.count("nobody") == 4
+
+    for number in range(4):
+        own_partition(pool, number)
+    assert shell.run("status") == Exit.OK  # though no coordinator leads: all jobs run
+    assert "no coordinator leads" in shell.out
+
+    owned = pool.partition(2).acquire(lease_s=60, host="later:1", nonce="other")
+    assert isinstance(owned, own.Held)
+
+
+def test_watch_prints_a_line_an_interval_where_there_is_no_terminal(shell: Shell) -> None:
+    assert shell.run("watch", "--interval", "100ms", "--for", "250ms") == Exit.OK
+
+    lines = shell.out.splitlines()
+    assert 2 <= len(lines) <= 4
+    assert all(line.startswith("backlog 0 workers 0/0") and "\x1b" not in line for line in lines)
+
+
+def test_a_manual_count_is_set_shown_and_cleared(shell: Shell) -> None:
+    assert shell.run("scale", "2", "24", "--for", "10m", "--json") == Exit.OK
+    assert shell.lines[0]["workers"] == 24
+    assert "no coordinator leads" in shell.err
+
+    shell.run("status", "--json")
+    by_hand = {p["partition"]: p["manual_until_ms"] for p in shell.lines[0]["partitions"]}
+    assert by_hand[2]
+    assert not by_hand[1]
+
+    assert shell.run("scale", "2", "--auto") == Exit.OK
+    shell.run("status", "--json")
+    assert not any(p["manual_until_ms"] for p in shell.lines[0]["partitions"])
+
+
+def test_more_workers_than_any_setting_allows_are_refused(shell: Shell) -> None:
+    assert shell.run("scale", "1", "5000") == Exit.USAGE
+    assert "4,096" in shell.err
+    assert "CONSUMER_MAX_WORKERS" in shell.err
+
+    assert shell.run("scale", "1", "2400") == Exit.OK
+    assert "no more than COORDINATOR_MAX_WORKERS and CONSUMER_MAX_WORKERS allow" in shell.err
+
+
+@pytest.mark.parametrize(
+    "words", [("2",), ("2", "3", "--auto"), ("99", "3"), ("1", "3", "--for", "0")]
+)
+def test_scaling_what_makes_no_sense_is_refused(shell: Shell, words: tuple[str, ...]) -> None:
+    assert shell.run("scale", *words) == Exit.USAGE
+
+
+# -- jobs, groups, dead ----------------------------------------------------------------------------
+
+
+def test_a_job_is_shown_and_cancelled(shell: Shell, pool: QueuePool) -> None:
+    job_id = pool.enqueue("t", {"n": 1}, partition_key=KEY).job_id
+
+    assert shell.run("job", "show", job_id, "--key", KEY, "--json") == Exit.OK
+    assert shell.lines[0]["state"] == "ready"
+    assert shell.run("job", "cancel", job_id, "--key", KEY) == Exit.OK
+    assert pool.status(job_id, partition_key=KEY).state is JobState.CANCELLED
+    assert shell.run("job", "cancel", job_id, "--key", KEY) == Exit.FAILED
+    assert shell.run("job", "show", "never-seen", "--key", KEY) == Exit.FAILED
+
+
+def test_a_job_is_shown_and_cancelled_by_its_id_alone(shell: Shell, pool: QueuePool) -> None:
+    job_id = pool.enqueue("t", {"n": 1}, partition_key=KEY).job_id
+    pool.enqueue("t", {}, partition_key=KEY, job_id="mine-7")
+
+    for known in (job_id, "mine-7"):
+        assert shell.run("job", "show", known, "--json") == Exit.OK
+        assert (shell.lines[0]["state"], shell.lines[0]["group"]) == ("ready", KEY)
+        assert shell.run("job", "cancel", known) == Exit.OK
+        assert pool.status(known, partition_key=KEY).state is JobState.CANCELLED
+    assert shell.run("job", "show", "never-seen") == Exit.FAILED
+    assert "never-seen is unknown" in shell.err
+
+
+def test_an_id_that_two_partitions_have_needs_its_key(shell: Shell, pool: QueuePool) -> None:
+    keys = {pool.enqueue("t", {}, partition_key=k, job_id="x").partition: k for k in "abcdefgh"}
+    assert len(keys) > 1
+
+    assert shell.run("job", "cancel", "x") == Exit.USAGE
+    assert "--key" in shell.err
+    assert shell.run("job", "cancel", "x", "--key", "a") == Exit.OK
+
+
+def test_a_group_is_shown_and_cancelled(shell: Shell, pool: QueuePool) -> None:
+    pool.enqueue_many("t", [{}] * 7, partition_key=KEY)
+
+    assert shell.run("group", "show", KEY, "--json") == Exit.OK
+    assert (shell.lines[0]["total"], shell.lines[0]["ready"]) == (7, 7)
+    assert shell.run("group", "cancel", KEY, "--json") == Exit.OK
+    assert shell.lines[0]["cancelled"] == 7
+    assert shell.run("group", "wait", KEY, "--timeout", "5s") == Exit.OK
+    assert shell.run("group", "show", "other") == Exit.FAILED
+
+
+def test_dead_jobs_are_listed_with_payload_and_error(shell: Shell, pool: QueuePool) -> None:
+    ids = bury(pool, KEY, 3)
+
+    assert shell.run("dead", "list", "--json") == Exit.OK
+    assert sorted(d["job_id"] for d in shell.lines) == sorted(ids)
+    assert {d["error"] for d in shell.lines} == {"boom"}
+    assert shell.run("dead", "list") == Exit.OK
+    assert "ValueError: boom" in shell.out
+    assert shell.run("dead", "show", ids[1], "--json") == Exit.OK
+    assert shell.lines[0]["payload"] == {"n": 1}
+    assert shell.run("dead", "show", "unknown") == Exit.FAILED
+
+
+def test_replay_takes_what_the_filters_leave_and_nothing_by_accident(
+    shell: Shell, pool: QueuePool
+) -> None:
+    bury(pool, "a", 3, "timeout of x")
+    bury(pool, "b", 2, "no such user")
+
+    assert shell.run("dead", "replay") == Exit.USAGE
+    assert shell.run("dead", "replay", "--error", "Timeout", "--json") == Exit.OK
+    assert shell.lines == [{"replayed": 3}]
+    assert pool.group("a").status().ready == 3
+    assert pool.group("b").status().dead == 2
+    assert shell.run("dead", "replay", "unknown-id") == Exit.FAILED
+    assert shell.run("dead", "replay", "--all", "--json") == Exit.OK
+    assert shell.lines == [{"replayed": 2}]
+
+
+def test_more_dead_jobs_than_one_page_are_all_replayed(shell: Shell, pool: QueuePool) -> None:
+    for _ in range(3):
+        bury(pool, KEY, 180)
+
+    assert shell.run("dead", "replay", "--key", KEY, "--json") == Exit.OK
+    assert shell.lines == [{"replayed": 540}]
+
+
+def test_discarding_asks_first(
+    shell: Shell, pool: QueuePool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bury(pool, KEY, 2)
+    monkeypatch.setattr("sys.stdin", io.StringIO("yes\n"))
+
+    assert shell.run("dead", "discard", "--all") == Exit.USAGE
+    assert "--yes" in shell.err
+    assert pool.group(KEY).status().dead == 2
+    assert shell.run("dead", "discard", "--all", "--yes", "--json") == Exit.OK
+    assert shell.lines == [{"discarded": 2}]
+    assert shell.run("dead", "list") == Exit.OK
+    assert shell.out == "no dead jobs\n"
+
+
+def test_an_audit_of_a_sound_partition_is_clean(shell: Shell, pool: QueuePool) -> None:
+    pool.enqueue_many("t", [{}] * 20, partition_key=KEY)
+
+    assert shell.run("audit", "--json") == Exit.OK
+    assert all(report["clean"] for report in shell.lines[0])
+
+
+# -- check -----------------------------------------------------------------------------------------
+
+
+def test_check_finds_a_good_server_good(shell: Shell) -> None:
+    assert shell.run("check", "--json") == Exit.OK
+    assert shell.lines[0]["ok"]
+    assert any("every function that is used" in f["text"] for f in shell.lines[0]["findings"])
+
+
+def test_check_tells_every_problem_of_server_and_settings_at_once(
+    shell: Shell, server_factory: ServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = server_factory(extra_args=("--maxmemory-policy", "allkeys-lru"))
+    monkeypatch.setenv("QUEUEPOOL_URL", server.url)
+    monkeypatch.setenv("QUEUEPOOL_STAEG", "prod")
+
+    assert shell.run("check") == Exit.FAILED
+    assert "QUEUEPOOL_STAEG is set, but" in shell.out
+    assert "CONFIG SET maxmemory-policy noeviction" in shell.out
+    assert "a restart of the server loses jobs" in shell.out
+
+
+def test_check_names_the_rights_that_are_missing(
+    shell: Shell, server_factory: ServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acl = ("--user", "weak", "on", ">secret", "~*", "&*", "+@all", "-zadd", "-config")
+    server = server_factory(extra_args=acl)
+    monkeypatch.setenv("QUEUEPOOL_URL", server.url.replace("redis://", "redis://weak:secret@"))
+
+    assert shell.run("check") == Exit.FAILED
+    assert "user weak may not call ZADD" in shell.out
+    assert "secret" not in shell.out + shell.err
+
+
+def test_the_rights_of_the_security_page_pass_the_check(
+    shell: Shell, server_factory: ServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = server_factory()
+    with redis.Redis.from_url(server.url) as admin:
+        admin.execute_command("ACL", "SETUSER", "queuepool", *granted())
+    monkeypatch.setenv("QUEUEPOOL_STAGE", "dev")
+    monkeypatch.setenv("QUEUEPOOL_URL", server.url.replace("//", "//queuepool:PASSWORD@"))
+
+    assert shell.run("check") == Exit.OK, shell.out
+
+
+def test_check_of_settings_that_cannot_work_is_a_usage_error(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QUEUEPOOL_PARTITIONS", "0")
+    monkeypatch.setenv("QUEUEPOOL_TIMEOUT_S", "-1")
+
+    assert shell.run("check") == Exit.USAGE
+    assert "QUEUEPOOL_PARTITIONS" in shell.out
+    assert "QUEUEPOOL_TIMEOUT_S" in shell.out
+
+
+def test_check_of_a_server_that_is_away_names_the_remedy(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QUEUEPOOL_URL", "redis://127.0.0.1:1/0")
+
+    assert shell.run("check") == Exit.UNAVAILABLE
+    assert "does not answer" in shell.out
+
+
+@pytest.mark.skipif(len(server_engines()) < 2, reason="only the bundled server is here")
+def test_every_engine_here_passes_the_check(
+    shell: Shell, engine_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QUEUEPOOL_URL", engine_url)
+
+    assert shell.run("check") == Exit.OK, shell.out

@@ -1,0 +1,87 @@
+"""Ctrl-C amid `queuepool bulk`: how many rows are in, and how to go on."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from queuepool import QueuePool
+from queuepool.cli.commands import bulk
+from queuepool.cli.exits import Exit
+from tests.integration.cli.test_commands import KEY, Shell, pool, shell, write
+from tests.waiting import wait_until
+
+__all__ = ["pool", "shell"]  # fixtures
+
+
+def test_ctrl_c_amid_the_rows_tells_how_to_go_on(shell: Shell, pool: QueuePool) -> None:
+    group = pool.group(KEY)
+    words = ("bulk", "-", "--format", "jsonl", "--task", "t", "--key", KEY)
+    with subprocess.Popen(
+        [sys.executable, "-m", "queuepool", *words],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write('{"n": 1}\n' * 12_000)
+        process.stdin.flush()
+        wait_until(lambda: group.status().total == 10_000, 30.0, "two batches that are in")
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=30)
+
+    assert process.returncode == Exit.INTERRUPTED
+    assert "Traceback" not in told
+    # It may strike just before the last answers are read: then they are counted as perhaps.
+    counts = re.search(
+        r"the first ([0-9,]+) rows are enqueued(?:, and perhaps the next (\S+);)?", told
+    )
+    assert counts is not None, told
+    sure, perhaps = (int((count or "0").replace(",", "")) for count in counts.groups())
+    assert "interrupted: " in told
+    assert f"--skip {sure}" in told
+    assert sure <= group.status().total == 10_000 == sure + perhaps
+
+
+def test_ctrl_c_amid_a_call_counts_what_is_in(
+    shell: Shell, pool: QueuePool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def struck(batch: list[Any], _advance: object) -> Iterator[Any]:
+        yield from batch[:450]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bulk, "_told", struck)
+    file = write("rows.csv", "a\n" + "1\n" * 1500)
+
+    assert shell.run("bulk", file, "--task", "t", "--key", KEY) == Exit.INTERRUPTED
+
+    assert "interrupted: exactly the first 400 rows are enqueued" in shell.err
+    assert "--skip 400" in shell.err
+    assert pool.group(KEY).status().total == 400
+    monkeypatch.undo()
+
+
+def test_ctrl_c_while_it_waits_says_that_the_jobs_go_on(shell: Shell, pool: QueuePool) -> None:
+    file = write("rows.csv", "a\n" + "1\n" * 3)
+    words = ("bulk", file, "--task", "t", "--key", KEY, "--wait")
+    with subprocess.Popen(
+        [sys.executable, "-m", "queuepool", *words], stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "no consumer" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        told = process.stderr.read()
+        process.wait(timeout=30)
+
+    assert process.returncode == Exit.INTERRUPTED
+    assert "all 3 rows are enqueued" in told
+    assert f"queuepool group show {KEY}" in told
+    assert pool.group(KEY).status().total == 3

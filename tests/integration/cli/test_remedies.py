@@ -1,0 +1,69 @@
+"""Commands name the remedy that helps: rights, memory, a maximum."""
+
+from pathlib import Path
+
+import pytest
+import redis
+
+from queuepool.cli.exits import Exit
+from queuepool.protocol.keys import Keyspace
+from queuepool.verbs.acl import ROLES
+from tests.conftest import ServerFactory
+from tests.integration.cli.test_commands import KEY, Shell, shell, write
+
+__all__ = ["shell"]  # a fixture
+
+
+def test_a_user_without_rights_hears_of_rights_and_not_of_a_server_that_is_away(
+    shell: Shell, server_factory: ServerFactory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    server = server_factory()
+    rules = ROLES["producer"].rules(Keyspace("dev", "main"))
+    with redis.Redis.from_url(server.url) as admin:
+        admin.execute_command("ACL", "SETUSER", "app", "on", ">secret", *rules)
+    monkeypatch.setenv("QUEUEPOOL_STAGE", "dev")
+    monkeypatch.setenv("QUEUEPOOL_URL", server.url.replace("//", "//app:secret@"))
+    up = ("up", "--app", "x")
+    file = write("rows.csv", "a\n1\n")
+
+    for words in (("check",), ("status",), ("scale", "1", "3"), ("audit",), up):
+        assert shell.run(*words) == Exit.FAILED
+        said = shell.out + shell.err
+        assert "queuepool acl" in said, said
+        assert "tart it" not in said
+    assert shell.run("check", "--json") == Exit.FAILED
+    assert "user app may not call" in shell.out
+
+    bulk = ("bulk", file, "--task", "t", "--key", KEY, "--wait", "--timeout", "50ms")
+    assert shell.run(*bulk) == Exit.FAILED  # a producer may do this; nobody runs the job
+    assert "1 of 1 jobs" in shell.err
+
+
+def levels_about(words: str, shell: Shell) -> set[str]:
+    return {f["level"] for f in shell.lines[0]["findings"] if words in f["text"]}
+
+
+def test_check_warns_before_the_memory_is_full(
+    shell: Shell, server_factory: ServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = server_factory(maxmemory=50 * 2**20)
+    monkeypatch.setenv("QUEUEPOOL_URL", server.url)
+    with redis.Redis.from_url(server.url) as client:
+        assert shell.run("check", "--json") == Exit.OK
+        assert {f["level"] for f in shell.lines[0]["findings"] if "maxmemory" in f["text"]} == {
+            "ok"
+        }
+
+        used = client.info("memory")["used_memory"]
+        for n in range(1000):
+            client.set(f"ballast-{n}", b"x" * 30_000)
+        grown = client.info("memory")["used_memory"]
+        assert grown > used + 20 * 2**20
+        client.config_set("maxmemory", int(grown / 0.88))
+        assert shell.run("check", "--json") == Exit.OK
+        levels = {f["level"] for f in shell.lines[0]["findings"] if "of maxmemory is" in f["text"]}
+        assert levels == {"warning"}
+
+        client.config_set("maxmemory", int(grown / 0.98))
+        assert shell.run("check") == Exit.FAILED
+        assert "producers are refused. Raise maxmemory" in shell.out

@@ -1,0 +1,204 @@
+"""Real processes with another partition count than their keyspace: each says so, and stops."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import redis
+
+from queuepool import ConfigurationError, QueuePool
+from queuepool.embedded import find_server_binary
+from queuepool.partitions.route import Leave
+from queuepool.protocol.keys import Keyspace
+from tests.conftest import ServerFactory
+from tests.integration.consumer.processes import ConsumerProcess
+from tests.integration.coordinator.cluster import Process
+from tests.integration.servers.clusters import local_cluster
+from tests.paths import ROOT
+from tests.waiting import wait_until
+
+COMMANDS = (
+    ("check",),
+    ("status",),
+    ("status", "--json"),
+    ("bulk", "rows.jsonl", "--task", "t", "--key", "k"),
+    ("job", "show", "id", "--key", "k"),
+    ("job", "cancel", "id", "--key", "k"),
+    ("group", "show", "k"),
+    ("group", "wait", "k"),
+    ("group", "cancel", "k"),
+    ("dead", "list"),
+    ("dead", "show", "id"),
+    ("scale", "0", "3"),
+    ("watch",),
+    ("audit",),
+    ("up", "--app", "tests.apps.recorded"),
+    ("consumer", "--app", "tests.apps.recorded", "--partition", "5"),
+    ("coordinator",),
+)
+
+
+def variables(url: str, stage: str, partitions: int, **more: str) -> dict[str, str]:
+    ours = ("QUEUEPOOL_", "CONSUMER_", "COORDINATOR_")
+    env = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
+    return env | {
+        "QUEUEPOOL_URL": url,
+        "QUEUEPOOL_STAGE": stage,
+        "QUEUEPOOL_PARTITIONS": str(partitions),
+        "COORDINATOR_GRPC_PORT": "0",
+        "PYTHONPATH": str(ROOT),
+        **more,
+    }
+
+
+def run(words: tuple[str, ...], env: Mapping[str, str], cwd: Path) -> tuple[int, list[str]]:
+    """Run a command; return its exit code and its lines about the partition count."""
+    done = subprocess.run(
+        [sys.executable, "-m", "queuepool", *words],
+        env=dict(env), cwd=cwd, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    said = (done.stdout + done.stderr).splitlines()
+    return done.returncode, [line for line in said if "configured here" in line]
+
+
+@pytest.fixture
+def keyspace(redis_url: str, stage: str, tmp_path: Path) -> str:
+    """A keyspace of four partitions with a job in it; returns its stage."""
+    (tmp_path / "rows.jsonl").write_text("{}\n")
+    with pool(redis_url, stage, 4) as made:
+        made.enqueue("t", partition_key="k")
+    return stage
+
+
+@contextmanager
+def pool(url: str, stage: str, partitions: int) -> Iterator[QueuePool]:
+    before = {k: v for k, v in os.environ.items() if k.startswith("QUEUEPOOL_")}
+    os.environ.update(
+        QUEUEPOOL_URL=url, QUEUEPOOL_STAGE=stage, QUEUEPOOL_PARTITIONS=str(partitions)
+    )
+    try:
+        with QueuePool.from_env() as made:
+            yield made
+    finally:
+        for name in ("QUEUEPOOL_URL", "QUEUEPOOL_STAGE", "QUEUEPOOL_PARTITIONS"):
+            os.environ.pop(name)
+        os.environ.update(before)
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_refuses_another_count_in_one_line(
+    redis_url: str, keyspace: str, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    with redis.Redis.from_url(redis_url) as client:
+
+        def kept() -> list[bytes]:  # all but what `check` and `up` try the server with
+            return sorted(k for k in client.scan_iter(f"/{keyspace}/*") if b":probe:" not in k)
+
+        before = kept()
+
+        code, lines = run(words, variables(redis_url, keyspace, 8), tmp_path)
+
+        assert code == 2
+        (line,) = lines
+        assert "8 partitions are configured here" in line
+        assert "has 4: " in line
+        assert "Set QUEUEPOOL_PARTITIONS=4" in line
+        assert kept() == before
+
+
+@pytest.mark.parametrize("words", [("check",), ("dead", "list")], ids=" ".join)
+def test_fewer_partitions_do_not_hide_what_the_others_hold(
+    redis_url: str, keyspace: str, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    code, (line,) = run(words, variables(redis_url, keyspace, 1), tmp_path)
+
+    assert code == 2
+    assert "1 partitions are configured here" in line
+    assert "has 4: " in line
+
+
+def test_check_says_what_the_record_says_and_makes_none(
+    redis_url: str, stage: str, tmp_path: Path
+) -> None:
+    def checked(partitions: int) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "queuepool", "check", "--json"],
+            env=variables(redis_url, stage, partitions),
+            cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        return next(
+            str(f["text"]) for f in json.loads(done.stdout)["findings"] if f["where"] == "route"
+        )
+
+    assert "no route record yet" in checked(8)
+    with pool(redis_url, stage, 4) as made:
+        made.route.read(Leave.RECORD)
+    assert "has 4 partitions, record version 1" in checked(4)
+
+
+def test_a_consumer_that_heard_nothing_at_first_ends_when_it_hears_of_another_count(
+    server_factory: ServerFactory, stage: str, tmp_path: Path
+) -> None:
+    system, other = server_factory(), server_factory()
+    servers = json.dumps({"a": system.url, "b": other.url})
+    with redis.Redis.from_url(system.url) as client:
+        client.hset(f"/{stage}/sys/{{sys}}/main:route", mapping=_record(4))
+    port = system.port
+    system.stop()
+    env = {"QUEUEPOOL_SERVERS": servers, "QUEUEPOOL_PLACEMENT": "0=a,1-7=b", "QUEUEPOOL_URL": ""}
+
+    consumer = ConsumerProcess(
+        "", stage, tmp_path, environment=env, partitions=8, partition=1, lease_s=2
+    )
+    try:
+        wait_until(lambda: "owns partition 1" in consumer.log, 20)  # nothing held it up
+        back = server_factory(port=port)
+        with redis.Redis.from_url(back.url) as client:
+            client.hset(f"/{stage}/sys/{{sys}}/main:route", mapping=_record(4))
+
+        assert consumer.popen.wait(20) == 2
+    finally:
+        consumer.popen.kill()
+        consumer.popen.wait()
+    assert "8 partitions are configured here" in consumer.log
+
+
+def _record(partitions: int) -> dict[str, str]:
+    return {"version": "1", "partitions": str(partitions), "layout": "mod", "created": "1"}
+
+
+def test_a_record_that_a_server_forgot_is_made_again_by_those_who_live(
+    server_factory: ServerFactory, stage: str
+) -> None:
+    server = server_factory()
+    coordinator = Process(server.url, stage, partitions=4)
+    key = Keyspace(stage=stage).system() + b":route"
+    try:
+        with redis.Redis.from_url(server.url) as client:
+            wait_until(lambda: client.hget(key, "partitions") == b"4")
+
+            client.flushall()
+
+            wait_until(lambda: client.hget(key, "partitions") == b"4", 20)
+        with pool(server.url, stage, 8) as wrong, pytest.raises(ConfigurationError):
+            wrong.enqueue("t", partition_key="a")
+    finally:
+        coordinator.kill()
+
+
+def test_on_a_cluster_the_record_lives_on_one_node_and_holds_for_all(
+    stage: str, tmp_path: Path
+) -> None:
+    with local_cluster(find_server_binary(), tmp_path) as cluster:
+        with pool(cluster.url, stage, 6) as made:
+            for n in range(20):
+                made.enqueue("t", partition_key=str(n))
+        with pool(cluster.url, stage, 12) as wrong:
+            for n in range(20):
+                with pytest.raises(ConfigurationError, match="12 partitions"):
+                    wrong.enqueue("t", partition_key=str(n))
