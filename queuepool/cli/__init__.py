@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.parser import build_parser
@@ -34,11 +33,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from queuepool.cli.local.processes import become
 
         become(words[0], words[1:])
-    arguments = build_parser().parse_args(words)
-    clean_last_resort()
-    module, _, function = arguments.run.partition(":")
     try:
-        code = getattr(import_module(f"queuepool.cli.commands.{module}"), function)(arguments)
+        arguments = build_parser(words).parse_args(words)
+        clean_last_resort()
+        code = arguments.run(arguments)
         printing.flush()
         return int(code)
     except KeyboardInterrupt:

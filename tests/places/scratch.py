@@ -19,7 +19,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.paths import ROOT
+
 _LEFT_OUT = shutil.ignore_patterns(
     ".*", "__pycache__", "*.pyc", "node_modules", "build", "dist", "results"
 )

@@ -3,7 +3,8 @@
 from functools import partial
 from pathlib import Path
 
-from tests.places.scratch import ROOT, Outcome, Place, Scratch, passes_whole, refuses_without
+from tests.paths import ROOT
+from tests.places.scratch import Outcome, Place, Scratch, passes_whole, refuses_without
 
 
 def test_a_copy_imports_its_own_packages(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from queuepool.cli.commands.tail import LogFile
 from queuepool.cli.exits import Exit
 from queuepool.cli.inspection.sources import find_coordinator
+from queuepool.cli.local.child_logs import LogFile
 from queuepool.embedded import private_files as private
 from queuepool.embedded.private_files import UnsafePathError
 from queuepool.errors import ConfigurationError
@@ -415,7 +415,7 @@ def test_state_is_removed_through_no_link(directory: Path) -> None:
 def test_a_log_set_aside_is_written_through_no_link(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("queuepool.cli.commands.tail._KEEP", 10)
+    monkeypatch.setattr("queuepool.cli.local.child_logs._KEEP", 10)
     (directory / "precious").write_text("precious")
     log = LogFile(directory / "logs" / "x.log")
     (directory / "logs" / "x.log.1").symlink_to(directory / "precious")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from queuepool.cli.commands.secret_url import has_secret, without_url
 from queuepool.cli.exits import Exit
+from queuepool.cli.local.secret_url import has_secret, without_url
 from queuepool.embedded import EmbeddedServer
 from tests.e2e.clusters import READY_S, clean_environment, up
 from tests.paths import ROOT

@@ -22,6 +22,33 @@ ADMIN = "admin"
 _HASH = re.compile(r"#[0-9a-f]{64}")
 
 
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `queuepool acl`."""
+    parser.set_defaults(run=run)
+    parser.description = (
+        "Print users for producers, consumers, coordinators and operators, with just "
+        "the rights\nthat each needs. Passwords, or # and their SHA-256, are read from "
+        "QUEUEPOOL_ACL_PRODUCER,\n_CONSUMER, _COORDINATOR, _OPS_READ, _OPS and _ADMIN; those "
+        "that are missing are made\nand printed on standard error."
+    )
+    add = parser.add_argument
+    add("--stage", metavar="NAME", help="default: QUEUEPOOL_STAGE, or dev")
+    add("--queue", metavar="NAME", help="default: QUEUEPOOL_QUEUE, or main")
+    add(
+        "--format",
+        choices=("aclfile", "setuser", "template"),
+        default="aclfile",
+        help="a server's ACL file (the default), commands for redis-cli, or a file without "
+        "passwords",
+    )
+    add("--newer", action="store_true", help="also what Valkey and Redis 7.2 know, but not 7.0")
+    add(
+        "--fsynced",
+        action="store_true",
+        help="let producers see how the server fsyncs: QUEUEPOOL_DURABILITY=fsynced needs it",
+    )
+
+
 def run(arguments: argparse.Namespace) -> Exit:
     """Print the rules of every role."""
     space = Keyspace(

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from queuepool.cli.arguments import add_json, count, duration, positive
 from queuepool.cli.display import output
 from queuepool.cli.display.names import key_of
 from queuepool.cli.exits import CommandError, Exit
@@ -24,7 +25,7 @@ from queuepool.client.group import TaskGroup
 from queuepool.client.pool import QueuePool
 from queuepool.client.results import EnqueueResults
 from queuepool.errors import InvalidInputError, ScriptError, UnavailableError, UnconfirmableError
-from queuepool.models import EnqueueStatus, GroupStatus
+from queuepool.models import Durability, EnqueueStatus, GroupStatus, Tier
 from queuepool.protocol import codec
 from queuepool.tasks.job import Job
 from queuepool.telemetry import printing
@@ -41,6 +42,46 @@ class _Tally:
     rows: int = 0
     accepted: int = 0
     duplicates: int = 0
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `queuepool bulk`."""
+    parser.set_defaults(run=run)
+    parser.description = (
+        "Enqueue a job for each row of a CSV file with a header (fields are strings) "
+        "or\neach object of a JSON lines file. The file is checked first: one bad row, and "
+        "nothing is enqueued."
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help="the file; - for standard input")
+    add("--task", required=True, metavar="NAME", help="the task that runs each job")
+    add("--key", required=True, metavar="KEY", help="partition key: names the group")
+    add(
+        "--id",
+        metavar="COLUMN",
+        help="whose value tells the rows apart: a second run adds no row twice (default: the "
+        "file's content and the row's line)",
+    )
+    add("--wait", action="store_true", help="until all jobs have ended")
+    add("--timeout", type=duration, metavar="TIME", help="of --wait")
+    add("--format", choices=("csv", "jsonl"), help="default: by the file's name")
+    add("--tier", choices=[tier.name.lower() for tier in Tier])
+    add("--delay", type=duration, metavar="TIME", help="before the jobs may run")
+    add("--max-attempts", type=positive, metavar="N", help="executions at most")
+    add("--skip", type=count, default=0, metavar="N", help="leave out the first rows")
+    add(
+        "--wait-when-full",
+        type=duration,
+        default=300.0,
+        metavar="TIME",
+        help="for room in a full partition (default 5m)",
+    )
+    add(
+        "--durability",
+        choices=[str(durability) for durability in Durability],
+        help="what an acknowledged job has survived (default: QUEUEPOOL_DURABILITY)",
+    )
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> Exit:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from itertools import starmap
 from typing import Any
 
+from queuepool.cli.arguments import add_json
 from queuepool.cli.commands.acl import ADMIN, variable
 from queuepool.cli.display import output
 from queuepool.cli.exits import Exit
@@ -43,6 +44,12 @@ class Finding:
     level: str
     where: str
     text: str
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `queuepool check`."""
+    parser.set_defaults(run=run)
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> Exit:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from queuepool.cli.arguments import Actions, add_json, count, duration, positive
 from queuepool.cli.display import output, tables
 from queuepool.cli.display.durations import format_duration
 from queuepool.cli.display.fields import error_text, json_text, print_fields, when
@@ -33,6 +34,33 @@ COLUMNS = (
     Column("reason", left=True),
     Column("error", left=True, prose=True),
 )
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the actions of `queuepool dead`, each with the filters that choose jobs."""
+    actions = Actions(parser)
+    listing = actions.add("list", run_list, "list dead jobs, the oldest first")
+    showing = actions.add("show", run_show, "show dead jobs with payload and error")
+    replaying = actions.add("replay", run_replay, "run dead jobs again, with a clean record")
+    discarding = actions.add("discard", run_discard, "delete dead jobs for good")
+    for action in (listing, showing, replaying, discarding):
+        _add_filters(action)
+    listing.add_argument("--limit", type=positive, default=50, help="default 50")
+    for action in (replaying, discarding):
+        action.add_argument("--all", action="store_true", help="all that the filters leave")
+    discarding.add_argument("--yes", action="store_true", help="do not ask")
+    for action in (listing, showing, replaying, discarding):
+        add_json(action)
+
+
+def _add_filters(action: argparse.ArgumentParser) -> None:
+    add = action.add_argument
+    add("ids", nargs="*", metavar="ID")
+    add("--partition", type=count, metavar="N")
+    add("--task", metavar="NAME")
+    add("--key", metavar="KEY", help="of this partition key")
+    add("--error", metavar="TEXT", help="whose reason or error has this in it")
+    add("--older-than", type=duration, metavar="TIME", help="dead for so long")
 
 
 def run_list(arguments: argparse.Namespace) -> Exit:

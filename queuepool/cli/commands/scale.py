@@ -6,6 +6,7 @@ import argparse
 import time
 from typing import Any
 
+from queuepool.cli.arguments import add_grpc, add_json, count, duration, positive
 from queuepool.cli.display import output
 from queuepool.cli.display.durations import format_duration
 from queuepool.cli.exits import CommandError, Exit
@@ -15,6 +16,21 @@ from queuepool.verbs.leader import verbs as lead
 
 _LONGEST_S = 7 * 86400
 _MOST = 4096  # workers that the settings allow
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `queuepool scale`."""
+    parser.set_defaults(run=run)
+    parser.description = (
+        "Set a partition's workers by hand for a time; automatic scaling resumes afterwards."
+    )
+    add = parser.add_argument
+    add("partition", type=count, metavar="PARTITION")
+    add("workers", type=positive, nargs="?", metavar="N")
+    add("--auto", action="store_true", help="return to automatic scaling now")
+    add("--for", dest="duration", type=duration, default=600.0, metavar="TIME", help="default 10m")
+    add_grpc(parser)
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> Exit:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import threading
 
+from queuepool.cli.arguments import add_grpc, add_json
 from queuepool.cli.display import output
 from queuepool.cli.display.board import Board
 from queuepool.cli.display.view import as_json
@@ -12,6 +13,13 @@ from queuepool.cli.exits import Exit
 from queuepool.cli.inspection.sources import open_source
 
 _RATE_OVER_S = 0.5
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `queuepool status`."""
+    parser.set_defaults(run=run)
+    add_grpc(parser)
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> Exit:

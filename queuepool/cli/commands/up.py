@@ -13,9 +13,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 
-from queuepool.cli.commands import secret_url
+from queuepool.cli.arguments import duration, positive
 from queuepool.cli.display import output
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.local import secret_url
 from queuepool.cli.local.cluster import LocalProcesses, Plan
 from queuepool.client.pool import QueuePool
 from queuepool.embedded import private_files as private
@@ -59,6 +60,34 @@ class Interrupts:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `queuepool up`."""
+    parser.set_defaults(run=run)
+    parser.description = (
+        "Run a server (unless one is given), a coordinator and a consumer for each "
+        "partition,\nsupervised. Other commands in the same directory find the cluster by "
+        "themselves.\nCtrl-C drains: running jobs end, the others wait for the next `up`."
+    )
+    add = parser.add_argument
+    add("--app", required=True, metavar="MODULE", help="modules with @task functions")
+    add("--partitions", type=positive, metavar="N", help="default 4, a consumer each")
+    add(
+        "--url",
+        help="a Redis or Valkey to use instead of starting one; - reads it from standard input, "
+        "since a password typed here is seen by all (else QUEUEPOOL_URL)",
+    )
+    add("--base-workers", type=positive, metavar="N", help="workers of an idle consumer")
+    add("--max-workers", type=positive, metavar="N", help="workers at most")
+    add("--data-dir", metavar="DIR", help="jobs are kept here (.queuepool/data)")
+    add(
+        "--drain",
+        type=duration,
+        default=30.0,
+        metavar="TIME",
+        help="how long jobs may still run after Ctrl-C (default 30s)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> Exit:

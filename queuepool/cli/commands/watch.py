@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 
+from queuepool.cli.arguments import add_grpc, add_json, duration
 from queuepool.cli.display import output
 from queuepool.cli.display.board import Board, plain_line
 from queuepool.cli.display.view import ClusterView, as_json
@@ -16,6 +17,15 @@ from queuepool.errors import UnavailableError
 from queuepool.telemetry import printing
 
 _LEAST_INTERVAL_S = 0.1
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `queuepool watch`."""
+    parser.set_defaults(run=run)
+    parser.add_argument("--interval", type=duration, default=1.0, metavar="TIME", help="default 1s")
+    parser.add_argument("--for", dest="duration", type=duration, metavar="TIME", help="then stop")
+    add_grpc(parser)
+    add_json(parser, "print a JSON object a line and interval")
 
 
 def run(arguments: argparse.Namespace) -> Exit:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from queuepool.cli.commands.tail import LineBudget, LogFile
+from queuepool.cli.local.child_logs import LineBudget, LogFile
 from queuepool.errors.escaping import visible
 
 Say = Callable[[str], None]

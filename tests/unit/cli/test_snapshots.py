@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from queuepool.cli.commands import dead, jobs
+from queuepool.cli.commands import dead, group, job
 from queuepool.cli.display import fields
 from queuepool.cli.display.board import Board
 from queuepool.cli.display.output import console, print_lines
@@ -85,13 +85,13 @@ def listed(found: list[DeadJob]) -> None:
 def group_shown() -> None:
     counts = {"total": 1_000_000, "ready": 499_999, "delayed": 1, "in_flight": 64, "dead": 3}
     status = GroupStatus(**counts, done=499_933, cancelled=0)
-    jobs.print_group(status, argparse.Namespace(key=LONG_GROUP, json=False))
+    group.print_group(status, argparse.Namespace(key=LONG_GROUP, json=False))
 
 
 def job_shown() -> None:
     ms = int(NOW_S * 1000)
     fields.print_fields(
-        jobs.fields_of(
+        job.fields_of(
             JobStatus(
                 job_id=JobId(LONG_ID), state=JobState.DELAYED, partition=4095, task="t",
                 tier=Tier.CRITICAL, group=LONG_GROUP.encode(), slot=17, enqueued_ms=ms - 60_000,

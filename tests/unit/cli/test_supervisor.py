@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from queuepool.cli.commands.tail import LogFile
+from queuepool.cli.local.child_logs import LogFile
 from queuepool.cli.local.supervisor import HopelessChildError, Spec, Supervisor
 from tests.e2e.clusters import clean_environment
 from tests.waiting import process_is_gone, wait_until
@@ -114,7 +114,7 @@ def test_where_a_child_is_reached_is_what_it_said_last(tmp_path: Path) -> None:
 def test_a_log_that_grows_too_large_is_set_aside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("queuepool.cli.commands.tail._KEEP", 100)
+    monkeypatch.setattr("queuepool.cli.local.child_logs._KEEP", 100)
     log = LogFile(tmp_path / "x.log")
     with log.open() as file:
         file.write(b"a" * 150 + b"\n")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from queuepool.cli.arguments import add_json, positive
 from queuepool.cli.commands.demo import tasks
 from queuepool.cli.commands.demo.ledger import Ledger, percentile
 from queuepool.cli.commands.demo.load import PARTITIONS, Load, plan_actions
@@ -36,6 +37,18 @@ _SCALING = {  # quicker on the way down than in earnest: nobody watches a demo f
     "COORDINATOR_HOLD_S": "4",
     "COORDINATOR_TAU_S": "4",
 }
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `queuepool demo`."""
+    parser.set_defaults(run=run)
+    parser.description = (
+        "Run a cluster of real processes for two minutes: bulk actions of 100,000 jobs "
+        "in total,\nand small groups that pass them untouched. Nothing is left behind."
+    )
+    parser.add_argument("--items", type=positive, default=100_000, metavar="N", help="bulk jobs")
+    parser.add_argument("--no-live", action="store_true", help="plain lines instead of a live view")
+    add_json(parser, "print the summary as one JSON object, the last line of standard output")
 
 
 def run(arguments: argparse.Namespace) -> Exit:

@@ -1,4 +1,4 @@
-"""queuepool job, group and audit: single questions and their answers."""
+"""queuepool job: where one job is, and the end of it."""
 
 from __future__ import annotations
 
@@ -6,17 +6,31 @@ import argparse
 from dataclasses import asdict
 from typing import Any
 
+from queuepool.cli.arguments import Actions, add_json
 from queuepool.cli.display import output
 from queuepool.cli.display.fields import error_text, json_text, print_fields, when
 from queuepool.cli.display.names import id_cell, key_of
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.pools import open_pool
-from queuepool.client import group as groups
 from queuepool.errors.escaping import key_text
-from queuepool.models import GroupStatus, JobState, JobStatus
+from queuepool.models import JobState, JobStatus
 
 
-def job_show(arguments: argparse.Namespace) -> Exit:
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the actions of `queuepool job`."""
+    actions = Actions(parser)
+    for action in (
+        actions.add("show", show, "show a job"),
+        actions.add("cancel", cancel, "cancel a job"),
+    ):
+        action.add_argument("job_id", metavar="ID")
+        action.add_argument(
+            "--key", metavar="KEY", help="its partition key; needed when several have this id"
+        )
+        add_json(action)
+
+
+def show(arguments: argparse.Namespace) -> Exit:
     """Show where one job is and what is known of it."""
     with open_pool() as pool:
         status = pool.status(arguments.job_id, partition_key=key_of(arguments.key))
@@ -67,7 +81,7 @@ def describe_job(status: JobStatus) -> dict[str, Any]:
     return plain
 
 
-def job_cancel(arguments: argparse.Namespace) -> Exit:
+def cancel(arguments: argparse.Namespace) -> Exit:
     """Cancel one job that has not ended."""
     with open_pool() as pool:
         was = pool.cancel(arguments.job_id, partition_key=key_of(arguments.key))
@@ -79,72 +93,4 @@ def job_cancel(arguments: argparse.Namespace) -> Exit:
         raise CommandError(f"job {arguments.job_id} is {was}: there is nothing to cancel")
     elif not arguments.json:
         output.say(f"cancelled; it was {was}")
-    return Exit.OK
-
-
-def group_show(arguments: argparse.Namespace) -> Exit:
-    """Show the totals of a task group."""
-    with open_pool() as pool:
-        print_group(pool.group(key_of(arguments.key)).status(), arguments)
-    return Exit.OK
-
-
-def group_wait(arguments: argparse.Namespace) -> Exit:
-    """Wait until every job of a group has ended."""
-    with open_pool() as pool:
-        show = False if arguments.json else None
-        status = pool.group(key_of(arguments.key)).wait(timeout_s=arguments.timeout, show=show)
-    print_group(status, arguments)
-    return Exit.DIED if status.died else Exit.OK
-
-
-def group_cancel(arguments: argparse.Namespace) -> Exit:
-    """Cancel the jobs that a group has now."""
-    with open_pool() as pool:
-        cancelled, asked = pool.group(key_of(arguments.key)).cancel()
-    if arguments.json:
-        output.print_json({"key": arguments.key, "cancelled": cancelled, "asked": asked})
-    else:
-        output.say(f"{cancelled:,} cancelled; {asked:,} that run were asked to stop")
-    return Exit.OK
-
-
-def print_group(status: GroupStatus, arguments: argparse.Namespace) -> None:
-    """Print the totals of a group. Raises CommandError when it has none."""
-    plain = {"key": arguments.key} | groups.describe(status)
-    if status.total == 0:
-        raise CommandError(
-            f"no jobs are known under the key {arguments.key!r}: they ended a while ago, or were "
-            "enqueued under another key"
-        )
-    if arguments.json:
-        output.print_json(plain)
-    else:
-        print_fields(plain | {"progress": f"{status.progress:.1%}"})
-
-
-def audit(arguments: argparse.Namespace) -> Exit:
-    """Look through whole partitions for what should be impossible."""
-    with open_pool() as pool:
-        one = arguments.partition
-        chosen = pool.partitions() if one is None else [pool.partition(one)]
-        reports = {p.number: p.audit(repair=arguments.repair) for p in chosen}
-    unclean = sum(not report.clean for report in reports.values())
-    if arguments.json:
-        output.print_json(
-            [{"partition": n, **asdict(r), "clean": r.clean} for n, r in reports.items()]
-        )
-    else:
-        for number, report in reports.items():
-            found = ", ".join(
-                f"{count:,} {name}" for name, count in asdict(report).items() if count
-            )
-            output.say(f"partition {number}: {found or 'clean'}")
-    if unclean and arguments.repair:
-        output.remark("what could be fixed is fixed; run it again to see whether it is clean")
-    elif unclean:
-        raise CommandError(
-            f"{unclean} partitions are not clean; `queuepool audit --repair` fixes what it can. "
-            "Please report how it came about."
-        )
     return Exit.OK

@@ -1,0 +1,84 @@
+"""What the arguments of several commands have in common: kinds of values, options, actions."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from queuepool.cli.display.durations import parse_duration
+from queuepool.cli.exits import Exit
+from queuepool.errors import shown
+
+Run = Callable[[argparse.Namespace], Exit]
+
+_MOST = 2**62
+_LONGEST_S = 36_500 * 86400  # no clock of a thread waits for longer than 292 years
+
+
+class Actions:
+    """The actions of a command that has several, such as `dead list` and `dead replay`."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self._parsers = parser.add_subparsers(metavar="ACTION", required=True)
+
+    def add(self, name: str, run: Run, what: str) -> argparse.ArgumentParser:
+        """Return the parser of a new action. what: its line of help."""
+        parser: argparse.ArgumentParser = self._parsers.add_parser(
+            name,
+            help=what,
+            description=sentence(what),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        parser.set_defaults(run=run)
+        return parser
+
+
+def sentence(text: str) -> str:
+    """Return a line of help as the sentence that opens the help of its command."""
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def add_json(parser: argparse.ArgumentParser, what: str = "print JSON for scripts") -> None:
+    """Add --json, by which a command prints what a script can read."""
+    parser.add_argument("--json", action="store_true", help=what)
+
+
+def add_grpc(parser: argparse.ArgumentParser) -> None:
+    """Add --grpc, which names the coordinator to ask."""
+    parser.add_argument(
+        "--grpc",
+        metavar="HOST:PORT",
+        help="the coordinator (QUEUEPOOL_GRPC); without one the servers are asked directly",
+    )
+
+
+def positive(text: str) -> int:
+    """Return a typed whole number of at least 1."""
+    number = count(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def count(text: str) -> int:
+    """Return a typed whole number of at least 0."""
+    try:
+        number = int(text.replace("_", "").replace(",", ""))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a whole number") from None
+    if number < 0:
+        raise argparse.ArgumentTypeError("must not be negative")
+    if number > _MOST:
+        raise argparse.ArgumentTypeError(f"must be at most {_MOST:,}")
+    return number
+
+
+def duration(text: str) -> float:
+    """Return the seconds of a typed duration, such as 90s or 5m."""
+    try:
+        seconds = parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if seconds > _LONGEST_S:
+        raise argparse.ArgumentTypeError(f"must be at most {_LONGEST_S // 86400}d")
+    return seconds

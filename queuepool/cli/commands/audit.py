@@ -1,0 +1,46 @@
+"""queuepool audit: what should be impossible, looked for."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+
+from queuepool.cli.arguments import add_json, count
+from queuepool.cli.display import output
+from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection.pools import open_pool
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `queuepool audit`."""
+    parser.set_defaults(run=run)
+    parser.add_argument("--partition", type=count, metavar="N", help="default: all")
+    parser.add_argument("--repair", action="store_true", help="and fix it")
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> Exit:
+    """Look through whole partitions for what should be impossible."""
+    with open_pool() as pool:
+        one = arguments.partition
+        chosen = pool.partitions() if one is None else [pool.partition(one)]
+        reports = {p.number: p.audit(repair=arguments.repair) for p in chosen}
+    unclean = sum(not report.clean for report in reports.values())
+    if arguments.json:
+        output.print_json(
+            [{"partition": n, **asdict(r), "clean": r.clean} for n, r in reports.items()]
+        )
+    else:
+        for number, report in reports.items():
+            found = ", ".join(
+                f"{count:,} {name}" for name, count in asdict(report).items() if count
+            )
+            output.say(f"partition {number}: {found or 'clean'}")
+    if unclean and arguments.repair:
+        output.remark("what could be fixed is fixed; run it again to see whether it is clean")
+    elif unclean:
+        raise CommandError(
+            f"{unclean} partitions are not clean; `queuepool audit --repair` fixes what it can. "
+            "Please report how it came about."
+        )
+    return Exit.OK

@@ -1,0 +1,68 @@
+"""queuepool group: the totals of a task group, and the end of it."""
+
+from __future__ import annotations
+
+import argparse
+
+from queuepool.cli.arguments import Actions, add_json, duration
+from queuepool.cli.display import output
+from queuepool.cli.display.fields import print_fields
+from queuepool.cli.display.names import key_of
+from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection.pools import open_pool
+from queuepool.client import group as groups
+from queuepool.models import GroupStatus
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the actions of `queuepool group`."""
+    actions = Actions(parser)
+    showing = actions.add("show", show, "show a group")
+    waiting = actions.add("wait", wait, "wait for the end of a group")
+    cancelling = actions.add("cancel", cancel, "cancel a group")
+    for action in (showing, waiting, cancelling):
+        action.add_argument("key", metavar="KEY", help="the partition key")
+    waiting.add_argument("--timeout", type=duration, metavar="TIME")
+    for action in (showing, waiting, cancelling):
+        add_json(action)
+
+
+def show(arguments: argparse.Namespace) -> Exit:
+    """Show the totals of a task group."""
+    with open_pool() as pool:
+        print_group(pool.group(key_of(arguments.key)).status(), arguments)
+    return Exit.OK
+
+
+def wait(arguments: argparse.Namespace) -> Exit:
+    """Wait until every job of a group has ended."""
+    with open_pool() as pool:
+        show = False if arguments.json else None
+        status = pool.group(key_of(arguments.key)).wait(timeout_s=arguments.timeout, show=show)
+    print_group(status, arguments)
+    return Exit.DIED if status.died else Exit.OK
+
+
+def cancel(arguments: argparse.Namespace) -> Exit:
+    """Cancel the jobs that a group has now."""
+    with open_pool() as pool:
+        cancelled, asked = pool.group(key_of(arguments.key)).cancel()
+    if arguments.json:
+        output.print_json({"key": arguments.key, "cancelled": cancelled, "asked": asked})
+    else:
+        output.say(f"{cancelled:,} cancelled; {asked:,} that run were asked to stop")
+    return Exit.OK
+
+
+def print_group(status: GroupStatus, arguments: argparse.Namespace) -> None:
+    """Print the totals of a group. Raises CommandError when it has none."""
+    plain = {"key": arguments.key} | groups.describe(status)
+    if status.total == 0:
+        raise CommandError(
+            f"no jobs are known under the key {arguments.key!r}: they ended a while ago, or were "
+            "enqueued under another key"
+        )
+    if arguments.json:
+        output.print_json(plain)
+    else:
+        print_fields(plain | {"progress": f"{status.progress:.1%}"})
