@@ -81,7 +81,7 @@ def test_prometheus_accepts_the_rules(tmp_path: Path) -> None:
 def test_an_owner_that_dies_is_noticed_until_another_takes_over(tmp_path: Path) -> None:
     standby = [owner("", "c", "0x40"), owner("0", "c", "_x41 1x40")]
     dies = [owner("0", "a", "1x20 stale"), owner("1", "b", "1x80")]
-    nobody = "Nobody runs the jobs of partition 0."
+    ownerless = "Partition 0 has no owner, so its jobs do not run."
 
     run(
         tmp_path,
@@ -91,8 +91,8 @@ def test_an_owner_that_dies_is_noticed_until_another_takes_over(tmp_path: Path) 
             "alert_rule_test": [
                 fires("4m45s", NO_OWNER),
                 fires("5m15s", NO_OWNER),
-                fires("5m45s", NO_OWNER, nobody, partition="0"),
-                fires("9m", NO_OWNER, nobody, partition="0"),
+                fires("5m45s", NO_OWNER, ownerless, partition="0"),
+                fires("9m", NO_OWNER, ownerless, partition="0"),
                 fires("11m", NO_OWNER),
             ],
         },
@@ -100,7 +100,7 @@ def test_an_owner_that_dies_is_noticed_until_another_takes_over(tmp_path: Path) 
             "interval": "15s",
             "input_series": [*seen(0), *seen(7), owner("0", "a", "1x8 0x80")],
             "alert_rule_test": [
-                fires("1m", NO_OWNER, "Nobody runs the jobs of partition 7.", partition="7")
+                fires("1m", NO_OWNER, "Partition 7 has no owner, so its jobs do not run.", partition="7")
             ],
         },
     )
@@ -109,7 +109,7 @@ def test_an_owner_that_dies_is_noticed_until_another_takes_over(tmp_path: Path) 
 @needs_promtool
 def test_a_leader_that_is_gone_is_noticed_even_with_all_its_series(tmp_path: Path) -> None:
     text = 'queuepool_coordinator_leader{{instance="{}"}}'
-    summary = "No coordinator leads, so nobody scales and nobody sees the partitions."
+    summary = "No coordinator leads, so worker counts do not change and partitions are not observed."
     name = "QueuepoolNoLeader"
 
     run(
@@ -147,7 +147,7 @@ def test_deaths_fences_and_long_waits_are_noticed_once_a_partition(tmp_path: Pat
     wait = 'queuepool_oldest_waiting_seconds{{partition="{}",instance="{}"}}'
     inputs += [series(wait.format(3, instance), "299x20 400x60") for instance in ("a", "b")]
     died = "Jobs of partition 0 died in the last five minutes."
-    fenced = "An owner of partition 0 lost it while it ran. Somebody stalls."
+    fenced = "A consumer lost partition 0 while running. It may be stalling."
     waits = "The oldest job of partition 3 has waited 400 s."
 
     run(
