@@ -100,7 +100,12 @@ def test_an_owner_that_dies_is_noticed_until_another_takes_over(tmp_path: Path) 
             "interval": "15s",
             "input_series": [*seen(0), *seen(7), owner("0", "a", "1x8 0x80")],
             "alert_rule_test": [
-                fires("1m", NO_OWNER, "Partition 7 has no owner, so its jobs do not run.", partition="7")
+                fires(
+                    "1m",
+                    NO_OWNER,
+                    "Partition 7 has no owner, so its jobs do not run.",
+                    partition="7",
+                )
             ],
         },
     )
@@ -109,7 +114,9 @@ def test_an_owner_that_dies_is_noticed_until_another_takes_over(tmp_path: Path) 
 @needs_promtool
 def test_a_leader_that_is_gone_is_noticed_even_with_all_its_series(tmp_path: Path) -> None:
     text = 'queuepool_coordinator_leader{{instance="{}"}}'
-    summary = "No coordinator leads, so worker counts do not change and partitions are not observed."
+    summary = (
+        "No coordinator leads, so worker counts do not change and partitions are not observed."
+    )
     name = "QueuepoolNoLeader"
 
     run(
