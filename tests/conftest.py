@@ -15,7 +15,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from queuepool.client.pool import QueuePool
 from queuepool.embedded import EmbeddedServer, find_server_binary
+from queuepool.partitions.partition import Partition
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import single
+from queuepool.settings.config import PoolConfig
 from tests.waiting import wait_until
 
 # `make test` tries the same examples every time, so that a change is judged by what it changes;
@@ -94,6 +99,19 @@ def engine_url(engine_binary: Path) -> Iterator[str]:
 def stage() -> str:
     """A stage name that no other test uses: its keys are a keyspace of this test's own."""
     return f"test-{uuid.uuid4().hex[:16]}"
+
+
+@pytest.fixture
+def pool(redis_url: str, stage: str) -> Iterator[QueuePool]:
+    """One partition on the shared server, in a keyspace of the test's own."""
+    config = PoolConfig(topology=single(redis_url, 1), keyspace=Keyspace(stage))
+    with QueuePool(config=config) as made:
+        yield made
+
+
+@pytest.fixture
+def partition(pool: QueuePool) -> Partition:
+    return pool.partition(0)
 
 
 @pytest.fixture(autouse=True)

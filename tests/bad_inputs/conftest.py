@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from queuepool.client.pool import QueuePool
-from queuepool.partitions.partition import Partition
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
 from queuepool.settings.config import PoolConfig
@@ -16,19 +15,6 @@ from tests.integration.consumer.processes import ConsumerProcess
 StartConsumer = Callable[..., ConsumerProcess]
 MakePool = Callable[..., QueuePool]
 APP = "tests.bad_inputs.app"
-
-
-@pytest.fixture
-def pool(redis_url: str, stage: str) -> Iterator[QueuePool]:
-    """One partition on the shared server, in a keyspace of the test's own."""
-    config = PoolConfig(topology=single(redis_url, 1), keyspace=Keyspace(stage))
-    with QueuePool(config=config) as made:
-        yield made
-
-
-@pytest.fixture
-def partition(pool: QueuePool) -> Partition:
-    return pool.partition(0)
 
 
 @pytest.fixture(params=["memory", "server"])

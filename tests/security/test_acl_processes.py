@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
-from queuepool import QueuePool, cli
+from queuepool import QueuePool
 from queuepool.cli.commands.acl import ADMIN, hashed, variable
 from queuepool.cli.exits import Exit
 from queuepool.embedded import EmbeddedServer
@@ -23,29 +21,10 @@ from queuepool.verbs.acl import ROLES
 from tests.integration.consumer.processes import ConsumerProcess, Records
 from tests.integration.coordinator.cluster import Process
 from tests.security.roles import GuardedServer, guarded_server
+from tests.shell import Shell
 from tests.waiting import wait_until
 
 PARTITIONS = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Shell:
-    """Runs commands in this process, with no settings but those given."""
-
-    monkeypatch: pytest.MonkeyPatch
-    capsys: pytest.CaptureFixture[str]
-
-    def run(self, *words: str, **variables: str) -> tuple[int, str, str]:
-        """Return (exit code, standard output, standard error)."""
-        with self.monkeypatch.context() as environment:
-            for name in [name for name in os.environ if name.startswith("QUEUEPOOL_")]:
-                environment.delenv(name)
-            for name, value in variables.items():
-                environment.setenv(name, value)
-            self.capsys.readouterr()
-            code = cli.main(words)
-        said = self.capsys.readouterr()
-        return code, said.out, said.err
 
 
 @pytest.fixture
@@ -53,7 +32,7 @@ def shell(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> Shell:
     monkeypatch.chdir(tmp_path)
-    return Shell(monkeypatch, capsys)
+    return Shell(capsys)
 
 
 def test_every_process_has_all_the_rights_it_needs(
@@ -87,7 +66,7 @@ def test_every_process_has_all_the_rights_it_needs(
             assert pool.group("k0").status().done >= 2
 
         def run(role: str, *words: str) -> tuple[int, str, str]:
-            return shell.run(*words, QUEUEPOOL_URL=guarded.url(role), **settings)
+            return shell.run_with(*words, QUEUEPOOL_URL=guarded.url(role), **settings)
 
         def rows() -> list[dict[str, object]]:
             code, out, err = run("ops-read", "status", "--json")
@@ -138,7 +117,7 @@ def test_a_redis_cluster_knows_the_same_users(
             ("ops-read", ("status",), Exit.UNATTENDED),  # it may look; there is no consumer
             ("ops", ("check",), Exit.OK),
         ):
-            code, out, err = shell.run(*command, **settings(role))
+            code, out, err = shell.run_with(*command, **settings(role))
             assert code == expected, out + err
         assert guarded.denied() == []
 
@@ -161,9 +140,9 @@ def test_passwords_come_from_the_environment_and_missing_ones_are_made(
     given = {variable("producer"): "open-sesame", variable("ops"): hashed("other")}
     words = ("acl", "--stage", "prod", "--format", form)
 
-    _, rules, said = shell.run(*words, **given)
+    _, rules, said = shell.run_with(*words, **given)
     made = dict(line.split("=", 1) for line in said.splitlines())
-    again = shell.run(*words, **given, **made)
+    again = shell.run_with(*words, **given, **made)
 
     admin = {ADMIN} if form == "aclfile" else set()
     assert set(made) == {variable(r) for r in (*ROLES, *admin)} - set(given)
@@ -182,8 +161,8 @@ def test_commands_for_a_server_with_users_make_the_same_users_again_and_again(
     engine_binary: Path, shell: Shell
 ) -> None:
     passwords = {variable(role): f"password-of-{role}" for role in ROLES}
-    _, commands, _ = shell.run("acl", "--stage", "prod", "--format", "setuser", **passwords)
-    _, template, _ = shell.run("acl", "--stage", "prod", "--format", "template")
+    _, commands, _ = shell.run_with("acl", "--stage", "prod", "--format", "setuser", **passwords)
+    _, template, _ = shell.run_with("acl", "--stage", "prod", "--format", "template")
 
     with EmbeddedServer(binary=engine_binary) as server, redis.Redis.from_url(server.url) as admin:
         for _ in range(2):  # an upgrade sends them again

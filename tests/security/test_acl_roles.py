@@ -46,11 +46,10 @@ def world(guarded: GuardedServer, request: pytest.FixtureRequest) -> Iterator[w.
 
 
 @pytest.mark.parametrize("world", [tuple(ROLES), ("ops",)], ids=["roles", "ops"], indirect=True)
-@pytest.mark.parametrize("seed", [1, 2])
 def test_a_random_walk_over_all_verbs_is_never_refused(
-    world: w.World, guarded: GuardedServer, seed: int
+    world: w.World, guarded: GuardedServer
 ) -> None:
-    walker, walk, pause = walking.Walker(world), walking.Walk(seed), threading.Event()
+    walker, walk, pause = walking.Walker(world), walking.Walk(1), threading.Event()
     replies = []
 
     for _ in range(STEPS):

@@ -20,10 +20,11 @@ HUGE = b"9" * 400
 
 
 @pytest.fixture
-def pool(engine_url: str, stage: str, monkeypatch: pytest.MonkeyPatch) -> QueuePool:
+def pool(redis_url: str, stage: str, monkeypatch: pytest.MonkeyPatch) -> QueuePool:
+    monkeypatch.setattr("queuepool.cli.commands.status._RATE_OVER_S", 0.0)
     for name in [n for n in os.environ if n.startswith("QUEUEPOOL_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("QUEUEPOOL_URL", engine_url)
+    monkeypatch.setenv("QUEUEPOOL_URL", redis_url)
     monkeypatch.setenv("QUEUEPOOL_STAGE", stage)
     monkeypatch.setenv("QUEUEPOOL_PARTITIONS", "2")
     return QueuePool.from_env()
@@ -54,12 +55,12 @@ DAMAGE: dict[str, tuple[str, Mapping[Any, Any]]] = {
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("command", ["status", "watch --for 0.2s --interval 0.1s", "check"])
 def test_a_damaged_partition_hides_no_other(
-    pool: QueuePool, engine_url: str, damage: str, command: str,
+    pool: QueuePool, redis_url: str, damage: str, command: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     suffix, fields = DAMAGE[damage]
     with pool:
-        plant(pool, engine_url, pool.config.keyspace.partition(0) + suffix.encode(), fields)
+        plant(pool, redis_url, pool.config.keyspace.partition(0) + suffix.encode(), fields)
         pool.enqueue("t", {}, partition_key=_key_of(pool, 1))
 
     cli.main(command.split())
@@ -89,12 +90,12 @@ def test_a_damaged_count_that_was_set_by_hand_hides_neither_the_others_nor_who_l
 
 
 def test_every_text_of_an_observation_is_utf8_and_visible_or_escaped(
-    pool: QueuePool, engine_url: str
+    pool: QueuePool, redis_url: str
 ) -> None:
     with pool:
         base = pool.config.keyspace.partition(0)
-        plant(pool, engine_url, base + b":o", OWNER)
-        plant(pool, engine_url, base + b":ua", {"a": b"\xff\xfe"})
+        plant(pool, redis_url, base + b":o", OWNER)
+        plant(pool, redis_url, base + b":ua", {"a": b"\xff\xfe"})
         state = pool.partition(0).run(operate.observe(0))
 
     assert state.owner is not None

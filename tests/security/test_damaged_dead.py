@@ -11,40 +11,24 @@ import redis
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queuepool import AsyncQueuePool, QueuePool, cli
+from queuepool import AsyncQueuePool, QueuePool
 from queuepool.errors import InvalidInputError, escaping
 from queuepool.models import JobState
 from queuepool.testing import MemoryServer
 from tests.security.planted import NASTY, NOT_UTF8, body_of, controls, plant_dead
+from tests.shell import Shell
 
 GOOD = b"good-one"
 
 
-class Shell:
-    """Runs commands in this process; keeps what the last one printed."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self._capsys = capsys
-        self.out = self.err = ""
-
-    def run(self, *words: str) -> int:
-        code = cli.main(words)
-        self.out, self.err = self._capsys.readouterr()
-        return code
-
-    def json(self, *words: str) -> list[Any]:
-        self.run(*words, "--json")
-        return [json.loads(line) for line in self.out.splitlines()]
-
-
 @pytest.fixture
 def shell(
-    engine_url: str,
+    redis_url: str,
     stage: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Shell:
-    monkeypatch.setenv("QUEUEPOOL_URL", engine_url)
+    monkeypatch.setenv("QUEUEPOOL_URL", redis_url)
     monkeypatch.setenv("QUEUEPOOL_STAGE", stage)
     monkeypatch.setenv("QUEUEPOOL_PARTITIONS", "2")
     monkeypatch.setenv("COLUMNS", "400")
@@ -197,9 +181,9 @@ def test_an_id_is_taken_with_digits_of_either_case(shell: Shell, pool: QueuePool
 
 
 def test_a_partition_that_cannot_be_read_hides_no_other(
-    shell: Shell, pool: QueuePool, engine_url: str
+    shell: Shell, pool: QueuePool, redis_url: str
 ) -> None:
-    with redis.Redis.from_url(engine_url) as client:
+    with redis.Redis.from_url(redis_url) as client:
         client.set(pool.config.keyspace.partition(0) + b":dead", "no set")
     plant_dead(pool, b"mine", partition=1)
 
@@ -234,7 +218,7 @@ async def _status(url: str, stage: str, job_id: str) -> JobState:
 
 
 def test_the_asyncio_pool_finds_a_job_by_the_id_that_is_shown(
-    pool: QueuePool, engine_url: str, stage: str
+    pool: QueuePool, redis_url: str, stage: str
 ) -> None:
     import asyncio
 
@@ -242,7 +226,7 @@ def test_the_asyncio_pool_finds_a_job_by_the_id_that_is_shown(
 
     shown = escaping.id_text(NOT_UTF8)
 
-    assert asyncio.run(_status(engine_url, stage, shown)) is JobState.DEAD
+    assert asyncio.run(_status(redis_url, stage, shown)) is JobState.DEAD
 
 
 def test_the_partition_in_memory_reads_such_ids_as_a_server_does() -> None:

@@ -14,7 +14,7 @@ import struct
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,15 +41,30 @@ REFUSED = b"\x0216"  # UNAUTHENTICATED, as the header has it
 SERVING = health_pb2.HealthCheckResponse.SERVING
 
 
-@pytest.fixture
-def process(redis_url: str, stage: str) -> Iterator[Process]:
-    made = Process(redis_url, stage, grpc_token=TOKEN, grpc_viewer_token=VIEWER, log_format="json")
+@contextmanager
+def started(url: str, stage: str) -> Iterator[Process]:
+    """A coordinator that serves."""
+    made = Process(url, stage, grpc_token=TOKEN, grpc_viewer_token=VIEWER, log_format="json")
     try:
         with grpc.insecure_channel(made.grpc) as channel:
             wait_until(lambda: serves(channel), 30.0, "it serves")
         yield made
     finally:
         made.kill()
+
+
+@pytest.fixture(scope="module")
+def process(redis_url: str) -> Iterator[Process]:
+    """One for all tests that leave it as they found it."""
+    with started(redis_url, "grpc-strangers") as made:
+        yield made
+
+
+@pytest.fixture
+def fresh(redis_url: str, stage: str) -> Iterator[Process]:
+    """One whose log, memory and counters are this test's own."""
+    with started(redis_url, stage) as made:
+        yield made
 
 
 def serves(channel: grpc.Channel) -> bool:
@@ -141,23 +156,23 @@ def test_more_connections_than_the_process_may_open_keep_nobody_out(
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="this system does not count")
-def test_headers_without_an_end_never_become_much_memory(process: Process) -> None:
-    before_kb = resident_kb(process)
+def test_headers_without_an_end_never_become_much_memory(fresh: Process) -> None:
+    before_kb = resident_kb(fresh)
 
     with ExitStack() as held:
         for _ in range(30):
-            connection = held.enter_context(RawConnection(process.grpc, agree=False))
+            connection = held.enter_context(RawConnection(fresh.grpc, agree=False))
             with contextlib.suppress(OSError):  # closed, or no longer read
                 connection.headers_without_end(10_000_000)
 
-        assert resident_kb(process) - before_kb < 200_000  # of 300 MB that were sent, at once
-        everybody_is_served(process)
+        assert resident_kb(fresh) - before_kb < 200_000  # of 300 MB that were sent, at once
+        everybody_is_served(fresh)
 
 
 def test_of_one_address_the_newest_streams_are_kept_and_the_oldest_told_why(
-    process: Process,
+    fresh: Process,
 ) -> None:
-    with grpc.insecure_channel(process.grpc) as channel:
+    with grpc.insecure_channel(fresh.grpc) as channel:
         stub: Any = health_pb2_grpc.HealthStub(channel)
         streams = []
         for _ in range(health.MAX_STREAMS_EACH + 1):
@@ -168,7 +183,7 @@ def test_of_one_address_the_newest_streams_are_kept_and_the_oldest_told_why(
 
         assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
         assert "ask again" in (caught.value.details() or "")
-        process.popen.terminate()
+        fresh.popen.terminate()
         assert [next(stream).status for stream in streams[1:]] == [2] * health.MAX_STREAMS_EACH
 
 
@@ -235,21 +250,19 @@ if not TAKEN_OUT:  # this grpcio answers a name that is no text by itself, with 
     NAMES = [name for name in NAMES if name == name.decode("utf-8", "ignore").encode()]
 
 
-@pytest.mark.parametrize("headers", [[], [(b"k", b"\xff\xfe")], [(b"authorization", b"\xff")]])
-def test_no_name_of_a_method_ends_the_api_or_reaches_a_log(
-    process: Process, headers: list[tuple[bytes, bytes]]
-) -> None:
-    for name in NAMES:
-        with RawConnection(process.grpc, agree=False) as connection:
-            assert REFUSED in connection.answer(connection.call(name, b"", headers))
+def test_no_name_of_a_method_ends_the_api_or_reaches_a_log(fresh: Process) -> None:
+    for headers in ([], [(b"k", b"\xff\xfe")], [(b"authorization", b"\xff")]):
+        for name in NAMES:
+            with RawConnection(fresh.grpc, agree=False) as connection:
+                assert REFUSED in connection.answer(connection.call(name, b"", headers))
 
-    everybody_is_served(process)
-    stop_and_read(process)
-    text = "".join(process.log)
-    assert all(json.loads(line) for line in process.log)  # one object a line, and no line between
+    everybody_is_served(fresh)
+    stop_and_read(fresh)
+    text = "".join(fresh.log)
+    assert all(json.loads(line) for line in fresh.log)  # one object a line, and no line between
     for trace in ("forged", "title", "\\u001b", "202e", "xxxx", "Traceback"):
         assert trace not in text
-    named = {line["method"] for line in audited(process) if line.get("role") == "nobody"}
+    named = {line["method"] for line in audited(fresh) if line.get("role") == "nobody"}
     assert named == {"unknown"}
 
 
@@ -291,21 +304,21 @@ def test_an_unknown_method_is_unimplemented_to_whoever_has_a_token(process: Proc
     ids=["unknown", "no-token", "viewer"],
 )
 def test_refused_calls_have_few_lines_and_are_counted_and_allowed_ones_a_line_each(
-    process: Process, path: bytes, token: str | None, result: str
+    fresh: Process, path: bytes, token: str | None, result: str
 ) -> None:
     header = [(b"authorization", f"Bearer {token}".encode())] if token else []
-    with RawConnection(process.grpc) as connection:
+    with RawConnection(fresh.grpc) as connection:
         for _ in range(300):
             assert b"token" in connection.answer(connection.call(path, b"", header))  # its remedy
-    with connect(process.grpc, TOKEN) as client:
+    with connect(fresh.grpc, TOKEN) as client:
         for _ in range(LINES + 10):
             client.ClearWorkers(api.ClearWorkersRequest(partition=0))
-    with urllib.request.urlopen(process.metrics, timeout=10) as answer:
+    with urllib.request.urlopen(fresh.metrics, timeout=10) as answer:
         metrics = answer.read().decode()
 
     assert f'calls_refused_total{{result="{result}"}} 300.0' in metrics
-    stop_and_read(process)
-    lines = audited(process)
+    stop_and_read(fresh)
+    lines = audited(fresh)
     refused = [line for line in lines if line.get("role") in ("nobody", "viewer")]
     left_out = [line["left_out"] for line in lines if "left_out" in line]
     assert (len(refused), left_out) == (LINES, [300 - LINES])
@@ -322,31 +335,31 @@ def audited(process: Process) -> list[dict[str, Any]]:
     return [line for line in lines if line["logger"] == "coordinator.audit"]
 
 
-def test_metadata_that_is_no_text_fills_no_log(process: Process) -> None:
-    before = len(process.log)
-    with RawConnection(process.grpc) as connection:
+def test_metadata_that_is_no_text_fills_no_log(fresh: Process) -> None:
+    before = len(fresh.log)
+    with RawConnection(fresh.grpc) as connection:
         for _ in range(200):
             connection.answer(connection.call(CHECK, b"", [(b"k", b"\xff" * 1000)]))
 
-    stop_and_read(process)
-    said = [line for line in process.log[before:] if "Invalid encoding" in line]
+    stop_and_read(fresh)
+    said = [line for line in fresh.log[before:] if "Invalid encoding" in line]
     assert len(said) <= LINES
     assert all(len(line) < 1000 for line in said)
 
 
-def test_a_little_that_is_compressed_never_becomes_much_memory(process: Process) -> None:
+def test_a_little_that_is_compressed_never_becomes_much_memory(fresh: Process) -> None:
     packed = gzip.compress(bytes(100_000_000), 9)
     assert len(packed) < 128 * 1024
-    before_kb = resident_kb(process)
+    before_kb = resident_kb(fresh)
 
     for _ in range(5):
-        with RawConnection(process.grpc) as connection:
+        with RawConnection(fresh.grpc) as connection:
             stream = connection.call(CHECK, None, [(b"grpc-encoding", b"gzip")])
             connection.send(b"\x01" + struct.pack(">I", len(packed)) + packed)
             assert b"\x0212" in connection.answer(stream)  # UNIMPLEMENTED
 
-    assert resident_kb(process) - before_kb < 20_000
-    everybody_is_served(process)
+    assert resident_kb(fresh) - before_kb < 20_000
+    everybody_is_served(fresh)
 
 
 def resident_kb(process: Process) -> int:
@@ -354,10 +367,11 @@ def resident_kb(process: Process) -> int:
     return int(status.partition("VmHWM:")[2].split()[0])
 
 
-@pytest.mark.parametrize("body", [b"\xff\xff\xff", b"\x0a\x05abc", b"\x0a\x02\xff\xfe", b"x" * 257])
-def test_a_probe_that_is_none_is_told_so(process: Process, body: bytes) -> None:
-    for path in (CHECK, WATCH):
-        with RawConnection(process.grpc) as connection:
-            assert b"\x013" in connection.answer(connection.call(path, body))  # INVALID_ARGUMENT
-    stop_and_read(process)
-    assert "Traceback" not in "".join(process.log)
+def test_a_malformed_probe_is_an_invalid_argument(fresh: Process) -> None:
+    for body in (b"\xff\xff\xff", b"\x0a\x05abc", b"\x0a\x02\xff\xfe", b"x" * 257):
+        for path in (CHECK, WATCH):
+            with RawConnection(fresh.grpc) as connection:
+                answer = connection.answer(connection.call(path, body))
+                assert b"\x013" in answer, (body, path)  # INVALID_ARGUMENT
+    stop_and_read(fresh)
+    assert "Traceback" not in "".join(fresh.log)

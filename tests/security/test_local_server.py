@@ -34,14 +34,13 @@ pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.timeout(240)]
 APP = ROOT / "tests" / "e2e" / "app.py"
 
 
-@pytest.fixture(scope="module", params=[0o022, 0o000], ids=["umask 022", "umask 000"])
-def cluster(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LocalUp]:
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalUp]:
+    """One whose files a careless umask would open to everybody."""
     directory = tmp_path_factory.mktemp("cluster")
     shutil.copy(APP, directory)
     with ExitStack() as ending:
-        with umask(request.param):  # of its processes, and not of the tests
+        with umask(0o000):  # of its processes, and not of the tests
             running = ending.enter_context(up(directory, "--app", "app", "--partitions", "1"))
         (directory / "rows.csv").write_text("n\n1\n2\n")
         done = running.run("bulk", "rows.csv", "--task", "note", "--key", "k", "--wait")

@@ -14,9 +14,6 @@ import pytest
 
 from queuepool.client.pool import QueuePool
 from queuepool.models import JobState
-from queuepool.protocol.keys import Keyspace
-from queuepool.routing.topology import single
-from queuepool.settings.config import PoolConfig
 from tests.integration.consumer.processes import ConsumerProcess
 from tests.integration.coordinator.cluster import Process, look
 from tests.security.slow_clients import Strangers, ask, cpu_s, descriptors, threads
@@ -26,13 +23,6 @@ pytestmark = pytest.mark.serial
 STRANGERS = 300
 ROUNDS = 20
 SPARE = 12  # descriptors that the process may open before its limit is reached
-
-
-@pytest.fixture
-def pool(redis_url: str, stage: str) -> Iterator[QueuePool]:
-    config = PoolConfig(topology=single(redis_url, 1), keyspace=Keyspace(stage))
-    with QueuePool(config=config) as made:
-        yield made
 
 
 @pytest.fixture

@@ -182,6 +182,8 @@ def scene(guarded: GuardedServer, tmp_path: Path) -> Iterator[Scene]:
     made.close()
 
 
+# On one engine: what scripts make of damaged values on each, tests/contract tries.
+@pytest.mark.parametrize("engine_binary", ["bundled"], indirect=True, scope="session")
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
 def test_nothing_that_a_producer_may_write_stops_a_partition(
     scene: Scene, family: Callable[[], Iterator[Act]]

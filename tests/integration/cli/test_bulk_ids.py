@@ -16,9 +16,9 @@ from queuepool.cli.rows.rows import RowError
 from queuepool.models import JobState
 from queuepool.protocol.ids import hinted_slot
 from queuepool.routing.slots import slot_of
-from tests.integration.cli.test_commands import KEY, Shell, bury, pool, shell, write
+from tests.integration.cli.jobs import KEY, bury, write
+from tests.shell import Shell
 
-__all__ = ["pool", "shell"]  # fixtures
 ROWS = "id,name\n" + "".join(f"{n},name {n}\n" for n in range(700))
 
 

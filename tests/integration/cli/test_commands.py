@@ -2,90 +2,18 @@
 
 import io
 import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 import redis
 
-from queuepool import QueuePool, cli
+from queuepool import QueuePool
 from queuepool.cli.exits import Exit
 from queuepool.models import JobState
-from queuepool.partitions.partition import OwnedPartition
 from queuepool.verbs.owner import verbs as own
 from tests.conftest import ServerFactory, server_engines
 from tests.docs.test_security import granted
-
-KEY = "import-1"
-
-
-class Shell:
-    """Runs commands in this process; keeps what the last one printed."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self._capsys = capsys
-        self.out = self.err = ""
-
-    def run(self, *words: str) -> int:
-        code = cli.main(words)
-        self.out, self.err = self._capsys.readouterr()
-        return code
-
-    @property
-    def lines(self) -> list[Any]:
-        return [json.loads(line) for line in self.out.splitlines()]
-
-
-@pytest.fixture
-def shell(
-    redis_url: str,
-    stage: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Shell:
-    monkeypatch.setenv("QUEUEPOOL_URL", redis_url)
-    monkeypatch.setenv("QUEUEPOOL_STAGE", stage)
-    monkeypatch.chdir(tmp_path)
-    return Shell(capsys)
-
-
-@pytest.fixture
-def pool(shell: Shell) -> Iterator[QueuePool]:
-    with QueuePool.from_env() as made:
-        yield made
-
-
-def write(name: str, text: str) -> str:
-    Path(name).write_text(text)
-    return name
-
-
-def own_partition(pool: QueuePool, number: int) -> OwnedPartition:
-    owned = pool.partition(number).acquire(lease_s=60, host="tester:1")
-    assert isinstance(owned, OwnedPartition)
-    return owned
-
-
-def claim(owned: OwnedPartition, limit: int = 10) -> list[bytes]:
-    verb = own.claim(
-        owned.life, limit, starting=limit, promote_after_ms=60_000, weights=(6, 3, 2, 1)
-    )
-    return list(owned.run(verb).ids)
-
-
-def bury(pool: QueuePool, key: str, count: int, error: str = "boom") -> list[str]:
-    """Enqueue jobs and let them die; returns their ids."""
-    pool.enqueue_many("send", [{"n": n} for n in range(count)], partition_key=key)
-    owned = own_partition(pool, pool.group(key).partition.number)
-    ids = claim(owned, count)
-    record = b'{"reason":"failed","type":"ValueError","message":"%s"}' % error.encode()
-    jobs = [(job_id, record) for job_id in ids]
-    owned.run(own.bury(owned.life, jobs, keep_jobs=1000, keep_bytes=10**6, keep_ms=10**8))
-    owned.run(own.release(owned.life, drain_lease_ms=0))
-    return [job_id.decode() for job_id in ids]
-
+from tests.integration.cli.jobs import KEY, bury, own_partition, write
+from tests.shell import Shell
 
 # -- bulk ------------------------------------------------------------------------------------------
 

@@ -12,10 +12,9 @@ from queuepool.cli.exits import Exit
 from queuepool.client.group import TaskGroup
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.verbs.owner import verbs as own
-from tests.integration.cli.test_commands import KEY, Shell, claim, own_partition, pool, shell, write
+from tests.integration.cli.jobs import KEY, claim, own_partition, write
+from tests.shell import Shell
 from tests.waiting import wait_until
-
-__all__ = ["pool", "shell"]  # fixtures
 
 ERROR = b'{"reason":"failed","type":"ValueError","message":"boom"}'
 

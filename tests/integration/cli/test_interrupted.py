@@ -14,10 +14,9 @@ import pytest
 from queuepool import QueuePool
 from queuepool.cli.commands import bulk
 from queuepool.cli.exits import Exit
-from tests.integration.cli.test_commands import KEY, Shell, pool, shell, write
+from tests.integration.cli.jobs import KEY, write
+from tests.shell import Shell
 from tests.waiting import wait_until
-
-__all__ = ["pool", "shell"]  # fixtures
 
 
 def test_ctrl_c_amid_the_rows_tells_how_to_go_on(shell: Shell, pool: QueuePool) -> None:

@@ -9,9 +9,8 @@ from queuepool.cli.exits import Exit
 from queuepool.protocol.keys import Keyspace
 from queuepool.verbs.acl import ROLES
 from tests.conftest import ServerFactory
-from tests.integration.cli.test_commands import KEY, Shell, shell, write
-
-__all__ = ["shell"]  # a fixture
+from tests.integration.cli.jobs import KEY, write
+from tests.shell import Shell
 
 
 def test_a_user_without_rights_hears_of_rights_and_not_of_a_server_that_is_away(

@@ -31,35 +31,25 @@ def result(pool: QueuePool, job_id: str) -> object:
     return pool.result(job_id, partition_key="g")
 
 
+HOW = {"return": (0, ""), "exit": (7, ""), "text": (1, "words of a child")}
+HOW["raise"] = (1, "ValueError: of a child")
+
+
 @pytest.mark.parametrize("task", ["fork", "fork_timed", "fork_async"])
-@pytest.mark.parametrize(
-    ("how", "status", "said"),
-    [
-        ("return", 0, ""),
-        ("exit", 7, ""),
-        ("text", 1, "words of a child"),
-        ("raise", 1, "ValueError: of a child"),
-    ],
-)
 def test_the_child_of_a_handler_ends_where_the_handler_ends(
-    pool: QueuePool,
-    consume: StartConsumer,
-    tmp_path: Path,
-    task: str,
-    how: str,
-    status: int,
-    said: str,
+    pool: QueuePool, consume: StartConsumer, tmp_path: Path, task: str
 ) -> None:
     process = consume(app=APP, workers=2)
-    jobs = [pool.enqueue(task, {"how": how}, partition_key="g").job_id for _ in range(3)]
+    jobs = [(how, pool.enqueue(task, {"how": how}, partition_key="g").job_id) for how in [*HOW] * 2]
     others = [pool.enqueue("plain", {"n": n}, partition_key="g").job_id for n in range(60)]
 
-    assert [result(pool, job_id) for job_id in jobs] == [status] * 3
+    for how, job_id in jobs:
+        assert result(pool, job_id) == HOW[how][0], how
     assert [result(pool, job_id) for job_id in others] == list(range(60))
     assert {pid for pid, _ in lines(tmp_path, "plain")} == {process.pid}
     assert len(lines(tmp_path, "plain")) == 60
-    assert len(lines(tmp_path, "children")) == 3
-    assert said in process.log
+    assert len(lines(tmp_path, "children")) == len(jobs)
+    assert all(said in process.log for _, said in HOW.values())
     assert process.stop() == 0
 
 

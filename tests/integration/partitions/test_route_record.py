@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,11 +15,14 @@ from queuepool import ConfigurationError, QueuePool
 from queuepool.embedded import find_server_binary
 from queuepool.partitions.route import Leave
 from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import single
+from queuepool.settings.config import PoolConfig
 from tests.conftest import ServerFactory
 from tests.integration.consumer.processes import ConsumerProcess
 from tests.integration.coordinator.cluster import Process
 from tests.integration.servers.clusters import local_cluster
 from tests.paths import ROOT
+from tests.shell import OURS, Shell
 from tests.waiting import wait_until
 
 COMMANDS = (
@@ -37,15 +40,17 @@ COMMANDS = (
     ("scale", "0", "3"),
     ("watch",),
     ("audit",),
+)
+PROCESSES = (
     ("up", "--app", "tests.apps.recorded"),
     ("consumer", "--app", "tests.apps.recorded", "--partition", "5"),
     ("coordinator",),
 )
+Run = Callable[[tuple[str, ...], Mapping[str, str]], tuple[int, str]]
 
 
 def variables(url: str, stage: str, partitions: int, **more: str) -> dict[str, str]:
-    ours = ("QUEUEPOOL_", "CONSUMER_", "COORDINATOR_")
-    env = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
+    env = {k: v for k, v in os.environ.items() if not k.startswith(OURS)}
     return env | {
         "QUEUEPOOL_URL": url,
         "QUEUEPOOL_STAGE": stage,
@@ -56,14 +61,27 @@ def variables(url: str, stage: str, partitions: int, **more: str) -> dict[str, s
     }
 
 
-def run(words: tuple[str, ...], env: Mapping[str, str], cwd: Path) -> tuple[int, list[str]]:
-    """Run a command; return its exit code and its lines about the partition count."""
-    done = subprocess.run(
-        [sys.executable, "-m", "queuepool", *words],
-        env=dict(env), cwd=cwd, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    said = (done.stdout + done.stderr).splitlines()
-    return done.returncode, [line for line in said if "configured here" in line]
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command, in a process of its own when it is one; return its exit code and words."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(words: tuple[str, ...], env: Mapping[str, str]) -> tuple[int, str]:
+        if words not in PROCESSES:
+            ours = {name: value for name, value in env.items() if name.startswith(OURS)}
+            code, out, err = Shell(capsys).run_with(*words, **ours)
+            return code, out + err
+        done = subprocess.run(
+            [sys.executable, "-m", "queuepool", *words],
+            env=dict(env), capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout + done.stderr
+
+    return run
+
+
+def about_the_count(said: str) -> list[str]:
+    return [line for line in said.splitlines() if "configured here" in line]
 
 
 @pytest.fixture
@@ -77,22 +95,14 @@ def keyspace(redis_url: str, stage: str, tmp_path: Path) -> str:
 
 @contextmanager
 def pool(url: str, stage: str, partitions: int) -> Iterator[QueuePool]:
-    before = {k: v for k, v in os.environ.items() if k.startswith("QUEUEPOOL_")}
-    os.environ.update(
-        QUEUEPOOL_URL=url, QUEUEPOOL_STAGE=stage, QUEUEPOOL_PARTITIONS=str(partitions)
-    )
-    try:
-        with QueuePool.from_env() as made:
-            yield made
-    finally:
-        for name in ("QUEUEPOOL_URL", "QUEUEPOOL_STAGE", "QUEUEPOOL_PARTITIONS"):
-            os.environ.pop(name)
-        os.environ.update(before)
+    config = PoolConfig(topology=single(url, partitions), keyspace=Keyspace(stage))
+    with QueuePool(config=config) as made:
+        yield made
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("words", [*COMMANDS, *PROCESSES], ids=" ".join)
 def test_every_command_refuses_another_count_in_one_line(
-    redis_url: str, keyspace: str, tmp_path: Path, words: tuple[str, ...]
+    redis_url: str, keyspace: str, run: Run, words: tuple[str, ...]
 ) -> None:
     with redis.Redis.from_url(redis_url) as client:
 
@@ -101,10 +111,10 @@ def test_every_command_refuses_another_count_in_one_line(
 
         before = kept()
 
-        code, lines = run(words, variables(redis_url, keyspace, 8), tmp_path)
+        code, said = run(words, variables(redis_url, keyspace, 8))
 
         assert code == 2
-        (line,) = lines
+        (line,) = about_the_count(said)
         assert "8 partitions are configured here" in line
         assert "has 4: " in line
         assert "Set QUEUEPOOL_PARTITIONS=4" in line
@@ -113,27 +123,23 @@ def test_every_command_refuses_another_count_in_one_line(
 
 @pytest.mark.parametrize("words", [("check",), ("dead", "list")], ids=" ".join)
 def test_fewer_partitions_do_not_hide_what_the_others_hold(
-    redis_url: str, keyspace: str, tmp_path: Path, words: tuple[str, ...]
+    redis_url: str, keyspace: str, run: Run, words: tuple[str, ...]
 ) -> None:
-    code, (line,) = run(words, variables(redis_url, keyspace, 1), tmp_path)
+    code, said = run(words, variables(redis_url, keyspace, 1))
 
     assert code == 2
+    (line,) = about_the_count(said)
     assert "1 partitions are configured here" in line
     assert "has 4: " in line
 
 
 def test_check_says_what_the_record_says_and_makes_none(
-    redis_url: str, stage: str, tmp_path: Path
+    redis_url: str, stage: str, run: Run
 ) -> None:
     def checked(partitions: int) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "queuepool", "check", "--json"],
-            env=variables(redis_url, stage, partitions),
-            cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
-        return next(
-            str(f["text"]) for f in json.loads(done.stdout)["findings"] if f["where"] == "route"
-        )
+        _, said = run(("check", "--json"), variables(redis_url, stage, partitions))
+        findings = json.loads(said.splitlines()[0])["findings"]
+        return next(str(f["text"]) for f in findings if f["where"] == "route")
 
     assert "no route record yet" in checked(8)
     with pool(redis_url, stage, 4) as made:
