@@ -3,7 +3,8 @@
 Run: `python -m tools.sizes`.
 
 A module of more than 300 lines gets a warning and of more than 400 an error; a test file may
-have 500, a Lua script 120 lines of code (its contract and comments do not count).
+have 500, a Lua script 120 lines of code (its contract and comments do not count). A line of Lua
+has at most 100 columns, as ruff sees to in Python.
 """
 
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("queuepool", "consumer", "coordinator", "tests", "benchmarks", "examples", "tools")
 MODULE_WARNING, MODULE_LIMIT, TEST_LIMIT, LUA_LIMIT = 300, 400, 500, 120
+LUA_COLUMNS = 100
 GENERATED = ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
 
 
@@ -22,7 +24,11 @@ def problems(root: Path) -> Iterator[tuple[str, str]]:
         for path in sorted((root / folder).rglob("*.*")):
             name = path.relative_to(root)
             if path.suffix == ".lua":
-                size = _lua_code_lines(path.read_text())
+                source = path.read_text()
+                for number, line in enumerate(source.splitlines(), 1):
+                    if len(line) > LUA_COLUMNS:
+                        yield "error", f"{name}:{number}: more than {LUA_COLUMNS} columns"
+                size = _lua_code_lines(source)
                 if size > LUA_LIMIT:
                     yield "error", f"{name}: {size} lines of code, at most {LUA_LIMIT} in a script"
             elif path.suffix == ".py" and not path.name.endswith(GENERATED):

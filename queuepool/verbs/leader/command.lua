@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- command: append one command for the owner of a partition, and remember it as the checkpoint.
 -- KEYS[1] base; derived: cmd wk ck
--- ARGV    leader epoch, sequence, type (NOOP, SCALE_UP, SCALE_DOWN), target workers, reason, expires
---         after ms, partition
+-- ARGV    leader epoch, sequence, type (NOOP, SCALE_UP, SCALE_DOWN), target workers, reason,
+--         expires after ms, partition
 -- Returns {1, id}; or {0, newest id} when a newer command is there: a stale leader, or a repeat.
 -- Ids grow with the leader's epoch, so the order itself refuses a leader that was replaced. O(1).
 local base, id = KEYS[1], ARGV[1] .. '-' .. ARGV[2]
@@ -16,8 +16,8 @@ if last[1] then
   local ahead, a, b = tonumber(epoch) - tonumber(ARGV[1]), tonumber(seq), tonumber(ARGV[2])
   if ahead > 0 or (ahead == 0 and a >= b) then return {0, last[1][1]} end
 end
-redis.call('XADD', cmd, 'MAXLEN', '~', 128, id, 'type', ARGV[3], 'partition', ARGV[7], 'targetWorkers', ARGV[4],
-  'reason', ARGV[5], 'expires', now + ARGV[6])
+redis.call('XADD', cmd, 'MAXLEN', '~', 128, id, 'type', ARGV[3], 'partition', ARGV[7],
+  'targetWorkers', ARGV[4], 'reason', ARGV[5], 'expires', now + ARGV[6])
 if ARGV[3] ~= 'NOOP' then
   redis.call('HSET', ck, 'target', ARGV[4], 'at', now, 'leader', ARGV[1])
   if rings and not redis.call('LPOS', wk, 'c') then redis.call('RPUSH', wk, 'c') end

@@ -3,10 +3,12 @@
 -- KEYS[1] system base; derived: leader manual
 -- ARGV    nonce ('' to only look), lease ms, address (where operators reach this process)
 -- Returns {1 or 0 (leading), epoch, now ms, ms the lease runs, leader's address, [partition,
---         workers:expires ms ... set by hand]}. Epochs only grow: max(old + 1, server ms). O(manual).
+--         workers:expires ms ... set by hand]}. Epochs only grow: max(old + 1, server ms).
+--         O(manual).
 local leader, manual = KEYS[1] .. ':leader', KEYS[1] .. ':manual'
 -- uses: clock, whole
-local nonce, epoch, expires, address = unpack(redis.call('HMGET', leader, 'nonce', 'epoch', 'expires', 'address'))
+local nonce, epoch, expires, address =
+  unpack(redis.call('HMGET', leader, 'nonce', 'epoch', 'expires', 'address'))
 local left = whole(expires) - now
 epoch = string.format('%.0f', whole(epoch))
 local byhand = redis.call('HGETALL', manual)
@@ -15,5 +17,6 @@ if ARGV[1] == '' or (not mine and nonce and nonce ~= '' and left > 0) then
   return {0, epoch, now, math.max(0, left), left > 0 and address or '', byhand}
 end
 if not mine then epoch = string.format('%.0f', math.max(whole(epoch) + 1, now)) end
-redis.call('HSET', leader, 'nonce', ARGV[1], 'epoch', epoch, 'expires', now + ARGV[2], 'address', ARGV[3])
+redis.call('HSET', leader, 'nonce', ARGV[1], 'epoch', epoch, 'expires', now + ARGV[2],
+  'address', ARGV[3])
 return {1, epoch, now, tonumber(ARGV[2]), ARGV[3], byhand}

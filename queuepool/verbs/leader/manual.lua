@@ -2,12 +2,15 @@
 -- manual: set the workers of a partition by hand for a time, or return it to automatic.
 -- KEYS[1] system base; derived: manual
 -- ARGV    partition, workers ('' to clear), time to live ms
--- Returns the ms at which it ends, 0 when cleared. Expired entries are dropped on the way. O(entries).
+-- Returns the ms at which it ends, 0 when cleared. Expired entries are dropped on the way.
+--         O(entries).
 local manual = KEYS[1] .. ':manual'
 -- uses: clock, whole
 local entries = redis.call('HGETALL', manual)
 for i = 1, #entries, 2 do
-  if whole(string.match(entries[i + 1], ':(%d+)$')) <= now then redis.call('HDEL', manual, entries[i]) end
+  if whole(string.match(entries[i + 1], ':(%d+)$')) <= now then
+    redis.call('HDEL', manual, entries[i])
+  end
 end
 if ARGV[2] == '' then
   redis.call('HDEL', manual, ARGV[1])

@@ -4,5 +4,7 @@
 -- ARGV    leader epoch, how many are kept (about), then one JSON text a decision
 -- Returns how many were written: 0 when another leads by now. O(n).
 if redis.call('HGET', KEYS[1] .. ':leader', 'epoch') ~= ARGV[1] then return 0 end
-for i = 3, #ARGV do redis.call('XADD', KEYS[1] .. ':decisions', 'MAXLEN', '~', ARGV[2], '*', 'd', ARGV[i]) end
+for i = 3, #ARGV do
+  redis.call('XADD', KEYS[1] .. ':decisions', 'MAXLEN', '~', ARGV[2], '*', 'd', ARGV[i])
+end
 return #ARGV - 2

@@ -2,8 +2,8 @@
 -- dead: list dead jobs, the oldest first.
 -- KEYS[1] base; derived: dead j at cr er
 -- ARGV    offset, count (1-200)
--- Returns [[id, died ms, body ('' when lost), failed attempts, crashes, error] ...]; a count that is
--- no number is 0: a nil would hide the rest. O(log dead + count).
+-- Returns [[id, died ms, body ('' when lost), failed attempts, crashes, error] ...]; a count that
+--         is no number is 0: a nil would hide the rest. O(log dead + count).
 local base, list = KEYS[1], {}
 local function count(k, id) return tonumber(redis.call('HGET', base .. k, id) or 0) or 0 end
 local ids = redis.call('ZRANGE', base .. ':dead', ARGV[1], ARGV[1] + ARGV[2] - 1, 'WITHSCORES')

@@ -25,7 +25,9 @@ for i, id in ipairs(ARGV) do
       add(c, 'bytes', 0 - sizes[i])
       add(groups[i], 'discarded', 1)
       if add(groups[i], 'dead', -1) <= 0 and whole(redis.call('HGET', groups[i], 'left')) <= 0 then
-        redis.call('PEXPIRE', groups[i], math.max(60000, math.min(86400000, math.floor(60000 * whole(redis.call('HGET', groups[i], 'total'))))))
+        local total = whole(redis.call('HGET', groups[i], 'total'))
+        local ttl_ms = math.max(60000, math.min(86400000, math.floor(60000 * total)))
+        redis.call('PEXPIRE', groups[i], ttl_ms)
       end
     end
   end

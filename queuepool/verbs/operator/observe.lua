@@ -2,16 +2,19 @@
 -- observe: everything that the coordinator and operators want to know of one partition.
 -- KEYS[1] base; derived: j c o dl ua dead dr rec ck cmd fl:<epochs> ring:<0-3> q:<tier>:<group>
 -- Returns {now ms, [counter, value ...], [owner field, value ...], jobs, delayed, in-flight, dead,
---         [lanes of tier 0-3], ms that the oldest waiting job waits (over the lanes next in turn, at
---         most 4 a tier), books to recover, draining, [checkpoint field, value ...], last command id, jobs
---         set aside for tasks that nobody here knows, names of some of these tasks}.
+--         [lanes of tier 0-3], ms that the oldest waiting job waits (over the lanes next in turn,
+--         at most 4 a tier), books to recover, draining, [checkpoint field, value ...], last
+--         command id, jobs set aside for tasks that nobody here knows, names of some of these
+--         tasks}.
 -- O(1): no part grows with jobs or groups.
 local base = KEYS[1]
 local j, c, o = base .. ':j', base .. ':c', base .. ':o'
 -- uses: clock, counters
 local owner = redis.call('HMGET', o, 'nonce', 'epoch') -- one that left has its book in rec or dr
 local inflight, lanes, oldest = 0, {}, now
-if owner[1] and owner[1] ~= '' then inflight = redis.call('ZCARD', base .. ':fl:' .. (owner[2] or '0')) end
+if owner[1] and owner[1] ~= '' then
+  inflight = redis.call('ZCARD', base .. ':fl:' .. (owner[2] or '0'))
+end
 local books = redis.call('LRANGE', base .. ':rec', 0, 99)
 local draining = redis.call('HKEYS', base .. ':dr')
 for _, e in ipairs(books) do inflight = inflight + redis.call('ZCARD', base .. ':fl:' .. e) end
@@ -21,8 +24,11 @@ for t = 0, 3 do
   lanes[t + 1] = redis.call('LLEN', ring)
   if lanes[t + 1] > 0 then
     for _, seat in ipairs(redis.call('LRANGE', ring, 0, 3)) do
-      local id = redis.pcall('LINDEX', base .. ':q:' .. string.sub(seat, 1, 1) .. ':' .. string.sub(seat, 13), 0)
-      local body = type(id) == 'string' and redis.call('HSTRLEN', j, id) <= 16777385 and redis.call('HGET', j, id) -- none of an absurd size
+      local lane = base .. ':q:' .. string.sub(seat, 1, 1) .. ':' .. string.sub(seat, 13)
+      local id = redis.pcall('LINDEX', lane, 0)
+      local body = type(id) == 'string'
+        and redis.call('HSTRLEN', j, id) <= 16777385 -- none of an absurd size
+        and redis.call('HGET', j, id)
       if body then oldest = math.min(oldest, tonumber(string.sub(body, 3, 13), 16) or oldest) end
     end
   end
@@ -38,6 +44,7 @@ for k, text in ipairs(redis.call('HMGET', c, unpack(counters))) do
   if text then counts[#counts + 1] = counters[k]; counts[#counts + 1] = string.sub(text, 1, 32) end
 end
 local last = redis.call('XREVRANGE', base .. ':cmd', '+', '-', 'COUNT', 1)
-return {now, counts, redis.call('HGETALL', o), redis.call('HLEN', j), redis.call('ZCARD', base .. ':dl'),
-  inflight, redis.call('ZCARD', base .. ':dead'), lanes, now - oldest, #books, #draining,
-  redis.call('HGETALL', base .. ':ck'), last[1] and last[1][1] or '0-0', redis.call('HLEN', base .. ':ua'), tasks}
+return {now, counts, redis.call('HGETALL', o), redis.call('HLEN', j),
+  redis.call('ZCARD', base .. ':dl'), inflight, redis.call('ZCARD', base .. ':dead'), lanes,
+  now - oldest, #books, #draining, redis.call('HGETALL', base .. ':ck'),
+  last[1] and last[1][1] or '0-0', redis.call('HLEN', base .. ':ua'), tasks}

@@ -28,7 +28,8 @@ for i, id in ipairs(ARGV) do
     for _, k in ipairs({'at', 'cr', 'er'}) do redis.call('HDEL', base .. ':' .. k, id) end
     redis.call('HSET', base .. ':j', id, restamp(job.body, newest_cut(cut)))
     if redis.call('RPUSH', base .. ':q:' .. job.tier .. ':' .. job.group, id) == 1 then
-      redis.call('RPUSH', base .. ':ring:' .. job.tier, job.tier .. string.format('%011x', now) .. job.group)
+      local stamp = string.format('%011x', now)
+      redis.call('RPUSH', base .. ':ring:' .. job.tier, job.tier .. stamp .. job.group)
     end
     add(c, 'r' .. job.tier, 1)
     add(c, 'replayed', 1)

@@ -1,17 +1,20 @@
 #!lua flags=allow-oom
 -- acquire: become the owner of a partition, unless another owner's lease still runs.
 -- KEYS[1] base; derived: o rec ck fl:<old epoch>
--- ARGV    nonce, lease ms, host (for people), replace (1: take what an ended lease left; 0: tell only)
+-- ARGV    nonce, lease ms, host (for people), replace (1: take what an ended lease left; 0: tell
+--         only)
 -- Returns {1, epoch, now ms, books to recover, checkpoint target, checkpoint ms, id of the last
 --         applied command}; or {0, ms until the lease ends, epoch of the holder}.
 -- Epochs only grow, also across a failover that lost the last one: max(old + 1, server ms). O(1).
 local base = KEYS[1]
 local o, rec = base .. ':o', base .. ':rec'
 -- uses: clock, whole, ours
-local nonce, epoch, expires, heartbeat, applied = unpack(redis.call('HMGET', o, 'nonce', 'epoch', 'expires', 'heartbeat', 'applied'))
+local nonce, epoch, expires, heartbeat, applied =
+  unpack(redis.call('HMGET', o, 'nonce', 'epoch', 'expires', 'heartbeat', 'applied'))
 local left = whole(expires) - now
 if nonce and nonce ~= '' and nonce ~= ARGV[1] and (left > 0 or ARGV[4] == '0') then
-  if whole(heartbeat) > now then -- the clock went back: count anew, or the lease outlasts its owner by the jump
+  -- The clock went back: count anew, or the lease outlasts its owner by the jump
+  if whole(heartbeat) > now then
     left = whole(expires) - whole(heartbeat)
     redis.call('HSET', o, 'heartbeat', now, 'expires', now + left)
   end
@@ -21,6 +24,7 @@ local books, ck = redis.call('LLEN', rec), ours('HMGET', base .. ':ck', 'target'
 local booked = epoch and nonce ~= '' and redis.call('ZCARD', base .. ':fl:' .. epoch) or 0
 local new = math.max(whole(epoch) + 1, now)
 if booked > 0 then books = redis.call('RPUSH', rec, epoch) end
-redis.call('HSET', o, 'nonce', ARGV[1], 'epoch', string.format('%.0f', new), 'expires', now + ARGV[2],
-  'heartbeat', now, 'host', ARGV[3], 'since', now, 'beat', 0, 'seq', 0, 'workers', 0, 'busy', 0, 'target', 0)
+redis.call('HSET', o, 'nonce', ARGV[1], 'epoch', string.format('%.0f', new),
+  'expires', now + ARGV[2], 'heartbeat', now, 'host', ARGV[3], 'since', now, 'beat', 0,
+  'seq', 0, 'workers', 0, 'busy', 0, 'target', 0)
 return {1, new, now, books, ck[1] or '', ck[2] or '', applied or '0-0'}

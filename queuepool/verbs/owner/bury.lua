@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
 -- bury: move running jobs that will not be retried to dead, and keep dead within its bounds.
 -- KEYS[1] base; derived: o dr c j fl:<epoch> dead at cr er pr cn g:<group>
--- ARGV    nonce, epoch, dead jobs kept, dead bytes kept, ms a dead job is kept, then n * (id, error, stamp
---         of the body that was claimed ('': whichever))
--- Returns {one character a job: b buried, 0 not in this book, or another body; evicted}; or {FENCED, current epoch}.
+-- ARGV    nonce, epoch, dead jobs kept, dead bytes kept, ms a dead job is kept, then n * (id,
+--         error, stamp of the body that was claimed ('': whichever))
+-- Returns {one character a job: b buried, 0 not in this book, or another body; evicted}; or
+--         {FENCED, current epoch}.
 -- Each job buried evicts at most two of the oldest; evictions are counted, also in their groups. A
 -- draining owner may.
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
@@ -46,12 +47,15 @@ for i = 6, #ARGV, 3 do
     if add(job.g, 'left', -1) <= 0 then redis.call('HSET', job.g, 'finished', now) end
     for _ = 1, 2 do
       local oldest = redis.call('ZRANGE', dead, 0, 0, 'WITHSCORES')
-      local over = redis.call('ZCARD', dead) > tonumber(ARGV[3]) or now - oldest[2] > tonumber(ARGV[5])
+      local over = redis.call('ZCARD', dead) > tonumber(ARGV[3])
+        or now - oldest[2] > tonumber(ARGV[5])
         or whole(redis.call('HGET', c, 'dead_bytes')) > tonumber(ARGV[4])
       if not over then break end
       local old = redis.call('HGET', j, oldest[1]) or ''
       redis.call('ZREM', dead, oldest[1])
-      for _, k in ipairs({'j', 'at', 'cr', 'er'}) do redis.call('HDEL', base .. ':' .. k, oldest[1]) end
+      for _, k in ipairs({'j', 'at', 'cr', 'er'}) do
+        redis.call('HDEL', base .. ':' .. k, oldest[1])
+      end
       evicted = evicted + 1
       add(c, 'evicted', 1)
       add(c, 'dead_bytes', 0 - #old) -- not -#old: Redis 7.0 reads no -0
@@ -60,7 +64,8 @@ for i = 6, #ARGV, 3 do
       if #old > 0 then add(g, 'evicted', 1) end
       if #old > 0 and add(g, 'dead', -1) <= 0
         and whole(redis.call('HGET', g, 'left')) <= 0 then
-        redis.call('PEXPIRE', g, math.max(60000, math.min(86400000, math.floor(60000 * whole(redis.call('HGET', g, 'total'))))))
+        local total = whole(redis.call('HGET', g, 'total'))
+        redis.call('PEXPIRE', g, math.max(60000, math.min(86400000, math.floor(60000 * total))))
       end
       if redis.call('ZCARD', dead) == 0 then break end
     end

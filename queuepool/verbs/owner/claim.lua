@@ -2,19 +2,21 @@
 -- claim: move up to `limit` ready jobs into the in-flight book of the owner's life.
 -- KEYS[1] base; derived: o c j at cr cx fl:<epoch> ring:<0-3> q:<tier>:<group>
 -- ARGV    nonce, epoch, limit (1-200), starting (how many of them start at once), promote after ms
---         (0: never), weight of tier 0 .. 3 (all 0: strict order), bytes that the bodies may have together
--- Returns {now ms, ids, bodies, failed attempts, crashes, ids taken from lanes}; attempts and crashes
---         are empty when no job has any; taken counts marks of cancelled jobs as well, and is the limit
---         when the bytes ended the claim, so that less than the limit means that nothing is ready; or
---         {FENCED, current epoch}.
--- A tier's share follows its weight, unused share goes on; lanes of a tier take turns, and two in a row
--- when at most 16 of their jobs are left, so that small groups are through soon. Booked under
--- the start ms (plus order) when it starts now, or waited in a memory that died before; under a small
--- claim sequence when it waits in memory, and when it has a crash.
--- Jobs whose bodies do not fit into the bytes stay, as if fewer had been asked for; one job is taken
--- whatever its size. Sizes are looked at only when as many of the largest body (`largest` of c) would not fit.
--- One script: a job in both places runs twice, in neither it is lost. O(limit), whatever waits.
-local redis, ARGV, type, base, limit, starting = redis, ARGV, type, KEYS[1], tonumber(ARGV[3]), tonumber(ARGV[4]) -- locals are faster
+--         (0: never), weight of tier 0 .. 3 (all 0: strict order), bytes that the bodies may have
+--         together
+-- Returns {now ms, ids, bodies, failed attempts, crashes, ids taken from lanes}; attempts and
+--         crashes are empty when no job has any; taken counts marks of cancelled jobs as well, and
+--         is the limit when the bytes ended the claim, so that less than the limit means that
+--         nothing is ready; or {FENCED, current epoch}.
+-- A tier's share follows its weight, unused share goes on; lanes of a tier take turns, and two in a
+-- row when at most 16 of their jobs are left, so that small groups are through soon. Booked under
+-- the start ms (plus order) when it starts now, or waited in a memory that died before; under a
+-- small claim sequence when it waits in memory, and when it has a crash. Jobs whose bodies do not
+-- fit into the bytes stay, as if fewer had been asked for; one job is taken whatever its size.
+-- Sizes are looked at only when as many of the largest body (`largest` of c) would not fit. One
+-- script: a job in both places runs twice, in neither it is lost. O(limit), whatever waits.
+local redis, ARGV, type, base = redis, ARGV, type, KEYS[1] -- locals are faster
+local limit, starting = tonumber(ARGV[3]), tonumber(ARGV[4])
 local age, budget = tonumber(ARGV[5]), tonumber(ARGV[10])
 local o, c, book = base .. ':o', base .. ':c', base .. ':fl:' .. ARGV[2]
 -- uses: fence, clock
@@ -25,8 +27,8 @@ for t = 0, 3 do
   if #lanes[t] > 0 then active[#active + 1] = t; sum = sum + ARGV[6 + t] end
 end
 
-local quota, served, planned, foreign
--- uses: visit
+local quota, served, planned
+-- uses: note_foreign, visit
 local function plan(n)
   quota, served, planned = {}, {}, 0
   if #active > 1 and sum > 0 then
@@ -38,11 +40,15 @@ local function plan(n)
 end
 plan(limit)
 local largest, full = tonumber(redis.call('HGET', c, 'largest') or nil), false
-if not largest or not (planned * largest <= budget) then -- as if fewer had been asked for, until they fit; one always does
+-- As if fewer had been asked for, until they fit; one always does
+if not largest or not (planned * largest <= budget) then
   -- uses: weigh
   local bytes = 0
   repeat
-    if bytes > 0 then plan(math.max(1, math.floor(planned * math.min(0.75, budget / bytes)))); full = true end
+    if bytes > 0 then
+      plan(math.max(1, math.floor(planned * math.min(0.75, budget / bytes))))
+      full = true
+    end
     bytes = 0
     for _, t in ipairs(active) do
       for i = 1, served[t] do bytes = bytes + weigh(lanes[t][i], lanes[t][i].take) end
@@ -51,12 +57,16 @@ if not largest or not (planned * largest <= budget) then -- as if fewer had been
 end
 redis.call('ZCARD', book)
 redis.call('HLEN', base .. ':j')
-local odd = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':cx') > 0 -- seldom; EXISTS looks at no type
-  and redis.call('HLEN', base .. ':cx') >= 0 and redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
+-- seldom; EXISTS looks at no type
+local odd = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':cx') > 0
+  and redis.call('HLEN', base .. ':cx') >= 0
+  and redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
 
 -- uses: make_way
 local more = false -- whether seats may follow behind those looked at
-local ids, count, taken, again, cut, back, stamp = {}, 0, {}, {}, {}, {}, string.format('%011x', now) -- now come writes
+-- Now come writes
+local ids, count, taken, again, cut, back = {}, 0, {}, {}, {}, {}
+local stamp = string.format('%011x', now)
 for _, t in ipairs(active) do
   local most
   for i = 1, served[t] do
@@ -64,15 +74,20 @@ for _, t in ipairs(active) do
     local home = string.sub(lane.seat, 1, 1)
     if lane.take > 0 then
       local before = count
-      for _, id in ipairs(redis.call('LPOP', lane.key, lane.take) or {}) do count = count + 1; ids[count] = id end
+      for _, id in ipairs(redis.call('LPOP', lane.key, lane.take) or {}) do
+        count = count + 1
+        ids[count] = id
+      end
       lane.take = count - before -- less where the lane has two seats
       taken[home] = (taken[home] or 0) + lane.take
     end
     if lane.size > lane.take then
       most = most or lane.take
       local rest = lane.size - lane.take
-      local list = lane.take < most and cut or back -- whose turn the end of the share cut short is next
-      if rest <= 16 and rest % 2 == 1 and lane.take % 2 == 1 then list = again end -- about to end: two turns in a row
+      -- Whose turn the end of the share cut short is next
+      local list = lane.take < most and cut or back
+      -- About to end: two turns in a row
+      if rest <= 16 and rest % 2 == 1 and lane.take % 2 == 1 then list = again end
       list[home] = list[home] or {}
       list[home][#list[home] + 1] = home .. stamp .. string.sub(lane.seat, 13)
     end
@@ -84,7 +99,8 @@ end
 -- uses: reseat
 
 if count == 0 then return {now, {}, {}, {}, {}, more and limit or 0} end
-local bodies, attempts, crashes, kept_attempts, kept_crashes = redis.call('HMGET', base .. ':j', unpack(ids)), {}, {}, {}, {}
+local bodies = redis.call('HMGET', base .. ':j', unpack(ids))
+local attempts, crashes, kept_attempts, kept_crashes = {}, {}, {}, {}
 local bytes = 0
 for k = 1, count do bytes = bytes + #(bodies[k] or '') + #ids[k] end
 if bytes > budget + 64 * count then
@@ -92,7 +108,10 @@ if bytes > budget + 64 * count then
 end
 local begun = time[1] * 1000 + time[2] / 1000 -- ms, to the us
 local alive, texts, n, scores, waiting = {}, {}, 0, {}, 0
-if odd then attempts, crashes = redis.call('HMGET', base .. ':at', unpack(ids)), redis.call('HMGET', base .. ':cr', unpack(ids)) end
+if odd then
+  attempts = redis.call('HMGET', base .. ':at', unpack(ids))
+  crashes = redis.call('HMGET', base .. ':cr', unpack(ids))
+end
 for k, id in ipairs(ids) do
   local body = bodies[k]
   if body then
@@ -103,13 +122,15 @@ for k, id in ipairs(ids) do
       kept_crashes[n] = crashes[k] and string.sub(crashes[k], 1, 20)
     end
     if crashes[k] == '0' or n <= starting and not crashes[k] then
-      scores[n] = begun + n / 2048 -- in steps of half a us, less than a job takes here: the next call's are above
+      -- In steps of half a us, less than a job takes here: the next call's are above
+      scores[n] = begun + n / 2048
     else
       waiting = waiting + 1
       scores[n] = -waiting
     end
   else
-    redis.call('HDEL', base .. ':cx', id) -- cancelled while it waited: its place in the lane ends here
+    -- Cancelled while it waited: its place in the lane ends here
+    redis.call('HDEL', base .. ':cx', id)
     -- uses: home_of
     local home = home_of(k)
     taken[home] = taken[home] - 1 -- it left the count of ready jobs when it was cancelled
@@ -123,8 +144,12 @@ if n > 0 then
   end
   redis.call('ZADD', book, unpack(entries))
   for home, gone in pairs(taken) do -- not -gone: Redis 7.0 reads no -0
-    if type(redis.pcall('HINCRBY', c, 'r' .. home, 0 - gone)) == 'table' then redis.call('HSET', c, 'r' .. home, 0) end -- no number
+    -- No number
+    if type(redis.pcall('HINCRBY', c, 'r' .. home, 0 - gone)) == 'table' then
+      redis.call('HSET', c, 'r' .. home, 0)
+    end
   end
 end
-if n > 0 and largest and #texts[n] > largest then redis.call('HDEL', c, 'largest') end -- not by our scripts: trust it no more
+-- Not by our scripts: trust it no more
+if n > 0 and largest and #texts[n] > largest then redis.call('HDEL', c, 'largest') end
 return {now, alive, texts, kept_attempts, kept_crashes, (full or more) and limit or count}

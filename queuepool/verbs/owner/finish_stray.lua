@@ -1,31 +1,41 @@
 #!lua flags=allow-oom
--- finish_stray: record the end of jobs that succeeded, wherever they are, if they are the ones claimed.
--- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl dg:<group> ua dead cx g:<group> dn:<0|1> r:<id> at cr er pr cn
--- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed, ttl ms (0: no result), result)
--- Returns {finished, duplicates, of the finished those not in this book}; or {FENCED, current epoch}.
--- For ends that finish left alone, and those that may be recorded already. With the same stamp the job
--- is the one that ran: a failover undid its claim, or the caller lost the partition in between. With
--- another one it was finished before, and the id was accepted again or its job replayed; a dead job
--- stays dead: duplicates. A draining owner may. O(n log delayed).
+-- finish_stray: record the end of jobs that succeeded, wherever they are, if they are the ones
+-- claimed.
+-- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl dg:<group> ua dead cx g:<group> dn:<0|1>
+--         r:<id> at cr er pr cn
+-- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed, ttl ms (0: no result),
+--         result)
+-- Returns {finished, duplicates, of the finished those not in this book}; or {FENCED, current
+--         epoch}.
+-- For ends that finish left alone, and those that may be recorded already. With the same stamp the
+-- job is the one that ran: a failover undid its claim, or the caller lost the partition in between.
+-- With another one it was finished before, and the id was accepted again or its job replayed; a
+-- dead job stays dead: duplicates. A draining owner may. O(n log delayed).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local j, c, dl, totals = base .. ':j', base .. ':c', base .. ':dl', {}
--- uses: fence_or_drain, clock, remember, count_done, is_claimed, unaside, group_of, tier_of, undelay, add, ours
-for _, k in ipairs({'j', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua'}) do redis.call('HLEN', base .. ':' .. k) end
+-- uses: fence_or_drain, clock, remember, count_done, is_claimed, unaside, group_of, tier_of
+-- uses: undelay, add, ours
+for _, k in ipairs({'j', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua'}) do
+  redis.call('HLEN', base .. ':' .. k)
+end
 for _, k in ipairs({'dl', 'dead'}) do redis.call('ZCARD', base .. ':' .. k) end
 redis.call('ZCARD', book)
-local books, jobs = redis.call('LRANGE', base .. ':rec', 0, 99), {} -- where else a job may be booked
+-- Where else a job may be booked
+local books, jobs = redis.call('LRANGE', base .. ':rec', 0, 99), {}
 for _, e in ipairs(redis.call('HKEYS', base .. ':dr')) do books[#books + 1] = e end
 books[#books + 1] = owner[2] or '0'
 for _, e in ipairs(books) do redis.call('ZCARD', base .. ':fl:' .. e) end
 for i = 3, #ARGV, 4 do
   local body = redis.call('HGET', j, ARGV[i])
-  if body and is_claimed(body, ARGV[i + 1]) and not redis.call('ZSCORE', base .. ':dead', ARGV[i]) then
+  if body and is_claimed(body, ARGV[i + 1])
+    and not redis.call('ZSCORE', base .. ':dead', ARGV[i]) then
     local group = group_of(body)
     local g = base .. ':g:' .. group
     jobs[i] = {group = group, g = g, body = body}
     ours('SCARD', base .. ':dg:' .. group)
     totals[g] = totals[g] or ours('HMGET', g, 'left', 'done', 'total', 'dead') or {}
-    if ARGV[i + 2] ~= '0' then redis.call('EXISTS', base .. ':r:' .. ARGV[i]) end -- SET takes any type
+    -- SET takes any type
+    if ARGV[i + 2] ~= '0' then redis.call('EXISTS', base .. ':r:' .. ARGV[i]) end
   end
 end
 -- uses: make_way
@@ -52,8 +62,12 @@ for i = 3, #ARGV, 4 do
   if job and redis.call('HDEL', j, id) == 1 then
     rolled = rolled + leave(id, job)
     finished, freed = finished + 1, freed + #job.body
-    for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HDEL', base .. ':' .. k, id) end
-    if ARGV[i + 2] ~= '0' then redis.call('SET', base .. ':r:' .. id, ARGV[i + 3], 'PX', ARGV[i + 2]) end
+    for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do
+      redis.call('HDEL', base .. ':' .. k, id)
+    end
+    if ARGV[i + 2] ~= '0' then
+      redis.call('SET', base .. ':r:' .. id, ARGV[i + 3], 'PX', ARGV[i + 2])
+    end
     count_done(job.g, 1)
   end
   if redis.call('HEXISTS', j, id) == 0 then remember({id}, 1, 1) end

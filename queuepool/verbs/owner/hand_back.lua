@@ -1,12 +1,15 @@
 #!lua flags=allow-oom
 -- hand_back: return claimed jobs, uncharged and in order, to the front of their lanes.
--- KEYS[1] base; derived: o dr c j wk fl:<epoch> at cr er pr cn g:<group> dn:<0|1> q:<tier>:<group> ring:<tier>
--- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed ('': whichever)), in claim order
--- Returns how many were in this book with that body; or {FENCED, current epoch}. A draining owner may. Jobs that
--- were asked to cancel end here instead. O(n).
+-- KEYS[1] base; derived: o dr c j wk fl:<epoch> at cr er pr cn g:<group> dn:<0|1> q:<tier>:<group>
+--         ring:<tier>
+-- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed ('': whichever)), in claim
+--         order
+-- Returns how many were in this book with that body; or {FENCED, current epoch}. A draining owner
+--         may. Jobs that were asked to cancel end here instead. O(n).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
--- uses: fence_or_drain, clock, end_cancelled, is_cancelled, is_claimed, wake, group_of, tier_of, add, ours
+-- uses: fence_or_drain, clock, end_cancelled, is_cancelled, is_claimed, wake, group_of, tier_of
+-- uses: add, ours
 local bodies = {}
 ours('LLEN', base .. ':wk')
 for _, k in ipairs({'c', 'pr', 'cn', 'at', 'cr', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
@@ -15,8 +18,8 @@ for i = 3, #ARGV, 2 do
   if body and is_claimed(body, ARGV[i + 1]) then
     local tier, group = tier_of(body), group_of(body)
     local g = base .. ':g:' .. group
-    bodies[i] = {tier = tier, group = group, size = #body, lane = base .. ':q:' .. tier .. ':' .. group, g = g,
-      cancelled = is_cancelled(ARGV[i], body, g)}
+    bodies[i] = {tier = tier, group = group, size = #body, g = g,
+      lane = base .. ':q:' .. tier .. ':' .. group, cancelled = is_cancelled(ARGV[i], body, g)}
     ours('LLEN', bodies[i].lane)
     redis.call('LLEN', base .. ':ring:' .. tier)
   end
@@ -33,7 +36,8 @@ for i = #ARGV - 1, 3, -2 do
     else
       back = back + 1
       if redis.call('LPUSH', job.lane, ARGV[i]) == 1 then
-        redis.call('RPUSH', base .. ':ring:' .. job.tier, job.tier .. string.format('%011x', now) .. job.group)
+        local stamp = string.format('%011x', now)
+        redis.call('RPUSH', base .. ':ring:' .. job.tier, job.tier .. stamp .. job.group)
       end
       add(c, 'r' .. job.tier, 1)
     end

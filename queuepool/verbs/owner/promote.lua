@@ -1,11 +1,14 @@
 #!lua flags=allow-oom
 -- promote: move delayed jobs that are due, at most 100, to the back of their lanes.
--- KEYS[1] base; derived: o c j dl dg:<group> ua wk at cr er cn dn:<0|1> g:<group> q:<tier>:<group> ring:<tier>
+-- KEYS[1] base; derived: o c j dl dg:<group> ua wk at cr er cn dn:<0|1> g:<group> q:<tier>:<group>
+--         ring:<tier>
 -- ARGV    nonce, epoch
 -- Returns {promoted, cancelled, ms until the next is due (0: more are due now, -1: none waits)};
---         or {FENCED, current epoch}. Jobs of a group cancelled since are dropped here. O(100 log delayed).
+--         or {FENCED, current epoch}. Jobs of a group cancelled since are dropped here. O(100 log
+--         delayed).
 local base, c, j, dl = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j', KEYS[1] .. ':dl'
--- uses: fence, clock, end_cancelled, wake, group_of, tier_of, stamp_of, unaside, undelay, raise_largest, add, whole, ours
+-- uses: fence, clock, end_cancelled, wake, group_of, tier_of, stamp_of, unaside, undelay
+-- uses: raise_largest, add, whole, ours
 local ids = redis.call('ZRANGEBYSCORE', dl, '-inf', now, 'LIMIT', 0, 100)
 local bodies = #ids > 0 and redis.call('HMGET', j, unpack(ids)) or {}
 if #ids > 0 then
@@ -13,7 +16,8 @@ if #ids > 0 then
   for _, k in ipairs({'at', 'cr', 'er', 'cn', 'ua'}) do redis.call('HLEN', base .. ':' .. k) end
 end
 local aside = #ids > 0 and redis.call('HLEN', base .. ':ua') > 0 -- seldom
-local groups, tiers, lanes, ended, largest, most = {}, {}, {}, {}, #ids > 0 and redis.call('HGET', c, 'largest'), 0
+local groups, tiers, lanes, ended, most = {}, {}, {}, {}, 0
+local largest = #ids > 0 and redis.call('HGET', c, 'largest')
 for k, id in ipairs(ids) do
   local body = bodies[k]
   if body then

@@ -1,13 +1,15 @@
 #!lua flags=allow-oom
 -- recover: return up to 200 in-flight jobs of a dead owner to the front of their lanes.
--- KEYS[1] base; derived: o c j rec wk at cr cn er pr dead fl:<old epoch> q:<tier>:<group> ring:<tier> g:<group> dn:<0|1>
+-- KEYS[1] base; derived: o c j rec wk at cr cn er pr dead fl:<old epoch> q:<tier>:<group>
+--         ring:<tier> g:<group> dn:<0|1>
 -- ARGV    nonce, epoch, crashes that bury a job, the error to store with it
 -- Returns {books left, recovered, crashed, buried, cancelled}; or {FENCED, current epoch}.
--- Only started jobs are charged a crash; claimed ones may have begun unnoted, and are noted with none, so
--- that their next claim books them as started. Started ones come first, in the order they began; then the
--- claimed ones in claim order. Call until no book is left. O(200).
--- The last crash is charged to the job that began last in the book: the owner lets nothing begin for a moment
--- after a job that it may bury. Any other job survives 3 crashes more, unless a single crash buries.
+-- Only started jobs are charged a crash; claimed ones may have begun unnoted, and are noted with
+-- none, so that their next claim books them as started. Started ones come first, in the order they
+-- began; then the claimed ones in claim order. Call until no book is left. O(200). The last crash
+-- is charged to the job that began last in the book: the owner lets nothing begin for a moment
+-- after a job that it may bury. Any other job survives 3 crashes more, unless a single crash
+-- buries.
 local base, c, j, rec = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j', KEYS[1] .. ':rec'
 local trials = 3
 -- uses: fence
@@ -29,15 +31,17 @@ for i = 1, #entries, 2 do
     local g = base .. ':g:' .. group
     ours('LLEN', base .. ':q:' .. tier .. ':' .. group)
     redis.call('LLEN', base .. ':ring:' .. tier)
-    jobs[i] = {tier = tier, group = group, g = g, size = #body, started = tonumber(entries[i + 1]) >= 1e12,
-      cancelled = is_cancelled(entries[i], body, g)}
+    jobs[i] = {tier = tier, group = group, g = g, size = #body,
+      started = tonumber(entries[i + 1]) >= 1e12, cancelled = is_cancelled(entries[i], body, g)}
   end
 end
 -- uses: make_way
 local latest, most = nil, tonumber(ARGV[3])
-if #entries > 0 and tonumber(entries[2]) >= 1e12 and redis.call('HGET', base .. ':o', 'past') ~= old then
+if #entries > 0 and tonumber(entries[2]) >= 1e12
+  and redis.call('HGET', base .. ':o', 'past') ~= old then
   latest = entries[1]
-  if redis.call('ZCARD', book) > 200 then redis.call('HSET', base .. ':o', 'past', old) end -- the next step's are older
+  -- The next step's are older
+  if redis.call('ZCARD', book) > 200 then redis.call('HSET', base .. ':o', 'past', old) end
 end
 local recovered, crashed, buried, cancelled = 0, 0, 0, 0
 for i = 1, #entries, 2 do
@@ -49,7 +53,8 @@ for i = 1, #entries, 2 do
     end_cancelled(id, job.g, job.size)
   elseif job then
     if job.started then crashed = crashed + 1 end
-    if job.started and add(base .. ':cr', id, 1) >= ((id == latest or most < 2) and most or most + trials) then
+    local bound = (id == latest or most < 2) and most or most + trials
+    if job.started and add(base .. ':cr', id, 1) >= bound then
       buried = buried + 1
       redis.call('ZADD', base .. ':dead', now, id)
       redis.call('HSET', base .. ':er', id, ARGV[4])
@@ -61,7 +66,8 @@ for i = 1, #entries, 2 do
       recovered = recovered + 1
       if not job.started then redis.call('HSETNX', base .. ':cr', id, 0) end
       if redis.call('LPUSH', base .. ':q:' .. job.tier .. ':' .. job.group, id) == 1 then
-        redis.call('LPUSH', base .. ':ring:' .. job.tier, job.tier .. string.format('%011x', now) .. job.group)
+        local stamp = string.format('%011x', now)
+        redis.call('LPUSH', base .. ':ring:' .. job.tier, job.tier .. stamp .. job.group)
       end
       add(c, 'r' .. job.tier, 1)
     end

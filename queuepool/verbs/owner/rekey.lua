@@ -4,8 +4,8 @@
 -- ARGV    nonce without its number, epoch, number (the new nonce is nonce.number)
 -- Returns 1; or {FENCED, current epoch} when the life is over or a higher number is in force.
 -- A call without an answer may still be on its way, and a stalled server may carry it out after
--- newer ones: hand back a job that runs by now, for example. What is sent after this carries the new
--- nonce, and the late call, with an older one, is FENCED. A draining owner may. O(1).
+-- newer ones: hand back a job that runs by now, for example. What is sent after this carries the
+-- new nonce, and the late call, with an older one, is FENCED. A draining owner may. O(1).
 -- uses: add
 local base, o, dr = KEYS[1], KEYS[1] .. ':o', KEYS[1] .. ':dr'
 local owner, leaving = redis.call('HMGET', o, 'nonce', 'epoch'), redis.call('HGET', dr, ARGV[2])

@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
 -- release: give up a partition, at once, so that a successor may take it.
 -- KEYS[1] base; derived: o dr rec fl:<epoch>
--- ARGV    nonce, epoch, lease ms (0: leave altogether; else drain: finish what runs under this lease)
+-- ARGV    nonce, epoch, lease ms (0: leave altogether; else drain: finish what runs under this
+--         lease)
 -- Returns 1 (left), 2 (draining); or {FENCED, current epoch}. What is left in the book of a process
 -- that leaves altogether is queued for recovery. O(1).
 local base = KEYS[1]
@@ -14,7 +15,9 @@ local drains = leaving and string.find(leaving, ARGV[1] .. ':', 1, true) == 1
 if not owns and not drains then return {'FENCED', owner[2] or '0'} end
 local booked = redis.call('ZCARD', book)
 redis.call('LLEN', base .. ':rec')
-if owns then redis.call('HSET', o, 'nonce', '', 'expires', 0, 'workers', 0, 'busy', 0, 'target', 0) end
+if owns then
+  redis.call('HSET', o, 'nonce', '', 'expires', 0, 'workers', 0, 'busy', 0, 'target', 0)
+end
 if booked > 0 and tonumber(ARGV[3]) > 0 then
   redis.call('HSET', dr, ARGV[2], ARGV[1] .. ':' .. string.format('%.0f', now + ARGV[3]))
   return 2

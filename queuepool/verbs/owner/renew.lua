@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
 -- renew: keep the lease, report, and hear what is new.
 -- KEYS[1] base; derived: o dr rec cmd cn dl dead j c fl:<epoch> dn:<0|1>
--- ARGV    nonce, epoch, lease ms, beat (count of renewals), workers, busy, target, last applied command
+-- ARGV    nonce, epoch, lease ms, beat (count of renewals), workers, busy, target, last applied
+--         command
 -- Returns {role (1 owner, 2 draining), now ms, rolled back (1: this server forgot a beat), books to
 --         recover, ms until the next delayed job (-1 none), [[command id, [field, value ...]] ...],
 --         [ids of running jobs asked to cancel]}; or {FENCED, current epoch}.
@@ -24,16 +25,20 @@ end
 -- uses: remember
 local drains, booked = redis.call('HGETALL', dr), {} -- one entry a draining process
 for i = 1, #drains, 2 do booked[i] = redis.call('ZCARD', base .. ':fl:' .. drains[i]) end
-local books, following = redis.call('LLEN', rec), redis.call('ZRANGE', base .. ':dl', 0, 0, 'WITHSCORES')
+local books = redis.call('LLEN', rec)
+local following = redis.call('ZRANGE', base .. ':dl', 0, 0, 'WITHSCORES')
 local late, dead = redis.call('ZCARD', base .. ':dl'), redis.call('ZCARD', base .. ':dead')
 local asleep = late + dead == redis.call('HLEN', base .. ':j')
 local largest, bytes, dead_bytes = unpack(redis.call('HMGET', c, 'largest', 'bytes', 'dead_bytes'))
 if dead == 0 then dead_bytes = '0' end
-local commands = ours('XRANGE', base .. ':cmd', '(' .. ARGV[8], '+', 'COUNT', 100) or {} -- no owner may put it right
-redis.call('HSET', o, 'expires', now + ARGV[3], 'heartbeat', now, 'beat', ARGV[4], 'workers', ARGV[5],
-  'busy', ARGV[6], 'target', ARGV[7], 'applied', ARGV[8])
-if asleep and largest ~= '0' then redis.call('HSET', c, 'largest', 0) end -- what was large is gone, or comes by a script
-if asleep and late == 0 and (bytes or '0') ~= dead_bytes then -- else a false count would keep producers out
+-- No owner may put it right
+local commands = ours('XRANGE', base .. ':cmd', '(' .. ARGV[8], '+', 'COUNT', 100) or {}
+redis.call('HSET', o, 'expires', now + ARGV[3], 'heartbeat', now, 'beat', ARGV[4],
+  'workers', ARGV[5], 'busy', ARGV[6], 'target', ARGV[7], 'applied', ARGV[8])
+-- What was large is gone, or comes by a script
+if asleep and largest ~= '0' then redis.call('HSET', c, 'largest', 0) end
+-- Else a false count would keep producers out
+if asleep and late == 0 and (bytes or '0') ~= dead_bytes then
   redis.call('HSET', c, 'bytes', whole(dead_bytes), 'dead_bytes', whole(dead_bytes))
 end
 for i = 1, #drains, 2 do

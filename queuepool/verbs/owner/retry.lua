@@ -1,16 +1,20 @@
 #!lua flags=allow-oom
 -- retry: send running jobs back to delayed, to run again when their delay is over.
 -- KEYS[1] base; derived: o dr c j fl:<epoch> dl dg:<group> ua at cr er pr cn g:<group> dn:<0|1>
--- ARGV    nonce, epoch, then n * (id, delay ms, charge (1: a failed attempt, 0: none, ':' and a task: set aside), error or '',
---         stamp of the body that was claimed ('': whichever))
--- Returns one character a job: r retried, c cancelled instead (it was asked for), 0 not in this book, or another body;
---         or {FENCED, current epoch}. A draining owner may. O(n log delayed).
+-- ARGV    nonce, epoch, then n * (id, delay ms, charge (1: a failed attempt, 0: none, ':' and a
+--         task: set aside), error or '', stamp of the body that was claimed ('': whichever))
+-- Returns one character a job: r retried, c cancelled instead (it was asked for), 0 not in this
+--         book, or another body; or {FENCED, current epoch}. A draining owner may. O(n log
+--         delayed).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
--- uses: fence_or_drain, clock, end_cancelled, is_cancelled, is_claimed, group_of, delay, add, whole, ours
+-- uses: fence_or_drain, clock, end_cancelled, is_cancelled, is_claimed, group_of, delay, add, whole
+-- uses: ours
 local bodies = {}
 redis.call('ZCARD', base .. ':dl')
-for _, k in ipairs({'c', 'at', 'cr', 'er', 'pr', 'cn', 'ua'}) do redis.call('HLEN', base .. ':' .. k) end
+for _, k in ipairs({'c', 'at', 'cr', 'er', 'pr', 'cn', 'ua'}) do
+  redis.call('HLEN', base .. ':' .. k)
+end
 for i = 3, #ARGV, 5 do
   local body = redis.call('HGET', j, ARGV[i])
   if body and is_claimed(body, ARGV[i + 4]) and redis.call('ZSCORE', book, ARGV[i]) then
@@ -21,7 +25,8 @@ for i = 3, #ARGV, 5 do
   end
 end
 -- uses: make_way
--- Who is set aside later is due later, whatever its pause: so a group keeps its order over many rounds.
+-- Who is set aside later is due later, whatever its pause: so a group keeps its order over many
+-- rounds.
 local behind = whole(redis.call('HGET', c, 'aside'))
 if behind > now + 120000 then behind = 0 end -- the clock went back
 local status, aside = {}, false

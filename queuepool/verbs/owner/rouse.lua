@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
 -- rouse: make due at once the jobs that were set aside for tasks which this owner knows.
 -- KEYS[1] base; derived: o c dl ua
--- ARGV    nonce, epoch, cursor ('0' to begin, then what the last call returned), names of known tasks
--- Returns {next cursor ('0' when done), [task, jobs that waited for it ...]}; or {FENCED, current epoch}. Their order
---         stays, and a repeat changes nothing. Looks at about 200 jobs.
+-- ARGV    nonce, epoch, cursor ('0' to begin, then what the last call returned), names of known
+--         tasks
+-- Returns {next cursor ('0' when done), [task, jobs that waited for it ...]}; or {FENCED, current
+--         epoch}. Their order stays, and a repeat changes nothing. Looks at about 200 jobs.
 local base, c, dl = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':dl'
 -- uses: fence, clock
 local known, due, counts, shift = {}, {}, {}, 120000 -- ms; none is set aside for longer
@@ -21,7 +22,8 @@ for i = 1, #page[2], 2 do
     end
   end
 end
-for _, job in ipairs(due) do redis.call('ZADD', dl, job[2] - shift, job[1]) end -- so their order stays
+-- So their order stays
+for _, job in ipairs(due) do redis.call('ZADD', dl, job[2] - shift, job[1]) end
 local told = {}
 for task, n in pairs(counts) do
   told[#told + 1] = task

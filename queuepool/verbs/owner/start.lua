@@ -2,9 +2,11 @@
 -- start: book claimed jobs as running, so that a crash from now on counts against them.
 -- KEYS[1] base; derived: o dr c fl:<epoch>
 -- ARGV    nonce, epoch, ids (1-200)
--- Returns how many are in this book; or {FENCED, current epoch}. A draining owner may. O(n log book).
--- Their score is the ms they start, to the us, and half a us for their place in the call. A call takes longer
--- than that, so scores of the next one are above, and the book is in the order in which jobs began.
+-- Returns how many are in this book; or {FENCED, current epoch}. A draining owner may. O(n log
+--         book).
+-- Their score is the ms they start, to the us, and half a us for their place in the call. A call
+-- takes longer than that, so scores of the next one are above, and the book is in the order in
+-- which jobs began.
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c = base .. ':c'
 -- uses: fence_or_drain
@@ -14,7 +16,9 @@ local scores, n = redis.call('ZMSCORE', book, unpack(ARGV, 3)), 0
 for i = #scores, 1, -1 do -- from the last on: the first mention of an id is its place
   if scores[i] then
     n = n + 1
-    if tonumber(scores[i]) < 1e12 then redis.call('ZADD', book, 'XX', now + i / 2048, ARGV[i + 2]) end
+    if tonumber(scores[i]) < 1e12 then
+      redis.call('ZADD', book, 'XX', now + i / 2048, ARGV[i + 2])
+    end
   end
 end
 return n

@@ -1,4 +1,5 @@
-local function add(hash, field, n) -- what is no number there, or too large, begins anew: it stops no script
+-- What is no number there, or too large, begins anew: it stops no script
+local function add(hash, field, n)
   local sum = redis.pcall('HINCRBY', hash, field, n + 0) -- + 0: Redis 7.0 reads no -0
   if type(sum) == 'number' then return sum end
   redis.call('HSET', hash, field, math.max(0, n))

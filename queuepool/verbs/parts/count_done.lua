@@ -4,7 +4,9 @@ local function count_done(g, n) -- n jobs of a group are done; with none left it
   if not done then -- none yet; or a version before took done for what the other states leave
     done = (tonumber(counts[3]) or 0) - left - n
     if done ~= 0 then
-      for _, ended in ipairs(redis.call('HMGET', g, 'dead', 'cancelled', 'evicted', 'discarded')) do done = done - (tonumber(ended) or 0) end
+      for _, ended in ipairs(redis.call('HMGET', g, 'dead', 'cancelled', 'evicted', 'discarded')) do
+        done = done - (tonumber(ended) or 0)
+      end
     end
   end
   done = (tonumber(done) or 0) + n
@@ -14,7 +16,8 @@ local function count_done(g, n) -- n jobs of a group are done; with none left it
   else
     redis.call('HSET', g, 'left', left, 'done', done, 'finished', now)
     if (tonumber(counts[4]) or 0) <= 0 then
-      redis.call('PEXPIRE', g, math.max(60000, math.min(86400000, math.floor(60000 * (tonumber(counts[3]) or 1)))))
+      local total = tonumber(counts[3]) or 1
+      redis.call('PEXPIRE', g, math.max(60000, math.min(86400000, math.floor(60000 * total))))
     end
   end
 end

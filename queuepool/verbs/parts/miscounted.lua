@@ -16,5 +16,6 @@ local unsound = miscounted > 0
 -- At the end of a round; one of many pages cannot count to the byte what changes meanwhile.
 local counted = redis.call('HMGET', c, 'bytes', 'dead_bytes')
 local slack = cursor == '0' and 0 or 1048576 + bytes / 10
-local wrongly = page[1] == '0' and (math.abs(whole(counted[1]) - bytes) > slack or math.abs(whole(counted[2]) - dead_bytes) > slack)
+local wrongly = page[1] == '0' and (math.abs(whole(counted[1]) - bytes) > slack
+  or math.abs(whole(counted[2]) - dead_bytes) > slack)
 if wrongly then miscounted = miscounted + 1 end

@@ -3,8 +3,12 @@
 local function quotas(n)
   local quota, credit, rounds = {}, {}, math.floor(n / sum)
   local stored = redis.call('HMGET', c, 'k0', 'k1', 'k2', 'k3')
-  for _, t in ipairs(active) do quota[t] = rounds * ARGV[6 + t]; credit[t] = whole(stored[t + 1]) end
-  for _, t in ipairs(active) do if math.abs(credit[t]) > 100 * sum then credit[t] = 0 end end -- not by our scripts
+  for _, t in ipairs(active) do
+    quota[t] = rounds * ARGV[6 + t]
+    credit[t] = whole(stored[t + 1])
+  end
+  -- Not by our scripts
+  for _, t in ipairs(active) do if math.abs(credit[t]) > 100 * sum then credit[t] = 0 end end
   for _ = 1, n - rounds * sum do
     local best
     for _, t in ipairs(active) do

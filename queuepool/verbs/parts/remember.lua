@@ -1,10 +1,12 @@
 -- uses: clock
--- Ids that ended are remembered in two sets. After a minute in use, or when it is full, a set makes way
--- for the other, which is freed first: an id is remembered for a minute at least, or for 2,000,000 ends.
+-- Ids that ended are remembered in two sets. After a minute in use, or when it is full, a set makes
+-- way for the other, which is freed first: an id is remembered for a minute at least, or for
+-- 2,000,000 ends.
 local sets = redis.call('HMGET', c, 'dn', 'dn_since')
 sets[1] = sets[1] == '1' and '1' or '0'
 local dn, age = base .. ':dn:' .. sets[1], now - (tonumber(sets[2]) or 0)
-local over, stands = {}, age >= 0 and age < 60000 -- below 0: the clock went back, the minute begins anew
+-- Below 0: the clock went back, the minute begins anew
+local over, stands = {}, age >= 0 and age < 60000
 if redis.call('SCARD', dn) >= 2000000 or age >= 60000 then
   if age >= 120000 then over[1] = dn end
   sets[1], stands = sets[1] == '1' and '0' or '1', false
@@ -16,7 +18,8 @@ local function turn()
   if stands then return end
   stands = true
   for _, set in ipairs(over) do -- unless it expires: then it has ids of an older release
-    if redis.call('PTTL', set) < 0 then redis.call('UNLINK', set) end -- frees it beside the server's work
+    -- Frees it beside the server's work
+    if redis.call('PTTL', set) < 0 then redis.call('UNLINK', set) end
   end
   redis.call('HSET', c, 'dn', sets[1], 'dn_since', now)
 end

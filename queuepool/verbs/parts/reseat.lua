@@ -1,10 +1,17 @@
 -- Lanes with a rest take their seats again, each in the ring of its own tier.
-for home, seats in pairs(cut) do if rings[tonumber(home)] then redis.call('RPUSH', rings[tonumber(home)], unpack(seats)) end end
-for home, seats in pairs(back) do if rings[tonumber(home)] then redis.call('RPUSH', rings[tonumber(home)], unpack(seats)) end end
-for home, seats in pairs(again) do
-  for k = rings[tonumber(home)] and #seats or 0, 1, -1 do redis.call('LPUSH', rings[tonumber(home)], seats[k]) end
+for home, seats in pairs(cut) do
+  if rings[tonumber(home)] then redis.call('RPUSH', rings[tonumber(home)], unpack(seats)) end
 end
-for t = 1, age > 0 and #active > 1 and 3 or 0 do -- a lane that waits too long has its next turn a tier up
+for home, seats in pairs(back) do
+  if rings[tonumber(home)] then redis.call('RPUSH', rings[tonumber(home)], unpack(seats)) end
+end
+for home, seats in pairs(again) do
+  for k = rings[tonumber(home)] and #seats or 0, 1, -1 do
+    redis.call('LPUSH', rings[tonumber(home)], seats[k])
+  end
+end
+-- A lane that waits too long has its next turn a tier up
+for t = 1, age > 0 and #active > 1 and 3 or 0 do
   local seat = redis.call('LINDEX', rings[t], 0)
   if seat and now - (tonumber(string.sub(seat, 2, 12), 16) or 0) > age then
     redis.call('RPUSH', rings[t - 1], redis.call('LPOP', rings[t]))

@@ -1,4 +1,5 @@
-local function restamp(body, cut) -- a body as if it were enqueued now; cut: of the newest cancellation
+-- A body as if it were enqueued now; cut: of the newest cancellation
+local function restamp(body, cut)
   local old = string.match(body, '^1[0-3](' .. string.rep('%x', 11) .. ')')
   if not old then return body end -- of another layout: who can read it will
   local stamp = math.max(now, cut + 1)

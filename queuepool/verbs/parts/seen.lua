@@ -3,7 +3,10 @@ if redis.call('EXISTS', cx, base .. ':dn:0', base .. ':dn:1') > 0 then
   local ids, marks = {}, {}
   i = 5
   while i < words do
-    for k = i + 4, i + 2 + 2 * ARGV[i + 3], 2 do ids[#ids + 1] = ARGV[k]; marks[#marks + 1] = '!' .. ARGV[k] end
+    for k = i + 4, i + 2 + 2 * ARGV[i + 3], 2 do
+      ids[#ids + 1] = ARGV[k]
+      marks[#marks + 1] = '!' .. ARGV[k]
+    end
     i = i + 4 + 2 * ARGV[i + 3]
   end
   local places = redis.call('HMGET', cx, unpack(ids))
@@ -12,9 +15,12 @@ if redis.call('EXISTS', cx, base .. ':dn:0', base .. ':dn:1') > 0 then
   for p = 0, 1 do
     local set = base .. ':dn:' .. p
     if age < 60000 or remembered(set, was[8] == tostring(p), age) then
-      local done, cancelled = redis.pcall('SMISMEMBER', set, unpack(ids)), redis.pcall('SMISMEMBER', set, unpack(marks))
-      if done.err then foreign = foreign or {}; foreign[#foreign + 1] = {key = set, err = done.err} end
-      for k, id in ipairs(done.err and {} or ids) do seen[id] = seen[id] or done[k] == 1 or cancelled[k] == 1 end
+      local done = redis.pcall('SMISMEMBER', set, unpack(ids))
+      local cancelled = redis.pcall('SMISMEMBER', set, unpack(marks))
+      if done.err then note_foreign(set, done) end
+      for k, id in ipairs(done.err and {} or ids) do
+        seen[id] = seen[id] or done[k] == 1 or cancelled[k] == 1
+      end
     end
   end
 end

@@ -1,6 +1,7 @@
--- More bytes than were planned: of bodies or ids that did not come by our scripts. What does not fit, and
--- what is behind it, goes back to the front of its lane. A body that nobody should hold travels without its end, so that its job is
--- buried. What has a longer name than any job goes altogether, as if it were a mark.
+-- More bytes than were planned: of bodies or ids that did not come by our scripts. What does not
+-- fit, and what is behind it, goes back to the front of its lane. A body that nobody should hold
+-- travels without its end, so that its job is buried. What has a longer name than any job goes
+-- altogether, as if it were a mark.
 local places, kept, unfit, texts, names, sum = {}, 0, {}, {}, {}, nil
 for _, t in ipairs(active) do
   for i = 1, served[t] do
@@ -19,7 +20,8 @@ for k, id in ipairs(ids) do
     unfit[#unfit + 1], taken[home], lane.take = k, taken[home] - 1, lane.take - 1
   else
     if body then sum = (sum or 0) + #body + math.max(0, #id - 64) end
-    if body and #body > 67108864 then body = string.sub(body, 1, 82) end -- 64 MiB; the longest header
+    -- 64 MiB; the longest header
+    if body and #body > 67108864 then body = string.sub(body, 1, 82) end
     kept = kept + 1
     names[kept], texts[kept] = id, body
   end
@@ -28,7 +30,8 @@ for u = #unfit, 1, -1 do
   local lane = places[unfit[u]]
   local home = string.sub(lane.seat, 1, 1)
   if redis.call('LPUSH', lane.key, ids[unfit[u]]) == 1 then
-    redis.call('RPUSH', rings[tonumber(home)] or rings[2], home .. stamp .. string.sub(lane.seat, 13))
+    local seat = home .. stamp .. string.sub(lane.seat, 13)
+    redis.call('RPUSH', rings[tonumber(home)] or rings[2], seat)
   end
 end
 if not full then redis.call('HDEL', c, 'largest') end -- it was wrong, else sizes had been looked at

@@ -1,4 +1,5 @@
-local turns = limit > starting and 8 or 32 -- looking ahead means short jobs: longer turns cost less, and nobody waits
+-- Looking ahead means short jobs: longer turns cost less, and nobody waits
+local turns = limit > starting and 8 or 32
 local function visit(t, share, n) -- whose turn, and how many of each: only reads
   local seats = lanes[t]
   local quantum, moved = math.ceil(share / math.min(#seats, n, turns)), true
@@ -10,15 +11,20 @@ local function visit(t, share, n) -- whose turn, and how many of each: only read
         local key = base .. ':q:' .. string.sub(lane, 1, 1) .. ':' .. string.sub(lane, 13)
         local size = redis.pcall('LLEN', key)
         if type(size) == 'table' then
-          foreign = foreign or {}
-          foreign[#foreign + 1], size = {key = key, err = size.err}, 0
+          note_foreign(key, size)
+          size = 0
         end
         lane = {key = key, seat = lane, size = size, take = 0}
         seats[i] = lane
       end
       if i > served[t] then served[t], lane.take = i, 0 end
       local take = math.min(quantum, lane.size - lane.take, share)
-      if take > 0 then lane.take = lane.take + take; share = share - take; planned = planned + take; moved = true end
+      if take > 0 then
+        lane.take = lane.take + take
+        share = share - take
+        planned = planned + take
+        moved = true
+      end
       if share == 0 then break end
     end
   end

@@ -1,9 +1,11 @@
 #!lua flags=allow-oom
 -- cancel: cancel one job: remove it when it waits, ask its handler to stop when it runs.
--- KEYS[1] base; derived: j dl dg:<group> ua dead o dr rec c cx cn wk at cr er g:<group> fl:<epochs> dn:<0|1>
+-- KEYS[1] base; derived: j dl dg:<group> ua dead o dr rec c cx cn wk at cr er g:<group> fl:<epochs>
+--         dn:<0|1>
 -- ARGV    id
--- Returns what it was: ready, delayed (both gone now), in-flight (asked), dead (kept), unknown. O(1):
--- an id in a lane stays there as a mark until its turn, and the id cannot be used again before.
+-- Returns what it was: ready, delayed (both gone now), in-flight (asked), dead (kept), unknown.
+--         An id in a lane stays there as a mark until its turn, and the id cannot be used again
+--         before. O(1).
 local base, id = KEYS[1], ARGV[1]
 local c, j, g = base .. ':c', base .. ':j', nil
 local body = redis.call('HGET', j, id)
@@ -14,7 +16,9 @@ g = base .. ':g:' .. group_of(body)
 ours('HLEN', g)
 ours('SCARD', base .. ':dg:' .. group_of(body))
 ours('LLEN', base .. ':wk')
-for _, k in ipairs({'c', 'cx', 'cn', 'at', 'cr', 'er', 'ua'}) do redis.call('HLEN', base .. ':' .. k) end
+for _, k in ipairs({'c', 'cx', 'cn', 'at', 'cr', 'er', 'ua'}) do
+  redis.call('HLEN', base .. ':' .. k)
+end
 local books = redis.call('LRANGE', base .. ':rec', 0, 99)
 for _, epoch in ipairs(redis.call('HKEYS', base .. ':dr')) do books[#books + 1] = epoch end
 books[#books + 1] = redis.call('HGET', base .. ':o', 'epoch') or '0'

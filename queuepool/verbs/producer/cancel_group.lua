@@ -1,16 +1,21 @@
 #!lua flags=allow-oom
 -- cancel_group: cancel the jobs that a task group holds now, a bounded step a call.
--- KEYS[1] base; derived: j c o dr dl dg:<group> ua cn wk at cr er cx g:<group> q:<0-3>:<group> fl:<epochs> dn:<0|1>
+-- KEYS[1] base; derived: j c o dr dl dg:<group> ua cn wk at cr er cx g:<group> q:<0-3>:<group>
+--         fl:<epochs> dn:<0|1>
 -- ARGV    group, cursor ('start', then what the last call returned)
 -- Returns {next cursor ('' when done), waiting jobs cancelled, running jobs asked}.
 -- The first call sets the cut: jobs enqueued up to then are cancelled wherever they turn up later
--- (promote, retry, recover, hand_back); later ones are not touched. Then lanes by 200; the group's own
--- delayed jobs by 200, and all delayed ones only when a version before, which kept no index of them, delayed
--- some; at last the books: a worker that stopped sooner would claim what the lanes still hold.
+-- (promote, retry, recover, hand_back); later ones are not touched. Then lanes by 200; the group's
+-- own delayed jobs by 200, and all delayed ones only when a version before, which kept no index of
+-- them, delayed some; at last the books: a worker that stopped sooner would claim what the lanes
+-- still hold.
 local base, group, cursor = KEYS[1], ARGV[1], ARGV[2]
 local j, c, g, cn = base .. ':j', base .. ':c', base .. ':g:' .. ARGV[1], base .. ':cn'
--- uses: clock, remember, settle, unaside, wake, group_of, stamp_of, undelay, add, whole, newest_cut, ours
-for _, k in ipairs({j, c, cn, base .. ':at', base .. ':cr', base .. ':er', base .. ':cx', base .. ':ua'}) do redis.call('HLEN', k) end
+-- uses: clock, remember, settle, unaside, wake, group_of, stamp_of, undelay, add, whole, newest_cut
+-- uses: ours
+for _, k in ipairs({'j', 'c', 'cn', 'at', 'cr', 'er', 'cx', 'ua'}) do
+  redis.call('HLEN', base .. ':' .. k)
+end
 local dl, dg = base .. ':dl', base .. ':dg:' .. group
 redis.call('ZCARD', dl)
 ours('SCARD', dg)
@@ -27,7 +32,8 @@ local function ours(body)
   return old(body) and group_of(body) == group
 end
 
-local function running() -- ids of the group in the books of who runs jobs; one that left has its book in rec
+-- Ids of the group in the books of who runs jobs; one that left has its book in rec
+local function running()
   local epochs, found = redis.call('HKEYS', base .. ':dr'), {}
   local owner = redis.call('HMGET', base .. ':o', 'nonce', 'epoch')
   if owner[1] and owner[1] ~= '' then epochs[#epochs + 1] = owner[2] end
@@ -41,7 +47,8 @@ end
 
 -- uses: make_way
 if cursor == 'start' then
-  cut, cursor = math.max(now, newest_cut(redis.call('HGET', c, 'cut')) + 1), 'lanes' -- no job is stamped with more
+  -- No job is stamped with more
+  cut, cursor = math.max(now, newest_cut(redis.call('HGET', c, 'cut')) + 1), 'lanes'
   redis.call('HSET', g, 'cancelled_at', cut)
   redis.call('HSET', c, 'cut', cut) -- enqueue stamps no later job with it
 end
@@ -52,11 +59,18 @@ if cursor == 'lanes' then
     local bodies, n, jobs = #ids > 0 and redis.call('HMGET', j, unpack(ids)) or {}, 0, 0
     while n < #ids and (not bodies[n + 1] or old(bodies[n + 1])) do -- of the group by their lane
       n = n + 1
-      if bodies[n] then jobs = jobs + 1; gone[#gone + 1] = ids[n]; size = size + #bodies[n] else redis.call('HDEL', base .. ':cx', ids[n]) end
+      if bodies[n] then
+        jobs = jobs + 1
+        gone[#gone + 1] = ids[n]
+        size = size + #bodies[n]
+      else
+        redis.call('HDEL', base .. ':cx', ids[n])
+      end
     end
     add(c, 'r' .. t, 0 - jobs) -- not -jobs: Redis 7.0 reads no -0
     if n == 200 then cursor = 'lanes' end
-    if n > 0 and n == redis.call('LLEN', lanes[t]) then -- the last id stays as a mark: a seat in the ring has a lane
+    -- The last id stays as a mark: a seat in the ring has a lane
+    if n > 0 and n == redis.call('LLEN', lanes[t]) then
       n = n - 1
       redis.call('HSET', base .. ':cx', ids[n + 1], 1)
     end
@@ -64,7 +78,8 @@ if cursor == 'lanes' then
   end
 elseif cursor ~= 'books' and whole(redis.call('HGET', g, 'delayed')) > 0 then
   local all = string.match(cursor, '^all:(.*)') -- where in dl; else where in the group's index
-  local page = all and redis.call('ZSCAN', dl, all, 'COUNT', 200) or redis.call('SSCAN', dg, cursor, 'COUNT', 200)
+  local page = all and redis.call('ZSCAN', dl, all, 'COUNT', 200)
+    or redis.call('SSCAN', dg, cursor, 'COUNT', 200)
   for i = 1, #page[2], all and 2 or 1 do
     local id = page[2][i]
     local body = redis.call('HGET', j, id)

@@ -2,9 +2,9 @@
 -- route: read the record of how many partitions there are; make it where there is none.
 -- KEYS[1] system base; derived: route
 -- ARGV    partitions ('' to only look), layout (how slots map to partitions)
--- Returns [field, value ...] of the record; empty when there is none, and the caller may not make it.
---         One script: of two processes that begin at once with different counts, one must hear of the
---         other. O(1).
+-- Returns [field, value ...] of the record; empty when there is none, and the caller may not make
+--         it. One script: of two processes that begin at once with different counts, one must hear
+--         of the other. O(1).
 local route = KEYS[1] .. ':route'
 -- uses: clock
 -- A producer's user may only read it. To ask first leaves no line in the server's log of refusals.

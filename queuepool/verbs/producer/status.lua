@@ -2,8 +2,9 @@
 -- status: tell where one job is.
 -- KEYS[1] base; derived: j c dl dead o dr rec fl:<epochs> at cr er pr cn r:<id> dn:<0|1>
 -- ARGV    id
--- Returns {state, body, ms (due, start or death), failed attempts, crashes, error, progress, result,
---         1 when cancellation was asked}; absent parts are ''. A claimed job that did not start has 0 ms.
+-- Returns {state, body, ms (due, start or death), failed attempts, crashes, error, progress,
+--         result, 1 when cancellation was asked}; absent parts are ''. A claimed job that did not
+--         start has 0 ms.
 -- State is done or cancelled for one to two minutes after the end (done: as long as its result is
 -- kept), then unknown, as for an id that never was. O(1).
 local base, id = KEYS[1], ARGV[1]
@@ -17,7 +18,11 @@ if not body then
     local set = base .. ':dn:' .. p
     local found = redis.call('SMISMEMBER', set, id, '!' .. id)
     if not remembered(set, dn == tostring(p), now - whole(since)) then found = {} end
-    if found[1] == 1 then state = 'done' elseif found[2] == 1 and state ~= 'done' then state = 'cancelled' end
+    if found[1] == 1 then
+      state = 'done'
+    elseif found[2] == 1 and state ~= 'done' then
+      state = 'cancelled'
+    end
   end
   return {state, '', 0, 0, 0, '', '', result or '', 0}
 end
@@ -41,6 +46,8 @@ if not at then
   end
 end
 -- What is no number is 0: a nil would cut the answer off.
-return {state, body, math.floor(tonumber(at or 0)), tonumber(redis.call('HGET', base .. ':at', id) or 0) or 0,
-  tonumber(redis.call('HGET', base .. ':cr', id) or 0) or 0, redis.call('HGET', base .. ':er', id) or '',
-  redis.call('HGET', base .. ':pr', id) or '', '', redis.call('HEXISTS', base .. ':cn', id)}
+return {state, body, math.floor(tonumber(at or 0)),
+  tonumber(redis.call('HGET', base .. ':at', id) or 0) or 0,
+  tonumber(redis.call('HGET', base .. ':cr', id) or 0) or 0,
+  redis.call('HGET', base .. ':er', id) or '', redis.call('HGET', base .. ':pr', id) or '', '',
+  redis.call('HEXISTS', base .. ':cn', id)}

@@ -52,3 +52,14 @@ def test_a_script_is_measured_without_its_contract(tmp_path: Path) -> None:
     found = [(severity, text.partition(":")[0]) for severity, text in problems(tmp_path)]
 
     assert found == [("error", "queuepool/scripts/too_long.lua")]
+
+
+def test_a_line_of_lua_has_at_most_100_columns(tmp_path: Path) -> None:
+    verbs = tmp_path / "queuepool" / "verbs"
+    verbs.mkdir(parents=True)
+    (verbs / "fits.lua").write_text("#!lua\n" + "-" * 100 + "\n")
+    (verbs / "too_wide.lua").write_text("#!lua\n" + "-" * 101 + "\n")
+
+    assert [text for _, text in problems(tmp_path)] == [
+        "queuepool/verbs/too_wide.lua:2: more than 100 columns"
+    ]
