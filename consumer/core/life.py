@@ -154,12 +154,12 @@ class ConsumerLife:
                 break  # an unheard claim may be booked, but nobody can be asked: it is recovered
             if not released and not turns.failing:
                 # A successor may claim from now on, while we finish what runs.
-                drains = yield from self._release(core.life, drain=True)
+                drains = yield from self._release(core.ownership, drain=True)
                 released = drains is not None
                 if released:
                     bell.close()  # tokens are the successor's from now on
                 if drains is False:  # nothing is booked any more: we have left
-                    self._emit(events.Stopped(core.life.partition, 0))
+                    self._emit(events.Stopped(core.ownership.partition, 0))
                     return False
             pause_s = max(0.0, min(wait_s, deadline - self._clock()))
             yield Rest(min(pause_s, _LOOK_S)) if released else Sleep(pause_s)
@@ -178,8 +178,8 @@ class ConsumerLife:
                 break
             if wait_s > 0:
                 yield Rest(min(wait_s, _LOOK_S))
-        if (yield from self._release(core.life, drain=False)) is not None:
-            self._emit(events.Stopped(core.life.partition, self.abandoned))
+        if (yield from self._release(core.ownership, drain=False)) is not None:
+            self._emit(events.Stopped(core.ownership.partition, self.abandoned))
 
     def _release(self, life: own.Life, *, drain: bool) -> Steps[bool | None]:
         """Return whether this life drains from now on, False when it has left; None: no answer."""

@@ -6,7 +6,7 @@ A turn that does not fit the time for its answer is repeated, so it must not be 
     answered, but slow   half as well, down to what a slow link carries in a moment
     answered in time     twice as much, up to the most
 
-A heavy turn (above LIGHT_BYTES) never carries the renewal of the lease; see Core.plan.
+A heavy turn (above LIGHT_BYTES) never carries the renewal of the lease; see Record.
 """
 
 from __future__ import annotations

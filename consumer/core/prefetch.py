@@ -12,7 +12,7 @@ as much as one claim holds it does not linger: for very short jobs, `most` is tw
 the server makes up one of them while the workers run the other.
 
 A job in memory hides from the backlog and cannot be overtaken by a smaller group, so this is kept
-as small as that, and taken back when the workers stall (see Core.stalled). Large bodies fill the
+as small as that, and taken back when the workers stall (see Core.on_stall). Large bodies fill the
 memory: while those of all open jobs, running ones included, have MOST_BYTES, nothing is claimed
 ahead. What one claim brings is bounded in bytes by itself, so they have no more than that and one
 claim, or else one for each worker.

@@ -1,57 +1,76 @@
-"""One turn of an owner: the verbs of a round trip, and who heeds each reply."""
+"""One turn of an owner: what its steps send in a round trip, and what the replies bring. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-
-from queuepool.verbs import Verb
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from consumer.core.jobs import Outcome
+    from consumer.core.jobs import ClaimedJob, Outcome
+    from consumer.core.steps.step import Step
     from queuepool.servers import Reply
-
-OnReply = Callable[[Any], None]
-Step = tuple[Verb[Any], OnReply]
-
-
-def read_replies(steps: Sequence[Step], replies: Sequence[Reply]) -> Exception | None:
-    """Read each reply and hand it over; returns the first error, after all were read."""
-    failed: Exception | None = None
-    for (verb, on_reply), reply in zip(steps, replies, strict=True):
-        try:
-            on_reply(verb.read(reply))
-        except Exception as error:
-            failed = failed or error
-    return failed
+    from queuepool.verbs import Verb
 
 
 @dataclass(slots=True)
 class Turn:
-    """One turn: its verbs, what to do with each reply, and the outcomes that it records.
+    """What a turn sends, and what its steps note of it.
 
-    recording: how many of the steps, the first ones, record the outcomes; sent_bytes: about how
-    large these are. claiming: how many jobs are asked for. progress: its answer showed that the
-    work of this owner goes on.
+    parts: each step with how many of the verbs, in order, are its own.
+    now_s: when it was planned; replied_s: when its replies were applied.
+    is_rotation: it only changes the nonce, as the first turn after a lost one does.
+    outcomes: what it records, about sent_bytes large; recorded: whether the server has all of it.
+    starts: jobs whose start it reports. claiming: how many jobs it asks for; starting: how many of
+    those find a free worker. jobs: to start now. left: ids that the server did not finish.
+    progress: its replies show that the work of this owner goes on.
     """
 
     now_s: float
-    steps: list[Step] = field(default_factory=list)
-    outcomes: list[Outcome] = field(default_factory=list)
-    recording: int = 0
+    verbs: list[Verb[Any]] = field(default_factory=list)
+    parts: list[tuple[Step, int]] = field(default_factory=list)
+    is_rotation: bool = False
+    outcomes: Sequence[Outcome] = ()
     sent_bytes: int = 0
+    recorded: bool = False
+    starts: Sequence[ClaimedJob] = ()
     claiming: int = 0
+    starting: int = 0
+    replied_s: float = 0.0
+    jobs: list[ClaimedJob] = field(default_factory=list)
+    events: list[object] = field(default_factory=list)
+    duplicates: int = 0
+    left: set[bytes] = field(default_factory=set)
     progress: bool = False
 
-    @property
-    def is_rotation(self) -> bool:
-        """Return whether it only changes the nonce, as the first turn after a lost one does."""
-        return len(self.steps) == 1 and self.steps[0][0].script == "rekey"
+    def add(self, step: Step) -> bool:
+        """Append what a step sends, if anything; returns whether it does."""
+        verbs = step.verbs(self)
+        if not verbs:
+            return False
+        self.verbs += verbs
+        self.parts.append((step, len(verbs)))
+        return True
 
-    @property
-    def verbs(self) -> list[Verb[Any]]:
-        """Return the verbs, in order."""
-        return [verb for verb, _ in self.steps]
+    def carries(self, *steps: Step) -> bool:
+        """Return whether one of these steps sends something in it."""
+        return any(step in steps for step, _ in self.parts)
+
+    def apply(self, replies: Sequence[Reply], now_s: float) -> Exception | None:
+        """Hand each reply to its step; returns the first error, after all were read."""
+        self.replied_s = now_s
+        failed: Exception | None = None
+        answers = zip(self.verbs, replies, strict=True)
+        for step, count in self.parts:
+            unanswered = 0
+            for _ in range(count):
+                verb, reply = next(answers)
+                try:
+                    step.on_reply(verb.read(reply), self)
+                except Exception as error:
+                    unanswered += 1
+                    failed = failed or error
+            if not unanswered:
+                step.on_answered(self)
+        return failed

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from consumer.core.effects import Bell, Steps, Workers
-    from consumer.core.jobs import ClaimedJob
     from consumer.core.liveness import Liveness
     from consumer.core.owner import Core
     from consumer.core.turn import Turn
@@ -58,7 +57,7 @@ class TurnLoop:
         if ended:
             core.on_ended(ended)
             self._last_end_s = now
-        core.alive = workers.alive
+        core.state.alive = workers.alive
         self._mind_memory(now)
         if now < self._retry_s:  # jobs that end ring, and must not shorten the pause
             return self._retry_s - now
@@ -66,15 +65,15 @@ class TurnLoop:
         if wait_s > 0:
             return self._watched(wait_s)
         if workers.queued and not core.claims_much(now):
-            linger_s = self._last_turn_s + core.lookahead.linger_s() - now
+            linger_s = self._last_turn_s + core.prefetch.linger_s() - now
             if linger_s > 0:
                 yield Rest(linger_s)
                 return 0.0
         plan = core.plan(now)
-        if not plan.steps:
+        if not plan.verbs:
             return 0.001
         try:
-            replies = yield Call(core.life.partition, plan.verbs)
+            replies = yield Call(core.ownership.partition, plan.verbs)
         except QueuePoolError as error:
             core.on_no_reply(plan, self._clock())
             yield from self.disarm()  # it bears the nonce that is given up
@@ -118,15 +117,14 @@ class TurnLoop:
     def _apply_replies(self, plan: Turn, replies: Sequence[Reply]) -> float:
         core = self._core
         try:
-            jobs, told = core.apply_replies(plan, replies, self._clock())
+            core.apply_replies(plan, replies, self._clock())
         except QueuePoolError as error:
-            jobs, told = core.take_applied()
             if isinstance(error, FencedError):
-                self._tell(told)
+                self._emit_all(plan.events)
                 raise
-            self._start(jobs, told)
+            self._start(plan)
             return self._failed(error)
-        self._start(jobs, told)
+        self._start(plan)
         self._last_turn_s, self._retry_s = self._clock(), 0.0
         if plan.progress:
             self._pulse.last_reply_s, self._pause_s = self._last_turn_s, 0.05
@@ -135,17 +133,17 @@ class TurnLoop:
             self.failing = self._at_risk = False
         return 0.0
 
-    def _start(self, jobs: list[ClaimedJob], told: list[object]) -> None:
+    def _start(self, turn: Turn) -> None:
         self._workers.start_until_s = self._core.lease.ends_s - _MARGIN_S
         if self._workers.target != self._core.target:
             self._workers.resize(self._core.target)
-        if jobs and not self._workers.queued:
+        if turn.jobs and not self._workers.queued:
             self._last_end_s = self._clock()  # their wait for a worker begins now
-        self._workers.submit(jobs)
-        self._tell(told)
+        self._workers.submit(turn.jobs)
+        self._emit_all(turn.events)
 
-    def _tell(self, told: list[object]) -> None:
-        for event in told:
+    def _emit_all(self, news: Sequence[object]) -> None:
+        for event in news:
             self._emit(event)
 
     def _failed(self, error: Exception) -> float:
@@ -164,7 +162,7 @@ class TurnLoop:
     def _mind_memory(self, now: float) -> None:
         # Jobs in memory that nobody begins keep others waiting: give them back.
         core, workers = self._core, self._workers
-        if workers.queued and now - self._last_end_s > core.lookahead.stall_timeout_s():
+        if workers.queued and now - self._last_end_s > core.prefetch.stall_timeout_s():
             jobs = workers.withdraw()
             if jobs:
                 core.on_stall(jobs, now)
@@ -172,5 +170,5 @@ class TurnLoop:
 
     def _watched(self, wait_s: float) -> float:
         if self._workers.queued:
-            return min(wait_s, self._core.lookahead.stall_timeout_s())
+            return min(wait_s, self._core.prefetch.stall_timeout_s())
         return wait_s

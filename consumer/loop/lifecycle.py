@@ -156,7 +156,7 @@ class Consumer:
         ring = self._bell.ring if self._bell is not None else lambda: None
         self.partition, self.core = acquired.life.partition, core
         runner = Runner(self._registry, acquired.life, self._handlers, self._timekeeper)
-        core.progress = runner.progress
+        core.state.progress = runner.progress
         self.workers = _Crew(runner, ring)
         return self.workers
 

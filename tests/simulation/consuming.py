@@ -255,7 +255,7 @@ class Consumer(Process):
             die=self.kill,
             ring=self.ring,
         )
-        core.progress = self.crew.progress
+        core.state.progress = self.crew.progress
         self._say(f"owns the partition in life {acquired.life.epoch}, {acquired.books} books")
         return self.crew
 
@@ -276,7 +276,7 @@ class Consumer(Process):
             # The process ends now: what runs is handed back while it still runs, to run again.
             core = self._life.core
             assert core is not None
-            self._ledger.journal.lost_s.setdefault(core.life.epoch, self.now_s)
+            self._ledger.journal.lost_s.setdefault(core.ownership.epoch, self.now_s)
             self._say(f"gives up {event.running} running jobs")
 
     def _say(self, what: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from consumer.core.jobs import ClaimedJob
 from consumer.core.owner import Core
+from consumer.core.turn import Turn
 from queuepool.verbs.owner import verbs as own
 from tests.simulation.__main__ import replay
 from tests.simulation.consuming import NewCore
@@ -55,18 +56,15 @@ def test_the_seeds_meet_every_fault() -> None:
 
 
 class NeverReconciles(Core):
-    """Forgets that a claim whose answer was lost has filled its book."""
+    """Forgets that a claim whose answer was lost is in flight."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
 
-        def reader(now_s: float, _tell: object) -> Any:
-            def on_reply(_: Sequence[bytes]) -> None:
-                self.reconciling.at_s = now_s + 15.0
+        def ignore(_: Sequence[bytes], turn: Turn) -> None:
+            self.state.reconcile_s = turn.now_s + 15.0
 
-            return on_reply
-
-        self.reconciling.reader = reader  # type: ignore[method-assign, assignment]
+        self.reconcile.on_reply = ignore  # type: ignore[method-assign, assignment]
 
 
 class TrustsItsLease(Core):
@@ -80,32 +78,34 @@ class TrustsItsLease(Core):
 class ForgetsOutcomes(Core):
     """Takes outcomes for recorded when the answer was lost."""
 
-    def on_no_reply(self, plan, now_s: float) -> None:  # type: ignore[no-untyped-def]
-        super().on_no_reply(plan, now_s)
-        self._forget(plan)
+    def on_no_reply(self, turn: Turn, now_s: float) -> None:
+        super().on_no_reply(turn, now_s)
+        if turn.outcomes:
+            self.record.on_answered(turn)
 
 
 class RunsSuspectsTogether(Core):
     """Starts every suspect as soon as it is claimed."""
 
-    def _took(self, limit, plan):  # type: ignore[no-untyped-def]
-        heed = super()._took(limit, plan)
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        claimed = self.claim.on_reply
 
-        def all_at_once(claims: own.Claims) -> None:
-            heed(claims)
+        def all_at_once(claims: own.Claims, turn: Turn) -> None:
+            claimed(claims, turn)
             suspects: list[ClaimedJob] = self.in_flight.suspects.withdraw()
             self.in_flight.open += len(suspects)
-            self._ready += suspects
+            turn.jobs += suspects
 
-        return all_at_once
+        self.claim.on_reply = all_at_once  # type: ignore[method-assign]
 
 
 class NeverRecovers(Core):
-    """Leaves the book of its predecessor alone."""
+    """Leaves the jobs of its predecessor alone."""
 
-    def _plan_claims(self, plan, now_s: float) -> None:  # type: ignore[no-untyped-def]
+    def plan(self, now_s: float) -> Turn:
         self.lease.books = 0
-        super()._plan_claims(plan, now_s)
+        return super().plan(now_s)
 
 
 @pytest.mark.parametrize(

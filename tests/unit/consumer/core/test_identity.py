@@ -30,7 +30,7 @@ def cut_off(world: World, seconds: float = 200.0) -> None:
 def answer_lost(world: World) -> None:
     """Say what is owed, without hearing the answer; claim nothing behind it."""
     plan = world.core.plan(world.now)
-    world.owned.turn(plan.verbs[: plan.recording])
+    world.owned.turn([verb for verb in plan.verbs if verb.script != "claim"])
     world.core.on_no_reply(plan, world.now)
 
 

@@ -9,7 +9,7 @@ from consumer.core import events
 from consumer.core.jobs import ClaimedJob, End
 from consumer.core.outbox import Outbox, size_bytes
 from consumer.core.pace import LIGHT_BYTES, MOST_BYTES, Pace
-from consumer.core.recording import TRIES
+from consumer.core.steps.record import TRIES
 from consumer.core.turn import Turn
 from queuepool.models import JobState
 from queuepool.verbs.owner import verbs as own
@@ -31,7 +31,7 @@ class SlowLink:
     def turn(self) -> None:
         world, core = self.world, self.world.core
         plan = core.plan(world.now)
-        if not plan.steps:
+        if not plan.verbs:
             world.clock.advance(0.001)
             return
         took_s = _LATENCY_S + plan.sent_bytes / self.bytes_per_s

@@ -348,6 +348,6 @@ def test_what_follows_a_lost_turn_can_be_said_by_a_life_that_stops() -> None:
     confirm = world.core.unconfirmed
     assert confirm is not None
     world.owned.run(confirm)
-    world.owned.run(own.release(world.core.life, drain_lease_ms=0))
+    world.owned.run(own.release(world.core.ownership, drain_lease_ms=0))
 
     assert world.partition.observe().owner is None

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from consumer.core import events
-from consumer.core.repair import Repair
+from consumer.core.steps.repair import Repair
+from consumer.core.turn import Turn
 from queuepool.errors import ForeignValueError, ScriptError, UnavailableError
 from queuepool.models import AuditReport
 from queuepool.servers import Reply
@@ -33,15 +34,16 @@ def test_what_stays_is_repaired_page_by_page_and_reported_once() -> None:
     turn(repair, 1.0, claim=FOREIGN, renew=1)
     turn(repair, 2.0, renew=1)
     turn(repair, 3.0, claim=FOREIGN)
-    pages, told = [], []
+    pages, audit = [], Turn(3.0)
 
     while repair.pending:
-        pages.append(list(repair.verb().args))
+        (verb,) = repair.verbs(audit)
+        pages.append(list(verb.args))
         cursor = b"0" if len(pages) == 3 else b"%d:0:0" % len(pages)
-        told = repair.on_reply(cursor, AuditReport(foreign=1, unbalanced=5 - len(pages)))
+        repair.on_reply((cursor, AuditReport(foreign=1, unbalanced=5 - len(pages))), audit)
 
     assert pages == [[b"0", 1], [b"1:0:0", 1], [b"2:0:0", 1]]
-    assert told == [events.Repaired(AuditReport(foreign=3, unbalanced=2))]
+    assert audit.events == [events.Repaired(AuditReport(foreign=3, unbalanced=2))]
 
 
 def test_a_short_lease_leaves_less_time() -> None:
@@ -88,6 +90,6 @@ def test_a_value_that_comes_again_is_repaired_again() -> None:
         turn(repair, now_s, claim=FOREIGN)
         turn(repair, now_s + 2.0, claim=FOREIGN)
         pending.append(repair.pending)
-        repair.on_reply(b"0", AuditReport())
+        repair.on_reply((b"0", AuditReport()), Turn(4.0))
 
     assert pending == [True, True]

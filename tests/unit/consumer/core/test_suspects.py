@@ -151,7 +151,7 @@ def test_what_began_from_memory_is_booked_before_the_trial_that_begins_after_it(
         world.settle()
         world.crash()
     world.enqueue(2, "others")
-    world.core.lookahead.turned(0.01, 100, 0.01)
+    world.core.prefetch.turned(0.01, 100, 0.01)
     pass_time(world, lambda: any(job.ahead for job in world.running))
     (ahead,) = [job for job in world.running if job.ahead]
     world.end([job for job in world.running if not job.ahead])

@@ -240,10 +240,11 @@ def test_a_fenced_owner_starts_nothing_of_what_it_claimed() -> None:
     usurper = world.partition.acquire(lease_s=60, host="other")
     books = dict(world.data.books)
 
+    turn = world.core.plan(world.now)
     with pytest.raises(FencedError):
-        world.turn()
+        world.core.apply_replies(turn, world.owned.turn(turn.verbs), world.now)
 
-    assert world.core.take_applied()[0] == []
+    assert turn.jobs == []
     assert world.counter("done") == 0
     assert world.data.books == books
     assert usurper.epoch > world.owned.epoch
@@ -385,15 +386,15 @@ def test_progress_is_sent_soon_and_only_of_jobs_that_are_ours() -> None:
     world = World(workers=1, poll_s=1.0)
     (job_id,) = world.enqueue(1)
     world.settle()
-    world.core.progress[job_id] = b"half"
-    world.core.progress[b"nobody"] = b"lost"
+    world.core.state.progress[job_id] = b"half"
+    world.core.state.progress[b"nobody"] = b"lost"
 
     assert world.core.due_s(world.now) <= 0.3
     world.clock.advance(0.3)
     world.turn()
 
     assert world.partition.status(job_id.decode()).progress == "half"
-    assert not world.core.progress
+    assert not world.core.state.progress
     assert set(world.data.progress) == {job_id}
 
 

@@ -9,9 +9,11 @@ by page: the first page deletes what is foreign, the others put in order what th
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from consumer.core import events
+from consumer.core.steps.step import Step
 from queuepool.errors import ForeignValueError
 from queuepool.models import AuditReport
 from queuepool.verbs.operator import verbs as operate
@@ -19,17 +21,18 @@ from queuepool.verbs.operator import verbs as operate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from consumer.core.turn import Turn
     from queuepool.servers import Reply
     from queuepool.verbs import Verb
 
-_PATIENCE_S = 2.0
+_TOLERATED_S = 2.0
 
 
-class Repair:
+class Repair(Step):
     """lease_s: half of it is as long as a value that makes renewals fail may stand."""
 
     def __init__(self, lease_s: float) -> None:
-        self._patience_s = min(_PATIENCE_S, lease_s / 2)
+        self._tolerated_s = min(_TOLERATED_S, lease_s / 2)
         self._refused: dict[str, tuple[float, float]] = {}  # script -> first and last time
         self._cursor: bytes | None = None
         self._found = AuditReport()
@@ -53,22 +56,24 @@ class Repair:
         began: dict[str, float] = {}
         for script in refused:
             first_s, last_s = self._refused.get(script, (now_s, now_s))
-            began[script] = now_s if now_s - last_s > _PATIENCE_S else first_s
+            began[script] = now_s if now_s - last_s > _TOLERATED_S else first_s
         for verb in verbs:
             self._refused.pop(verb.script, None)
         self._refused |= {script: (first_s, now_s) for script, first_s in began.items()}
-        if self._cursor is None and now_s - min(began.values(), default=now_s) >= self._patience_s:
+        since_s = min(began.values(), default=now_s)
+        if self._cursor is None and now_s - since_s >= self._tolerated_s:
             self._cursor, self._found = b"0", AuditReport()
 
-    def verb(self) -> Verb[tuple[bytes, AuditReport]]:
-        """Return the next page of the audit."""
-        return operate.audit(self._cursor or b"0", repair=True)
+    def due_s(self, now_s: float) -> float:
+        return inf if self._cursor is None else now_s
 
-    def on_reply(self, cursor: bytes, report: AuditReport) -> list[events.Repaired]:
-        """Learn what a page found; returns what the end of the round is."""
+    def verbs(self, turn: Turn) -> Sequence[Verb[Any]]:
+        return () if self._cursor is None else (operate.audit(self._cursor, repair=True),)
+
+    def on_reply(self, page: tuple[bytes, AuditReport], turn: Turn) -> None:
+        cursor, report = page
         self._found = self._found.plus(report)
         self._cursor = None if cursor == b"0" else cursor
-        if self.pending:
-            return []
-        self._refused = {}
-        return [events.Repaired(self._found)]
+        if not self.pending:
+            self._refused = {}
+            turn.events.append(events.Repaired(self._found))

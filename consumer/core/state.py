@@ -1,0 +1,51 @@
+"""What the steps of one owner share. Pure: one thread changes it, between two round trips."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from consumer.core.in_flight import InFlight
+from consumer.core.lease import Lease
+from consumer.core.pace import Pace
+from consumer.core.prefetch import Prefetch
+from queuepool.verbs.owner import verbs as own
+
+if TYPE_CHECKING:
+    from consumer.core.turn import Turn
+    from consumer.settings import ConsumerSettings
+
+RECONCILE_EVERY_S, RECONCILE_SOON_S = 15.0, 1.0
+
+
+class State:
+    """Jobs, lease, averages, and when what is due: any step may bring a moment forward.
+
+    promote_s, reconcile_s, poll_s: the next promotion, reading of the in-flight set, and claim
+    without a reason. work_expected: a claim would find something, as far as is known.
+    alive: worker threads, as the loop sees them. progress: newest text of a running job, by id.
+    armed: the turn whose claim waits at the server for a token.
+    """
+
+    def __init__(
+        self, acquired: own.Acquired, settings: ConsumerSettings, *, workers: int, now_s: float
+    ) -> None:
+        self.ownership, self.settings = acquired.life, settings
+        self.lease = Lease(acquired, settings, workers=workers, now_s=now_s)
+        self.in_flight = InFlight(max(1, settings.max_crashes - 1))
+        self.prefetch = Prefetch(settings.lookahead)
+        self.pace = Pace(settings.lease_s, own.MAX_BATCH)
+        self.alive = 0
+        self.progress: dict[bytes, bytes] = {}
+        self.draining = False
+        self.armed: Turn | None = None
+        self.work_expected = True
+        self.promote_s = self.poll_s = now_s
+        self.reconcile_s = now_s + RECONCILE_EVERY_S
+
+    def promote_by(self, due_s: float) -> None:
+        """Note that a delayed job is due at this moment."""
+        self.promote_s = min(self.promote_s, due_s)
+
+    def reconcile_soon(self, now_s: float) -> None:
+        """Have the in-flight set read within a second."""
+        self.reconcile_s = min(self.reconcile_s, now_s + RECONCILE_SOON_S)

@@ -1,0 +1,91 @@
+"""Claims jobs for free workers, and a few to wait in memory (see prefetch). Pure.
+
+    expected --fewer came than were asked for--> idle --a token, a promotion, a poll--> expected
+                                                  `-- arm --> armed: the server carries the claim
+                                                              out with the next token
+
+A claim asks for at most target + prefetch - open, less what ended and does not fit into this turn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from consumer.core.pace import LIGHT_BYTES
+from consumer.core.steps.step import Step
+from consumer.core.turn import Turn
+from queuepool.verbs.owner import verbs as own
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from consumer.core.state import State
+    from queuepool.verbs import Verb
+
+
+class Claim(Step):
+    """While a claim is armed no other is planned: whoever makes a job ready leaves a token."""
+
+    brings_work = True
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def due_s(self, now_s: float) -> float:
+        return now_s if self.wants(now_s) > 0 else self._state.poll_s
+
+    def wants(self, now_s: float) -> int:
+        """Return for how many jobs there is room, if a claim is expected to find some."""
+        return self.free_slots() if self._state.work_expected and self._may_claim(now_s) else 0
+
+    def free_slots(self) -> int:
+        """Return how many jobs may be claimed now; 0 or less for none."""
+        state, in_flight = self._state, self._state.in_flight
+        target, suspects = state.lease.target, in_flight.suspects
+        if len(suspects):  # they begin on workers that are free
+            return target - in_flight.open - suspects.slots
+        return target + state.prefetch.jobs(target, in_flight.open_bytes) - in_flight.open
+
+    def verbs(self, turn: Turn) -> Sequence[Verb[Any]]:
+        state, polls = self._state, turn.now_s >= self._state.poll_s
+        if polls:
+            state.poll_s = turn.now_s + state.settings.poll_s
+        tight = turn.sent_bytes > LIGHT_BYTES and state.pace.slowed
+        if not (polls or state.work_expected) or tight or not self._may_claim(turn.now_s):
+            return ()
+        left = len(state.in_flight.outbox) - len(turn.outcomes)  # they keep their slots
+        free = self.free_slots() - left
+        return (self._verb(turn, free),) if free > 0 else ()
+
+    def arm(self, now_s: float) -> Turn | None:
+        """Return a turn whose claim may wait at the server for the next token, if one may."""
+        state, free = self._state, self.free_slots()
+        suspects, slow = state.in_flight.suspects, state.pace.jobs < own.MAX_BATCH
+        if slow or len(suspects) or suspects.hold_s(now_s) > 0 or free <= 0:
+            return None
+        turn = Turn(now_s)
+        turn.verbs.append(self._verb(turn, free))
+        turn.parts.append((self, 1))
+        return turn
+
+    def on_reply(self, claims: own.Claims, turn: Turn) -> None:
+        self._state.work_expected = claims.taken >= turn.claiming
+        turn.jobs += self._state.in_flight.take(claims, turn.starting, turn.now_s)
+
+    def on_failure(self, turn: Turn, now_s: float) -> None:
+        self._state.work_expected = True
+
+    def _may_claim(self, now_s: float) -> bool:
+        return self._state.armed is None and self._state.in_flight.suspects.hold_s(now_s) <= 0
+
+    def _verb(self, turn: Turn, free: int) -> Verb[own.Claims]:
+        state = self._state
+        turn.claiming = min(free, state.pace.jobs)
+        turn.starting = max(0, state.lease.target - state.in_flight.open)
+        return own.claim(
+            state.ownership,
+            turn.claiming,
+            starting=turn.starting,
+            promote_after_ms=int(state.settings.promote_after_s * 1000),
+            weights=state.settings.tier_weights,
+        )
