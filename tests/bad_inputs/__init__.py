@@ -7,7 +7,7 @@ real here is real: consumers, coordinators and commands are processes, beside a 
 payload of 0 B, at the limit, beyond it, of 100 MB: taken, or PayloadTooLargeError before any I/O
     test_pool.py::test_a_payload_of_nothing_and_one_at_the_limit_are_taken
     test_pool.py::test_a_payload_beyond_the_limit_is_refused_at_once_and_without_a_server
-    ../integration/pool/test_pool.py::test_the_limit_of_a_payload_is_that_of_the_pool
+    ../integration/client/test_pool.py::test_the_limit_of_a_payload_is_that_of_the_pool
 
 NaN and infinities in payloads and results: InvalidInputError, `bad-result`; the field is named
     test_numbers.py::test_a_payload_is_refused_by_the_name_of_its_field
@@ -17,18 +17,18 @@ partition keys of any bytes: taken or refused, one partition, a group of their o
     test_pool.py::test_a_key_of_any_bytes_has_one_partition_and_a_group_of_its_own
     test_pool.py::test_a_key_that_is_none_is_refused_and_nothing_is_enqueued
     test_fuzz_producer.py::test_any_key_has_one_partition_or_is_refused
-    ../integration/pool/test_pool.py::test_a_key_of_any_bytes_touches_no_other_group
+    ../integration/client/test_pool.py::test_a_key_of_any_bytes_touches_no_other_group
 
 names of stages and queues: an error at construction
-    ../unit/pool/test_names.py::test_a_name_that_redis_could_misread_is_refused
+    ../unit/protocol/test_names.py::test_a_name_that_redis_could_misread_is_refused
 
 tiers, delays, attempts, timeouts, backoffs, ids out of range, or of any type
     test_pool.py::test_an_option_out_of_range_enqueues_nothing
     test_fuzz_producer.py::test_any_option_is_taken_or_refused
     test_fuzz_producer.py::test_any_option_of_a_task_is_taken_or_refused
     test_fuzz_producer.py::test_any_backoff_is_refused_or_gives_finite_delays
-    ../unit/pool/test_producer.py::test_a_bad_option_is_refused_for_the_call_and_for_one_job
-    ../unit/pool/test_producer.py::test_an_id_of_ones_own_has_a_form
+    ../unit/client/test_producer.py::test_a_bad_option_is_refused_for_the_call_and_for_one_job
+    ../unit/client/test_producer.py::test_an_id_of_ones_own_has_a_form
 
 batches of 0, 1, 200, 201 and a million jobs; an id twice in one call; an iterable that fails
     test_pool.py::test_a_batch_of_any_size_has_a_result_a_job
