@@ -104,7 +104,7 @@ class _Load:
         at = [r.spent_us()]
         claims = owned.run(_claim(owned))
         at.append(r.spent_us())
-        owned.run(own.finish(owned.life, _acks(claims)))
+        owned.run(own.finish(owned.ownership, _acks(claims)))
         at.append(r.spent_us())
         return Counter(
             {
@@ -167,7 +167,7 @@ def _difference(
 
 
 def _claim(owned: OwnedPartition) -> Verb[own.Claims]:
-    return own.claim(owned.life, _BATCH, starting=8, promote_after_ms=0, weights=_WEIGHTS)
+    return own.claim(owned.ownership, _BATCH, starting=8, promote_after_ms=0, weights=_WEIGHTS)
 
 
 def _acks(claims: own.Claims) -> dict[bytes, own.Acks]:

@@ -60,10 +60,10 @@ def producer(jobs: int) -> dict[str, float]:
 
 def consumer(jobs: int) -> dict[str, float]:
     """Return microseconds a job: taking, running, recording, and telling the metrics."""
-    life, settings = own.Life(0, "0123456789abcdef.0", 1), ConsumerSettings()
+    ownership, settings = own.Ownership(0, "0123456789abcdef.0", 1), ConsumerSettings()
     in_flight, registry = InFlight(), Registry()
     registry.task(noop)
-    runner = Runner(registry, life, HandlerLoop(), Timekeeper())
+    runner = Runner(registry, ownership, HandlerLoop(), Timekeeper())
     with QueuePool("redis://localhost") as pool:  # never asked
         emit = fan_out([ConsumerMetrics(Consumer(pool, settings)).listen])
         laps = {"take": 0.0, "run": 0.0, "record": 0.0, "forget": 0.0, "metrics": 0.0}
@@ -76,7 +76,7 @@ def consumer(jobs: int) -> dict[str, float]:
             in_flight.on_ended([runner.run(job) for job in ready])
             at.append(monotonic())
             outcomes, _ = in_flight.outbox.pick(2**20, alone=True)
-            for verb in record_verbs(life, outcomes, settings):
+            for verb in record_verbs(ownership, outcomes, settings):
                 wire.pack(b"{0}", verb)
             at.append(monotonic())
             in_flight.recorded(outcomes)

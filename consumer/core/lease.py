@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 class Lease:
-    """Renewals of one owner life and what they brought. books: lives to be recovered."""
+    """Renewals of one ownership and what they brought. books: epochs to recover."""
 
     def __init__(
         self, acquired: own.Acquired, settings: ConsumerSettings, *, workers: int, now_s: float
     ) -> None:
-        self._settings, self._partition = settings, acquired.life.partition
+        self._settings, self._partition = settings, acquired.ownership.partition
         self.lease_s = settings.lease_s
         self.target = workers
         self.books = acquired.books
@@ -38,10 +38,10 @@ class Lease:
         """Return the moment until which the partition surely is ours."""
         return self.renewed_s + self.lease_s
 
-    def renewal(self, life: own.Life, *, alive: int, busy: int) -> Verb[own.Renewal]:
+    def renewal(self, ownership: own.Ownership, *, alive: int, busy: int) -> Verb[own.Renewal]:
         """Return the verb that renews the lease and reports `alive` workers, `busy` of them."""
         return own.renew(
-            life,
+            ownership,
             lease_ms=int(self._settings.lease_s * 1000),
             beat=self._beat + 1,
             workers=alive,

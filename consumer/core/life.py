@@ -112,14 +112,14 @@ class ConsumerLife:
             if acquired is None:
                 return None
             try:
-                bell = yield Listen(acquired.life.partition)
+                bell = yield Listen(acquired.ownership.partition)
             except UnavailableError as error:
                 failed += 1
                 ill_since_s = ill_since_s or self._pulse.last_reply_s
                 pause_s = _BELL.delay_s(failed, self._draw())
                 self._emit(events.TurnFailed(error, pause_s))
                 with suppress(FencedError):  # it is somebody else's by now: all the better
-                    yield from self._release(acquired.life, drain=False)
+                    yield from self._release(acquired.ownership, drain=False)
                 # For the watchdog: where nothing is begun for long, a new process may help.
                 self._pulse.last_reply_s, self._pulse.why = ill_since_s, str(error)
                 yield Pause(pause_s)
@@ -181,7 +181,7 @@ class ConsumerLife:
         if (yield from self._release(core.ownership, drain=False)) is not None:
             self._emit(events.Stopped(core.ownership.partition, self.abandoned))
 
-    def _release(self, life: own.Life, *, drain: bool) -> Steps[bool | None]:
+    def _release(self, life: own.Ownership, *, drain: bool) -> Steps[bool | None]:
         """Return whether this life drains from now on, False when it has left; None: no answer."""
         lease_ms = int(self._settings.lease_s * 1000) if drain else 0
         try:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from consumer.settings import ConsumerSettings
     from queuepool.verbs import Verb
-    from queuepool.verbs.owner.verbs import Life
+    from queuepool.verbs.owner.verbs import Ownership
 
 CRASHED = encode_error(  # of a job that recovery buries
     ErrorRecord(reason="crashed", message="the consumer died while this job ran, too many times")
@@ -128,7 +128,7 @@ def undelivered(outcome: Outcome, tries: int) -> Outcome:
 
 
 def record_verbs(
-    life: Life, outcomes: Sequence[Outcome], settings: ConsumerSettings
+    ownership: Ownership, outcomes: Sequence[Outcome], settings: ConsumerSettings
 ) -> Iterator[Verb[Any]]:
     """Yield the verbs that record these outcomes, at most 200 jobs each.
 
@@ -145,23 +145,23 @@ def record_verbs(
         for i in reversed(parts) if end is End.HAND_BACK else parts:
             some = alike[i : i + MAX_BATCH]
             if by_stamp:
-                yield _verb_by_stamp(life, end, some, settings)
+                yield _verb_by_stamp(ownership, end, some, settings)
             else:
-                yield own.finish(life, _by_group(some))
+                yield own.finish(ownership, _by_group(some))
 
 
 def _verb_by_stamp(
-    life: Life, end: End, outcomes: Sequence[Outcome], settings: ConsumerSettings
+    ownership: Ownership, end: End, outcomes: Sequence[Outcome], settings: ConsumerSettings
 ) -> Verb[Any]:
     stamps = [read_stamp(o.job.body) for o in outcomes]
     if end is End.DONE:
-        return own.finish_stray(life, map(_stray, outcomes, stamps))
+        return own.finish_stray(ownership, map(_stray, outcomes, stamps))
     if end is End.RETRY:
         jobs = ((o.job.id, o.delay_ms, o.aside or o.charged, o.error) for o in outcomes)
-        return own.retry(life, jobs, stamps)
+        return own.retry(ownership, jobs, stamps)
     if end is End.BURY:
         return own.bury(
-            life,
+            ownership,
             ((o.job.id, o.error) for o in outcomes),
             stamps,
             keep_jobs=settings.dead_keep_jobs,
@@ -170,7 +170,7 @@ def _verb_by_stamp(
         )
     ids = [o.job.id for o in outcomes]
     verb = own.abandon if end is End.ABANDON else own.hand_back
-    return verb(life, ids, stamps)
+    return verb(ownership, ids, stamps)
 
 
 def _stray(outcome: Outcome, stamp: bytes) -> tuple[bytes, bytes, int, bytes]:

@@ -137,7 +137,7 @@ class Core:
         return self.in_flight.hand_back_all(now_s)
 
     @property
-    def ownership(self) -> own.Life:
+    def ownership(self) -> own.Ownership:
         """Return what every verb of this owner carries."""
         return self.state.ownership
 

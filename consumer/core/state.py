@@ -29,7 +29,7 @@ class State:
     def __init__(
         self, acquired: own.Acquired, settings: ConsumerSettings, *, workers: int, now_s: float
     ) -> None:
-        self.ownership, self.settings = acquired.life, settings
+        self.ownership, self.settings = acquired.ownership, settings
         self.lease = Lease(acquired, settings, workers=workers, now_s=now_s)
         self.in_flight = InFlight(max(1, settings.max_crashes - 1))
         self.prefetch = Prefetch(settings.lookahead)

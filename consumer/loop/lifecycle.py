@@ -154,8 +154,8 @@ class Consumer:
 
     def _hire(self, acquired: own.Acquired, core: Core) -> _Crew:
         ring = self._bell.ring if self._bell is not None else lambda: None
-        self.partition, self.core = acquired.life.partition, core
-        runner = Runner(self._registry, acquired.life, self._handlers, self._timekeeper)
+        self.partition, self.core = acquired.ownership.partition, core
+        runner = Runner(self._registry, acquired.ownership, self._handlers, self._timekeeper)
         core.state.progress = runner.progress
         self.workers = _Crew(runner, ring)
         return self.workers

@@ -36,10 +36,10 @@ class EventLog:
 
     @listen.register
     def _(self, event: events.Owns) -> None:
-        life = event.acquired.life
+        ownership = event.acquired.ownership
         _log.info(
-            "owns partition %d with %d workers", life.partition, event.workers,
-            extra={"epoch": life.epoch, "books_to_recover": event.acquired.books},
+            "owns partition %d with %d workers", ownership.partition, event.workers,
+            extra={"epoch": ownership.epoch, "books_to_recover": event.acquired.books},
         )  # fmt: skip
 
     @listen.register

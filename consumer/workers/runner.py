@@ -38,22 +38,22 @@ from queuepool.errors import (
 from queuepool.models import ErrorRecord
 from queuepool.protocol import codec
 from queuepool.tasks.registry import Registry, Task
-from queuepool.verbs.owner.verbs import Life
+from queuepool.verbs.owner.verbs import Ownership
 
 _MAX_TEXT = 8192  # before encode_error cuts it, so that a huge text costs nothing
 _FALLBACK = Task(name="unknown", function=lambda: None)
 
 
 class Runner:
-    """Runs jobs of one owner life, in any number of threads.
+    """Runs jobs of one owner ownership, in any number of threads.
 
     start_until_s: the monotonic time after which no job may start, since the lease may be over.
     """
 
     def __init__(
-        self, registry: Registry, life: Life, loop: HandlerLoop, timekeeper: Timekeeper
+        self, registry: Registry, ownership: Ownership, loop: HandlerLoop, timekeeper: Timekeeper
     ) -> None:
-        self._registry, self._life = registry, life
+        self._registry, self._ownership = registry, ownership
         self._loop, self._timekeeper = loop, timekeeper
         self._origin = Origin()
         self.progress: Progress = {}
@@ -116,8 +116,8 @@ class Runner:
             arguments[task.context_parameter] = RunContext(
                 job,
                 task.name,
-                partition=self._life.partition,
-                fencing_token=self._life.epoch,
+                partition=self._ownership.partition,
+                fencing_token=self._ownership.epoch,
                 deadline=None if timeout_s is None else started + timeout_s,
                 progress=self.progress,
             )

@@ -22,7 +22,7 @@ _TASKS = 1000  # whose names are remembered; the others wait for a minute
 
 
 class UnknownTasks:
-    """The unknown tasks that were met in one owner life. Worker threads call it."""
+    """The unknown tasks that were met under one ownership. Worker threads call it."""
 
     def __init__(self) -> None:
         self._met: dict[str, tuple[float, int]] = {}  # task -> when first, how many jobs

@@ -1,7 +1,7 @@
 """One logical partition: its keyspace on whichever server holds it.
 
-`Partition` is what anybody may do; `OwnedPartition` carries the nonce and the epoch of one owner
-life, so that no caller can forget them. Both are thin: the verbs know the scripts.
+`Partition` is what anybody may do; `OwnedPartition` carries the nonce and the epoch of one
+ownership, so that no caller can forget them. Both are thin: the verbs know the scripts.
 """
 
 from __future__ import annotations
@@ -97,15 +97,15 @@ class Partition:
 
 
 class OwnedPartition:
-    """A partition during one owner life. Every verb of verbs.own takes its `life`."""
+    """A partition and its ownership, which every verb of verbs.owner takes."""
 
     def __init__(self, partition: Partition, acquired: own.Acquired) -> None:
-        self.partition, self.acquired, self.life = partition, acquired, acquired.life
+        self.partition, self.acquired, self.ownership = partition, acquired, acquired.ownership
 
     @property
     def epoch(self) -> int:
-        """Return the fencing token of this life."""
-        return self.life.epoch
+        """Return the fencing token of this ownership."""
+        return self.ownership.epoch
 
     def run(self, verb: Verb[T]) -> T:
         """Run one verb; return its typed reply. Raises FencedError when someone newer owns it."""

@@ -149,7 +149,7 @@ class PartitionData:
         return [b"FENCED", b"%d" % (owner.epoch if owner else 0)]
 
     def drains(self, nonce: bytes, epoch: int) -> bool:
-        """Return whether this life is a draining predecessor."""
+        """Return whether this epoch is of a draining predecessor."""
         leaving = self.draining.get(epoch)
         return leaving is not None and leaving[0] == nonce
 
@@ -197,11 +197,11 @@ class PartitionData:
     # -- where jobs are ----------------------------------------------------------------------------
 
     def book(self, epoch: int) -> ScoredSet:
-        """Return the in-flight book of an owner life; empty when there is none."""
+        """Return the in-flight set of an ownership; empty when there is none."""
         return self.books.get(epoch) or ScoredSet()
 
     def open_book(self, epoch: int) -> ScoredSet:
-        """Return the book of an owner life, for writing to it."""
+        """Return the in-flight set of an ownership, for writing to it."""
         return self.books.setdefault(epoch, ScoredSet())
 
     def begin(self, epoch: int, job_id: bytes) -> None:

@@ -87,7 +87,7 @@ class Context:
 
     def progress(self, text: str) -> None:
         """Publish how far the job is, at once."""
-        self._owned.run(own.progress(self._owned.life, {self._job.job_id: text.encode()}))
+        self._owned.run(own.progress(self._owned.ownership, {self._job.job_id: text.encode()}))
 
 
 def execute(

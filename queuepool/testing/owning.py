@@ -1,4 +1,4 @@
-"""acquire, renew, release, promote, recover and book: the life of an owner."""
+"""acquire, renew, release, promote, recover and book: what an owner does."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def renew(p: PartitionData, args: Args) -> Any:
 
 
 def _asked(p: PartitionData, epoch: int) -> list[bytes]:
-    # Only what this life runs: nobody else can stop it.
+    # Only what this owner runs: nobody else can stop it.
     return [job_id for _, job_id in p.book(epoch).entries() if job_id in p.cancels]
 
 
 def rekey(p: PartitionData, args: Args) -> Any:
-    """Change the nonce of a life, so that calls sent before are refused from here on."""
+    """Change the nonce of an ownership, so that calls sent before are refused from here on."""
     stem, epoch, number = args[0], int(args[1]), int(args[2])
 
     def older(nonce: bytes) -> bool:
@@ -193,5 +193,5 @@ def recover(p: PartitionData, args: Args) -> Any:
 
 
 def book(p: PartitionData, args: Args) -> Any:
-    """List the jobs booked in one owner life."""
+    """List the jobs booked in one owner ownership."""
     return [job_id for _score, job_id in p.book(int(args[0])).entries(0, 10_000)]

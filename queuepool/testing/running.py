@@ -117,7 +117,7 @@ def run_jobs(pool: QueuePool, *, max_jobs: int = 10_000, jitter: float = 0.5) ->
                 _rouse(owned, [task.name for task in pool.producer.registry])
                 due = _run_partition(owned, ended, max_jobs, run)
             finally:
-                owned.run(own.release(owned.life, drain_lease_ms=0))
+                owned.run(own.release(owned.ownership, drain_lease_ms=0))
             if due is not None:
                 due_s.append(due)
     return RunReport(tuple(ended), min(due_s, default=None))
@@ -158,11 +158,11 @@ def _run_partition(
     max_jobs: int,
     run: Callable[[Claimed], Ended],
 ) -> float | None:
-    life = owned.life
-    while owned.run(own.recover(life, max_crashes=_MAX_CRASHES, error=_CRASHED)).books:
+    ownership = owned.ownership
+    while owned.run(own.recover(ownership, max_crashes=_MAX_CRASHES, error=_CRASHED)).books:
         pass
     while True:
-        promoted = owned.run(own.promote(life))
+        promoted = owned.run(own.promote(ownership))
         job = _claim_one(owned) if len(ended) < max_jobs else None
         if job is None:
             due_ms = promoted.next_due_ms
@@ -177,14 +177,14 @@ def _run_partition(
 def _rouse(owned: OwnedPartition, tasks: Sequence[str]) -> None:
     cursor, begun = b"0", False
     while tasks and not (begun and cursor == b"0"):
-        cursor, _jobs = owned.run(own.rouse(owned.life, cursor, tasks))
+        cursor, _jobs = owned.run(own.rouse(owned.ownership, cursor, tasks))
         begun = True
 
 
 def _claim_one(owned: OwnedPartition) -> Claimed | None:
     while True:
         claims = owned.run(
-            own.claim(owned.life, 1, starting=1, promote_after_ms=0, weights=_WEIGHTS)
+            own.claim(owned.ownership, 1, starting=1, promote_after_ms=0, weights=_WEIGHTS)
         )
         if claims.ids:
             break
@@ -192,7 +192,7 @@ def _claim_one(owned: OwnedPartition) -> Claimed | None:
             return None  # otherwise the claim met the place of a cancelled job
     failed = claims.attempts[0] if claims.attempts else None
     job = Claimed(claims.ids[0], claims.bodies[0], int(failed or 0))
-    owned.run(own.start(owned.life, [job.job_id]))
+    owned.run(own.start(owned.ownership, [job.job_id]))
     return job
 
 
@@ -203,15 +203,15 @@ def _settle(owned: OwnedPartition, job: Claimed, outcome: Ended) -> None:
         ttl_ms = int(outcome.result_ttl_s * 1000)
         if outcome.result is not None and ttl_ms > 0:
             ack.results = [(job.job_id, ttl_ms, codec.encode_result(outcome.result))]
-        if owned.run(own.finish(owned.life, {codec.read_group(job.body): ack})).left:
+        if owned.run(own.finish(owned.ownership, {codec.read_group(job.body): ack})).left:
             [result] = ack.results or [(job.job_id, 0, b"")]
             stray = (job.job_id, codec.read_stamp(job.body), *result[1:])
-            owned.run(own.finish_stray(owned.life, [stray]))
+            owned.run(own.finish_stray(owned.ownership, [stray]))
     elif outcome.state is JobState.DELAYED:
         delay_ms = int((outcome.delay_s or 0) * 1000)
         charged = outcome.task if outcome.unknown else outcome.charged
-        owned.run(own.retry(owned.life, [(job.job_id, delay_ms, charged, error)]))
+        owned.run(own.retry(owned.ownership, [(job.job_id, delay_ms, charged, error)]))
     elif outcome.state is JobState.DEAD:
-        owned.run(own.bury(owned.life, [(job.job_id, error)], **_KEEP))
+        owned.run(own.bury(owned.ownership, [(job.job_id, error)], **_KEEP))
     else:
-        owned.run(own.abandon(owned.life, [job.job_id]))
+        owned.run(own.abandon(owned.ownership, [job.job_id]))

@@ -67,7 +67,7 @@ def test_it_can_be_looked_at_buried_replayed_and_discarded(world: World, body: b
     assert world.partition.observe().oldest_ms < 60_000_000_000_000
     claims = w.claim(owned)
     assert claims.ids == [b"bad"]
-    verb = own.bury(owned.life, [(b"bad", UNDECODABLE)], **w.KEEP)
+    verb = own.bury(owned.ownership, [(b"bad", UNDECODABLE)], **w.KEEP)
     assert owned.run(verb).status == b"b"
     assert world.partition.status("bad").state is JobState.DEAD
     assert [(d.body, d.payload) for d in world.partition.dead(0, 9)] == [(body, None)]
@@ -87,13 +87,13 @@ def test_it_goes_back_is_retried_and_recovered_like_any_other(world: World, body
     first = world.own(lease_s=5)
 
     w.claim(first)
-    assert first.run(own.hand_back(first.life, [b"bad"])) == 1
+    assert first.run(own.hand_back(first.ownership, [b"bad"])) == 1
     w.claim(first)
     assert w.retry(first, [b"bad"]) == b"r"
     assert w.promote(first).promoted == 1
     w.claim(first)
     world.partition.audit()
-    first.run(own.release(first.life, drain_lease_ms=0))
+    first.run(own.release(first.ownership, drain_lease_ms=0))
     second = world.own()
     assert w.recover(second)[0].recovered == 1
     assert w.claim(second).ids == [b"bad"]
@@ -114,7 +114,7 @@ def test_it_can_be_cancelled_and_abandoned(world: World, body: bytes) -> None:
     owned = world.own()
     assert w.claim(owned).ids == [b"running"]
     assert world.partition.cancel("running") is JobState.IN_FLIGHT
-    assert owned.run(own.abandon(owned.life, [b"running"])) == 1
+    assert owned.run(own.abandon(owned.ownership, [b"running"])) == 1
     state = world.partition.observe()
     assert (state.jobs, state.counters["cancelled"]) == (0, 3)
     assert state.backlog == 0

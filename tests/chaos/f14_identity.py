@@ -114,18 +114,18 @@ def _bury_all(rig: Rig, jobs: int) -> None:
     assert not isinstance(owned, own.Held)
     while rig.observe()[0].dead < jobs:
         claims = owned.run(
-            own.claim(owned.life, 200, starting=200, promote_after_ms=0, weights=_STRICT)
+            own.claim(owned.ownership, 200, starting=200, promote_after_ms=0, weights=_STRICT)
         )
         owned.run(
             own.bury(
-                owned.life,
+                owned.ownership,
                 [(i, b'{"reason":"failed"}') for i in claims.ids],
                 keep_jobs=10**6,
                 keep_bytes=2**40,
                 keep_ms=10**10,
             )
         )
-    owned.run(own.release(owned.life, drain_lease_ms=0))
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
 
 
 FAULTS = [

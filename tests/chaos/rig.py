@@ -251,8 +251,8 @@ class Rig:
         for partition in self.pool.partitions():
             owner = observe(partition).owner
             if owner is not None and owner.host.endswith(f":{process.pid}"):
-                life = own.Life(partition.number, "", owner.epoch)
-                ids.update(bytes(job_id) for job_id in partition.run(own.book(life)))
+                ownership = own.Ownership(partition.number, "", owner.epoch)
+                ids.update(bytes(job_id) for job_id in partition.run(own.book(ownership)))
         return frozenset(job_id.decode() for job_id in ids)
 
     # -- judging ---------------------------------------------------------------------------------

@@ -21,17 +21,17 @@ _KEEP = {"keep_bytes": 2**40, "keep_ms": 10**12}
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """A partition with an owner, one that drains, and one that died. stale: a life that is over."""
+    """A partition with an owner, one that drains, and one that died. stale: one that is over."""
 
     world: World
     owned: OwnedPartition
-    stale: own.Life
+    stale: own.Ownership
     leader: int
 
     def verbs(self) -> list[Verb[Any]]:
         """Return every verb, each as often as it has ways to go; any of them may be first."""
-        life = self.owned.life
-        return [*_of_applications(), *_of_owners(life, self.stale), *self._of_others()]
+        ownership = self.owned.ownership
+        return [*_of_applications(), *_of_owners(ownership, self.stale), *self._of_others()]
 
     def _of_others(self) -> list[Verb[Any]]:
         command = {"partition": 0, "target_workers": 3, "reason": "r", "expires_ms": 60_000}
@@ -71,12 +71,12 @@ def busy(world: World) -> Busy:
 
     died = world.own(nonce="died")
     held(died, "crash", "asked", "claimed")
-    died.run(own.start(died.life, [b"crash", b"asked"]))
+    died.run(own.start(died.ownership, [b"crash", b"asked"]))
     world.partition.cancel("asked")
-    died.run(own.release(died.life, drain_lease_ms=0))
+    died.run(own.release(died.ownership, drain_lease_ms=0))
     drains = world.own(nonce="drains")
     held(drains, "drained")
-    drains.run(own.release(drains.life, drain_lease_ms=600_000))
+    drains.run(own.release(drains.ownership, drain_lease_ms=600_000))
     owned = world.own(nonce="owner")
     held(owned, "dead-a", "dead-b", group=b"dead")
     w.bury(owned, [b"dead-a", b"dead-b"])
@@ -84,7 +84,7 @@ def busy(world: World) -> Busy:
     w.retry(owned, [b"due", b"late"], delay_ms=0)
     w.finish(owned, held(owned, "done"), results=True)
     held(owned, "aside")
-    owned.run(own.retry(owned.life, [(b"aside", 60_000, "new", _ERROR)]))
+    owned.run(own.retry(owned.ownership, [(b"aside", 60_000, "new", _ERROR)]))
     held(owned, "a", "b", "c")
     world.partition.cancel("c")
     held(owned, "cut", group=b"cut")
@@ -95,7 +95,7 @@ def busy(world: World) -> Busy:
     w.enqueue(world, ["delayed"], delay_ms=600_000)
     [led] = world.partition.server.run(world.system, [lead.lead("n", lease_ms=600_000, address="")])
     assert isinstance(led, list)
-    return Busy(world, owned, own.Life(0, "over", 1), int(led[1]))
+    return Busy(world, owned, own.Ownership(0, "over", 1), int(led[1]))
 
 
 def _of_applications() -> list[Verb[Any]]:
@@ -113,40 +113,40 @@ def _of_applications() -> list[Verb[Any]]:
     ]
 
 
-def _of_owners(life: own.Life, stale: own.Life) -> list[Verb[Any]]:
+def _of_owners(ownership: own.Ownership, stale: own.Ownership) -> list[Verb[Any]]:
     return [
-        own.acquire(0, life.nonce, lease_ms=60_000, host="h"),
+        own.acquire(0, ownership.nonce, lease_ms=60_000, host="h"),
         own.acquire(0, "another", lease_ms=60_000, host="h"),
-        *(verb for each in (life, stale) for verb in _of_owner(each)),
+        *(verb for each in (ownership, stale) for verb in _of_owner(each)),
     ]
 
 
-def _of_owner(life: own.Life) -> list[Verb[Any]]:
+def _of_owner(ownership: own.Ownership) -> list[Verb[Any]]:
     size = 13 + len(w.tail(b"g"))
     known = own.Acks(2 * size, [b"a", b"b"], [(b"a", 60_000, b"1")])
     strays = own.Acks(4 * size, [b"a", b"delayed", b"ready", b"crash", b"never"])
     renew = {"lease_ms": 600_000, "beat": 2, "workers": 1, "busy": 1, "target": 1}
     return [
-        own.renew(life, applied="0-0", **renew),
-        own.release(life, drain_lease_ms=0),
-        own.release(life, drain_lease_ms=60_000),
-        own.rekey(life.rotated()),
-        own.book(life),
-        own.claim(life, 10, starting=1, promote_after_ms=1, weights=w.WEIGHTS),
-        own.start(life, [b"a", b"b"]),
-        own.finish(life, {b"g": known}),
-        own.finish(life, {b"g": strays}),
-        own.finish_stray(life, [(i, b"", 60_000, b"1") for i in strays.ids]),
-        own.retry(life, [(i, 1000, True, _ERROR) for i in (b"a", b"c")]),
-        own.retry(life, [(b"a", 1000, "new", _ERROR)]),
-        own.rouse(life, b"0", ["new"]),
-        own.bury(life, [(b"a", _ERROR)], keep_jobs=10, **_KEEP),
-        own.bury(life, [(b"a", _ERROR), (b"b", _ERROR)], keep_jobs=1, **_KEEP),
-        own.hand_back(life, [b"a", b"c"]),
-        own.progress(life, {b"a": b"half"}),
-        own.abandon(life, [b"a", b"c"]),
-        own.promote(life),
-        own.recover(life, max_crashes=1, error=_ERROR),
+        own.renew(ownership, applied="0-0", **renew),
+        own.release(ownership, drain_lease_ms=0),
+        own.release(ownership, drain_lease_ms=60_000),
+        own.rekey(ownership.rotated()),
+        own.book(ownership),
+        own.claim(ownership, 10, starting=1, promote_after_ms=1, weights=w.WEIGHTS),
+        own.start(ownership, [b"a", b"b"]),
+        own.finish(ownership, {b"g": known}),
+        own.finish(ownership, {b"g": strays}),
+        own.finish_stray(ownership, [(i, b"", 60_000, b"1") for i in strays.ids]),
+        own.retry(ownership, [(i, 1000, True, _ERROR) for i in (b"a", b"c")]),
+        own.retry(ownership, [(b"a", 1000, "new", _ERROR)]),
+        own.rouse(ownership, b"0", ["new"]),
+        own.bury(ownership, [(b"a", _ERROR)], keep_jobs=10, **_KEEP),
+        own.bury(ownership, [(b"a", _ERROR), (b"b", _ERROR)], keep_jobs=1, **_KEEP),
+        own.hand_back(ownership, [b"a", b"c"]),
+        own.progress(ownership, {b"a": b"half"}),
+        own.abandon(ownership, [b"a", b"c"]),
+        own.promote(ownership),
+        own.recover(ownership, max_crashes=1, error=_ERROR),
     ]
 
 

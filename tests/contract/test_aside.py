@@ -17,7 +17,7 @@ ERROR = b'{"reason":"unknown-task"}'
 def set_aside(
     owned: OwnedPartition, ids: Sequence[bytes], task: str = "new", delay_ms: int = 30_000
 ) -> bytes:
-    return owned.run(own.retry(owned.life, [(i, delay_ms, task, ERROR) for i in ids]))
+    return owned.run(own.retry(owned.ownership, [(i, delay_ms, task, ERROR) for i in ids]))
 
 
 def aside(
@@ -37,7 +37,7 @@ def aside(
 
 def replaced(world: World, owned: OwnedPartition) -> OwnedPartition:
     """Return the next owner, when this one has left."""
-    owned.run(own.release(owned.life, drain_lease_ms=0))
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
     return world.own()
 
 
@@ -45,7 +45,7 @@ def rouse(owned: OwnedPartition, *tasks: str) -> dict[str, int]:
     """Make all of these tasks' jobs due; returns how many of each."""
     cursor, total = b"0", dict[str, int]()
     while True:
-        cursor, told = owned.run(own.rouse(owned.life, cursor, tasks))
+        cursor, told = owned.run(own.rouse(owned.ownership, cursor, tasks))
         for task, n in told.items():
             total[task] = total.get(task, 0) + n
         if cursor == b"0":

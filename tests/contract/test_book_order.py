@@ -26,14 +26,16 @@ def test_jobs_are_booked_in_the_order_they_began(world: World) -> None:
     for first in range(0, 1000, 200):
         w.enqueue(world, ids[first : first + 200])
     ahead = [i for _ in range(4) for i in w.claim(owned, 200, starting=0).ids]
-    owned.run(own.start(owned.life, [b"none"]))  # the server knows both scripts from here on
+    owned.run(own.start(owned.ownership, [b"none"]))  # the server knows both scripts from here on
     verbs: list[Verb[Any]] = []
     expected: list[bytes] = []
     for n in range(4):
         mine = ahead[200 * n : 200 * n + 200]
         new = [i.encode() for i in ids[800 + 10 * n : 810 + 10 * n]]
-        verbs.append(own.start(owned.life, mine))
-        verbs.append(own.claim(owned.life, 10, starting=10, promote_after_ms=0, weights=w.WEIGHTS))
+        verbs.append(own.start(owned.ownership, mine))
+        verbs.append(
+            own.claim(owned.ownership, 10, starting=10, promote_after_ms=0, weights=w.WEIGHTS)
+        )
         expected += [*mine, *new]
 
     owned.turn(verbs)
@@ -49,7 +51,7 @@ def test_a_call_books_within_less_time_than_it_takes(server_world: World) -> Non
     w.enqueue(server_world, w.names("a", 200))
     w.claim(owned, 200)
     w.enqueue(server_world, w.names("b", 200))
-    owned.run(own.start(owned.life, list(w.claim(owned, 200, starting=0).ids)))
+    owned.run(own.start(owned.ownership, list(w.claim(owned, 200, starting=0).ids)))
 
     scores = [score for score, _ in entries(server_world, owned.epoch)]
 

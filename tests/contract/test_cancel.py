@@ -91,7 +91,7 @@ def test_a_job_asked_to_cancel_is_not_handed_back(world: World) -> None:
     world.partition.cancel("a")
     world.partition.cancel_group(b"h")
 
-    assert owned.run(own.hand_back(owned.life, claims.ids)) == 3
+    assert owned.run(own.hand_back(owned.ownership, claims.ids)) == 3
 
     assert world.partition.status("a").state is JobState.CANCELLED
     assert world.partition.group(b"h").cancelled == 1
@@ -161,7 +161,7 @@ def test_a_job_of_a_cancelled_group_is_dropped_wherever_it_turns_up(world: World
     world.partition.cancel_group(b"g")
 
     assert w.retry(owned, [b"retried"]) == b"c"
-    assert owned.run(own.abandon(owned.life, [b"running"])) == 1
+    assert owned.run(own.abandon(owned.ownership, [b"running"])) == 1
 
     group = world.partition.group(b"g")
     assert (group.cancelled, group.left) == (2, 0)
@@ -211,12 +211,12 @@ def test_jobs_of_a_draining_owner_are_asked_too(world: World) -> None:
     old = world.own()
     w.enqueue(world, ["a"])
     w.claim(old)
-    old.run(own.release(old.life, drain_lease_ms=60_000))
+    old.run(own.release(old.ownership, drain_lease_ms=60_000))
 
     assert world.partition.cancel_group(b"g") == (0, 1)
 
     assert w.renew(old).cancels == {b"a"}
-    old.run(own.abandon(old.life, [b"a"]))
+    old.run(own.abandon(old.ownership, [b"a"]))
 
 
 def test_a_cancelled_group_is_forgotten_after_a_day(world: World) -> None:

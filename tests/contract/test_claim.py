@@ -169,8 +169,8 @@ def test_a_book_lists_what_runs_in_the_order_it_began(world: World) -> None:
     w.claim(owned, 1, starting=1)
     w.claim(owned, 4, starting=0)
 
-    owned.run(own.start(owned.life, [b"c"]))
-    begun = owned.run(own.start(owned.life, [b"b", b"a", b"b"]))
+    owned.run(own.start(owned.ownership, [b"c"]))
+    begun = owned.run(own.start(owned.ownership, [b"b", b"a", b"b"]))
     w.enqueue(world, ["0"])
     w.claim(owned, 1, starting=1)
 
@@ -190,7 +190,7 @@ def test_a_job_that_crashed_never_starts_unasked(world: World) -> None:
 
     assert list(claims.crashes) == [b"1", b"0", None]
     assert world.partition.status(suspect.decode()).at_ms is None
-    assert owned.run(own.start(owned.life, [suspect])) == 1
+    assert owned.run(own.start(owned.ownership, [suspect])) == 1
     assert world.partition.status(suspect.decode()).at_ms is not None
 
 

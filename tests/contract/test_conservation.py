@@ -176,11 +176,11 @@ class Walk:
     def set_aside(self) -> Callable[[Walker], Any]:
         ids, task, back = self.some(5), self.random.choice(("one", "other")), self._back()
         jobs = [(i, int(STEP_S) * 1000, task, b'{"reason":"unknown-task"}') for i in ids]
-        return lambda t: t.owned(lambda o: o.run(own.retry(o.life, jobs)), back)
+        return lambda t: t.owned(lambda o: o.run(own.retry(o.ownership, jobs)), back)
 
     def rouse(self) -> Callable[[Walker], Any]:
         back = self._back()
-        return lambda t: t.owned(lambda o: o.run(own.rouse(o.life, b"0", ["one"])), back)
+        return lambda t: t.owned(lambda o: o.run(own.rouse(o.ownership, b"0", ["one"])), back)
 
     def bury(self) -> Callable[[Walker], Any]:
         ids, keep, back = self.some(4), self.random.choice((3, 12)), self._back()
@@ -189,19 +189,19 @@ class Walk:
 
     def hand_back(self) -> Callable[[Walker], Any]:
         ids, back = self.some(6), self._back()
-        return lambda t: t.owned(lambda o: o.run(own.hand_back(o.life, ids)), back)
+        return lambda t: t.owned(lambda o: o.run(own.hand_back(o.ownership, ids)), back)
 
     def start(self) -> Callable[[Walker], Any]:
         ids, back = self.some(6) or [b"none"], self._back()
-        return lambda t: t.owned(lambda o: o.run(own.start(o.life, ids)), back)
+        return lambda t: t.owned(lambda o: o.run(own.start(o.ownership, ids)), back)
 
     def abandon(self) -> Callable[[Walker], Any]:
         ids, back = self.some(3), self._back()
-        return lambda t: t.owned(lambda o: o.run(own.abandon(o.life, ids)), back)
+        return lambda t: t.owned(lambda o: o.run(own.abandon(o.ownership, ids)), back)
 
     def progress(self) -> Callable[[Walker], Any]:
         texts = {i: b"%d" % self.random.randrange(10**9) * 40 for i in self.some(3)}
-        return lambda t: t.owned(lambda o: o.run(own.progress(o.life, texts)))
+        return lambda t: t.owned(lambda o: o.run(own.progress(o.ownership, texts)))
 
     def cancel(self) -> Callable[[Walker], Any]:
         job_id = self.random.choice(self.known)
@@ -225,7 +225,7 @@ class Walk:
     def release(self) -> Callable[[Walker], Any]:
         lease_ms, back = self.random.choice((0, 600_000)), self._back()
         return lambda t: t.owned(
-            lambda o: o.run(own.release(o.life, drain_lease_ms=lease_ms)), back
+            lambda o: o.run(own.release(o.ownership, drain_lease_ms=lease_ms)), back
         )
 
     def renew(self) -> Callable[[Walker], Any]:

@@ -42,8 +42,8 @@ def test_a_predecessor_finishes_a_job_that_its_successor_has_claimed_since(world
     old = world.own()
     w.enqueue(world, ["a", "b"])
     claims = w.claim(old)
-    old.run(own.hand_back(old.life, [b"a"]))
-    old.run(own.release(old.life, drain_lease_ms=60_000))
+    old.run(own.hand_back(old.ownership, [b"a"]))
+    old.run(own.release(old.ownership, drain_lease_ms=60_000))
     new = world.own()
     assert w.claim(new).ids == [b"a"]
 
@@ -58,8 +58,8 @@ def test_bytes_of_jobs_that_crashed_to_death_are_counted_and_freed(world: World)
     owned = world.own()
     for _ in range(3):
         claims = w.claim(owned)
-        owned.run(own.start(owned.life, claims.ids))
-        owned.run(own.release(owned.life, drain_lease_ms=0))
+        owned.run(own.start(owned.ownership, claims.ids))
+        owned.run(own.release(owned.ownership, drain_lease_ms=0))
         owned = world.own()
         w.recover(owned)
     [dead] = world.partition.dead()
@@ -89,7 +89,7 @@ def test_a_renewal_lets_a_predecessor_drain_for_longer(world: World) -> None:
     old = world.own()
     w.enqueue(world, ["a"])
     claims = w.claim(old)
-    old.run(own.release(old.life, drain_lease_ms=60_000))
+    old.run(own.release(old.ownership, drain_lease_ms=60_000))
     new = world.own()
     world.advance(50)
 
@@ -104,8 +104,8 @@ def test_release_tells_whether_anything_is_left_to_drain(world: World) -> None:
     owned = world.own()
     w.enqueue(world, ["a"])
     w.claim(owned)
-    drain = own.release(owned.life, drain_lease_ms=60_000)
-    leave = own.release(owned.life, drain_lease_ms=0)
+    drain = own.release(owned.ownership, drain_lease_ms=60_000)
+    leave = own.release(owned.ownership, drain_lease_ms=0)
 
     assert world.partition.server.run(world.partition.key, [drain, leave]) == [2, 1]
 

@@ -54,7 +54,7 @@ def test_finishing_nothing_changes_nothing(world: World) -> None:
     w.enqueue(world, ["a"])
     before = world.counters()
 
-    assert owned.run(own.finish(owned.life, {})) == own.Finished(0, 0, 0)
+    assert owned.run(own.finish(owned.ownership, {})) == own.Finished(0, 0, 0)
 
     assert world.counters() == before
 
@@ -154,8 +154,8 @@ def test_a_job_named_twice_in_one_call_counts_once(world: World) -> None:
 
     assert w.retry(owned, [b"a", b"a"]) == b"r0"
     assert w.bury(owned, [b"b", b"b"]) == b"b0"
-    assert owned.run(own.hand_back(owned.life, [b"c", b"c"])) == 1
-    assert owned.run(own.abandon(owned.life, [b"d", b"d"])) == 1
+    assert owned.run(own.hand_back(owned.ownership, [b"c", b"c"])) == 1
+    assert owned.run(own.abandon(owned.ownership, [b"d", b"d"])) == 1
 
     assert world.partition.group(b"g").left == 2
 
@@ -234,7 +234,7 @@ def test_jobs_handed_back_come_first_and_in_order(world: World) -> None:
     w.enqueue(world, w.names("j", 8))
     claims = w.claim(owned, 5)
 
-    handed = owned.run(own.hand_back(owned.life, claims.ids[1:]))
+    handed = owned.run(own.hand_back(owned.ownership, claims.ids[1:]))
 
     assert handed == 4
     assert w.drain(owned) == w.names("j", 8)[1:]
@@ -247,7 +247,7 @@ def test_handing_back_a_whole_lane_seats_it_again(world: World) -> None:
     w.enqueue(world, ["a"])
     claims = w.claim(owned)
 
-    owned.run(own.hand_back(owned.life, claims.ids))
+    owned.run(own.hand_back(owned.ownership, claims.ids))
 
     assert world.partition.observe().lanes == (0, 0, 1, 0)
     assert w.drain(owned) == ["a"]
@@ -259,11 +259,11 @@ def test_starting_is_booked_once(world: World) -> None:
     w.claim(owned, starting=0)
     assert world.partition.status("a").at_ms is None
 
-    assert owned.run(own.start(owned.life, [b"a", b"other"])) == 1
+    assert owned.run(own.start(owned.ownership, [b"a", b"other"])) == 1
     began = world.partition.status("a").at_ms
     assert began is not None
     world.advance(5)
-    owned.run(own.start(owned.life, [b"a"]))
+    owned.run(own.start(owned.ownership, [b"a"]))
 
     again = world.partition.status("a").at_ms
     assert again is not None
@@ -276,7 +276,7 @@ def test_progress_is_bounded_and_only_of_running_jobs(world: World) -> None:
     w.enqueue(world, ["a", "b"])
     w.claim(owned, 1)
 
-    stored = owned.run(own.progress(owned.life, {b"a": b"x" * 300, b"b": b"no"}))
+    stored = owned.run(own.progress(owned.ownership, {b"a": b"x" * 300, b"b": b"no"}))
 
     assert stored == 1
     assert world.partition.status("a").progress == "x" * 256
@@ -288,12 +288,12 @@ def test_progress_ends_with_the_execution(world: World) -> None:
     ends: dict[str, Callable[[bytes], Any]] = {
         "retry": lambda i: w.retry(owned, [i]),
         "bury": lambda i: w.bury(owned, [i]),
-        "back": lambda i: owned.run(own.hand_back(owned.life, [i])),
-        "abandon": lambda i: owned.run(own.abandon(owned.life, [i])),
+        "back": lambda i: owned.run(own.hand_back(owned.ownership, [i])),
+        "abandon": lambda i: owned.run(own.abandon(owned.ownership, [i])),
     }
     w.enqueue(world, list(ends))
     claims = w.claim(owned)
-    owned.run(own.progress(owned.life, dict.fromkeys(claims.ids, b"half")))
+    owned.run(own.progress(owned.ownership, dict.fromkeys(claims.ids, b"half")))
 
     for name, end in ends.items():
         end(name.encode())
@@ -307,7 +307,7 @@ def test_an_abandoned_job_is_cancelled(world: World) -> None:
     w.claim(owned)
     world.partition.cancel("a")
 
-    assert owned.run(own.abandon(owned.life, [b"a", b"other"])) == 1
+    assert owned.run(own.abandon(owned.ownership, [b"a", b"other"])) == 1
 
     assert world.partition.status("a").state is JobState.CANCELLED
     group = world.partition.group(b"g")

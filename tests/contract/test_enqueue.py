@@ -114,7 +114,7 @@ def test_promote_takes_a_hundred_and_says_that_more_are_due(world: World) -> Non
     w.enqueue(world, w.names("d", 150), delay_ms=1_000)
     world.advance(2)
 
-    first, second = (owned.run(own.promote(owned.life)) for _ in range(2))
+    first, second = (owned.run(own.promote(owned.ownership)) for _ in range(2))
 
     assert (first.promoted, first.next_due_ms) == (100, 0)
     assert (second.promoted, second.next_due_ms) == (50, None)

@@ -14,7 +14,7 @@ DAY_S = 86_400
 
 def recover_cancelled(world: World, owned: OwnedPartition) -> None:
     world.partition.cancel("a")
-    owned.run(own.release(owned.life, drain_lease_ms=0))
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
     w.recover(world.own())
 
 
@@ -25,7 +25,7 @@ def retry_cancelled(world: World, owned: OwnedPartition) -> None:
 
 def hand_back_cancelled(world: World, owned: OwnedPartition) -> None:
     world.partition.cancel("a")
-    owned.run(own.hand_back(owned.life, [b"a"]))
+    owned.run(own.hand_back(owned.ownership, [b"a"]))
 
 
 def bury_and_discard(world: World, owned: OwnedPartition) -> None:
@@ -34,7 +34,7 @@ def bury_and_discard(world: World, owned: OwnedPartition) -> None:
 
 
 def cancel_ready(world: World, owned: OwnedPartition) -> None:
-    owned.run(own.hand_back(owned.life, [b"a"]))
+    owned.run(own.hand_back(owned.ownership, [b"a"]))
     world.partition.cancel("a")
 
 
@@ -44,12 +44,12 @@ def cancel_delayed(world: World, owned: OwnedPartition) -> None:
 
 
 def cancel_all(world: World, owned: OwnedPartition) -> None:
-    owned.run(own.hand_back(owned.life, [b"a"]))
+    owned.run(own.hand_back(owned.ownership, [b"a"]))
     world.partition.cancel_group(b"g")
 
 
 def abandon(_world: World, owned: OwnedPartition) -> None:
-    owned.run(own.abandon(owned.life, [b"a"]))
+    owned.run(own.abandon(owned.ownership, [b"a"]))
 
 
 def bury_and_evict(_world: World, owned: OwnedPartition) -> None:

@@ -96,7 +96,7 @@ def test_a_group_named_twice_in_one_finish_counts_both_times(server_world: World
 
     reply = owned.partition.server.run(
         owned.partition.key,
-        [Verb("finish", [owned.life.nonce, owned.life.epoch, 2, "a", "b",
+        [Verb("finish", [owned.ownership.nonce, owned.ownership.epoch, 2, "a", "b",
                              "g", size, 1, 0, "g", size, 1, 0], list)],
     )  # fmt: skip
 

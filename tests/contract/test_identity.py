@@ -44,7 +44,7 @@ def dead(_: World, owned: OwnedPartition) -> None:
 def in_flight(world: World, owned: OwnedPartition) -> None:
     w.enqueue(world, ["keeps-it-draining"], b"h", tier=0)
     w.claim(owned, 1, weights=w.STRICT)
-    owned.run(own.release(owned.life, drain_lease_ms=60_000))
+    owned.run(own.release(owned.ownership, drain_lease_ms=60_000))
     successor = world.own(nonce="successor")
     assert w.claim(successor).ids == [b"a"]
 
@@ -70,7 +70,7 @@ def stray(owned: OwnedPartition, claims: own.Claims, result: bytes = b"") -> own
         (i, codec.read_stamp(body), 60_000 if result else 0, result)
         for i, body in zip(claims.ids, claims.bodies, strict=True)
     ]
-    return owned.run(own.finish_stray(owned.life, jobs))
+    return owned.run(own.finish_stray(owned.ownership, jobs))
 
 
 def test_a_finish_says_which_ids_it_left_alone(world: World) -> None:
@@ -78,7 +78,7 @@ def test_a_finish_says_which_ids_it_left_alone(world: World) -> None:
     size = len(claims.bodies[0])
     acks = own.Acks(size, [b"a", b"a", b"never"], [(b"a", 60_000, b"1")])
 
-    done = owned.run(own.finish(owned.life, {b"g": acks}))
+    done = owned.run(own.finish(owned.ownership, {b"g": acks}))
 
     assert done == own.Finished(0, 2, 0, (b"a",))
     assert world.partition.status("a").state is JobState.READY
@@ -90,7 +90,7 @@ def test_an_end_is_recorded_once_and_wherever_its_job_is(world: World) -> None:
     owned = world.own()
     w.enqueue(world, ["booked", "back", "late", "gone"])
     claims = w.claim(owned)
-    owned.run(own.hand_back(owned.life, [b"back"]))
+    owned.run(own.hand_back(owned.ownership, [b"back"]))
     w.retry(owned, [b"late"], delay_ms=60_000)
     w.finish(owned, claims, 3)
 
@@ -107,12 +107,12 @@ def test_an_end_is_recorded_once_and_wherever_its_job_is(world: World) -> None:
     assert snapshot(world)["marks"] == set()
 
 
-ENDS: dict[str, Callable[[own.Life, bytes, bytes], Any]] = {
-    "retry": lambda life, i, stamp: own.retry(life, [(i, 0, True, b"{}")], [stamp]),
-    "bury": lambda life, i, stamp: own.bury(life, [(i, b"{}")], [stamp], **w.KEEP),
-    "abandon": lambda life, i, stamp: own.abandon(life, [i], [stamp]),
-    "hand_back": lambda life, i, stamp: own.hand_back(life, [i], [stamp]),
-    "finish_stray": lambda life, i, stamp: own.finish_stray(life, [(i, stamp, 0, b"")]),
+ENDS: dict[str, Callable[[own.Ownership, bytes, bytes], Any]] = {
+    "retry": lambda ownership, i, stamp: own.retry(ownership, [(i, 0, True, b"{}")], [stamp]),
+    "bury": lambda ownership, i, stamp: own.bury(ownership, [(i, b"{}")], [stamp], **w.KEEP),
+    "abandon": lambda ownership, i, stamp: own.abandon(ownership, [i], [stamp]),
+    "hand_back": lambda ownership, i, stamp: own.hand_back(ownership, [i], [stamp]),
+    "finish_stray": lambda ownership, i, stamp: own.finish_stray(ownership, [(i, stamp, 0, b"")]),
 }
 
 
@@ -127,9 +127,9 @@ def test_no_end_touches_a_replayed_job_that_the_same_life_has_claimed(
     world.partition.replay(["a"])
     [new] = w.claim(owned).bodies
 
-    owned.run(ENDS[name](owned.life, b"a", codec.read_stamp(old)))
+    owned.run(ENDS[name](owned.ownership, b"a", codec.read_stamp(old)))
 
     assert world.partition.status("a").state is JobState.IN_FLIGHT
     assert world.partition.status("a").attempts == 0
-    owned.run(ENDS[name](owned.life, b"a", codec.read_stamp(new)))
+    owned.run(ENDS[name](owned.ownership, b"a", codec.read_stamp(new)))
     assert world.partition.status("a").state is not JobState.IN_FLIGHT

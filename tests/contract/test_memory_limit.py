@@ -46,12 +46,12 @@ def test_owners_leaders_and_operators_go_on(full_world: World) -> None:
     assert w.finish(old, claims, 0).finished == 1
     assert w.retry(old, [claims.ids[1]]) == b"r"
     assert w.bury(old, [claims.ids[2]]) == b"b"
-    assert old.run(own.hand_back(old.life, [claims.ids[3]])) == 1
-    assert old.run(own.start(old.life, [claims.ids[4]])) == 1
-    assert old.run(own.abandon(old.life, [claims.ids[4]])) == 1
+    assert old.run(own.hand_back(old.ownership, [claims.ids[3]])) == 1
+    assert old.run(own.start(old.ownership, [claims.ids[4]])) == 1
+    assert old.run(own.abandon(old.ownership, [claims.ids[4]])) == 1
     assert world.partition.cancel("j00010") is JobState.READY
     assert world.partition.discard(["j00002"]) == 1
-    old.run(own.release(old.life, drain_lease_ms=0))
+    old.run(own.release(old.ownership, drain_lease_ms=0))
     new = world.own()
     assert w.recover(new)[-1].recovered == 1
     verb = lead.lead("n", lease_ms=1_000, address="")
@@ -74,6 +74,6 @@ def test_what_can_wait_is_refused(full_world: World) -> None:
     world.client.config_set("maxmemory", 1)
 
     with pytest.raises(UnavailableError, match="out of memory"):
-        owned.run(own.progress(owned.life, {claims.ids[0]: b"half"}))
+        owned.run(own.progress(owned.ownership, {claims.ids[0]: b"half"}))
     with pytest.raises(UnavailableError, match="out of memory"):
         world.partition.replay(["b"])

@@ -32,8 +32,8 @@ def test_who_may_not_replace_hears_of_a_lease_that_is_over_and_takes_what_is_fre
     world.advance(6)
 
     told = world.partition.acquire(lease_s=5, nonce="second", replaces=False)
-    first.run(own.promote(first.life))  # it still owns
-    first.run(own.release(first.life, drain_lease_ms=0))
+    first.run(own.promote(first.ownership))  # it still owns
+    first.run(own.release(first.ownership, drain_lease_ms=0))
     taken = world.partition.acquire(lease_s=5, nonce="second", replaces=False)
 
     assert told == own.Held(0, first.epoch)
@@ -85,17 +85,17 @@ def test_epochs_grow_from_the_servers_time(world: World) -> None:
 
 WRITES: dict[str, Callable[[OwnedPartition], Any]] = {
     "claim": w.claim,
-    "promote": lambda o: o.run(own.promote(o.life)),
+    "promote": lambda o: o.run(own.promote(o.ownership)),
     "recover": w.recover,
-    "finish": lambda o: o.run(own.finish(o.life, {b"g": own.Acks(9, [b"a"], [])})),
+    "finish": lambda o: o.run(own.finish(o.ownership, {b"g": own.Acks(9, [b"a"], [])})),
     "retry": lambda o: w.retry(o, [b"a"]),
     "bury": lambda o: w.bury(o, [b"a"]),
-    "hand_back": lambda o: o.run(own.hand_back(o.life, [b"a"])),
-    "start": lambda o: o.run(own.start(o.life, [b"a"])),
-    "progress": lambda o: o.run(own.progress(o.life, {b"a": b"x"})),
-    "abandon": lambda o: o.run(own.abandon(o.life, [b"a"])),
+    "hand_back": lambda o: o.run(own.hand_back(o.ownership, [b"a"])),
+    "start": lambda o: o.run(own.start(o.ownership, [b"a"])),
+    "progress": lambda o: o.run(own.progress(o.ownership, {b"a": b"x"})),
+    "abandon": lambda o: o.run(own.abandon(o.ownership, [b"a"])),
     "renew": w.renew,
-    "release": lambda o: o.run(own.release(o.life, drain_lease_ms=0)),
+    "release": lambda o: o.run(own.release(o.ownership, drain_lease_ms=0)),
 }
 
 
@@ -132,10 +132,10 @@ def test_refused_writes_are_counted(world: World) -> None:
 
 def test_a_right_epoch_with_a_wrong_nonce_is_refused(world: World) -> None:
     owned = world.own(nonce="abcdef")
-    life = own.Life(0, "abc", owned.epoch)
+    ownership = own.Ownership(0, "abc", owned.epoch)
 
     with pytest.raises(FencedError):
-        world.partition.run(own.start(life, [b"a"]))
+        world.partition.run(own.start(ownership, [b"a"]))
 
 
 def test_a_renewed_lease_lasts(world: World) -> None:
@@ -198,7 +198,7 @@ def test_a_renewal_brings_commands_and_cancels(world: World) -> None:
     ]  # fmt: skip
     assert [c.id for c in later.commands] == ["7-2"]
     assert heard.cancels == {b"a"}
-    owned.run(own.abandon(owned.life, [b"a"]))
+    owned.run(own.abandon(owned.ownership, [b"a"]))
     assert w.renew(owned).cancels == frozenset()
 
 
@@ -217,7 +217,7 @@ def test_the_next_owner_knows_what_was_applied_and_the_checkpoint(world: World) 
 def test_a_released_partition_is_free_at_once(world: World) -> None:
     first = world.own()
 
-    assert not first.run(own.release(first.life, drain_lease_ms=600_000))  # nothing runs
+    assert not first.run(own.release(first.ownership, drain_lease_ms=600_000))  # nothing runs
 
     assert world.partition.observe().owner is None
     assert world.own().epoch > first.epoch
@@ -229,7 +229,7 @@ def test_a_predecessor_drains_while_its_successor_claims(world: World) -> None:
     old = world.own()
     w.enqueue(world, w.names("j", 6))
     claims = w.claim(old, 4)
-    assert old.run(own.release(old.life, drain_lease_ms=60_000))
+    assert old.run(own.release(old.ownership, drain_lease_ms=60_000))
     assert world.partition.observe().in_flight == 4
 
     new = world.own()
@@ -238,11 +238,11 @@ def test_a_predecessor_drains_while_its_successor_claims(world: World) -> None:
     w.finish(old, claims, 0)
     w.retry(old, [b"j00001"])
     w.bury(old, [b"j00002"])
-    old.run(own.hand_back(old.life, [b"j00003"]))
+    old.run(own.hand_back(old.ownership, [b"j00003"]))
     with pytest.raises(FencedError):
         w.claim(old)
 
-    assert not old.run(own.release(old.life, drain_lease_ms=0))
+    assert not old.run(own.release(old.ownership, drain_lease_ms=0))
     with pytest.raises(FencedError):
         w.renew(old)
     state = world.partition.observe()
@@ -255,7 +255,7 @@ def test_books_of_a_predecessor_whose_lease_ended_are_recovered(world: World) ->
     old = world.own()
     w.enqueue(world, ["a", "b"])
     w.claim(old, starting=1)
-    old.run(own.release(old.life, drain_lease_ms=5_000))
+    old.run(own.release(old.ownership, drain_lease_ms=5_000))
     new = world.own()
     assert w.renew(new).books == 0
     world.advance(6)
@@ -274,7 +274,7 @@ def test_leaving_altogether_queues_the_book_for_recovery(world: World) -> None:
     w.enqueue(world, ["a"])
     w.claim(old)
 
-    assert not old.run(own.release(old.life, drain_lease_ms=0))
+    assert not old.run(own.release(old.ownership, drain_lease_ms=0))
 
     state = world.partition.observe()
     assert (state.books, state.in_flight) == (1, 1)
@@ -307,16 +307,16 @@ def test_after_rekey_calls_under_the_older_nonce_are_refused(world: World) -> No
     owned = world.own()
     w.enqueue(world, ["a"])
     claims = w.claim(owned, 1)
-    newer = owned.life.rotated()
+    newer = owned.ownership.rotated()
 
     assert owned.run(own.rekey(newer)) == 1
     assert owned.run(own.rekey(newer)) == 1  # repeated: its answer may have been lost
 
     # What a stalled server carries out late: it would put a running job back into its lane.
     with pytest.raises(FencedError):
-        owned.run(own.hand_back(owned.life, claims.ids))
+        owned.run(own.hand_back(owned.ownership, claims.ids))
     with pytest.raises(FencedError):
-        owned.run(own.rekey(owned.life))
+        owned.run(own.rekey(owned.ownership))
     assert owned.run(own.start(newer, claims.ids)) == 1
     assert world.partition.status("a").state is JobState.IN_FLIGHT
     owned.run(own.finish(newer, {b"g": own.Acks(0, list(claims.ids))}))
@@ -326,20 +326,20 @@ def test_a_draining_life_rekeys_as_well(world: World) -> None:
     owned = world.own()
     w.enqueue(world, ["a"])
     claims = w.claim(owned, 1)
-    owned.run(own.release(owned.life, drain_lease_ms=60_000))
-    newer = owned.life.rotated().rotated()
+    owned.run(own.release(owned.ownership, drain_lease_ms=60_000))
+    newer = owned.ownership.rotated().rotated()
 
     assert owned.run(own.rekey(newer)) == 1
 
     with pytest.raises(FencedError):
-        owned.run(own.hand_back(owned.life, claims.ids))
+        owned.run(own.hand_back(owned.ownership, claims.ids))
     owned.run(own.finish(newer, {b"g": own.Acks(0, list(claims.ids))}))
     assert world.partition.observe().counters["done"] == 1
 
 
 def test_nobody_else_rekeys_a_life(world: World) -> None:
     owned = world.own()
-    other = own.Life(0, "someone", owned.epoch)
+    other = own.Ownership(0, "someone", owned.epoch)
 
     with pytest.raises(FencedError):
         owned.run(own.rekey(other))

@@ -37,7 +37,7 @@ def test_only_started_jobs_are_charged_a_crash(world: World) -> None:
     dead = world.own(lease_s=10)
     w.enqueue(world, ["ran", "asked", "waited"])
     w.claim(dead, 3, starting=1)
-    dead.run(own.start(dead.life, [b"asked"]))
+    dead.run(own.start(dead.ownership, [b"asked"]))
     crash(world)
 
     w.recover(world.own())
@@ -60,7 +60,7 @@ def test_a_job_that_waited_in_a_memory_that_died_is_charged_if_that_happens_agai
     claims = w.claim(owned, 3, starting=1)
 
     assert list(claims.crashes) == [b"1", b"0", None]
-    owned.run(own.release(owned.life, drain_lease_ms=0))
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
     assert sum(step.crashed for step in w.recover(world.own())) == 1
     assert [world.partition.status(i).crashes for i in ("ran", "waited", "ready")] == [1, 1, 0]
 
@@ -71,7 +71,7 @@ def test_a_job_that_crashes_its_consumer_three_times_dies(world: World) -> None:
         dead = world.own(lease_s=10)
         w.recover(dead)
         claims = w.claim(dead)
-        dead.run(own.start(dead.life, claims.ids))
+        dead.run(own.start(dead.ownership, claims.ids))
         crash(world)
     owned = world.own()
 
@@ -163,7 +163,7 @@ def test_status_finds_jobs_of_dead_and_draining_owners(world: World, state: str)
         crash(world)
         world.own()
     elif state == "dr":
-        old.run(own.release(old.life, drain_lease_ms=60_000))
+        old.run(own.release(old.ownership, drain_lease_ms=60_000))
         world.own()
 
     status = world.partition.status("a")
@@ -179,18 +179,18 @@ def begin_again(world: World, crashes: int, ids: Sequence[str]) -> None:
     for _ in range(crashes):
         dead = world.own(lease_s=10)
         w.recover(dead)
-        dead.run(own.start(dead.life, w.claim(dead, 200, starting=0).ids))
+        dead.run(own.start(dead.ownership, w.claim(dead, 200, starting=0).ids))
         crash(world)
     w.recover(world.own(lease_s=10))
     crash(world)
 
 
 def crash_in_order(world: World, ids: Sequence[str], max_crashes: int = 3) -> list[own.Recovered]:
-    """Let these jobs begin in this order in one life, crash, and recover."""
+    """Let these jobs begin in this order under one epoch, crash, and recover."""
     dead = world.own(lease_s=10)
     w.claim(dead, 200, starting=0)
     for start in range(0, len(ids), 200):
-        dead.run(own.start(dead.life, [i.encode() for i in ids[start : start + 200]]))
+        dead.run(own.start(dead.ownership, [i.encode() for i in ids[start : start + 200]]))
     crash(world)
     steps = w.recover(world.own(lease_s=10), max_crashes=max_crashes)
     crash(world)
@@ -235,12 +235,12 @@ def test_of_a_large_book_one_job_began_last_whatever_the_steps(world: World) -> 
     dead = world.own(lease_s=10)
     w.claim(dead, 200, starting=0)
     w.claim(dead, 200, starting=0)
-    dead.run(own.start(dead.life, [i.encode() for i in ids]))
-    dead.run(own.start(dead.life, [i.encode() for i in more]))
+    dead.run(own.start(dead.ownership, [i.encode() for i in ids]))
+    dead.run(own.start(dead.ownership, [i.encode() for i in more]))
     crash(world)
 
     first = world.own(lease_s=10)
-    steps = [first.run(own.recover(first.life, max_crashes=3, error=b"{}"))]
+    steps = [first.run(own.recover(first.ownership, max_crashes=3, error=b"{}"))]
     crash(world)  # before the second step: its successor goes on
     steps += w.recover(world.own())
 

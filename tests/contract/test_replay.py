@@ -32,11 +32,11 @@ def retried(world: World, owned: OwnedPartition) -> None:
 
 
 def handed_back(_: World, owned: OwnedPartition) -> None:
-    assert owned.run(own.hand_back(owned.life, [b"a"])) == 1
+    assert owned.run(own.hand_back(owned.ownership, [b"a"])) == 1
 
 
 def recovered(world: World, owned: OwnedPartition) -> None:
-    owned.run(own.release(owned.life, drain_lease_ms=0))
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
     [step] = w.recover(world.own())
     assert (step.recovered, step.cancelled) == (1, 0)
 

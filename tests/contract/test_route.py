@@ -66,7 +66,7 @@ def test_a_partition_is_in_use_while_it_holds_jobs_or_has_a_living_owner(world: 
     assert jobs == 2
     assert 0 < lease_ms <= 2_000
 
-    owner.run(own.release(owner.life, drain_lease_ms=0))
+    owner.run(own.release(owner.ownership, drain_lease_ms=0))
     assert world.partition.run(peek) == (2, 0)
 
 

@@ -40,7 +40,7 @@ def by_promotion(world: World, owned: OwnedPartition) -> None:
 
 
 def by_hand_back(_: World, owned: OwnedPartition) -> None:
-    owned.run(own.hand_back(owned.life, w.claim(owned).ids))
+    owned.run(own.hand_back(owned.ownership, w.claim(owned).ids))
 
 
 def by_recovery(world: World, owned: OwnedPartition) -> None:
@@ -80,7 +80,7 @@ def test_what_makes_nothing_ready_leaves_none(world: World, bell: Bell) -> None:
 def test_an_armed_claim_is_carried_out_with_the_token(world: World, bell: Bell) -> None:
     owned = world.own()
     w.claim(owned)  # the server knows the script from here on
-    verb = own.claim(owned.life, 5, starting=5, promote_after_ms=1000, weights=(6, 3, 2, 1))
+    verb = own.claim(owned.ownership, 5, starting=5, promote_after_ms=1000, weights=(6, 3, 2, 1))
     assert bell.arm(verb)
     assert bell.answer() is None
     w.enqueue(world, ["a", "b"])

@@ -15,7 +15,7 @@ from tests.contract.world import World
 
 
 def hand_back(_world: World, owned: OwnedPartition) -> None:
-    owned.run(own.hand_back(owned.life, [b"a"]))
+    owned.run(own.hand_back(owned.ownership, [b"a"]))
 
 
 def promote(world: World, owned: OwnedPartition) -> None:
@@ -30,7 +30,7 @@ def replay(world: World, owned: OwnedPartition) -> None:
 
 
 def recover(world: World, owned: OwnedPartition) -> None:
-    owned.run(own.release(owned.life, drain_lease_ms=0))
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
     w.recover(world.own())
 
 
@@ -72,10 +72,10 @@ def test_nothing_that_becomes_ready_wakes_nobody(world: World) -> None:
     w.retry(owned, [b"b"], delay_ms=60_000)
     forget_tokens(world)
 
-    owned.run(own.hand_back(owned.life, [b"other"]))
+    owned.run(own.hand_back(owned.ownership, [b"other"]))
     w.promote(owned)
     world.partition.replay(["other"])
-    owned.run(own.abandon(owned.life, [b"a"]))
+    owned.run(own.abandon(owned.ownership, [b"a"]))
     w.recover(owned)
     world.partition.cancel_group(b"g")
 

@@ -110,7 +110,7 @@ def claim(
 ) -> own.Claims:
     """Claim jobs; by default all of them start at once."""
     verb = own.claim(
-        owned.life,
+        owned.ownership,
         limit,
         starting=limit if starting is None else starting,
         promote_after_ms=age_ms,
@@ -134,7 +134,7 @@ def finish(
         ack.ids.append(job_id)
         if results:
             ack.results.append((job_id, 60_000, b'"r-%s"' % job_id))
-    done = owned.run(own.finish(owned.life, acks))
+    done = owned.run(own.finish(owned.ownership, acks))
     if not done.left:
         return done
     results_of = {i: result for ack in acks.values() for i, *result in ack.results}
@@ -142,7 +142,7 @@ def finish(
         (i, codec.read_stamp(claims.bodies[claims.ids.index(i)]), *results_of.get(i, (0, b"")))
         for i in done.left
     ]
-    late = owned.run(own.finish_stray(owned.life, strays))
+    late = owned.run(own.finish_stray(owned.ownership, strays))
     return own.Finished(
         done.finished + late.finished, done.duplicates + late.duplicates, late.rolled_back
     )
@@ -153,14 +153,14 @@ def retry(
 ) -> bytes:
     """Send jobs back to delayed."""
     return owned.run(
-        own.retry(owned.life, [(i, delay_ms, charge, b'{"reason":"failed"}') for i in ids])
+        own.retry(owned.ownership, [(i, delay_ms, charge, b'{"reason":"failed"}') for i in ids])
     )
 
 
 def bury(owned: OwnedPartition, ids: Sequence[bytes], **keep: int) -> bytes:
     """Bury jobs; returns the status of each."""
     return owned.run(
-        own.bury(owned.life, [(i, b'{"reason":"permanent"}') for i in ids], **(KEEP | keep))
+        own.bury(owned.ownership, [(i, b'{"reason":"permanent"}') for i in ids], **(KEEP | keep))
     ).status
 
 
@@ -168,7 +168,7 @@ def promote(owned: OwnedPartition) -> own.Promoted:
     """Promote until nothing more is due; returns the sums."""
     promoted = cancelled = 0
     while True:
-        p = owned.run(own.promote(owned.life))
+        p = owned.run(own.promote(owned.ownership))
         promoted, cancelled = promoted + p.promoted, cancelled + p.cancelled
         if p.next_due_ms != 0:
             return own.Promoted(promoted, cancelled, p.next_due_ms)
@@ -178,7 +178,7 @@ def recover(owned: OwnedPartition, *, max_crashes: int = 3) -> list[own.Recovere
     """Recover until no book is left; returns every step."""
     steps = []
     while True:
-        verb = own.recover(owned.life, max_crashes=max_crashes, error=b'{"reason":"crashed"}')
+        verb = own.recover(owned.ownership, max_crashes=max_crashes, error=b'{"reason":"crashed"}')
         steps.append(owned.run(verb))
         if not steps[-1].books:
             return steps
@@ -190,7 +190,7 @@ def renew(
     """Renew a lease."""
     return owned.run(
         own.renew(
-            owned.life,
+            owned.ownership,
             lease_ms=int(lease_s * 1000),
             beat=beat,
             workers=4,
@@ -202,8 +202,8 @@ def renew(
 
 
 def book(owned: OwnedPartition) -> list[bytes]:
-    """Return the ids booked in an owner's life, what waits in memory first."""
-    verb: Verb[Any] = own.book(owned.life)
+    """Return the ids booked under an owner's epoch, what waits in memory first."""
+    verb: Verb[Any] = own.book(owned.ownership)
     return list(owned.run(verb))
 
 

@@ -41,12 +41,12 @@ def test_a_job_lives_its_life_under_these_rights(engine_binary: Path) -> None:
             assert not isinstance(owned, own.Held)
             weights = (6, 3, 2, 1)
             claims = owned.run(
-                own.claim(owned.life, 10, starting=10, promote_after_ms=1, weights=weights)
+                own.claim(owned.ownership, 10, starting=10, promote_after_ms=1, weights=weights)
             )
-            owned.run(own.promote(owned.life))
+            owned.run(own.promote(owned.ownership))
             size = sum(map(len, claims.bodies))
             acks = {b"k": own.Acks(size, list(claims.ids), [(claims.ids[0], 1000, b"1")])}
-            owned.run(own.finish(owned.life, acks))
+            owned.run(own.finish(owned.ownership, acks))
             system, key = pool.system
             leader = lead.lead("n", lease_ms=1000, address="")
             partition.server.info()

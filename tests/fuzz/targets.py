@@ -29,7 +29,7 @@ from tests.fuzz.environment import PASSWORD, only
 from tests.fuzz.supply import Supply
 
 Target = Callable[[bytes], None]
-_LIFE = own.Life(0, "nonce", 7)
+_LIFE = own.Ownership(0, "nonce", 7)
 _OPTIONS = codec.NO_OPTIONS
 _OWNER = (
     b"nonce", b"epoch", b"expires", b"host", b"heartbeat", b"workers", b"busy", b"target",

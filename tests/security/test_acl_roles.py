@@ -69,17 +69,17 @@ def as_role(guarded: GuardedServer, role: str) -> QueuePool:
     )
 
 
-def works(life: own.Life) -> dict[str, Verb[Any]]:
+def works(ownership: own.Ownership) -> dict[str, Verb[Any]]:
     """Return calls that write, those of the owner with the true nonce, which all roles may read."""
     runs: list[Any] = [2, b"g", 0, 1, b"new", w.tail(b"g")]
     acks = {b"g": own.Acks(9, [b"id"], [(b"id", 1000, b"1")])}
     return {
         "enqueue": produce.enqueue(runs, jobs=1, size_bytes=50, max_depth=9, max_bytes=999),
         "cancel": produce.cancel("id"),
-        "acquire": own.acquire(0, life.nonce, lease_ms=1000, host="me"),
-        "claim": own.claim(life, 1, starting=1, promote_after_ms=0, weights=w.WEIGHTS),
-        "finish": own.finish(life, acks),
-        "bury": own.bury(life, [(b"id", b"{}")], **w.KEEP),
+        "acquire": own.acquire(0, ownership.nonce, lease_ms=1000, host="me"),
+        "claim": own.claim(ownership, 1, starting=1, promote_after_ms=0, weights=w.WEIGHTS),
+        "finish": own.finish(ownership, acks),
+        "bury": own.bury(ownership, [(b"id", b"{}")], **w.KEEP),
         "command": lead.command(
             9, 1, type="SCALE_UP", partition=0, target_workers=512, reason="", expires_ms=9
         ),
@@ -98,7 +98,7 @@ REFUSED = {
     ),
     "consumer": ("command", "manual", "lead"),
     "coordinator": ("enqueue", "cancel", "acquire", "claim", "finish", "bury", "replay", "discard"),
-    "ops-read": tuple(works(own.Life(0, "", 0))),
+    "ops-read": tuple(works(own.Ownership(0, "", 0))),
 }  # fmt: skip
 # A server refuses single commands of a script, and keeps what the script did before. So a role
 # can leave traces in what it may write for another reason: a producer in lanes and counters.
@@ -121,7 +121,7 @@ def test_what_is_not_of_a_role_is_refused(
         for name in REFUSED[role]:
             server, system = pool.system
             key = system if name in SYSTEM else pool.partition(0).key
-            (reply,) = server.run(key, [works(owned.life)[name]])
+            (reply,) = server.run(key, [works(owned.ownership)[name]])
 
             assert isinstance(reply, ScriptError), (name, reply)
             assert "queuepool acl" in str(reply), reply

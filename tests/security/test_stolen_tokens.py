@@ -48,7 +48,7 @@ def fill(pool: QueuePool) -> None:
     w.enqueue(w.World(pool.partition(1), None, None), [callers.JOB], payload=b'"secret-payload"')
     assert w.claim(owned=owner, limit=1).ids == [callers.JOB.encode()]
     error = b'{"reason":"failed","message":"%s"}' % callers.ERROR.encode()
-    owner.run(own.bury(owner.life, [(callers.JOB.encode(), error)], **w.KEEP))
+    owner.run(own.bury(owner.ownership, [(callers.JOB.encode(), error)], **w.KEEP))
     pool.enqueue_many(
         "work",
         [

@@ -91,8 +91,8 @@ def _why_again(journal: Journal, before: Execution, after: Execution) -> str | N
         return None
     kind = "overlapping" if before.runs_at(after.start_s) else "doubled"
     return (
-        f"{kind}: {before.job_id!r} began at {before.start_s:.3f} in life {before.epoch} and again "
-        f"at {after.start_s:.3f} in life {after.epoch}"
+        f"{kind}: {before.job_id!r} began at {before.start_s:.3f} in epoch {before.epoch}, again "
+        f"at {after.start_s:.3f} in epoch {after.epoch}"
     )
 
 
@@ -100,7 +100,7 @@ def _starts(journal: Journal) -> Iterator[str]:
     for e in journal.executions:
         if e.lease_left_s <= 0:
             yield (
-                f"untimely: {e.job_id!r} began at {e.start_s:.3f} in life {e.epoch}, whose lease "
+                f"untimely: {e.job_id!r} began at {e.start_s:.3f} in epoch {e.epoch}; its lease "
                 f"was over for {-e.lease_left_s:.3f} s"
             )
     if any(later <= earlier for earlier, later in pairwise(journal.epochs)):
@@ -117,7 +117,7 @@ def _suspects(journal: Journal) -> Iterator[str]:
             if before.runs_at(after.start_s):
                 yield (
                     f"overlapping: suspects {before.job_id!r} and {after.job_id!r} ran at once "
-                    f"at {after.start_s:.3f} in life {epoch}"
+                    f"at {after.start_s:.3f} in epoch {epoch}"
                 )
 
 

@@ -250,13 +250,15 @@ class Consumer(Process):
             self._ledger,
             self._scenario,
             self._random,
-            epoch=acquired.life.epoch,
+            epoch=acquired.ownership.epoch,
             poisonous=self._poisonous,
             die=self.kill,
             ring=self.ring,
         )
         core.state.progress = self.crew.progress
-        self._say(f"owns the partition in life {acquired.life.epoch}, {acquired.books} books")
+        self._say(
+            f"owns the partition under epoch {acquired.ownership.epoch}, {acquired.books} books"
+        )
         return self.crew
 
     # -- what the checker wants to know ------------------------------------------------------------

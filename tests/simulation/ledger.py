@@ -47,11 +47,11 @@ class Ledger:
         return replies
 
     def lease_left_s(self, epoch: int) -> float:
-        """Return how long an owner life has its right; 0 or less: it has none."""
+        """Return how long an ownership has its right; 0 or less: none."""
         self._catch_up()
         now_ms = self._now_ms()
         owner = self.data.owner
-        # The same process in another life: its acquire was carried out twice.
+        # The same process under another epoch: its acquire was carried out twice.
         if owner is not None and owner.nonce and _stem(owner.nonce) == self._stems.get(epoch):
             return (owner.expires - now_ms) / 1000
         drains = self.data.draining.get(epoch)
@@ -103,7 +103,7 @@ class Ledger:
             return
         for epoch in self._living - living:
             self.journal.lost_s.setdefault(epoch, now_s)
-            self.journal.note(now_s, "server", f"life {epoch} is over")
+            self.journal.note(now_s, "server", f"epoch {epoch} is over")
         fresh = living - self._living
         self.journal.epochs += sorted(fresh)
         if self.data.owner is not None:

@@ -19,8 +19,8 @@ _COMMAND_ID = re.compile(rb"[0-9]{1,20}-[0-9]{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
-    """One owner life of one partition: what every write of the owner carries."""
+class Ownership:
+    """The ownership of one partition: what every write of the owner carries."""
 
     partition: int
     nonce: str
@@ -29,17 +29,17 @@ class Life:
     def __str__(self) -> str:
         return f"partition {self.partition}"
 
-    def rotated(self) -> Life:
-        """Return the same life under its next nonce, which `rekey` puts in force."""
+    def rotated(self) -> Ownership:
+        """Return the same ownership under its next nonce, which `rekey` puts in force."""
         stem, _, number = self.nonce.partition(".")
-        return Life(self.partition, f"{stem}.{int(number or 0) + 1}", self.epoch)
+        return Ownership(self.partition, f"{stem}.{int(number or 0) + 1}", self.epoch)
 
 
 @dataclass(frozen=True, slots=True)
 class Acquired:
     """The partition is ours. books: in-flight books of predecessors to recover."""
 
-    life: Life
+    ownership: Ownership
     now_ms: int
     books: int
     checkpoint: int | None
@@ -145,9 +145,9 @@ def acquire(
     def read(r: Any) -> Acquired | Held:
         if r[0] == 0:
             return Held(int(r[1]), int(r[2]))
-        life = Life(partition, nonce, int(r[1]))
+        ownership = Ownership(partition, nonce, int(r[1]))
         target = _int_or_none(r[4])
-        return Acquired(life, r[2], r[3], target, _int_or_none(r[5]), _command_id(r[6]))
+        return Acquired(ownership, r[2], r[3], target, _int_or_none(r[5]), _command_id(r[6]))
 
     return Verb("acquire", [nonce, lease_ms, host, int(replaces)], read)
 
@@ -171,17 +171,33 @@ def _command_id(raw: bytes) -> str:
 
 
 def renew(
-    life: Life, *, lease_ms: int, beat: int, workers: int, busy: int, target: int, applied: str
+    ownership: Ownership,
+    *,
+    lease_ms: int,
+    beat: int,
+    workers: int,
+    busy: int,
+    target: int,
+    applied: str,
 ) -> Verb[Renewal]:
     """Keep the lease, report counts, hear commands above `applied` and cancel requests."""
 
     def read(reply: Any) -> Renewal:
-        r = fenced(reply, str(life), life.epoch)
+        r = fenced(reply, str(ownership), ownership.epoch)
         due = None if r[4] < 0 else r[4]
         commands = tuple(read_command(raw_id, flat) for raw_id, flat in r[5])
         return Renewal(r[0] == 2, r[1], bool(r[2]), r[3], due, commands, frozenset(r[6]))
 
-    args: list[Argument] = [life.nonce, life.epoch, lease_ms, beat, workers, busy, target, applied]
+    args: list[Argument] = [
+        ownership.nonce,
+        ownership.epoch,
+        lease_ms,
+        beat,
+        workers,
+        busy,
+        target,
+        applied,
+    ]
     return Verb("renew", args, read)
 
 
@@ -205,23 +221,23 @@ def read_command(raw_id: bytes, flat: Sequence[bytes]) -> Command:
     )
 
 
-def release(life: Life, *, drain_lease_ms: int) -> Verb[bool]:
-    """Give the partition up; returns whether jobs still run and this life is draining."""
-    return _owned("release", life, [drain_lease_ms], lambda r: bool(r == 2))
+def release(ownership: Ownership, *, drain_lease_ms: int) -> Verb[bool]:
+    """Give the partition up; returns whether jobs still run and it drains."""
+    return _owned("release", ownership, [drain_lease_ms], lambda r: bool(r == 2))
 
 
-def rekey(life: Life) -> Verb[int]:
-    """Put the nonce of this life in force: calls under an older one are refused from then on."""
-    stem, _, number = life.nonce.partition(".")
+def rekey(ownership: Ownership) -> Verb[int]:
+    """Put the newest nonce in force: calls under an older one are refused from then on."""
+    stem, _, number = ownership.nonce.partition(".")
     return Verb(
         "rekey",
-        [stem, life.epoch, int(number or 0)],
-        lambda reply: int(fenced(reply, str(life), life.epoch)),
+        [stem, ownership.epoch, int(number or 0)],
+        lambda reply: int(fenced(reply, str(ownership), ownership.epoch)),
     )
 
 
 def claim(
-    life: Life,
+    ownership: Ownership,
     limit: int,
     *,
     starting: int,
@@ -234,7 +250,7 @@ def claim(
     max_bytes: of their bodies together; a single one may be larger.
     """
     args = [limit, starting, promote_after_ms, *weights, max_bytes]
-    return _owned("claim", life, args, lambda r: Claims(*r))
+    return _owned("claim", ownership, args, lambda r: Claims(*r))
 
 
 def read_count(raw: bytes | None) -> int | None:
@@ -244,7 +260,7 @@ def read_count(raw: bytes | None) -> int | None:
     return int(raw) if raw.isdigit() and len(raw) <= 9 else None
 
 
-def finish(life: Life, acks: Mapping[bytes, Acks]) -> Verb[Finished]:
+def finish(ownership: Ownership, acks: Mapping[bytes, Acks]) -> Verb[Finished]:
     """Record successes of jobs in this book, by group."""
     args: list[Argument] = [0]
     for ack in acks.values():
@@ -254,17 +270,19 @@ def finish(life: Life, acks: Mapping[bytes, Acks]) -> Verb[Finished]:
         args += (group, ack.size_bytes, len(ack.ids), len(ack.results))
         for result in ack.results:
             args += result
-    return _owned("finish", life, args, lambda r: Finished(r[0], r[1], 0, tuple(r[3:])))
+    return _owned("finish", ownership, args, lambda r: Finished(r[0], r[1], 0, tuple(r[3:])))
 
 
-def finish_stray(life: Life, jobs: Iterable[tuple[bytes, bytes, int, bytes]]) -> Verb[Finished]:
+def finish_stray(
+    ownership: Ownership, jobs: Iterable[tuple[bytes, bytes, int, bytes]]
+) -> Verb[Finished]:
     """Record successes, (id, stamp, ttl ms, result), wherever the job of that stamp is by now."""
     args = [argument for job in jobs for argument in job]
-    return _owned("finish_stray", life, args, lambda r: Finished(*r))
+    return _owned("finish_stray", ownership, args, lambda r: Finished(*r))
 
 
 def retry(
-    life: Life,
+    ownership: Ownership,
     jobs: Iterable[tuple[bytes, int, bool | str, bytes]],
     stamps: Iterable[bytes] = _WHICHEVER,
 ) -> Verb[bytes]:
@@ -278,11 +296,11 @@ def retry(
     for (job_id, delay_ms, charged, error), stamp in zip(jobs, stamps, strict=False):
         kind = f":{charged}" if isinstance(charged, str) else int(charged)
         args += (job_id, delay_ms, kind, error, stamp)
-    return _owned("retry", life, args, bytes)
+    return _owned("retry", ownership, args, bytes)
 
 
 def bury(
-    life: Life,
+    ownership: Ownership,
     jobs: Iterable[tuple[bytes, bytes]],
     stamps: Iterable[bytes] = _WHICHEVER,
     /,
@@ -295,37 +313,43 @@ def bury(
     args: list[Argument] = [keep_jobs, keep_bytes, keep_ms]
     for job, stamp in zip(jobs, stamps, strict=False):
         args += (*job, stamp)
-    return _owned("bury", life, args, lambda r: Buried(*r))
+    return _owned("bury", ownership, args, lambda r: Buried(*r))
 
 
-def hand_back(life: Life, ids: Sequence[bytes], stamps: Iterable[bytes] = _WHICHEVER) -> Verb[int]:
+def hand_back(
+    ownership: Ownership, ids: Sequence[bytes], stamps: Iterable[bytes] = _WHICHEVER
+) -> Verb[int]:
     """Return claimed jobs uncharged to the front of their lanes."""
-    return _owned("hand_back", life, _stamped(ids, stamps), int)
+    return _owned("hand_back", ownership, _stamped(ids, stamps), int)
 
 
-def start(life: Life, ids: Sequence[bytes]) -> Verb[int]:
+def start(ownership: Ownership, ids: Sequence[bytes]) -> Verb[int]:
     """Book claimed jobs as running."""
-    return _owned("start", life, ids, int)
+    return _owned("start", ownership, ids, int)
 
 
-def progress(life: Life, texts: Mapping[bytes, bytes]) -> Verb[int]:
+def progress(ownership: Ownership, texts: Mapping[bytes, bytes]) -> Verb[int]:
     """Store what running jobs say of themselves."""
-    return _owned("progress", life, [x for pair in texts.items() for x in pair], int)
+    return _owned("progress", ownership, [x for pair in texts.items() for x in pair], int)
 
 
-def abandon(life: Life, ids: Sequence[bytes], stamps: Iterable[bytes] = _WHICHEVER) -> Verb[int]:
+def abandon(
+    ownership: Ownership, ids: Sequence[bytes], stamps: Iterable[bytes] = _WHICHEVER
+) -> Verb[int]:
     """End running jobs as cancelled."""
-    return _owned("abandon", life, _stamped(ids, stamps), int)
+    return _owned("abandon", ownership, _stamped(ids, stamps), int)
 
 
-def promote(life: Life) -> Verb[Promoted]:
+def promote(ownership: Ownership) -> Verb[Promoted]:
     """Move due jobs to their lanes, at most 100."""
     return _owned(
-        "promote", life, (), lambda r: Promoted(r[0], r[1], None if r[2] < 0 else int(r[2]))
+        "promote", ownership, (), lambda r: Promoted(r[0], r[1], None if r[2] < 0 else int(r[2]))
     )
 
 
-def rouse(life: Life, cursor: bytes, tasks: Iterable[str]) -> Verb[tuple[bytes, Mapping[str, int]]]:
+def rouse(
+    ownership: Ownership, cursor: bytes, tasks: Iterable[str]
+) -> Verb[tuple[bytes, Mapping[str, int]]]:
     """Make due what was set aside for these tasks; returns (next cursor, jobs that waited by task).
 
     It begins with b"0" and has ended when it returns b"0".
@@ -334,26 +358,26 @@ def rouse(life: Life, cursor: bytes, tasks: Iterable[str]) -> Verb[tuple[bytes, 
     def read(r: Any) -> tuple[bytes, Mapping[str, int]]:
         return bytes(r[0]), {name: int(n) for name, n in fields(r[1]).items()}
 
-    return _owned("rouse", life, [cursor, *tasks], read)
+    return _owned("rouse", ownership, [cursor, *tasks], read)
 
 
-def recover(life: Life, *, max_crashes: int, error: bytes) -> Verb[Recovered]:
+def recover(ownership: Ownership, *, max_crashes: int, error: bytes) -> Verb[Recovered]:
     """Return up to 200 jobs of dead owners to their lanes; bury those that crashed too often."""
-    return _owned("recover", life, [max_crashes, error], lambda r: Recovered(*r))
+    return _owned("recover", ownership, [max_crashes, error], lambda r: Recovered(*r))
 
 
-def book(life: Life) -> Verb[Sequence[bytes]]:
-    """List the ids booked under this life."""
-    return Verb("book", [life.epoch], list)
+def book(ownership: Ownership) -> Verb[Sequence[bytes]]:
+    """List the ids booked under this ownership."""
+    return Verb("book", [ownership.epoch], list)
 
 
 def _stamped(ids: Sequence[bytes], stamps: Iterable[bytes]) -> list[bytes]:
     return [argument for pair in zip(ids, stamps, strict=False) for argument in pair]
 
 
-def _owned(script: str, life: Life, args: Sequence[Argument], read: Any) -> Verb[Any]:
+def _owned(script: str, ownership: Ownership, args: Sequence[Argument], read: Any) -> Verb[Any]:
     return Verb(
         script,
-        [life.nonce, life.epoch, *args],
-        lambda reply: read(fenced(reply, str(life), life.epoch)),
+        [ownership.nonce, ownership.epoch, *args],
+        lambda reply: read(fenced(reply, str(ownership), ownership.epoch)),
     )

@@ -22,7 +22,7 @@ def own_partition(pool: QueuePool, number: int) -> OwnedPartition:
 
 def claim(owned: OwnedPartition, limit: int = 10) -> list[bytes]:
     verb = own.claim(
-        owned.life, limit, starting=limit, promote_after_ms=60_000, weights=(6, 3, 2, 1)
+        owned.ownership, limit, starting=limit, promote_after_ms=60_000, weights=(6, 3, 2, 1)
     )
     return list(owned.run(verb).ids)
 
@@ -34,6 +34,6 @@ def bury(pool: QueuePool, key: str, count: int, error: str = "boom") -> list[str
     ids = claim(owned, count)
     record = b'{"reason":"failed","type":"ValueError","message":"%s"}' % error.encode()
     jobs = [(job_id, record) for job_id in ids]
-    owned.run(own.bury(owned.life, jobs, keep_jobs=1000, keep_bytes=10**6, keep_ms=10**8))
-    owned.run(own.release(owned.life, drain_lease_ms=0))
+    owned.run(own.bury(owned.ownership, jobs, keep_jobs=1000, keep_bytes=10**6, keep_ms=10**8))
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
     return [job_id.decode() for job_id in ids]

@@ -30,7 +30,7 @@ def test_each_row_of_a_file_becomes_a_job_in_order(shell: Shell, pool: QueuePool
     assert group.status().total == 1234
     assert summary["partition"] == group.partition.number
     owned = own_partition(pool, group.partition.number)
-    verb = own.claim(owned.life, 2, starting=2, promote_after_ms=60_000, weights=(6, 3, 2, 1))
+    verb = own.claim(owned.ownership, 2, starting=2, promote_after_ms=60_000, weights=(6, 3, 2, 1))
     first, second = owned.run(verb).bodies
     assert b'{"number":"0","name":"name 0"}' in first
     assert b'{"number":"1","name":"name 1"}' in second

@@ -21,7 +21,7 @@ ERROR = b'{"reason":"failed","type":"ValueError","message":"boom"}'
 
 def bury(owned: OwnedPartition, ids: list[bytes], *, keep_jobs: int) -> None:
     jobs = [(job_id, ERROR) for job_id in ids]
-    owned.run(own.bury(owned.life, jobs, keep_jobs=keep_jobs, keep_bytes=10**6, keep_ms=10**8))
+    owned.run(own.bury(owned.ownership, jobs, keep_jobs=keep_jobs, keep_bytes=10**6, keep_ms=10**8))
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def test_a_group_whose_dead_jobs_were_evicted_or_discarded_is_not_done(
     owned = own_partition(pool, pool.group(KEY).partition.number)
     ids = claim(owned, 9)
     bury(owned, ids[:8], keep_jobs=5)
-    owned.run(own.finish(owned.life, {KEY.encode(): own.Acks(0, list(ids[8:]))}))
+    owned.run(own.finish(owned.ownership, {KEY.encode(): own.Acks(0, list(ids[8:]))}))
     pool.group(KEY).partition.discard([pool.group(KEY).partition.dead(0, 1)[0].job_id])
 
     assert shell.run("group", "show", KEY, "--json") == Exit.OK
@@ -74,7 +74,7 @@ def test_a_bulk_whose_jobs_died_fails_also_when_none_is_kept(
         ids = claim(owned, 3)
         bury(owned, ids[:2], keep_jobs=keep_jobs)
         group.partition.discard([job_id.decode() for job_id in ids])
-        owned.run(own.finish(owned.life, {KEY.encode(): own.Acks(0, list(ids[2:]))}))
+        owned.run(own.finish(owned.ownership, {KEY.encode(): own.Acks(0, list(ids[2:]))}))
 
     with when_there_are(3, group, die):
         code = shell.run("bulk", file, "--task", "t", "--key", KEY, "--wait", "--timeout", "20s")

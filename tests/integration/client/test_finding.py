@@ -90,7 +90,7 @@ def test_a_result_is_awaited_by_the_id_alone(
     w.claim(owned)
     raw = json.dumps(42).encode()
     acks = own.Acks(0, [job.job_id.encode()], [(job.job_id.encode(), 60_000, raw)])
-    owned.run(own.finish(owned.life, {KEYS[0].encode(): acks}))
+    owned.run(own.finish(owned.ownership, {KEYS[0].encode(): acks}))
 
     assert pool.result(job.job_id, timeout_s=5) == 42
 

@@ -36,7 +36,7 @@ class FakeOwner:
         self._beat += 1
         renewal = self.owned.run(
             own.renew(
-                self.owned.life,
+                self.owned.ownership,
                 lease_ms=lease_ms,
                 beat=self._beat,
                 workers=self.workers,

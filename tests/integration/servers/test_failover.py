@@ -57,7 +57,7 @@ class Pair:
         return self.world
 
     def same_life(self, owned: OwnedPartition) -> OwnedPartition:
-        """Return an owner's life, on whoever leads now."""
+        """Return an ownership, on whoever leads now."""
         moved = copy(owned)
         moved.partition = self.world.partition
         return moved
@@ -113,7 +113,7 @@ def test_an_owner_whose_acquisition_was_forgotten_is_fenced(pair: Pair) -> None:
     w.enqueue(pair.world, ["a", "b"])
     w.claim(before, 1)
     pair.forget_from_here()
-    before.run(own.release(before.life, drain_lease_ms=0))
+    before.run(own.release(before.ownership, drain_lease_ms=0))
     forgotten = pair.world.own(nonce="forgotten")
     w.recover(forgotten)
     claims = w.claim(forgotten)

@@ -33,28 +33,32 @@ def full(engine_binary: Path) -> Iterator[tuple[QueuePool, OwnedPartition]]:
 
 
 def _claim(owned: OwnedPartition) -> own.Claims:
-    return owned.run(own.claim(owned.life, 10, starting=10, promote_after_ms=0, weights=WEIGHTS))
+    return owned.run(
+        own.claim(owned.ownership, 10, starting=10, promote_after_ms=0, weights=WEIGHTS)
+    )
 
 
 def test_what_drains_and_what_leads_goes_on(full: tuple[QueuePool, OwnedPartition]) -> None:
     pool, owned = full
-    life = owned.life
+    ownership = owned.ownership
 
     claims = _claim(owned)
     ids = [bytes(job_id) for job_id in claims.ids]
-    renewal = own.renew(life, lease_ms=60_000, beat=1, workers=1, busy=1, target=1, applied="0-0")
+    renewal = own.renew(
+        ownership, lease_ms=60_000, beat=1, workers=1, busy=1, target=1, applied="0-0"
+    )
     owned.run(renewal)
-    owned.run(own.start(life, ids))
+    owned.run(own.start(ownership, ids))
     owned.run(
         own.finish(
-            life,
+            ownership,
             {b"k": own.Acks(sum(map(len, claims.bodies[:5])), ids[:5], [(ids[0], 60_000, b"1")])},
         )
     )
-    owned.run(own.retry(life, [(ids[5], 0, True, b'{"reason":"failed"}')]))
-    owned.run(own.bury(life, [(ids[6], b"{}")], keep_jobs=9, keep_bytes=999, keep_ms=999))
-    owned.run(own.hand_back(life, ids[7:]))
-    owned.run(own.promote(life))
+    owned.run(own.retry(ownership, [(ids[5], 0, True, b'{"reason":"failed"}')]))
+    owned.run(own.bury(ownership, [(ids[6], b"{}")], keep_jobs=9, keep_bytes=999, keep_ms=999))
+    owned.run(own.hand_back(ownership, ids[7:]))
+    owned.run(own.promote(ownership))
     system, key = pool.system
     leader = lead.lead("n", lease_ms=1000, address="")
     command = lead.command(
@@ -65,7 +69,7 @@ def test_what_drains_and_what_leads_goes_on(full: tuple[QueuePool, OwnedPartitio
     assert owned.run(command)[0]
     assert pool.group("k").cancel() == (14, 0)
     assert owned.partition.audit().clean
-    assert owned.run(own.release(life, drain_lease_ms=0)) is False
+    assert owned.run(own.release(ownership, drain_lease_ms=0)) is False
 
 
 @pytest.mark.parametrize("what", ["enqueue", "progress", "replay"])
@@ -73,7 +77,7 @@ def test_what_adds_data_is_refused(full: tuple[QueuePool, OwnedPartition], what:
     pool, owned = full
     calls: dict[str, Callable[[], Any]] = {
         "enqueue": lambda: pool.enqueue("t", {}, partition_key="k"),
-        "progress": lambda: owned.run(own.progress(owned.life, {b"x": b"half"})),
+        "progress": lambda: owned.run(own.progress(owned.ownership, {b"x": b"half"})),
         "replay": lambda: owned.partition.replay(["x"]),
     }
     before = owned.partition.observe().counters

@@ -82,7 +82,7 @@ def test_a_partition_whose_slot_moves_waits_and_loses_nothing(nodes: Nodes) -> N
         partition = pool.partition(0)
         owned = partition.acquire(lease_s=60)
         assert not isinstance(owned, own.Held)
-        claim = own.claim(owned.life, 10, starting=10, promote_after_ms=0, weights=WEIGHTS)
+        claim = own.claim(owned.ownership, 10, starting=10, promote_after_ms=0, weights=WEIGHTS)
 
         slot = nodes.begin(partition.key)
         nodes.move(partition.key + b":q:2:group-3")

@@ -86,12 +86,14 @@ class JobsMachine(BaseMachine):
         life, starting = self.life(back), max(0, limit - ahead)
         self.client.delete(self.partition.key + b":wk")
         before = deepcopy(self.state)
-        verb = own.claim(life.life, limit, starting=starting, promote_after_ms=0, weights=weights)
+        verb = own.claim(
+            life.ownership, limit, starting=starting, promote_after_ms=0, weights=weights
+        )
 
         def expect(reply: own.Claims) -> own.Claims:
             life.bodies.update(zip(reply.ids, reply.bodies, strict=True))
             marks = set(self.space.hash("cx"))
-            went = coming.claim(self.state, life.life.epoch, reply.ids, marks, limit, starting)
+            went = coming.claim(self.state, life.ownership.epoch, reply.ids, marks, limit, starting)
             if not sum(weights):
                 coming.check_tiers(before, reply.ids)
             assert reply.taken == len(reply.ids) + went, "marks are not counted as taken"
@@ -131,10 +133,10 @@ class JobsMachine(BaseMachine):
         runs = {group_of(i): [k for k in ids if group_of(k) == group_of(i)] for i in ids}
 
         def expect(_: own.Finished) -> own.Finished:
-            finished, duplicates, left = ending.finish(self.state, life.life.epoch, runs)
+            finished, duplicates, left = ending.finish(self.state, life.ownership.epoch, runs)
             return own.Finished(finished, duplicates, 0, left)
 
-        reply = self.as_owner(life, finish_verb(life.life, ids), expect)
+        reply = self.as_owner(life, finish_verb(life.ownership, ids), expect)
         if reply != FENCED and reply.left:
             self.finish_strays(life, reply.left)
 
@@ -148,8 +150,8 @@ class JobsMachine(BaseMachine):
         known = [(i, i in self.claimed(life, [i])) for i in ids]
         self.as_owner(
             life,
-            own.finish_stray(life.life, jobs),
-            lambda _: own.Finished(*ending.finish_stray(self.state, life.life.epoch, known)),
+            own.finish_stray(life.ownership, jobs),
+            lambda _: own.Finished(*ending.finish_stray(self.state, life.ownership.epoch, known)),
         )
 
     def claimed(self, life: Life, ids: Sequence[bytes]) -> list[bytes]:
@@ -174,8 +176,8 @@ class JobsMachine(BaseMachine):
         ids, stamps = self.claimed(life, picked), map(life.stamp, picked)
         self.as_owner(
             life,
-            own.retry(life.life, [(i, delay_s * 1000, charge, error) for i in picked], stamps),
-            lambda _: ending.retry(self.state, life.life.epoch, ids, delay_s, charge, error),
+            own.retry(life.ownership, [(i, delay_s * 1000, charge, error) for i in picked], stamps),
+            lambda _: ending.retry(self.state, life.ownership.epoch, ids, delay_s, charge, error),
         )
 
     @rule(back=who, tasks=st.sampled_from((["new"], ["new", "old"], ["other", "new"])))
@@ -183,7 +185,7 @@ class JobsMachine(BaseMachine):
         life = self.life(back)
         self.as_owner(
             life,
-            own.rouse(life.life, b"0", tasks),
+            own.rouse(life.ownership, b"0", tasks),
             lambda _: (b"0", ending.rouse(self.state, tasks)),
             draining=False,
         )
@@ -199,7 +201,7 @@ class JobsMachine(BaseMachine):
         picked = life.pick(picks)
         ids = self.claimed(life, picked)
         verb = own.bury(
-            life.life,
+            life.ownership,
             [(i, ERROR) for i in picked],
             map(life.stamp, picked),
             keep_jobs=keep,
@@ -208,7 +210,7 @@ class JobsMachine(BaseMachine):
         )
 
         def expect(_: Any) -> own.Buried:
-            status = ending.bury(self.state, life.life.epoch, ids, ERROR)
+            status = ending.bury(self.state, life.ownership.epoch, ids, ERROR)
             there, buried = set(self.space.ids("dead")), status.count(b"b")
             evicted = ending.evict(self.state, there, buried=buried, keep_jobs=keep, keep_s=keep_s)
             return own.Buried(status, evicted)
@@ -221,8 +223,8 @@ class JobsMachine(BaseMachine):
         if ids := life.pick(picks):
             self.as_owner(
                 life,
-                own.start(life.life, ids),
-                lambda _: ending.start(self.state, life.life.epoch, ids),
+                own.start(life.ownership, ids),
+                lambda _: ending.start(self.state, life.ownership.epoch, ids),
             )
 
     @rule(back=who, picks=picks, verb=st.sampled_from((own.hand_back, own.abandon)))
@@ -233,8 +235,8 @@ class JobsMachine(BaseMachine):
             promise = getattr(ending, verb.__name__)
             self.as_owner(
                 life,
-                verb(life.life, picked, stamps),
-                lambda _: promise(self.state, life.life.epoch, ids),
+                verb(life.ownership, picked, stamps),
+                lambda _: promise(self.state, life.ownership.epoch, ids),
             )
 
     @rule(back=who)
@@ -249,4 +251,4 @@ class JobsMachine(BaseMachine):
             assert (reply.next_due_ms == 0) == (min(waiting, default=10**9) <= self.state.now_s)
             return own.Promoted(*promised, reply.next_due_ms)
 
-        self.as_owner(life, own.promote(life.life), expect, draining=False)
+        self.as_owner(life, own.promote(life.ownership), expect, draining=False)

@@ -90,7 +90,7 @@ class BaseMachine(RuleBasedStateMachine):
         `expect` tells the model and returns the reply that it promises.
         """
         may = self.state.may_end_jobs if draining else self.state.owns
-        allowed = may(life.life.nonce, life.life.epoch)
+        allowed = may(life.ownership.nonce, life.ownership.epoch)
         reply = self.run(verb)
         if not allowed:
             self.state.counters["fenced"] += verb.script != "release"

@@ -22,7 +22,7 @@ FENCED = "fenced"
 class Life:
     """One owner life as its process knows it: jobs that it claimed, finished or not."""
 
-    life: own.Life
+    ownership: own.Ownership
     beat: int = 0
     bodies: dict[bytes, bytes] = field(default_factory=dict)
 
@@ -52,7 +52,7 @@ def enqueue_verb(runs: Sequence[Run], *, max_depth: int) -> Verb[bytes | produce
     )
 
 
-def finish_verb(life: own.Life, ids: Sequence[bytes]) -> Verb[own.Finished]:
+def finish_verb(life: own.Ownership, ids: Sequence[bytes]) -> Verb[own.Finished]:
     """Return the call that finishes these, laid out by group as a consumer does."""
     acks: dict[bytes, own.Acks] = {}
     for job_id in ids:

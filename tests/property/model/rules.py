@@ -31,7 +31,7 @@ class PartitionMachine(JobsMachine):
     def acquire(self, nonce: str, lease_s: float) -> None:
         verb = own.acquire(0, nonce, lease_ms=int(lease_s * 1000), host="model")
         reply = self.run(verb)
-        epoch = reply.life.epoch if isinstance(reply, own.Acquired) else 0
+        epoch = reply.ownership.epoch if isinstance(reply, own.Acquired) else 0
         got = owning.acquire(self.state, nonce, epoch, lease_s)
         assert got == isinstance(reply, own.Acquired), f"acquired by {nonce}: {reply}"
         if isinstance(reply, own.Acquired):
@@ -39,7 +39,7 @@ class PartitionMachine(JobsMachine):
             assert reply.books == len(self.state.to_recover)
             assert reply.checkpoint == (self.state.checkpoint or (None,))[0]
             self.newest_epoch = epoch
-            self.lives.append(Life(reply.life))
+            self.lives.append(Life(reply.ownership))
 
     @rule(back=who, lease_s=st.sampled_from(LEASES_S), skipped=st.sampled_from((0, 0, 1)))
     def renew(self, back: int, lease_s: float, skipped: int) -> None:
@@ -47,7 +47,7 @@ class PartitionMachine(JobsMachine):
         life.beat += 1 + skipped
         applied = "{}-{}".format(*(self.state.commands or [(0, 0)])[-1])
         verb = own.renew(
-            life.life,
+            life.ownership,
             lease_ms=int(lease_s * 1000),
             beat=life.beat,
             workers=1,
@@ -57,7 +57,7 @@ class PartitionMachine(JobsMachine):
         )
 
         def expect(reply: own.Renewal) -> own.Renewal:
-            who = (life.life.nonce, life.life.epoch)
+            who = (life.ownership.nonce, life.ownership.epoch)
             owner = self.state.owns(*who)
             forgot = owning.renew(
                 self.state, *who, lease_s=lease_s, beat=life.beat, applied=applied
@@ -75,22 +75,24 @@ class PartitionMachine(JobsMachine):
         life = self.life(back)
         self.as_owner(
             life,
-            own.release(life.life, drain_lease_ms=int(lease_s * 1000)),
-            lambda _: owning.release(self.state, life.life.nonce, life.life.epoch, lease_s),
+            own.release(life.ownership, drain_lease_ms=int(lease_s * 1000)),
+            lambda _: owning.release(
+                self.state, life.ownership.nonce, life.ownership.epoch, lease_s
+            ),
         )
 
     @rule(back=who)
     def rekey(self, back: int) -> None:
         """A call was lost: the process goes on under a new nonce, the old one stays a zombie's."""
         life = self.life(back)
-        old, new = life.life, life.life.rotated()
+        old, new = life.ownership, life.ownership.rotated()
         stem, _, number = new.nonce.partition(".")
 
         reply = self.run(own.rekey(new))
 
         renewed = owning.rekey(self.state, stem, new.epoch, int(number))
         assert reply == (1 if renewed else FENCED)
-        life.life = new
+        life.ownership = new
         self.lives.insert(max(0, len(self.lives) - 2), Life(old, life.beat, dict(life.bodies)))
 
     @rule(nonce=st.sampled_from("xyz"))
@@ -108,14 +110,14 @@ class PartitionMachine(JobsMachine):
                 *ending.recover(self.state, there, max_crashes=max_crashes, error=CRASHED)
             )
 
-        verb = own.recover(life.life, max_crashes=max_crashes, error=CRASHED)
+        verb = own.recover(life.ownership, max_crashes=max_crashes, error=CRASHED)
         self.as_owner(life, verb, expect, draining=False)
 
     @rule(back=who)
     def book(self, back: int) -> None:
         life = self.life(back)
-        book = self.state.books.get(life.life.epoch)
-        assert list(self.run(own.book(life.life))) == (book.order() if book else [])
+        book = self.state.books.get(life.ownership.epoch)
+        assert list(self.run(own.book(life.ownership))) == (book.order() if book else [])
 
     # Whoever cancels, operators, the leading coordinator
 

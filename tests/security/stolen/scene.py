@@ -89,10 +89,10 @@ class Scene:
         assert len(w.claim(owned, 4).ids) == 4
         body = len(w.tail(GROUP, payload)) + 13
         acks = {GROUP: own.Acks(body, [b"ended"], [(b"ended", 10**9, b'"%s"' % RESULT)])}
-        assert owned.run(own.finish(owned.life, acks)).finished == 1
+        assert owned.run(own.finish(owned.ownership, acks)).finished == 1
         error = b'{"message":"%s"}' % ERROR
-        assert owned.run(own.bury(owned.life, [(b"dead", error)], **w.KEEP)).status == b"b"
-        retried = owned.run(own.retry(owned.life, [(b"failed", 10**9, True, error)]))
+        assert owned.run(own.bury(owned.ownership, [(b"dead", error)], **w.KEEP)).status == b"b"
+        retried = owned.run(own.retry(owned.ownership, [(b"failed", 10**9, True, error)]))
         assert retried == b"r", retried
         self.ask(lead.lead("honest", lease_ms=10**9, address=ADDRESS.decode()))
         self.ask(lead.set_manual(0, 3, ttl_ms=10**9))

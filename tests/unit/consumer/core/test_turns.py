@@ -364,7 +364,7 @@ def test_a_running_job_learns_so_while_its_owner_drains() -> None:
 
 
 def _leave(world: World) -> Verb[bool]:
-    return own.release(world.owned.life, drain_lease_ms=10_000)
+    return own.release(world.owned.ownership, drain_lease_ms=10_000)
 
 
 def test_a_group_that_is_cancelled_asks_each_of_its_running_jobs() -> None:

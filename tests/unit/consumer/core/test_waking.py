@@ -17,11 +17,11 @@ def waiting(jobs: int) -> tuple[MemoryPool, OwnedPartition]:
     owned = pool.partition(0).acquire(lease_s=10)
     assert isinstance(owned, OwnedPartition)
     claim = own.claim(
-        owned.life, 200, starting=200, promote_after_ms=0, weights=SETTINGS.tier_weights
+        owned.ownership, 200, starting=200, promote_after_ms=0, weights=SETTINGS.tier_weights
     )
     ids = owned.run(claim).ids
-    owned.run(own.retry(owned.life, [(i, 60_000, "new", b"") for i in ids]))
-    owned.run(own.release(owned.life, drain_lease_ms=0))
+    owned.run(own.retry(owned.ownership, [(i, 60_000, "new", b"") for i in ids]))
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
     following = pool.partition(0).acquire(lease_s=10)
     assert isinstance(following, OwnedPartition)
     return pool, following

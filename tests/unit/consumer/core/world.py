@@ -41,7 +41,7 @@ class World:
         self.take_over(workers)
 
     def take_over(self, workers: int | None = None) -> None:
-        """Begin a new owner life, as a process that starts; what ran is forgotten."""
+        """Begin a new ownership, as a process that starts; what ran is forgotten."""
         acquired = self.partition.acquire(lease_s=LEASE_S, host="test:1")
         assert isinstance(acquired, OwnedPartition), acquired
         self.owned = acquired
@@ -69,7 +69,7 @@ class World:
 
     @property
     def book(self) -> dict[bytes, float]:
-        """Return what is booked in this life: id -> score."""
+        """Return what is booked under this epoch: id -> score."""
         return {job_id: score for score, job_id in self.data.book(self.owned.epoch).entries()}
 
     @property

@@ -19,7 +19,7 @@ from queuepool import PermanentError, RetryLater
 from queuepool.models import ErrorRecord
 from queuepool.protocol import codec
 from queuepool.tasks.registry import Registry
-from queuepool.verbs.owner.verbs import Life
+from queuepool.verbs.owner.verbs import Ownership
 
 LOG = logging.getLogger("tests.failures")
 SECRET = "canary-7f3a"
@@ -168,7 +168,7 @@ def test_what_a_handler_raises_is_named_and_not_quoted(
     registry = Registry()
     registry.task(name="t", max_attempts=3)(handler)
     loop, timekeeper = HandlerLoop(), Timekeeper()
-    runner = Runner(registry, Life(0, "n", 1), loop, timekeeper)
+    runner = Runner(registry, Ownership(0, "n", 1), loop, timekeeper)
     try:
         outcome = runner.run(job())
     finally:

@@ -11,9 +11,9 @@ from consumer.workers.runner import Runner
 from consumer.workers.timeouts import Timekeeper
 from queuepool import Registry
 from queuepool.protocol import codec
-from queuepool.verbs.owner.verbs import Life
+from queuepool.verbs.owner.verbs import Ownership
 
-LIFE = Life(3, "nonce", 1_767_225_600_123)
+LIFE = Ownership(3, "nonce", 1_767_225_600_123)
 GROUP = b"group-\xff"  # groups are bytes
 
 
