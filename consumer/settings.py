@@ -5,89 +5,55 @@ from __future__ import annotations
 import re
 from typing import Literal, Self
 
-from pydantic import Field, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import field_validator, model_validator
+from pydantic_settings import BaseSettings
 
 from consumer.core.commands import MAX_WORKERS
 from queuepool.errors import shown
+from queuepool.settings import fields
+from queuepool.settings.fields import read_from, setting
 
 
 class ConsumerSettings(BaseSettings):
     """How one consumer owns its partition and runs jobs. Names end in their unit."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="CONSUMER_", frozen=True, extra="ignore", allow_inf_nan=False
-    )
+    model_config = read_from("CONSUMER_")
 
-    app: str = Field(default="", description="Modules that define tasks, separated by commas.")
-    partition: str = Field(default="auto", description="A number, or auto: take any free one.")
-    workers: int = Field(default=8, ge=1, le=MAX_WORKERS, description="The base: workers at rest.")
-    max_workers: int = Field(
-        default=0,
-        ge=0,
-        le=MAX_WORKERS,
-        description="Most workers a command may set; 0: 8 x workers.",
+    app: str = setting("", "Modules that define tasks, separated by commas.")
+    partition: str = setting("auto", "A number, or auto: take any free one.")
+    workers: int = setting(8, "The base: workers at rest.", ge=1, le=MAX_WORKERS)
+    max_workers: int = setting(
+        0, "Most workers a command may set; 0: 8 x workers.", ge=0, le=MAX_WORKERS
     )
-    lease_s: float = Field(
-        default=10.0, ge=1, le=300, description="Ownership kept without renewal."
+    lease_s: float = setting(10.0, "Ownership kept without renewal.", ge=1, le=300)
+    drain_s: float = setting(
+        30.0, "After SIGTERM, how long running jobs may finish.", ge=0, le=86400
     )
-    drain_s: float = Field(
-        default=30.0, ge=0, le=86400, description="After SIGTERM, how long running jobs may finish."
+    poll_s: float = setting(1.0, "Look for work when nothing woke us.", gt=0, le=10)
+    lookahead: int = setting(
+        400, "Most jobs that wait in memory; 0 when jobs are long.", ge=0, le=400
     )
-    poll_s: float = Field(
-        default=1.0, gt=0, le=10, description="Look for work when nothing woke us."
+    tiers: Literal["weighted", "strict"] = setting("weighted", "Share between priority tiers.")
+    weights: str = setting("6,3,2,1", "Shares of critical, high, default, low.")
+    promote_after_s: float = setting(
+        60.0, "A lane that waited so long has its turn a tier up; 0: never.", ge=0, le=30 * 86400
     )
-    lookahead: int = Field(
-        default=400,
-        ge=0,
-        le=400,
-        description="Most jobs that wait in memory; 0 when jobs are long.",
+    max_crashes: int = setting(
+        3, "Crashes of its consumer that bury a job; 1: all that ran.", ge=1, le=100
     )
-    tiers: Literal["weighted", "strict"] = Field(
-        default="weighted", description="Share between priority tiers."
+    dead_keep_jobs: int = setting(100_000, "Dead jobs kept.", ge=1, le=10**9)
+    dead_keep_bytes: int = setting(64 * 1024**2, "Bytes of dead jobs kept.", ge=1, le=2**40)
+    dead_keep_s: float = setting(14 * 86400, "How long a dead job is kept.", gt=0, le=3660 * 86400)
+    checkpoint_tau_s: float = setting(
+        600.0, "A worker count found at start fades by 1/e in this time.", gt=0, le=30 * 86400
     )
-    weights: str = Field(default="6,3,2,1", description="Shares of critical, high, default, low.")
-    promote_after_s: float = Field(
-        default=60.0,
-        ge=0,
-        le=30 * 86400,
-        description="A lane that waited so long has its turn a tier up; 0: never.",
+    stall_s: float = setting(
+        30.0, "Without a turn for so long, health fails and then we exit.", ge=2, le=86400
     )
-    max_crashes: int = Field(
-        default=3,
-        ge=1,
-        le=100,
-        description="Crashes of its consumer that bury a job; 1: all that ran.",
-    )
-    dead_keep_jobs: int = Field(default=100_000, ge=1, le=10**9, description="Dead jobs kept.")
-    dead_keep_bytes: int = Field(
-        default=64 * 1024**2, ge=1, le=2**40, description="Bytes of dead jobs kept."
-    )
-    dead_keep_s: float = Field(
-        default=14 * 86400, gt=0, le=3660 * 86400, description="How long a dead job is kept."
-    )
-    checkpoint_tau_s: float = Field(
-        default=600.0,
-        gt=0,
-        le=30 * 86400,
-        description="A worker count found at start fades by 1/e in this time.",
-    )
-    stall_s: float = Field(
-        default=30.0,
-        ge=2,
-        le=86400,
-        description="Without a turn for so long, health fails and then we exit.",
-    )
-    metrics_host: str = Field(
-        default="127.0.0.1", description="Where /metrics and /healthz listen."
-    )
-    metrics_port: int = Field(default=0, ge=-1, le=65535, description="0: a free port, -1: none.")
-    log_format: Literal["text", "json"] = Field(
-        default="text", description="Style of the log lines."
-    )
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
-        default="INFO", description="Least level that is logged."
-    )
+    metrics_host: fields.MetricsHost = "127.0.0.1"
+    metrics_port: fields.MetricsPort = 0
+    log_format: fields.LogFormat = "text"
+    log_level: fields.LogLevel = "INFO"
 
     @field_validator("partition")
     @classmethod

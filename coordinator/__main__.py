@@ -256,8 +256,10 @@ def _parse(argv: Sequence[str] | None) -> dict[str, Any]:
     for name, field in CoordinatorSettings.model_fields.items():
         if field.annotation == SecretStr | None:
             continue  # a command line is for everyone to read
+        names = [name, *filter(None, [CoordinatorSettings.old_names.get(name)])]
+        flags = [f"--{each.replace('_', '-')}" for each in names]
         parser.add_argument(
-            f"--{name.replace('_', '-')}", metavar="VALUE", help=field.description, default=None
+            *flags, dest=name, metavar="VALUE", help=field.description, default=None
         )
     return {k: v for k, v in vars(parser.parse_args(argv)).items() if v is not None}
 

@@ -5,16 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic import Field, SecretStr, ValidationError, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import SecretStr, create_model, model_validator
+from pydantic_settings import BaseSettings
 
 from coordinator.core.reached import is_loopback
-from coordinator.policy import DEFAULT_POLICY, Limits, Policy, make_policy, setting_names
-from coordinator.policy.help_check import HelpSettings
+from coordinator.policy import (
+    DEFAULT_POLICY,
+    POLICIES,
+    Limits,
+    Policy,
+    make_policy,
+    policy_settings,
+    setting_names,
+)
+from coordinator.policy.gain_check import GainCheckSettings
 from queuepool.errors import ConfigurationError
-from queuepool.settings.environment import describe, refuse_what_is_no_text
+from queuepool.settings import environment, fields
+from queuepool.settings.fields import read_from, setting
 
 if TYPE_CHECKING:
     from queuepool.rpc.auth import Access
@@ -22,122 +31,81 @@ if TYPE_CHECKING:
 ENV_PREFIX = "COORDINATOR_"
 DEFAULT_GRPC_PORT = 50551
 
-_POLICY_FIELDS = (
-    "threshold_pwqd", "quiet_pwqd", "low_pwqd", "cycles_above", "step_factor", "step_workers",
-    "add_workers", "shrink_factor", "hold_s", "tau_s", "headroom", "workers",
-)  # fmt: skip
+_POLICY_SETTINGS = policy_settings()
+
+if TYPE_CHECKING:
+    _PolicyNumbers = BaseSettings
+else:
+    _PolicyNumbers = create_model(
+        "_PolicyNumbers",
+        __base__=BaseSettings,
+        **{
+            name: (one.kind | None, setting(None, f"{', '.join(one.policies)}: {one.meaning}"))
+            for name, one in _POLICY_SETTINGS.items()
+        },
+    )
 
 
-class CoordinatorSettings(BaseSettings):
+class CoordinatorSettings(_PolicyNumbers):
     """Read once at start-up, then immutable. Field names end in their unit."""
 
-    # The text of pydantic's own errors would quote tokens.
-    model_config = SettingsConfigDict(
-        env_prefix=ENV_PREFIX, frozen=True, extra="ignore", allow_inf_nan=False,
-        hide_input_in_errors=True,
-    )  # fmt: skip
+    model_config = read_from(ENV_PREFIX)
+    old_names: ClassVar[Mapping[str, str]] = {"gain_check": "help_check"}  # understood until 1.0
 
-    cycle_s: float = Field(default=1.0, ge=0.05, le=60, description="Time between two decisions.")
-    lease_s: float = Field(
-        default=5.0, gt=0, le=300, description="Leadership kept without a renewal."
+    cycle_s: float = setting(1.0, "Time between two decisions.", ge=0.05, le=60)
+    lease_s: float = setting(5.0, "Leadership kept without a renewal.", gt=0, le=300)
+    request_timeout_s: float = setting(1.0, "Wait for one answer of a server.", gt=0, le=30)
+    command_ttl_s: float = setting(
+        30.0, "A command not heard for so long is dropped.", gt=0, le=3600
     )
-    request_timeout_s: float = Field(
-        default=1.0, gt=0, le=30, description="Wait for one answer of a server."
+    checkpoint_interval_s: float = setting(
+        5.0, "How often worker counts are noted for restarts.", gt=0, le=60
     )
-    command_ttl_s: float = Field(
-        default=30.0, gt=0, le=3600, description="A command not heard for so long is dropped."
-    )
-    checkpoint_interval_s: float = Field(
-        default=5.0, gt=0, le=60, description="How often worker counts are noted for restarts."
-    )
-    decisions_kept: int = Field(
-        default=10_000, ge=100, le=1_000_000, description="Decisions kept in Redis, about."
-    )
-    watchdog_s: float = Field(
-        default=30.0, gt=0, le=3600, description="Without a turn for so long, the process exits."
+    decisions_kept: int = setting(10_000, "Decisions kept in Redis, about.", ge=100, le=1_000_000)
+    watchdog_s: float = setting(
+        30.0, "Without a turn for so long, the process exits.", gt=0, le=3600
     )
 
-    base_workers: int = Field(
-        default=8, ge=1, le=512, description="Workers of an idle partition, unless MIN_WORKERS."
+    base_workers: int = setting(
+        8, "Workers of an idle partition, unless MIN_WORKERS.", ge=1, le=512
     )
-    min_workers: int | None = Field(
-        default=None, ge=1, le=4096, description="Least workers; the base by default."
+    min_workers: int | None = setting(None, "Least workers; the base by default.", ge=1, le=4096)
+    max_workers: int | None = setting(
+        None, "Most workers; 8 times the base by default.", ge=1, le=4096
     )
-    max_workers: int | None = Field(
-        default=None, ge=1, le=4096, description="Most workers; 8 times the base by default."
-    )
-    policy: str = Field(default=DEFAULT_POLICY, description="static, ratio, aimd or pwqd.")
-    help_check: bool = Field(
-        default=True, description="pwqd: take back a step up that did not raise completions."
-    )
-    threshold_pwqd: float | None = Field(
-        default=None, description="Jobs waiting per worker above which more workers are wanted."
-    )
-    quiet_pwqd: float | None = Field(
-        default=None, description="pwqd: up to it, not all workers are needed."
-    )
-    low_pwqd: float | None = Field(
-        default=None, description="ratio, aimd: below it, workers are taken away."
-    )
-    cycles_above: int | None = Field(
-        default=None, description="pwqd: consecutive cycles that prove a backlog lasts."
-    )
-    step_factor: float | None = Field(default=None, description="ratio, pwqd: growth of a step.")
-    step_workers: int | None = Field(
-        default=None, description="pwqd: workers that a step may always add."
-    )
-    add_workers: int | None = Field(
-        default=None, description="aimd: workers added past slow start."
-    )
-    shrink_factor: float | None = Field(
-        default=None, description="aimd: share kept when it shrinks."
-    )
-    hold_s: float | None = Field(default=None, description="aimd, pwqd: quiet time before a fall.")
-    tau_s: float | None = Field(default=None, description="pwqd: time constant of the decay.")
-    headroom: float | None = Field(
-        default=None, description="pwqd: spare share above what is busy."
-    )
-    workers: int | None = Field(default=None, description="static: the fixed count.")
+    policy: str = setting(DEFAULT_POLICY, f"One of {', '.join(POLICIES)}.")
+    gain_check: bool = setting(True, "pwqd: take back a step up that did not raise completions.")
 
-    grpc_host: str = Field(default="127.0.0.1", description="Address the gRPC API listens on.")
-    grpc_port: int = Field(
-        default=DEFAULT_GRPC_PORT, ge=0, le=65535, description="Its port; 0 takes a free one."
-    )
-    grpc_address: str = Field(
-        default="",
-        description="HOST:PORT at which others reach the API. Unset: what is bound, with this "
+    grpc_host: str = setting("127.0.0.1", "Address the gRPC API listens on.")
+    grpc_port: int = setting(DEFAULT_GRPC_PORT, "Its port; 0 takes a free one.", ge=0, le=65535)
+    grpc_address: str = setting(
+        "",
+        "HOST:PORT at which others reach the API. Unset: what is bound, with this "
         "machine's name in place of a wildcard such as 0.0.0.0.",
     )
-    grpc_insecure: bool = Field(
-        default=False,
-        description="Listen beyond this machine though anyone may then set worker counts.",
+    grpc_insecure: bool = setting(
+        False, "Listen beyond this machine though anyone may then set worker counts."
     )
-    grpc_token: SecretStr | None = Field(
-        default=None, description="Bearer token of operators; more after commas."
+    grpc_token: SecretStr | None = setting(None, "Bearer token of operators; more after commas.")
+    grpc_viewer_token: SecretStr | None = setting(
+        None, "Bearer token of those who may only look; more after commas."
     )
-    grpc_viewer_token: SecretStr | None = Field(
-        default=None, description="Bearer token of those who may only look; more after commas."
-    )
-    grpc_operators: str | None = Field(
-        default=None,
-        description="Names in certificates of operators, by commas; the others may only look. "
+    grpc_operators: str | None = setting(
+        None,
+        "Names in certificates of operators, by commas; the others may only look. "
         "Unset: all are operators.",
     )
-    grpc_tls_cert: Path | None = Field(default=None, description="PEM certificate chain.")
-    grpc_tls_key: Path | None = Field(default=None, description="PEM key of the certificate.")
-    grpc_tls_client_ca: Path | None = Field(
-        default=None, description="PEM of the CA that client certificates must come from (mTLS)."
+    grpc_tls_cert: Path | None = setting(None, "PEM certificate chain.")
+    grpc_tls_key: Path | None = setting(None, "PEM key of the certificate.")
+    grpc_tls_client_ca: Path | None = setting(
+        None, "PEM of the CA that client certificates must come from (mTLS)."
     )
-    grpc_reflection: bool = Field(default=False, description="Let tools list the API.")
+    grpc_reflection: bool = setting(False, "Let tools list the API.")
 
-    metrics_host: str = Field(default="127.0.0.1", description="Address of /metrics and /healthz.")
-    metrics_port: int = Field(
-        default=0, ge=-1, le=65535, description="Its port; 0: a free one, -1: none."
-    )
-    log_format: Literal["text", "json"] = Field(default="text", description="text or json.")
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
-        default="INFO", description="DEBUG, INFO, WARNING or ERROR."
-    )
+    metrics_host: fields.MetricsHost = "127.0.0.1"
+    metrics_port: fields.MetricsPort = 0
+    log_format: fields.LogFormat = "text"
+    log_level: fields.LogLevel = "INFO"
 
     @model_validator(mode="after")
     def _everything_fits_together(self) -> Self:
@@ -242,18 +210,18 @@ class CoordinatorSettings(BaseSettings):
         least, most = self._bounds()
         return Limits(min_workers=least, max_workers=most)
 
-    def make_policy(self) -> Policy:
+    def make_policy(self) -> Policy[Any, Any]:
         """Return the policy with the thresholds that it knows. Raises ValueError."""
         known = setting_names(self.policy)
         given: dict[str, Any] = {
             name: getattr(self, name)
-            for name in _POLICY_FIELDS
+            for name in _POLICY_SETTINGS
             if name in known and getattr(self, name) is not None
         }
         if "cycle_s" in known:
             given["cycle_s"] = self.cycle_s
-        if "help_check" in known and not self.help_check:
-            given["help_check"] = HelpSettings(enabled=False)
+        if "gain_check" in known and not self.gain_check:
+            given["gain_check"] = GainCheckSettings(enabled=False)
         return make_policy(self.policy, **given)
 
 
@@ -263,23 +231,4 @@ def _listed(text: str) -> tuple[str, ...]:
 
 def load(overrides: Mapping[str, Any]) -> CoordinatorSettings:
     """Read settings, what is given here first. Raises ConfigurationError with every problem."""
-    refuse_what_is_no_text(ENV_PREFIX, overrides)
-    try:
-        return CoordinatorSettings(**overrides)
-    except ValidationError as error:
-        found = describe(error, ENV_PREFIX) + _further(error, overrides)
-        raise ConfigurationError(*found) from error
-
-
-def _further(error: ValidationError, overrides: Mapping[str, Any]) -> list[str]:
-    # Rules over several fields run only once each field is good by itself: assume the defaults
-    # for the bad ones, so that one attempt shows every problem.
-    bad = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
-    defaults = {name: CoordinatorSettings.model_fields[name].default for name in bad}
-    if not defaults:
-        return []
-    try:
-        CoordinatorSettings(**{**overrides, **defaults})
-    except ValidationError as further:
-        return describe(further, ENV_PREFIX)
-    return []
+    return environment.load(CoordinatorSettings, overrides)

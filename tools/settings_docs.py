@@ -29,7 +29,8 @@ def table(model: type[BaseSettings]) -> str:
     """Return the settings of a model as a Markdown table."""
     prefix = model.model_config.get("env_prefix", "")
     lines = ["| variable | default | allowed | meaning |", "|---|---|---|---|"]
-    for name, info in model.model_fields.items():
+    own = model.__annotations__  # before those that it derives from elsewhere
+    for name, info in sorted(model.model_fields.items(), key=lambda item: item[0] not in own):
         default = _shown(info.get_default(call_default_factory=True))
         lines.append(
             f"| `{prefix}{name.upper()}` | {default} | {_allowed(info)} | {info.description} |"

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from coordinator.core.model import (
     Inputs,
@@ -75,7 +76,7 @@ class CyclePlan:
 class Planner:
     """Decides for every partition. Times in seconds."""
 
-    policy: Policy
+    policy: Policy[Any, Any]
     limits: Limits = field(default_factory=Limits)
     cycle_s: float = 1.0
     command_ttl_s: float = 30.0

@@ -1,7 +1,14 @@
 """Scaling policies: pure functions from what was observed to how many workers to run."""
 
-from coordinator.policy.model import Decision, Direction, Limits, Policy, PolicyState, Reading
-from coordinator.policy.registry import DEFAULT_POLICY, POLICIES, make_policy, setting_names
+from coordinator.policy.base import Policy
+from coordinator.policy.model import Decision, Direction, Limits, PolicyState, Reading
+from coordinator.policy.registry import (
+    DEFAULT_POLICY,
+    POLICIES,
+    make_policy,
+    policy_settings,
+    setting_names,
+)
 
 __all__ = [
     "DEFAULT_POLICY",
@@ -13,5 +20,6 @@ __all__ = [
     "PolicyState",
     "Reading",
     "make_policy",
+    "policy_settings",
     "setting_names",
 ]

@@ -5,37 +5,32 @@ load is gone it halves and remembers half of the peak as the next slow-start thr
 does the same to a congestion window). That memory is what makes the second burst slow.
 """
 
-from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
-from coordinator.policy.cycle import FIRST, MISSING, bounded, observed_s
+from coordinator.policy.base import FIRST_LOOK, Policy, PolicySettings, bounded, setting
 from coordinator.policy.model import Decision, Limits, PolicyState, Reading, require
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AimdSettings:
+class AimdSettings(PolicySettings):
     """Thresholds in jobs per worker, steps in workers, times in seconds."""
 
-    threshold_pwqd: float = 4.0
-    low_pwqd: float = 1.0
-    add_workers: int = 4
-    shrink_factor: float = 0.5
-    hold_s: float = 30.0  # quiet time before each multiplicative decrease
+    threshold_pwqd: float = setting(4.0)
+    low_pwqd: float = setting(1.0, "Below it, workers are taken away.")
+    add_workers: int = setting(4, "Workers added past slow start.")
+    shrink_factor: float = setting(0.5, "Share kept when it shrinks.")
+    hold_s: float = setting(30.0)  # before each multiplicative decrease
     cycle_s: float = 1.0
 
     def __post_init__(self) -> None:
-        require(self.low_pwqd >= 0, f"low_pwqd={self.low_pwqd} must not be negative")
-        require(
-            self.threshold_pwqd > self.low_pwqd,
-            f"threshold_pwqd={self.threshold_pwqd} must exceed low_pwqd={self.low_pwqd}",
-        )
+        self.require_not_negative("low_pwqd", "hold_s")
+        self.require_above_zero("cycle_s")
+        self.require_above("threshold_pwqd", "low_pwqd")
         require(self.add_workers >= 1, f"add_workers={self.add_workers} must be at least 1")
         require(
             0 < self.shrink_factor < 1,
             f"shrink_factor={self.shrink_factor} must lie between 0 and 1",
         )
-        require(self.hold_s >= 0, f"hold_s={self.hold_s} must not be negative")
-        require(self.cycle_s > 0, f"cycle_s={self.cycle_s} must be above 0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,31 +42,23 @@ class AimdState(PolicyState):
     quiet_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class AimdPolicy:
+class AimdPolicy(Policy[AimdSettings, AimdState]):
     """Double up to a learned threshold, then add; halve when quiet."""
 
-    name: ClassVar[str] = "aimd"
-    version: ClassVar[int] = 1
-    settings: AimdSettings = field(default_factory=AimdSettings)
+    name = "aimd"
+    version = 1
 
-    def initial(self, target: int) -> AimdState:
-        return AimdState(target=target)
-
-    def decide(self, reading: Reading | None, state: PolicyState, limits: Limits) -> Decision:
-        if reading is None:
-            return bounded(state, state.target, limits, MISSING)
-        own = state if isinstance(state, AimdState) else self.initial(state.target)
-        seen = replace(own, at_s=reading.at_s)
-        if own.at_s is None:
-            return bounded(seen, own.target, limits, FIRST)
+    def on_reading(self, reading: Reading, state: AimdState, limits: Limits) -> Decision:
+        seen = replace(state, at_s=reading.at_s)
+        if state.at_s is None:
+            return bounded(seen, state.target, limits, FIRST_LOOK)
         if reading.pwqd > self.settings.threshold_pwqd:
             return self._grow(reading, seen, limits)
         if reading.pwqd < self.settings.low_pwqd:
-            elapsed_s = observed_s(reading, own.at_s, self.settings.cycle_s)
-            return self._shrink(seen, own.quiet_s + elapsed_s, limits)
+            elapsed_s = reading.observed_s(state.at_s, self.settings.cycle_s)
+            return self._shrink(seen, state.quiet_s + elapsed_s, limits)
         reason = f"PWQD {reading.pwqd:.1f} is content"
-        return bounded(replace(seen, quiet_s=0.0), own.target, limits, reason)
+        return bounded(replace(seen, quiet_s=0.0), state.target, limits, reason)
 
     def _grow(self, reading: Reading, state: AimdState, limits: Limits) -> Decision:
         above = f"PWQD {reading.pwqd:.1f} above {self.settings.threshold_pwqd:.1f}"
@@ -86,13 +73,13 @@ class AimdPolicy:
         return bounded(grown, state.target, limits, f"{above}: {how}")
 
     def _shrink(self, state: AimdState, quiet_s: float, limits: Limits) -> Decision:
-        tuned = self.settings
-        if quiet_s < tuned.hold_s or state.target <= limits.min_workers:
-            reason = f"quiet for {quiet_s:.0f} s of {tuned.hold_s:.0f}"
+        settings = self.settings
+        if quiet_s < settings.hold_s or state.target <= limits.min_workers:
+            reason = f"quiet for {quiet_s:.0f} s of {settings.hold_s:.0f}"
             return bounded(replace(state, quiet_s=quiet_s), state.target, limits, reason)
         shrunk = replace(
             state,
-            target=int(state.target * tuned.shrink_factor),
+            target=int(state.target * settings.shrink_factor),
             slow_start=max(state.target // 2, limits.min_workers),
             quiet_s=0.0,
         )
@@ -100,5 +87,5 @@ class AimdPolicy:
             shrunk,
             state.target,
             limits,
-            f"quiet for {quiet_s:.0f} s: shrink to {tuned.shrink_factor:.0%}",
+            f"quiet for {quiet_s:.0f} s: shrink to {settings.shrink_factor:.0%}",
         )

@@ -8,7 +8,6 @@ this package reads a clock, a server or a random number, so a recorded run repla
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Protocol, Self
 
 
 def require(condition: bool, message: str) -> None:
@@ -52,6 +51,16 @@ class Reading:
         """Per-worker queue depth: jobs that wait for each worker."""
         return self.backlog / max(self.workers, 1)
 
+    def observed_s(self, last_at_s: float | None, cycle_s: float) -> float:
+        """Return the seconds that this reading adds to what was observed, at most one cycle.
+
+        A gap in the observations therefore counts as one cycle, however long it was: nobody
+        knows what happened in it, so neither a hold nor a decay may run through it.
+        """
+        if last_at_s is None:
+            return 0.0
+        return min(max(self.at_s - last_at_s, 0.0), cycle_s)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -66,11 +75,6 @@ class Limits:
             self.max_workers >= self.min_workers,
             f"max_workers={self.max_workers} must not be below min_workers={self.min_workers}",
         )
-
-    @classmethod
-    def around(cls, base: int) -> Self:
-        """Return the usual bounds of a base: from the base to 8 times the base."""
-        return cls(min_workers=base, max_workers=8 * base)
 
     def clamp(self, workers: int) -> tuple[int, tuple[str, ...]]:
         """Return the count inside the bounds and the names of the bounds that changed it."""
@@ -113,22 +117,3 @@ class Decision:
         if self.target > self.previous:
             return Direction.UP
         return Direction.DOWN if self.target < self.previous else Direction.HOLD
-
-
-class Policy(Protocol):
-    """Decide one partition's worker count from what was observed."""
-
-    name: ClassVar[str]
-    version: ClassVar[int]  # grows with every change of behaviour, so that recordings compare
-
-    def initial(self, target: int) -> PolicyState:
-        """Return the state of a policy that takes over a partition at this target."""
-        ...
-
-    def decide(self, reading: Reading | None, state: PolicyState, limits: Limits) -> Decision:
-        """Return the decision of one cycle.
-
-        A missing reading holds the target (inside the limits) and leaves the state as it
-        was: time that nobody observed never counts towards a shrink.
-        """
-        ...

@@ -5,27 +5,23 @@ one. Halving on the first quiet cycle is what makes it swing: a load that comes 
 met with few workers each time. It is kept as the baseline that the default has to beat.
 """
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
-from coordinator.policy.cycle import FIRST, MISSING, bounded
+from coordinator.policy.base import FIRST_LOOK, Policy, PolicySettings, bounded, setting
 from coordinator.policy.model import Decision, Limits, PolicyState, Reading, require
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RatioSettings:
+class RatioSettings(PolicySettings):
     """The band of PWQD, in jobs per worker, inside which the count stays."""
 
-    threshold_pwqd: float = 4.0
-    low_pwqd: float = 1.0
-    step_factor: float = 2.0
+    threshold_pwqd: float = setting(4.0)
+    low_pwqd: float = setting(1.0)
+    step_factor: float = setting(2.0)
 
     def __post_init__(self) -> None:
-        require(self.low_pwqd >= 0, f"low_pwqd={self.low_pwqd} must not be negative")
-        require(
-            self.threshold_pwqd > self.low_pwqd,
-            f"threshold_pwqd={self.threshold_pwqd} must exceed low_pwqd={self.low_pwqd}",
-        )
+        self.require_not_negative("low_pwqd")
+        self.require_above("threshold_pwqd", "low_pwqd")
         require(self.step_factor > 1, f"step_factor={self.step_factor} must exceed 1")
 
 
@@ -36,33 +32,27 @@ class RatioState(PolicyState):
     observed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RatioPolicy:
+class RatioPolicy(Policy[RatioSettings, RatioState]):
     """Double above the threshold, halve below the lower one."""
 
-    name: ClassVar[str] = "ratio"
-    version: ClassVar[int] = 1
-    settings: RatioSettings = field(default_factory=RatioSettings)
+    name = "ratio"
+    version = 1
 
-    def initial(self, target: int) -> RatioState:
-        return RatioState(target=target)
-
-    def decide(self, reading: Reading | None, state: PolicyState, limits: Limits) -> Decision:
-        if reading is None:
-            return bounded(state, state.target, limits, MISSING)
-        if not (isinstance(state, RatioState) and state.observed):
-            seen = RatioState(target=state.target, observed=True)
-            return bounded(seen, state.target, limits, FIRST)
+    def on_reading(self, reading: Reading, state: RatioState, limits: Limits) -> Decision:
+        if not state.observed:
+            return bounded(replace(state, observed=True), state.target, limits, FIRST_LOOK)
         wanted, reason = self._wanted(reading, state.target)
         return bounded(RatioState(target=wanted, observed=True), state.target, limits, reason)
 
     def _wanted(self, reading: Reading, target: int) -> tuple[int, str]:
-        tuned, pwqd = self.settings, reading.pwqd
-        if pwqd > tuned.threshold_pwqd:
-            grown = max(int(target * tuned.step_factor), target + 1)
-            return grown, f"PWQD {pwqd:.1f} above {tuned.threshold_pwqd:.1f}"
-        if pwqd < tuned.low_pwqd:
-            return int(target / tuned.step_factor), f"PWQD {pwqd:.1f} below {tuned.low_pwqd:.1f}"
+        settings, pwqd = self.settings, reading.pwqd
+        if pwqd > settings.threshold_pwqd:
+            grown = max(int(target * settings.step_factor), target + 1)
+            return grown, f"PWQD {pwqd:.1f} above {settings.threshold_pwqd:.1f}"
+        if pwqd < settings.low_pwqd:
+            return int(
+                target / settings.step_factor
+            ), f"PWQD {pwqd:.1f} below {settings.low_pwqd:.1f}"
         return target, (
-            f"PWQD {pwqd:.1f} between {tuned.low_pwqd:.1f} and {tuned.threshold_pwqd:.1f}"
+            f"PWQD {pwqd:.1f} between {settings.low_pwqd:.1f} and {settings.threshold_pwqd:.1f}"
         )

@@ -1,38 +1,77 @@
-"""Policies by name, as an operator writes them in a setting."""
+"""Policies by name, as an operator writes them in a setting: every `Policy` of this folder."""
 
-from dataclasses import fields
-from typing import Any, Final
+from __future__ import annotations
 
-from coordinator.policy.aimd import AimdPolicy, AimdSettings
-from coordinator.policy.model import Policy
-from coordinator.policy.pwqd import PwqdPolicy, PwqdSettings
-from coordinator.policy.ratio import RatioPolicy, RatioSettings
-from coordinator.policy.static import StaticPolicy, StaticSettings
+import pkgutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from importlib import import_module
+from inspect import isabstract, isclass
+from types import NoneType
+from typing import Any, Final, get_args, get_type_hints
 
-DEFAULT_POLICY: Final = PwqdPolicy.name
+from coordinator.policy.base import MEANING, Policy
 
-_KNOWN: Final[dict[str, tuple[Any, Any]]] = {
-    StaticPolicy.name: (StaticPolicy, StaticSettings),
-    RatioPolicy.name: (RatioPolicy, RatioSettings),
-    AimdPolicy.name: (AimdPolicy, AimdSettings),
-    PwqdPolicy.name: (PwqdPolicy, PwqdSettings),
-}
+DEFAULT_POLICY: Final = "pwqd"
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySetting:
+    """A setting that operators may set. kind: its type. policies: which have it, by name."""
+
+    kind: Any
+    meaning: str
+    policies: tuple[str, ...]
+
+
+def _found() -> dict[str, type[Policy[Any, Any]]]:
+    folder = sys.modules[Policy.__module__.rpartition(".")[0]]
+    modules = [
+        import_module(f"{folder.__name__}.{module.name}")
+        for module in pkgutil.iter_modules(folder.__path__)
+    ]
+    kinds = (kind for module in modules for kind in vars(module).values() if isclass(kind))
+    return {kind.name: kind for kind in kinds if issubclass(kind, Policy) and not isabstract(kind)}
+
+
+_KNOWN: Final = _found()
 POLICIES: Final = tuple(_KNOWN)
 
 
 def setting_names(name: str) -> tuple[str, ...]:
     """Return the settings that a policy understands, for callers that share one set of them."""
-    _policy, settings = _find(name)
-    return tuple(entry.name for entry in fields(settings))
+    return tuple(entry.name for entry in fields(_find(name).settings_type()))
 
 
-def make_policy(name: str = DEFAULT_POLICY, **settings: Any) -> Policy:
+def policy_settings() -> Mapping[str, PolicySetting]:
+    """Return what operators may set about policies, by name. One name means one thing."""
+    found: dict[str, PolicySetting] = {}
+    for policy, shape in ((name, kind.settings_type()) for name, kind in _KNOWN.items()):
+        kinds = get_type_hints(shape)
+        for entry in fields(shape):
+            if MEANING not in entry.metadata:
+                continue
+            before = found.get(entry.name)
+            meanings = {before.meaning if before else "", entry.metadata[MEANING]} - {""}
+            found[entry.name] = PolicySetting(
+                kind=_without_none(kinds[entry.name]),
+                meaning=" ".join(meanings),
+                policies=(*(before.policies if before else ()), policy),
+            )
+    return found
+
+
+def _without_none(kind: Any) -> Any:
+    return next((part for part in get_args(kind) if part is not NoneType), kind)
+
+
+def make_policy(name: str = DEFAULT_POLICY, **settings: Any) -> Policy[Any, Any]:
     """Return the policy of that name; every setting left out keeps its default.
 
     Raises ValueError naming the known policies, the known settings, or the bad value.
     """
-    policy, shape = _find(name)
+    policy: Any = _find(name)
     unknown = sorted(settings.keys() - set(setting_names(name)))
     if unknown:
         raise ValueError(
@@ -40,13 +79,13 @@ def make_policy(name: str = DEFAULT_POLICY, **settings: Any) -> Policy:
             f"Its settings are: {', '.join(setting_names(name))}."
         )
     try:
-        made: Policy = policy(shape(**settings))
+        made: Policy[Any, Any] = policy(policy.settings_type()(**settings))
     except ValueError as error:
         raise ValueError(f"policy {name!r}: {error}") from error
     return made
 
 
-def _find(name: str) -> tuple[Any, Any]:
+def _find(name: str) -> type[Policy[Any, Any]]:
     if name not in _KNOWN:
         raise ValueError(f"no scaling policy is called {name!r}. Known: {', '.join(_KNOWN)}.")
     return _KNOWN[name]

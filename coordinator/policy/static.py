@@ -1,17 +1,16 @@
 """A fixed number of workers: the policy to compare the others with, and the manual gearbox."""
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordinator.policy.cycle import MISSING, bounded
+from coordinator.policy.base import Policy, PolicySettings, bounded, setting
 from coordinator.policy.model import Decision, Limits, PolicyState, Reading, require
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StaticSettings:
+class StaticSettings(PolicySettings):
     """How many workers to keep; without a number, the minimum of the limits."""
 
-    workers: int | None = None
+    workers: int | None = setting(None, "The fixed count.")
 
     def __post_init__(self) -> None:
         require(
@@ -20,25 +19,13 @@ class StaticSettings:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class StaticPolicy:
+class StaticPolicy(Policy[StaticSettings, PolicyState]):
     """Keep one count, whatever is observed."""
 
-    name: ClassVar[str] = "static"
-    version: ClassVar[int] = 1
-    settings: StaticSettings = field(default_factory=StaticSettings)
+    name = "static"
+    version = 1
 
-    def initial(self, target: int) -> PolicyState:
-        return PolicyState(target=target)
-
-    def decide(
-        self,
-        reading: Reading | None,
-        state: PolicyState,
-        limits: Limits,
-    ) -> Decision:
-        if reading is None:
-            return bounded(state, state.target, limits, MISSING)
+    def on_reading(self, _reading: Reading, state: PolicyState, limits: Limits) -> Decision:
         wanted = self.settings.workers
         fixed = PolicyState(target=limits.min_workers if wanted is None else wanted)
         return bounded(fixed, state.target, limits, f"fixed at {fixed.target} workers")

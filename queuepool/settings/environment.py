@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic_settings import BaseSettings, NoDecode
 
 from queuepool.errors import ConfigurationError
 from queuepool.protocol.codec import MAX_PAYLOAD_BYTES
@@ -23,6 +24,7 @@ from queuepool.servers.wire import check_url
 from queuepool.settings import local_cluster as local
 from queuepool.settings import strict_json
 from queuepool.settings.config import PoolConfig
+from queuepool.settings.fields import read_from, setting
 
 S = TypeVar("S", bound=BaseSettings)
 
@@ -32,82 +34,57 @@ _NO_SERVER = (
 )
 
 
+_AS_THEY_ARE = {entry.name for entry in fields(PoolConfig)} - {"topology", "keyspace"}
+
+
 class QueuePoolSettings(BaseSettings):
     """Where the jobs are, and the limits of producers."""
 
-    # The text of pydantic's own errors would quote URLs.
-    model_config = SettingsConfigDict(
-        env_prefix="QUEUEPOOL_",
-        frozen=True,
-        extra="ignore",
-        hide_input_in_errors=True,
-        allow_inf_nan=False,
-    )
+    model_config = read_from("QUEUEPOOL_")
 
-    url: str | None = Field(
-        default=None, repr=False, description="Redis or Valkey, when there is one."
+    url: str | None = setting(None, "Redis or Valkey, when there is one.", repr=False)
+    servers: Annotated[dict[str, str], NoDecode] = setting(
+        dict, "JSON: server name -> URL, when there are several.", repr=False
     )
-    servers: Annotated[dict[str, str], NoDecode] = Field(
-        default_factory=dict,
-        repr=False,
-        description="JSON: server name -> URL, when there are several.",
+    placement: str = setting("", "Which server holds what: 0-5=main,6-7=big.")
+    partitions: int = setting(
+        4, "Logical partitions, one consumer each.", ge=1, le=4096, validate_default=True
     )
-    placement: str = Field(default="", description="Which server holds what: 0-5=main,6-7=big.")
-    partitions: int = Field(
-        default=4,
-        ge=1,
-        le=4096,
-        validate_default=True,
-        description="Logical partitions, one consumer each.",
+    stage: str = setting("dev", "Part of every key: separates environments.")
+    queue: str = setting("main", "Part of every key: separates applications.")
+    max_depth: int = setting(5_000_000, "Jobs a partition may hold; dead ones do not count.", ge=1)
+    max_bytes: int = setting(
+        2 * 1024**3, "Bytes of jobs a partition may hold; dead ones do not count.", ge=1
     )
-    stage: str = Field(default="dev", description="Part of every key: separates environments.")
-    queue: str = Field(default="main", description="Part of every key: separates applications.")
-    max_depth: int = Field(
-        default=5_000_000, ge=1, description="Jobs a partition may hold; dead ones do not count."
+    max_payload_bytes: int = setting(
+        256 * 1024, "Bytes of one job's JSON.", ge=1, le=MAX_PAYLOAD_BYTES
     )
-    max_bytes: int = Field(
-        default=2 * 1024**3,
-        ge=1,
-        description="Bytes of jobs a partition may hold; dead ones do not count.",
+    timeout_s: float = setting(5.0, "Wait for one answer of a server.", gt=0, le=60)
+    retry_for_s: float = setting(
+        10.0, "How long a producer tries again when a server is away.", ge=0, lt=60
     )
-    max_payload_bytes: int = Field(
-        default=256 * 1024, ge=1, le=MAX_PAYLOAD_BYTES, description="Bytes of one job's JSON."
+    durability: Literal["fast", "replicated", "fsynced"] = setting(
+        "fast", "What an acknowledged enqueue has survived."
     )
-    timeout_s: float = Field(
-        default=5.0, gt=0, le=60, description="Wait for one answer of a server."
-    )
-    retry_for_s: float = Field(
-        default=10.0,
-        ge=0,
-        lt=60,
-        description="How long a producer tries again when a server is away.",
-    )
-    durability: Literal["fast", "replicated", "fsynced"] = Field(
-        default="fast", description="What an acknowledged enqueue has survived."
-    )
-    confirm_replicas: int | None = Field(
-        default=None,
+    confirm_replicas: int | None = setting(
+        None,
+        "Replicas that confirm an enqueue; empty: 1 if replicated, none if fsynced.",
         ge=1,
         le=100,
-        description="Replicas that confirm an enqueue; empty: 1 if replicated, none if fsynced.",
     )
 
-    tls_ca: Path | None = Field(
-        default=None, description="PEM of the authority of servers, for rediss:// URLs."
-    )
-    tls_cert: Path | None = Field(
-        default=None, description="PEM certificate shown to servers that ask for one."
-    )
-    tls_key: Path | None = Field(default=None, description="PEM key of that certificate.")
-    tls_key_password: SecretStr | None = Field(
-        default=None, validate_default=True, description="Password of that key, if it has one."
+    tls_ca: Path | None = setting(None, "PEM of the authority of servers, for rediss:// URLs.")
+    tls_cert: Path | None = setting(None, "PEM certificate shown to servers that ask for one.")
+    tls_key: Path | None = setting(None, "PEM key of that certificate.")
+    tls_key_password: SecretStr | None = setting(
+        None, "Password of that key, if it has one.", validate_default=True
     )
 
     @field_validator("url")
     @classmethod
     def _a_url_we_can_use(cls, value: str | None) -> str | None:
         if value:
-            _told(check_url, value)
+            _refusing(check_url, value)
         return value
 
     @field_validator("servers", mode="before")
@@ -127,7 +104,7 @@ class QueuePoolSettings(BaseSettings):
         if value and info.data.get("url"):
             raise ValueError("set QUEUEPOOL_URL or QUEUEPOOL_SERVERS, not both")
         for url in value.values():
-            _told(check_url, url)
+            _refusing(check_url, url)
         return value
 
     @field_validator("partitions")
@@ -137,19 +114,19 @@ class QueuePoolSettings(BaseSettings):
         if {"url", "servers", "placement"} <= known.keys():  # else they have problems of their own
             servers = {"main": ""} if known["url"] else known["servers"]
             if servers:
-                _told(build, servers, value, known["placement"])
+                _refusing(build, servers, value, known["placement"])
         return value
 
     @field_validator("stage")
     @classmethod
     def _a_stage_for_keys(cls, value: str) -> str:
-        _told(Keyspace, stage=value)
+        _refusing(Keyspace, stage=value)
         return value
 
     @field_validator("queue")
     @classmethod
     def _a_queue_for_keys(cls, value: str) -> str:
-        _told(Keyspace, queue=value)
+        _refusing(Keyspace, queue=value)
         return value
 
     @field_validator("tls_key_password")
@@ -182,13 +159,7 @@ class QueuePoolSettings(BaseSettings):
         return PoolConfig(
             topology=build(servers, self.partitions, self.placement),
             keyspace=Keyspace(self.stage, self.queue),
-            max_depth=self.max_depth,
-            max_bytes=self.max_bytes,
-            max_payload_bytes=self.max_payload_bytes,
-            timeout_s=self.timeout_s,
-            retry_for_s=self.retry_for_s,
-            durability=self.durability,
-            confirm_replicas=self.confirm_replicas,
+            **{name: getattr(self, name) for name in _AS_THEY_ARE},
         )
 
 
@@ -196,21 +167,27 @@ def _tls(ca: Path | None, cert: Path | None, key: Path | None, secret: SecretStr
     return Tls(ca, cert, key, None if secret is None else secret.get_secret_value())
 
 
-def _told(check: Callable[..., object], *args: Any, **named: Any) -> None:
+def _refusing(check: Callable[..., object], *args: Any, **named: Any) -> None:
     try:
         check(*args, **named)
     except ConfigurationError as error:
         raise ValueError(str(error)) from None
 
 
-def load(settings: type[S]) -> S:
-    """Read settings. Raises ConfigurationError with every problem and its variable."""
+def load(settings: type[S], overrides: Mapping[str, Any] | None = None) -> S:
+    """Read settings, what is given here first, then variables.
+
+    A variable may have the name that its setting had before (`old_names` of the settings).
+    Raises ConfigurationError with every problem and its variable.
+    """
     prefix = settings.model_config.get("env_prefix", "")
-    refuse_what_is_no_text(prefix)
+    given = dict(overrides or {})
+    refuse_what_is_no_text(prefix, given)
+    given = _by_old_names(settings, prefix) | given
     try:
-        return settings()
+        return settings(**given)
     except ValidationError as error:
-        found = describe(error, prefix) + _further(settings, error)
+        found = _described(error, prefix) + _further(settings, given, error)
         raise ConfigurationError(*found) from error
     except Exception as error:  # pydantic-settings: a variable that is not JSON where it must be
         raise ConfigurationError(f"{error}; dictionaries are written as JSON") from error
@@ -237,20 +214,33 @@ def _is_text(value: Any) -> bool:
     return True
 
 
-def _further(settings: type[BaseSettings], error: ValidationError) -> list[str]:
+def _by_old_names(settings: type[BaseSettings], prefix: str) -> dict[str, str]:
+    variables = {name.upper(): value for name, value in os.environ.items()}
+    old_names: Mapping[str, str] = getattr(settings, "old_names", {})
+    return {
+        name: variables[old]
+        for name, old in ((n, f"{prefix}{o.upper()}") for n, o in old_names.items())
+        if old in variables and f"{prefix}{name.upper()}" not in variables
+    }
+
+
+def _further(
+    settings: type[BaseSettings], given: Mapping[str, Any], error: ValidationError
+) -> list[str]:
     # Rules over several fields run only once each field is good by itself: assume the defaults
     # for the bad ones, so that one attempt shows every problem.
     bad = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
-    fields = settings.model_fields
+    shape = settings.model_fields
+    defaults = {name: shape[name].get_default(call_default_factory=True) for name in bad}
     try:
-        settings(**{n: fields[n].get_default(call_default_factory=True) for n in bad})
+        settings(**{**given, **defaults})
     except ValidationError as second:
-        told = [e for e in second.errors(include_input=False) if not e["loc"]]
-        return [text for e in told if bad for text in _messages(e)]
+        of_several = [e for e in second.errors(include_input=False) if not e["loc"]]
+        return [text for e in of_several if bad for text in _messages(e)]
     return []
 
 
-def describe(error: ValidationError, prefix: str) -> list[str]:
+def _described(error: ValidationError, prefix: str) -> list[str]:
     """Return all problems of a failed validation; no values, they may be secret."""
     lines = []
     for problem in error.errors(include_input=False, include_url=False):

@@ -9,8 +9,9 @@ import msgspec
 import pytest
 
 from coordinator.decisions.ledger import DecisionRecord
+from coordinator.policy import POLICIES
 from coordinator.policy.aimd import AimdSettings
-from coordinator.policy.help_check import HelpSettings
+from coordinator.policy.gain_check import GainCheckSettings
 from coordinator.policy.pwqd import PwqdSettings
 from coordinator.policy.ratio import RatioSettings
 from tests.paths import ROOT
@@ -40,13 +41,18 @@ def test_the_defaults_of_a_policy_are_those_on_the_page(policy: str, settings: A
         assert float(value) == defaults.get(name, defaults.get(f"{name}_pwqd")), name
 
 
-def test_the_pauses_of_the_help_check_are_those_on_the_page() -> None:
-    check = HelpSettings()
+def test_the_pauses_of_the_gain_check_are_those_on_the_page() -> None:
+    check = GainCheckSettings()
 
     pauses = (check.retry_s, 2 * check.retry_s, check.retry_max_s / 60)
 
     assert "waits {:g} s, then {:g} s, up to {:g} minutes".format(*pauses) in part("pwqd")
     assert f"A gain of {check.gain:.0%}".replace("%", " %") in part("pwqd")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_policy_is_on_the_page(policy: str) -> None:
+    assert part(policy).strip(), f"docs/scaling.md says nothing of {policy}"
 
 
 def test_the_quoted_run_is_that_of_the_scenario() -> None:

@@ -2,16 +2,17 @@
 
 import json
 from dataclasses import asdict
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.policy import POLICIES, Decision, Direction, Limits, Policy, Reading, make_policy
-from coordinator.policy.help_check import HelpSettings
+from coordinator.policy.gain_check import GainCheckSettings
 
 LIMITS = Limits(min_workers=8, max_workers=64)
-UNCHECKED = make_policy("pwqd", help_check=HelpSettings(enabled=False))
+UNCHECKED = make_policy("pwqd", gain_check=GainCheckSettings(enabled=False))
 
 limits = st.builds(
     lambda low, extra: Limits(min_workers=low, max_workers=low + extra),
@@ -38,7 +39,9 @@ def histories(draw: st.DrawFn, *, gaps: bool = True) -> list[Reading | None]:
     return history
 
 
-def play(policy: Policy, history: list[Reading | None], bounds: Limits = LIMITS) -> list[Decision]:
+def play(
+    policy: Policy[Any, Any], history: list[Reading | None], bounds: Limits = LIMITS
+) -> list[Decision]:
     state, decisions = policy.initial(bounds.min_workers), list[Decision]()
     for reading in history:
         decisions.append(policy.decide(reading, state, bounds))
@@ -147,7 +150,7 @@ def test_a_larger_backlog_never_means_fewer_workers(
 
 @given(history=histories())
 def test_pwqd_grows_by_twice_or_eight_at_most(history: list[Reading | None]) -> None:
-    for decision in play(make_policy("pwqd"), history, Limits.around(3)):
+    for decision in play(make_policy("pwqd"), history, Limits(min_workers=3, max_workers=24)):
         assert decision.target <= max(2 * decision.previous, decision.previous + 8)
 
 
@@ -165,5 +168,5 @@ def test_pwqd_never_shrinks_before_thirty_observed_seconds_without_a_backlog(
         last_at_s = reading.at_s
         if reading.pwqd > 1.0 or decision.direction is Direction.UP:
             quiet_s = 0.0
-        if decision.direction is Direction.DOWN and "help_check" not in decision.clamps:
+        if decision.direction is Direction.DOWN and "gain_check" not in decision.clamps:
             assert quiet_s >= 30.0 - 1e-9

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from coordinator.core.model import Observation, PartitionDecision, ScaleCommand
 from coordinator.core.planner import CyclePlan, PartitionMemory, Planner
@@ -67,7 +68,7 @@ def state(
 class World:
     """One partition, its consumer and a leader, in virtual time: one `cycle` is one second."""
 
-    policy: Policy = field(default_factory=lambda: make_policy("pwqd"))
+    policy: Policy[Any, Any] = field(default_factory=lambda: make_policy("pwqd"))
     limits: Limits = field(default_factory=Limits)
     now_s: float = 0.0
     backlog: int = 0

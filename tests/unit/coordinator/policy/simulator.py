@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 from coordinator.policy import Decision, Limits, Policy, Reading
 
@@ -133,7 +134,7 @@ class Run:
 class Simulation:
     """Run a policy against a partition. Events are (time, action) pairs in any order."""
 
-    policy: Policy
+    policy: Policy[Any, Any]
     partition: SimulatedPartition
     limits: Limits = field(default_factory=Limits)
     cycle_s: float = 1.0

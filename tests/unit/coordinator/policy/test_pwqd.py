@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from coordinator.policy import Decision, Direction, Limits, Reading
-from coordinator.policy.help_check import HelpSettings
+from coordinator.policy.gain_check import GainCheckSettings
 from coordinator.policy.pwqd import PwqdPolicy, PwqdSettings
 from tests.unit.coordinator.policy.simulator import Jobs, Run, SimulatedPartition, Simulation
 
@@ -36,9 +36,9 @@ def decide(*readings: Reading | None, start: int = 8) -> list[Decision]:
     return decisions
 
 
-def bulk(jobs: Jobs, *, seed: int = 0, help_check: bool = True) -> Run:
+def bulk(jobs: Jobs, *, seed: int = 0, gain_check: bool = True) -> Run:
     partition = SimulatedPartition(8, jobs, seed)
-    settings = PwqdSettings(help_check=HelpSettings(enabled=help_check))
+    settings = PwqdSettings(gain_check=GainCheckSettings(enabled=gain_check))
     arrival = (10.5, lambda simulation: simulation.partition.enqueue(100_000))
     simulation = Simulation(policy=PwqdPolicy(settings), partition=partition, events=[arrival])
     return simulation.run(300)
@@ -57,7 +57,7 @@ def test_scattered_service_times_never_cause_a_false_alarm_in_the_reference_run(
     for seed in range(4):
         jobs = Jobs(mean_s=0.12, cv=1.0)
 
-        checked, unchecked = (bulk(jobs, seed=seed, help_check=check) for check in (True, False))
+        checked, unchecked = (bulk(jobs, seed=seed, gain_check=check) for check in (True, False))
 
         assert not [made for _, made in checked.decisions if "no help" in made.reason]
         assert checked.partition.last_finish_s <= unchecked.partition.last_finish_s + 3

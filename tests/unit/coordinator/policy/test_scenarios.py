@@ -9,10 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from coordinator.policy import POLICIES
 from tests.unit.coordinator.policy.scenario import LINE, load, report
 
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.txt"))
 REWRITE = os.environ.get("QUEUEPOOL_REWRITE") == "1"
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_policy_has_a_scenario(policy: str) -> None:
+    assert policy in {load(path).simulation.policy.name for path in SCENARIOS}
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)

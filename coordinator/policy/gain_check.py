@@ -1,10 +1,10 @@
-"""The help check: tell whether the last step up raised completions.
+"""The gain check: tell whether the last step up raised completions.
 
 An undeclared limit (a slow database, a rate limit downstream, the interpreter's
 own lock under CPU-bound jobs) shows in one way: more workers, a backlog as deep as before, and
 no more completions. Then the step is taken back, and the next try waits, longer each time.
 
-A false alarm would halve a healthy pool, so the verdict "no help" asks for three things: the
+A false alarm would halve a healthy pool, so the verdict "no gain" asks for three things: the
 gain is below a tenth, two cycles have passed on both sides of the step, and the promise of the
 step (twice the workers, twice the completions) lies outside the noise of the counts. Noise is
 taken from counting statistics: the completions N of a window scatter by about cv x sqrt(N),
@@ -16,23 +16,24 @@ import math
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from coordinator.policy.base import PolicySettings
 from coordinator.policy.model import require
 
 
 class Verdict(StrEnum):
     """What the completions say about the last step up."""
 
-    HELPED = "helped"
-    NO_HELP = "no_help"
+    GAINED = "gained"
+    NO_GAIN = "no_gain"
     UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HelpSettings:
-    """When a step counts as help. Times in seconds, cycles counted."""
+class GainCheckSettings(PolicySettings):
+    """When a step counts as a gain. Times in seconds, cycles counted."""
 
     enabled: bool = True
-    gain: float = 0.1  # a rise of completions by this share is help
+    gain: float = 0.1  # a rise of completions by this share is a gain
     min_cycles: int = 2
     max_cycles: int = 10  # undecided for so long, the step stands
     min_finished: int = 30  # completions before the step, or there is no baseline
@@ -48,8 +49,7 @@ class HelpSettings:
             f"min_cycles={self.min_cycles} must lie between 1 and max_cycles={self.max_cycles}",
         )
         require(self.min_finished >= 1, f"min_finished={self.min_finished} must be at least 1")
-        for name in ("assumed_cv", "assumed_lag_cycles"):
-            require(getattr(self, name) >= 0, f"{name}={getattr(self, name)} must not be negative")
+        self.require_not_negative("assumed_cv", "assumed_lag_cycles")
         require(
             0 < self.retry_s <= self.retry_max_s,
             f"retry_s={self.retry_s} must lie between 0 and retry_max_s={self.retry_max_s}",
@@ -98,7 +98,7 @@ class StepTrial:
     pause_left_s: float = 0.0
     pause_next_s: float = 0.0  # 0: the next pause is the first one
 
-    def step_up(self, target: int, cycle_s: float, settings: HelpSettings) -> "StepTrial":
+    def step_up(self, target: int, cycle_s: float, settings: GainCheckSettings) -> "StepTrial":
         """Put the step up from `target` on trial, if there is a baseline to judge it by."""
         window = self.window
         # New workers need to finish something within the cycles that are compared.
@@ -111,19 +111,19 @@ class StepTrial:
         )
         return replace(self, before=window if comparable else None)
 
-    def take_back(self, settings: HelpSettings) -> "StepTrial":
+    def take_back(self, settings: GainCheckSettings) -> "StepTrial":
         """End the trial without success and start the pause before the next try."""
         pause_s = min(max(self.pause_next_s, settings.retry_s), settings.retry_max_s)
         return StepTrial(pause_left_s=pause_s, pause_next_s=2 * pause_s)
 
-    def judge(self, settings: HelpSettings) -> Verdict:
+    def judge(self, settings: GainCheckSettings) -> Verdict:
         """Compare the completions since the step with those before it."""
         before, after = self.before, self.window
         if before is None or after.workers <= before.workers or after.cycles == 0:
             return Verdict.UNDECIDED
         ratio = after.per_s / before.per_s
         if ratio >= 1 + settings.gain:
-            return Verdict.HELPED
+            return Verdict.GAINED
         if min(before.cycles, after.cycles) < settings.min_cycles:
             return Verdict.UNDECIDED
         # Three standard deviations of a ratio of two counts, and a counter that may lag.
@@ -131,7 +131,7 @@ class StepTrial:
         lag = settings.assumed_lag_cycles * (1 / before.cycles + 1 / after.cycles)
         margin = 3 * settings.assumed_cv * math.sqrt(scatter) + lag
         half_of_promise = (1 + after.workers / before.workers) / 2
-        return Verdict.NO_HELP if ratio * (1 + margin) < half_of_promise else Verdict.UNDECIDED
+        return Verdict.NO_GAIN if ratio * (1 + margin) < half_of_promise else Verdict.UNDECIDED
 
     def observe(
         self,
@@ -141,7 +141,7 @@ class StepTrial:
         finished: int,
         saturated: bool,
         elapsed_s: float,
-        settings: HelpSettings,
+        settings: GainCheckSettings,
     ) -> "StepTrial":
         """Return the state after one more cycle; `saturated`: the backlog never ran dry."""
         pause_left_s = max(self.pause_left_s - elapsed_s, 0.0)
@@ -151,13 +151,13 @@ class StepTrial:
         window = self.window.add(workers, seconds, finished, keep_s=20.0)
         seen = replace(self, window=window, pause_left_s=pause_left_s)
         verdict = seen.judge(settings)
-        if verdict is Verdict.HELPED:
+        if verdict is Verdict.GAINED:
             return replace(seen, before=None, pause_next_s=0.0)
         if verdict is Verdict.UNDECIDED and window.cycles >= seen.patience_cycles(settings):
             return replace(seen, before=None)
         return seen
 
-    def patience_cycles(self, settings: HelpSettings) -> int:
+    def patience_cycles(self, settings: GainCheckSettings) -> int:
         """Return for how many cycles an undecided step keeps further steps waiting."""
         # A baseline of one cycle is too noisy for taking a step back, so there is less to wait for.
         short = self.before is not None and self.before.cycles < settings.min_cycles

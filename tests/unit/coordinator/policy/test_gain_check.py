@@ -2,9 +2,9 @@
 
 import pytest
 
-from coordinator.policy.help_check import HelpSettings, StepTrial, Verdict, Window
+from coordinator.policy.gain_check import GainCheckSettings, StepTrial, Verdict, Window
 
-SETTINGS = HelpSettings()
+SETTINGS = GainCheckSettings()
 BEFORE = Window(workers=8, cycles=3, seconds=3.0, finished=3_000.0)
 
 
@@ -34,7 +34,7 @@ def test_twice_the_completions_end_the_trial_at_once() -> None:
 
 def test_unchanged_completions_convict_the_step_after_two_cycles() -> None:
     assert after_step(1_000, cycles=1).judge(SETTINGS) is Verdict.UNDECIDED
-    assert after_step(1_000, cycles=2).judge(SETTINGS) is Verdict.NO_HELP
+    assert after_step(1_000, cycles=2).judge(SETTINGS) is Verdict.NO_GAIN
 
 
 def test_few_completions_decide_nothing() -> None:
@@ -105,4 +105,4 @@ def test_an_old_rate_fades_from_the_window() -> None:
 )
 def test_bad_settings_are_named(settings: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        HelpSettings(**settings)  # type: ignore[arg-type]
+        GainCheckSettings(**settings)  # type: ignore[arg-type]

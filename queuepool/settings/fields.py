@@ -1,0 +1,39 @@
+"""What the settings of every process are declared with."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from pydantic_settings import SettingsConfigDict
+
+
+def setting(default: Any, description: str, **bounds: Any) -> Any:
+    """Return a field of settings. description: one sentence, which the docs' table shows.
+
+    bounds: ge, gt, le, lt and whatever else pydantic's Field takes.
+    """
+    if callable(default):
+        return Field(default_factory=default, description=description, **bounds)
+    return Field(default=default, description=description, **bounds)
+
+
+def read_from(prefix: str) -> SettingsConfigDict:
+    """Return the configuration of settings that are read from variables of this prefix.
+
+    pydantic's own errors would quote URLs and tokens: they hide what was given.
+    """
+    return SettingsConfigDict(
+        env_prefix=prefix, frozen=True, extra="ignore", allow_inf_nan=False,
+        hide_input_in_errors=True,
+    )  # fmt: skip
+
+
+MetricsHost = Annotated[str, Field(description="Address of /metrics and /healthz.")]
+MetricsPort = Annotated[
+    int, Field(ge=-1, le=65535, description="Its port; 0: a free one, -1: none.")
+]
+LogFormat = Annotated[Literal["text", "json"], Field(description="Style of the log lines.")]
+LogLevel = Annotated[
+    Literal["DEBUG", "INFO", "WARNING", "ERROR"], Field(description="Least level that is logged.")
+]
