@@ -15,7 +15,7 @@ PYTEST := $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-pythons simulate model explore chaos soak mutate fuzz check format bench bench-scaling bench-peers crash-peers \
+.PHONY: help demo quick test test-slow test-pythons simulate model explore chaos soak mutate fuzz check format bench bench-scaling bench-peers crash-peers \
 	stubs constraints sbom clean
 
 help: ## show this list
@@ -23,6 +23,11 @@ help: ## show this list
 
 demo: $(VENV)/.installed-run ## watch bulk work being spread over workers, while small groups pass it
 	$(BIN)/queuepool demo
+
+# What every change can wait for: no server, no process that is killed, nothing that measures time.
+quick: check ## run every check, unit tests, and contract tests in memory: under a minute
+	$(PYTEST) -n $(WORKERS) --dist loadgroup -m "not slow and not serial and not server" \
+		tests/unit tests/contract
 
 # The parallel run keeps tests of one xdist_group on one worker. Tests that measure time follow
 # alone: three processes on two cores would measure each other. Exit code 5 is "none selected".

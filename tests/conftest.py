@@ -27,7 +27,9 @@ from tests.waiting import wait_until
 # `make explore` tries others, EXAMPLES of each. A shared machine stalls now and then: a slow
 # example is not a wrong one.
 EXAMPLES = int(os.environ.get("EXAMPLES", "0"))
-settings.register_profile("queuepool", deadline=None, print_blob=True, derandomize=True)
+settings.register_profile(
+    "queuepool", max_examples=50, deadline=None, print_blob=True, derandomize=True
+)
 settings.register_profile(
     "explore", settings.get_profile("queuepool"), max_examples=max(1, EXAMPLES), derandomize=False
 )

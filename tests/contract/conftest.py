@@ -14,7 +14,7 @@ from tests.conftest import server_engines
 from tests.contract.snapshot import snapshot
 from tests.contract.world import World, memory_world, real_world
 
-KINDS = ("memory", "bundled", "redis-server")
+SERVERS = [pytest.param(kind, marks=pytest.mark.server) for kind in ("bundled", "redis-server")]
 
 
 @pytest.fixture(scope="session")
@@ -34,9 +34,9 @@ def contract_url(request: pytest.FixtureRequest) -> Iterator[str | None]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test that wants a world, or one on a real server, once for each kind."""
     if "server_world" in metafunc.fixturenames:
-        metafunc.parametrize("contract_url", KINDS[1:], indirect=True, scope="session")
+        metafunc.parametrize("contract_url", SERVERS, indirect=True, scope="session")
     elif "world" in metafunc.fixturenames:
-        metafunc.parametrize("contract_url", KINDS, indirect=True, scope="session")
+        metafunc.parametrize("contract_url", ["memory", *SERVERS], indirect=True, scope="session")
 
 
 @pytest.fixture

@@ -70,8 +70,14 @@ def steps(stride: int) -> Iterator[int]:
         step += stride
 
 
-@pytest.mark.parametrize("error", [Struck, KeyboardInterrupt, JobTimeoutError])
-@pytest.mark.parametrize("plan", [[], ["ok", "oom", "lost"]], ids=["well", "faults"])
+FAULTS = ["ok", "oom", "lost"]
+
+
+@pytest.mark.parametrize(
+    ("error", "plan"),
+    [(Struck, []), (Struck, FAULTS), (KeyboardInterrupt, FAULTS), (JobTimeoutError, FAULTS)],
+    ids=["well", "faults", "ctrl-c", "timeout"],
+)
 def test_wherever_a_bulk_call_is_struck_it_tells_what_is_in(
     error: type[BaseException], plan: list[str]
 ) -> None:

@@ -333,9 +333,10 @@ def test_claimed_ahead_it_may_begin_once_more_uncharged(seed: int) -> None:
     assert 3 <= one.crashes <= 4
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("fuse_s", [0.001, 0.5])
-@pytest.mark.parametrize("job_s", [0.5, 5.0, 60.0])
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    ("job_s", "fuse_s"), [(0.5, 0.001), (0.5, 0.5), (5.0, 0.001), (5.0, 0.5), (60.0, 0.5)]
+)
 def test_among_many_poison_jobs_that_kill_soon_no_innocent_dies(
     seed: int, job_s: float, fuse_s: float
 ) -> None:
