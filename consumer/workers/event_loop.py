@@ -29,7 +29,7 @@ _Made = Coroutine[Any, Any, Any]
 _LOOPS = 3  # a loop may break just when a job is handed to it
 
 
-class _Exit:
+class Exit:
     """Carries an exception, that would end the whole loop, to the thread that shall raise it."""
 
     def __init__(self, error: BaseException) -> None:
@@ -51,21 +51,34 @@ class HandlerLoop:
         A timeout cancels it at its next await and raises JobTimeoutError. Raises RuntimeError, and
         the coroutine was not started, when there is no loop and none can be had.
         """
-        future: Future[Any] = Future()
-        limited = _limited(coroutine, timeout_s, self._origin)
         try:
-            self._submit(limited, future)
+            future = self.begin(limited(coroutine, timeout_s, self._origin))
         except BaseException:
-            limited.close()
             coroutine.close()
             raise
         try:
             value = future.result()
         except CancelledError:
             raise RuntimeError("the handler was cancelled from within") from None
-        if isinstance(value, _Exit):
+        if isinstance(value, Exit):
             raise value.error
         return value
+
+    def begin(self, coroutine: _Made) -> Future[Any]:
+        """Have a coroutine run; returns what hears of its end. Never waits.
+
+        Nothing but a value, an Exception or CancelledError may come out of it, see `limited`.
+        Raises RuntimeError as `run` does.
+        """
+        future: Future[Any] = Future()
+        try:
+            for _ in range(_LOOPS):
+                if self._started().submit(coroutine, future):
+                    return future
+            raise RuntimeError("handlers keep closing the event loop; this one was not started")
+        except BaseException:
+            coroutine.close()
+            raise
 
     def stop(self) -> None:
         """Stop the loop; what still runs on it is cancelled. Idempotent, legal before start."""
@@ -74,12 +87,6 @@ class HandlerLoop:
             serving, self._serving = self._serving, None
         if serving is not None:
             serving.stop()
-
-    def _submit(self, coroutine: _Made, future: Future[Any]) -> None:
-        for _ in range(_LOOPS):
-            if self._started().submit(coroutine, future):
-                return
-        raise RuntimeError("handlers keep closing the event loop; this one was not started")
 
     def _started(self) -> _Serving:
         with self._lock:
@@ -209,7 +216,11 @@ def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
         loop.run_until_complete(asyncio.wait(pending, timeout=2))
 
 
-async def _limited(coroutine: _Made, timeout_s: float | None, origin: Origin) -> Any:
+async def limited(coroutine: _Made, timeout_s: float | None, origin: Origin) -> Any:
+    """Return the value of a coroutine, or the Exit that it raised.
+
+    Raises JobTimeoutError, and whatever else the coroutine raises. origin: of the loop.
+    """
     try:
         if timeout_s is None:
             value = await coroutine
@@ -226,7 +237,7 @@ async def _limited(coroutine: _Made, timeout_s: float | None, origin: Origin) ->
         raise  # the handler's own
     except (SystemExit, KeyboardInterrupt) as error:
         origin.leave_if_forked(error)
-        return _Exit(error)
+        return Exit(error)
     except BaseException as error:
         origin.leave_if_forked(error)
         raise

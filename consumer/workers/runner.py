@@ -16,15 +16,15 @@ from __future__ import annotations
 
 import random
 import traceback
+from collections.abc import Coroutine
+from contextlib import AbstractContextManager
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 
 from consumer.core.jobs import ClaimedJob, End, Outcome
 from consumer.workers import unknown
 from consumer.workers.context import Progress, RunContext
-from consumer.workers.event_loop import HandlerLoop
 from consumer.workers.forks import Origin
-from consumer.workers.timeouts import Timekeeper
 from queuepool.errors import (
     BadPayloadError,
     InvalidInputError,
@@ -44,6 +44,62 @@ _MAX_TEXT = 8192  # before encode_error cuts it, so that a huge text costs nothi
 _FALLBACK = Task(name="unknown", function=lambda: None)
 
 
+class AsyncRunner(Protocol):
+    """What runs the coroutine of a handler for the thread that calls it."""
+
+    def run(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float | None) -> Any:
+        """Run a coroutine to its end and return its value."""
+
+
+class Limits(Protocol):
+    """What ends a plain handler that takes too long."""
+
+    def limit(self, timeout_s: float) -> AbstractContextManager[None]:
+        """Return a context in which JobTimeoutError is raised after so long."""
+
+
+class Attempt:
+    """One execution of a job whose task is known: what it may take, and what its end means."""
+
+    __slots__ = ("_envelope", "job", "started_s", "task")
+
+    def __init__(self, job: ClaimedJob, task: Task, envelope: codec.Envelope) -> None:
+        self.job, self.task, self._envelope = job, task, envelope
+        self.started_s = job.started_s
+
+    @property
+    def timeout_s(self) -> float | None:
+        """Return how long it may take; None for any time."""
+        return self._envelope.options.timeout_s or self.task.timeout_s
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """Return the arguments as they were enqueued."""
+        return self._envelope.payload
+
+    def returned(self, value: Any) -> Outcome:
+        """Return the outcome of a handler that returned. Raises what encode_result raises."""
+        task = self.task
+        if value is None:
+            return Outcome(self.job, End.DONE, self.started_s, monotonic(), task.name)
+        result = codec.encode_result(value)
+        ttl_ms = int(task.result_ttl_s * 1000)
+        kept = result if ttl_ms else None
+        return Outcome(
+            self.job, End.DONE, self.started_s, monotonic(), task.name, kept, ttl_ms,
+            max_attempts=self._envelope.options.max_attempts or task.max_attempts,
+        )  # fmt: skip
+
+    def failed(self, error: BaseException) -> Outcome:
+        """Return the outcome of an attempt that raised this; never raises."""
+        return _failed(self.job, self.task, self._envelope.options, self.started_s, error)
+
+    def lost(self, reason: str, what: str, message: str) -> Outcome:
+        """Return the outcome of an attempt whose process ended with it. what: in one word."""
+        record = ErrorRecord(reason=reason, type=what, message=message)
+        return _attempted(self.job, self.task, self._envelope.options, self.started_s, record)
+
+
 class Runner:
     """Runs jobs of one owner ownership, in any number of threads.
 
@@ -51,7 +107,7 @@ class Runner:
     """
 
     def __init__(
-        self, registry: Registry, ownership: Ownership, loop: HandlerLoop, timekeeper: Timekeeper
+        self, registry: Registry, ownership: Ownership, loop: AsyncRunner, timekeeper: Limits
     ) -> None:
         self._registry, self._ownership = registry, ownership
         self._loop, self._timekeeper = loop, timekeeper
@@ -64,41 +120,63 @@ class Runner:
 
     def run(self, job: ClaimedJob) -> Outcome:
         """Execute one job in this thread; never raises."""
+        attempt = self.begin(job)
+        if isinstance(attempt, Outcome):
+            return attempt
+        try:
+            value = self._call(attempt)
+            self._origin.leave_if_forked()
+            return attempt.returned(value)
+        except BaseException as error:  # a handler may raise anything; the worker lives on
+            self._origin.leave_if_forked(error)
+            return attempt.failed(error)
+
+    def begin(self, job: ClaimedJob) -> Attempt | Outcome:
+        """Return what is to be executed, or how the job ends without that; never raises."""
         started = monotonic()
         if job.cancelled:
             return Outcome(job, End.ABANDON, started, started)
         if started > self.start_until_s:
             return Outcome(job, End.HAND_BACK, started, started)
         job.started_s = started
-        task, options = _FALLBACK, codec.NO_OPTIONS
         try:
             if job.damage:
                 raise UndecodableError(job.damage)
             codec.check_id(job.id)
             envelope = codec.decode_envelope(job.body)
-            options = envelope.options
-            known = self._registry.find(envelope.task)
-            if known is None:
-                return self._set_aside(job, envelope.task, started)
-            task = known
-            value = self._call(task, envelope, job, started)
-            self._origin.leave_if_forked()
-            if value is None:
-                return Outcome(job, End.DONE, started, monotonic(), task.name)
-            result = codec.encode_result(value)
-            ttl_ms = int(task.result_ttl_s * 1000)
-            kept = result if ttl_ms else None
-            return Outcome(
-                job, End.DONE, started, monotonic(), task.name, kept, ttl_ms,
-                max_attempts=options.max_attempts or task.max_attempts,
-            )  # fmt: skip
-        except BaseException as error:  # a handler may raise anything; the worker lives on
-            self._origin.leave_if_forked(error)
-            try:
-                return _failure(job, task, options, started, error)
-            except BaseException:  # a RetryLater without its delay, a class without a name, ...
-                strange = RuntimeError("the handler raised an exception that cannot be read")
-                return _failure(job, task, options, started, strange)
+        except BaseException as error:
+            return _failed(job, _FALLBACK, codec.NO_OPTIONS, started, error)
+        task = self._registry.find(envelope.task)
+        if task is None:
+            return self._set_aside(job, envelope.task, started)
+        return Attempt(job, task, envelope)
+
+    def arguments(self, attempt: Attempt) -> dict[str, Any]:
+        """Return what the handler is called with. Raises BadPayloadError."""
+        task, arguments, convert = attempt.task, attempt.payload, attempt.task.signature.convert
+        if convert is not None:
+            arguments = convert(arguments)
+        if task.context_parameter is not None:
+            timeout_s = attempt.timeout_s
+            arguments[task.context_parameter] = RunContext(
+                attempt.job,
+                task.name,
+                partition=self._ownership.partition,
+                fencing_token=self._ownership.epoch,
+                deadline=None if timeout_s is None else attempt.started_s + timeout_s,
+                progress=self.progress,
+            )
+        return arguments
+
+    def _call(self, attempt: Attempt) -> Any:
+        arguments = self.arguments(attempt)
+        task, timeout_s = attempt.task, attempt.timeout_s
+        if task.is_async:
+            return self._loop.run(task.function(**arguments), timeout_s)
+        if timeout_s is None:
+            return task.function(**arguments)
+        with self._timekeeper.limit(timeout_s):
+            return task.function(**arguments)
 
     def _set_aside(self, job: ClaimedJob, task: str, started: float) -> Outcome:
         return Outcome(
@@ -107,26 +185,15 @@ class Runner:
             error=unknown.record(task), reason="unknown-task", aside=task,
         )  # fmt: skip
 
-    def _call(self, task: Task, envelope: codec.Envelope, job: ClaimedJob, started: float) -> Any:
-        arguments, convert = envelope.payload, task.signature.convert
-        if convert is not None:
-            arguments = convert(arguments)
-        timeout_s = envelope.options.timeout_s or task.timeout_s
-        if task.context_parameter is not None:
-            arguments[task.context_parameter] = RunContext(
-                job,
-                task.name,
-                partition=self._ownership.partition,
-                fencing_token=self._ownership.epoch,
-                deadline=None if timeout_s is None else started + timeout_s,
-                progress=self.progress,
-            )
-        if task.is_async:
-            return self._loop.run(task.function(**arguments), timeout_s)
-        if timeout_s is None:
-            return task.function(**arguments)
-        with self._timekeeper.limit(timeout_s):
-            return task.function(**arguments)
+
+def _failed(
+    job: ClaimedJob, task: Task, options: codec.Options, started: float, error: BaseException
+) -> Outcome:
+    try:
+        return _failure(job, task, options, started, error)
+    except BaseException:  # a RetryLater without its delay, a class without a name, ...
+        strange = RuntimeError("the handler raised an exception that cannot be read")
+        return _failure(job, task, options, started, strange)
 
 
 def _failure(
@@ -138,25 +205,32 @@ def _failure(
     if isinstance(error, RetryLater):
         delay_ms = int(error.delay_s * 1000)
         return Outcome(job, End.RETRY, started, ended, task.name, delay_ms=delay_ms, charged=False)
-    reason = _reason(error)
-    record = codec.encode_error(
+    return _attempted(
+        job, task, options, started,
         ErrorRecord(
-            reason=reason,
+            reason=_reason(error),
             type=type(error).__qualname__,
             message=_text(error),
             traceback=_traceback(error),
-        )
-    )
+        ),
+    )  # fmt: skip
+
+
+def _attempted(
+    job: ClaimedJob, task: Task, options: codec.Options, started: float, record: ErrorRecord
+) -> Outcome:
+    """Return what a failed attempt comes to: another one, or none."""
+    ended, reason, error = monotonic(), record.reason, codec.encode_error(record)
     most = options.max_attempts or task.max_attempts
     if reason in ("permanent", "undecodable", "bad-payload") or job.attempt >= most:
         return Outcome(
             job, End.BURY, started, ended, task.name,
-            error=record, reason=reason, max_attempts=most,
+            error=error, reason=reason, max_attempts=most,
         )  # fmt: skip
     delay_s = task.backoff.delay_s(job.attempt, random.random())
     return Outcome(
         job, End.RETRY, started, ended, task.name,
-        delay_ms=int(delay_s * 1000), error=record, reason=reason, max_attempts=most,
+        delay_ms=int(delay_s * 1000), error=error, reason=reason, max_attempts=most,
     )  # fmt: skip
 
 
