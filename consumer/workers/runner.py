@@ -101,7 +101,7 @@ class Attempt:
 
 
 class Runner:
-    """Runs jobs of one owner ownership, in any number of threads.
+    """Runs jobs of one ownership, in any number of threads.
 
     start_until_s: the monotonic time after which no job may start, since the lease may be over.
     """

@@ -13,7 +13,7 @@ from queuepool import Registry
 from queuepool.protocol import codec
 from queuepool.verbs.owner.verbs import Ownership
 
-LIFE = Ownership(3, "nonce", 1_767_225_600_123)
+OWNERSHIP = Ownership(3, "nonce", 1_767_225_600_123)
 GROUP = b"group-\xff"  # groups are bytes
 
 
@@ -23,7 +23,7 @@ class Bench:
     def __init__(self) -> None:
         self.registry = Registry()
         self.loop, self.keeper = HandlerLoop(), Timekeeper()
-        self.runner = Runner(self.registry, LIFE, self.loop, self.keeper)
+        self.runner = Runner(self.registry, OWNERSHIP, self.loop, self.keeper)
 
     def run(
         self,

@@ -15,7 +15,7 @@ from consumer.workers.event_loop import HandlerLoop
 from consumer.workers.runner import Runner
 from consumer.workers.timeouts import Timekeeper
 from queuepool import JobCancelled, JobContext, PermanentError, Registry, RetryLater
-from tests.unit.consumer.workers.executing import LIFE, make_body
+from tests.unit.consumer.workers.executing import OWNERSHIP, make_body
 from tests.waiting import wait_until
 
 
@@ -25,7 +25,7 @@ class Bench:
     def __init__(self) -> None:
         self.registry = Registry()
         self.loop, self.keeper = HandlerLoop(), Timekeeper()
-        self.runner = Runner(self.registry, LIFE, self.loop, self.keeper)
+        self.runner = Runner(self.registry, OWNERSHIP, self.loop, self.keeper)
         self.rang = threading.Event()
         self.pool = AsyncPool(self.runner, self.loop, self.rang.set)
         self.ended: list[Outcome] = []

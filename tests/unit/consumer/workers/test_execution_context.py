@@ -9,7 +9,14 @@ from consumer.core.jobs import End, Outcome
 from queuepool import JobContext, Registry
 from queuepool.errors import JobTimeoutError
 from queuepool.protocol import codec
-from tests.unit.consumer.workers.executing import GROUP, LIFE, Bench, error_of, make_body, make_job
+from tests.unit.consumer.workers.executing import (
+    GROUP,
+    OWNERSHIP,
+    Bench,
+    error_of,
+    make_body,
+    make_job,
+)
 
 # -- its arguments ---------------------------------------------------------------------------------
 
@@ -26,7 +33,7 @@ def test_the_context_tells_all_about_the_job(bench: Bench) -> None:
     (ctx,) = seen
     assert outcome.end is End.DONE
     assert (ctx.job_id, ctx.task, ctx.attempt, ctx.group) == ("job-1", "t", 4, GROUP)
-    assert (ctx.partition, ctx.fencing_token) == (LIFE.partition, LIFE.epoch)
+    assert (ctx.partition, ctx.fencing_token) == (OWNERSHIP.partition, OWNERSHIP.epoch)
     assert ctx.deadline == pytest.approx(outcome.started_s + 30)
     assert not ctx.cancel_requested
     assert bench.runner.progress == {b"job-1": b"half"}

@@ -1,0 +1,1 @@
+"""A pool of child processes: what a job does there costs that job alone."""

@@ -1,0 +1,218 @@
+"""A child of a process pool: imports the application once, then runs one job after the other.
+
+    main thread   takes a job, runs it, says how it ended
+    listener      reads what the pool says: jobs, cancel requests; says the progress of the job
+                  every 0.1 s, the newest text only
+
+Handlers run in the main thread, so signals, alarms and libraries that insist on it work. Timeouts
+are the pool's: it kills this process at the deadline, whatever runs here, so nothing is raised in a
+handler. The end of the socket while a job runs means that the consumer is gone, and the process
+ends at once; so it does, on Linux, when the kernel says so and Python code has no turn
+(PR_SET_PDEATHSIG). At the end of the socket between two jobs it leaves as any program does.
+SIGTERM and SIGINT go to the consumer, which drains: here they do nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import ctypes
+import faulthandler
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Coroutine
+from queue import SimpleQueue
+from time import monotonic
+from typing import Any
+
+from consumer.core.jobs import ClaimedJob, Outcome, claimed
+from consumer.workers.processes.frames import (
+    BrokenFrameError,
+    Cancel,
+    ChildReader,
+    Ended,
+    Progress,
+    Ready,
+    Run,
+    Start,
+    ToChild,
+    ToPool,
+    frame,
+)
+from consumer.workers.runner import Runner
+from queuepool.errors import ConfigurationError
+from queuepool.process.startup import import_app
+from queuepool.servers import forking
+from queuepool.tasks.registry import default_registry
+from queuepool.telemetry import printing
+from queuepool.telemetry.logs import configure
+from queuepool.verbs.owner.verbs import Ownership
+
+_SAY_S = 0.1  # between two looks at the progress of a job
+_CHUNK_BYTES = 256 * 1024
+_PR_SET_PDEATHSIG = 1
+_NO_APP = 2
+
+
+def main(descriptor: int, parent: int) -> None:
+    """Serve the pool at the other end of a socket until that closes. parent: its process id."""
+    os.set_inheritable(descriptor, False)  # programs that a handler starts do not hold it
+    _die_with(parent)
+    faulthandler.enable()  # a segfaulting handler names itself
+    signals = _Signals()
+    with socket.socket(fileno=descriptor) as pipe:
+        _Child(pipe).serve()
+    signals.put_back()
+
+
+def _die_with(parent: int) -> None:
+    with contextlib.suppress(OSError, AttributeError):  # Linux alone has it
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it died before we asked
+        os._exit(1)
+
+
+class _Child:
+    def __init__(self, pipe: socket.socket) -> None:
+        self._pipe, self._reader = pipe, ChildReader()
+        self._sending = threading.Lock()
+        self._orders: SimpleQueue[Run | Start | None] = SimpleQueue()
+        self._running: tuple[int, ClaimedJob] | None = None
+        self._busy = False  # from when a job arrives until its end is about to be said
+        self._runner: Runner | None = None
+        self._loop = _OwnLoop()
+        forking.keep(self)
+
+    def serve(self) -> None:
+        threading.Thread(target=self._listen, name="queuepool-pipe", daemon=True).start()
+        while (order := self._orders.get()) is not None:
+            if isinstance(order, Start):
+                self._runner = self._started(order)
+                self._say(Ready())
+            else:
+                self._execute(order)
+        self._loop.close()
+
+    def after_fork(self) -> None:
+        """Let a child of a handler not hold the socket, whose end tells that this process died."""
+        forking.close_inherited(self._pipe)
+
+    def _started(self, start: Start) -> Runner:
+        configure(start.log_format, start.log_level)
+        try:
+            import_app(start.app)
+        except ConfigurationError as error:
+            printing.complain("consumer process", error)
+            sys.exit(_NO_APP)
+        # Its nonce stays with the consumer: nothing here writes to the server.
+        ownership = Ownership(start.partition, "", start.epoch)
+        return Runner(default_registry, ownership, self._loop, _Untimed())
+
+    def _execute(self, order: Run) -> None:
+        if self._runner is None:
+            raise RuntimeError("a job came before the application was named")
+        job = claimed(order.id, order.body, order.attempt, order.crashes, 0, monotonic())
+        self._running = order.job, job
+        outcome = self._runner.run(job)
+        self._running, self._busy = None, False
+        self._runner.progress.clear()
+        self._say(_ended(order.job, outcome))
+
+    def _say(self, message: ToPool) -> None:
+        try:
+            with self._sending:
+                self._pipe.sendall(frame(message))
+        except OSError:  # nobody is there, or a handler closed the socket: nothing can be said
+            os._exit(1)
+
+    def _listen(self) -> None:
+        try:
+            while True:
+                if not select.select([self._pipe], [], [], _SAY_S if self._busy else None)[0]:
+                    self._say_progress()
+                    continue
+                data = self._pipe.recv(_CHUNK_BYTES)
+                if not data:
+                    break
+                for message in self._reader.read(data):
+                    self._heed(message)
+        except (OSError, ValueError, BrokenFrameError):
+            os._exit(1)
+        if self._busy:
+            os._exit(1)
+        self._orders.put(None)
+
+    def _heed(self, message: ToChild) -> None:
+        if isinstance(message, Cancel):
+            running = self._running
+            if running is not None and running[0] == message.job:
+                running[1].cancelled = True
+        else:
+            self._busy = isinstance(message, Run)
+            self._orders.put(message)
+
+    def _say_progress(self) -> None:
+        running, runner = self._running, self._runner
+        if running is None or runner is None:
+            return
+        text = runner.progress.pop(running[1].id, None)
+        if text is not None:
+            self._say(Progress(running[0], text))
+
+
+def _ended(number: int, o: Outcome) -> Ended:
+    return Ended(
+        number, int(o.end), o.task, o.result, o.result_ttl_ms, o.delay_ms, o.charged, o.error,
+        o.reason, o.max_attempts, o.aside,
+    )  # fmt: skip
+
+
+class _Untimed:
+    """Limits of a process that is killed at its deadline."""
+
+    def limit(self, timeout_s: float) -> contextlib.AbstractContextManager[None]:  # noqa: ARG002
+        return contextlib.nullcontext()
+
+
+class _OwnLoop:
+    """Runs coroutines in the thread that asks, all on one loop."""
+
+    def __init__(self) -> None:
+        self._runner: asyncio.Runner | None = None
+
+    def run(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float | None) -> Any:  # noqa: ARG002
+        if self._runner is None or self._runner.get_loop().is_closed():
+            self._runner = asyncio.Runner()
+        try:
+            return self._runner.run(coroutine, context=contextvars.copy_context())
+        except asyncio.CancelledError:
+            raise RuntimeError("the handler was cancelled from within") from None
+
+    def close(self) -> None:
+        if self._runner is not None:
+            self._runner.close()
+
+
+class _Signals:
+    """Handlers that do nothing, and those before them, which a child of a handler gets back.
+
+    A signal that were ignored would stay so in every program that a handler starts.
+    """
+
+    def __init__(self) -> None:
+        self._before = {
+            n: signal.signal(n, lambda *_: None) for n in (signal.SIGTERM, signal.SIGINT)
+        }
+        forking.keep(self)
+
+    def put_back(self) -> None:
+        while self._before:
+            signal.signal(*self._before.popitem())
+
+    def after_fork(self) -> None:
+        self.put_back()

@@ -1,0 +1,146 @@
+"""What a process pool and its children say to each other, over one socket each. Pure.
+
+    pool    Start, Run, Cancel      --->  child
+            Ready, Progress, Ended  <---
+
+A frame is four bytes of length and a message in msgpack. `job` counts the jobs of one child, so
+that what is late is told from what is meant. A child is not trusted to keep to this: its handlers
+may write to any descriptor. Whatever is too long or cannot be read is a BrokenFrameError.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from queuepool.protocol.codec import MAX_PAYLOAD_BYTES, MAX_RESULT_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_HEADER_BYTES = 4
+_ROOM_BYTES = 64 * 1024  # for everything of a message but its payload or result
+MOST_TO_CHILD = MAX_PAYLOAD_BYTES + _ROOM_BYTES
+MOST_TO_POOL = MAX_RESULT_BYTES + _ROOM_BYTES
+
+
+class BrokenFrameError(Exception):
+    """The other side said what is no message."""
+
+
+class Start(msgspec.Struct, tag="start", array_like=True):
+    """The first message: whose jobs these are, and how to log."""
+
+    app: str
+    partition: int
+    epoch: int
+    log_format: str
+    log_level: str
+
+
+class Run(msgspec.Struct, tag="run", array_like=True):
+    """Execute a job, see ClaimedJob."""
+
+    job: int
+    id: bytes
+    body: bytes
+    attempt: int
+    crashes: int
+
+
+class Cancel(msgspec.Struct, tag="cancel", array_like=True):
+    """Somebody asked to cancel the job."""
+
+    job: int
+
+
+class Ready(msgspec.Struct, tag="ready", array_like=True):
+    """The application is imported."""
+
+
+class Progress(msgspec.Struct, tag="progress", array_like=True):
+    """How far the job is."""
+
+    job: int
+    text: bytes
+
+
+class Ended(msgspec.Struct, tag="ended", array_like=True):
+    """How the execution ended, see Outcome."""
+
+    job: int
+    end: int
+    task: str
+    result: bytes | None
+    result_ttl_ms: int
+    delay_ms: int
+    charged: bool
+    error: bytes
+    reason: str
+    max_attempts: int
+    aside: str
+
+
+ToChild: TypeAlias = Start | Run | Cancel
+ToPool: TypeAlias = Ready | Progress | Ended
+
+_encoder = msgspec.msgpack.Encoder()
+_of_pool: msgspec.msgpack.Decoder[ToChild] = msgspec.msgpack.Decoder(ToChild)
+_of_child: msgspec.msgpack.Decoder[ToPool] = msgspec.msgpack.Decoder(ToPool)
+
+
+def frame(message: ToChild | ToPool) -> bytes:
+    """Return the bytes of a message."""
+    text = _encoder.encode(message)
+    return len(text).to_bytes(_HEADER_BYTES, "big") + text
+
+
+class _Reader:
+    """Puts together what arrives in pieces. Of no use after it raised."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes, self._held = most_bytes, bytearray()
+
+    def _texts(self, data: bytes) -> Iterator[bytes]:
+        held = self._held
+        held += data
+        while len(held) >= _HEADER_BYTES:
+            size = int.from_bytes(held[:_HEADER_BYTES], "big")
+            if size > self._most_bytes:
+                raise BrokenFrameError(f"a message of {size:,} bytes")
+            if len(held) < _HEADER_BYTES + size:
+                return
+            text = bytes(held[_HEADER_BYTES : _HEADER_BYTES + size])
+            del held[: _HEADER_BYTES + size]
+            yield text
+
+
+class ChildReader(_Reader):
+    """Reads what a pool says to its child."""
+
+    def __init__(self) -> None:
+        super().__init__(MOST_TO_CHILD)
+
+    def read(self, data: bytes) -> Iterator[ToChild]:
+        """Yield the messages that are complete now. Raises BrokenFrameError."""
+        for text in self._texts(data):
+            try:
+                yield _of_pool.decode(text)
+            except msgspec.MsgspecError as error:
+                raise BrokenFrameError(str(error)) from None
+
+
+class PoolReader(_Reader):
+    """Reads what a child says to its pool."""
+
+    def __init__(self) -> None:
+        super().__init__(MOST_TO_POOL)
+
+    def read(self, data: bytes) -> Iterator[ToPool]:
+        """Yield the messages that are complete now. Raises BrokenFrameError."""
+        for text in self._texts(data):
+            try:
+                yield _of_child.decode(text)
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                raise BrokenFrameError(str(error)) from None
