@@ -3,73 +3,82 @@
     enqueue(write_row.job(id=1))             enqueue("write_row", {"id": 1})
     enqueue_many([a.job(), b.job()])         enqueue_many("write_row", [{"id": 1}, Job({"id": 2})])
 
-Both pools take the same forms and options; here they become what the Producer lays out. Pure.
+Both pools take the same forms and options; here they become what the Producer lays out.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
-from typing import Any, TypedDict, Unpack
+from datetime import datetime
+from typing import Any, Required, TypeAlias
 
+from queuepool.client.arguments import delay_until, seconds_of
+from queuepool.client.chunks import Chunk
 from queuepool.client.defaults import Defaults
-from queuepool.client.producer import Chunk, Producer
-from queuepool.client.timing import seconds_of
+from queuepool.client.producer import Producer
+from queuepool.client.routes import PartitionKey
 from queuepool.errors import InvalidInputError, shown
 from queuepool.models import Durability, Tier
-from queuepool.tasks.job import Job
+from queuepool.tasks.job import Job, R_co
+from queuepool.tasks.options import RunOptions
 from queuepool.tasks.registry import Task
 from queuepool.tasks.typed import TaskFunction
 
-TaskOf = Callable[[int], Task | None]
+Payload: TypeAlias = Mapping[str, Any]
+TypedTask: TypeAlias = TaskFunction[..., ..., Any, R_co]
+AnyTask: TypeAlias = str | Callable[..., Any]
+Items: TypeAlias = Iterable[Mapping[str, Any] | Job[Any]]
+TaskOf: TypeAlias = Callable[[int], Task | None]
+
+_COMMON = {*RunOptions.__annotations__, "run_at"}
 
 
-class CallOptions(TypedDict, total=False):
-    """What every enqueue call may say of its jobs. delay: a timedelta, or seconds."""
+class OneOptions(RunOptions, total=False):
+    """What `enqueue` may say beside the partition key."""
 
-    tier: Tier | int | str | None
-    delay: timedelta | float | None
-    delay_s: float | None
     run_at: datetime | None
-    max_attempts: int | None
-    timeout_s: float | None
+    job_id: str | None
     durability: Durability | str | None
 
 
-class OneJobOptions(CallOptions, total=False):
-    """The options of enqueue."""
+class EnqueueOptions(OneOptions, total=False):
+    """What `enqueue` may say of a job made by `task.job(...)`, which may have its own key."""
 
-    job_id: str | None
+    partition_key: str | bytes | None
 
 
-class ManyJobsOptions(CallOptions, total=False):
-    """The options of enqueue_many."""
+class KeyedOptions(OneOptions, total=False):
+    """What `enqueue` says of any other job."""
 
+    partition_key: Required[str | bytes]
+
+
+class ManyOptions(RunOptions, total=False):
+    """What `enqueue_many` may say of all its jobs."""
+
+    partition_key: PartitionKey | None
+    run_at: datetime | None
     wait_when_full_s: float
-
-
-class _Common(TypedDict):
-    tier: Tier | int | str | None
-    delay_s: float | None
-    max_attempts: int | None
-    timeout_s: float | None
+    durability: Durability | str | None
 
 
 def one(
     producer: Producer,
-    task: str | Callable[..., Any] | Job[Any],
-    payload: Mapping[str, Any] | None,
+    task: AnyTask | Job[Any],
+    payload: Payload | None,
     partition_key: str | bytes | None,
-    job_id: str | None,
-    **call: Unpack[_Common],
+    *,
+    job_id: str | None = None,
+    **options: Any,
 ) -> tuple[Chunk, Task | None]:
     """Return the chunk of an enqueue call, and the task where it is known here.
 
     The options of a job that names its task come first, then the call's, then the task's.
     """
+    common = _common("enqueue", options) if options else options
     if not isinstance(task, Job):
-        defaults = producer.defaults(task, **call)
+        defaults = producer.defaults(task, **common)
         payload = {} if payload is None else payload
         return producer.single(defaults, payload, partition_key, job_id), defaults.of
     job = task
@@ -79,14 +88,7 @@ def one(
         raise InvalidInputError(
             "this job names no task: make it by task.job(...), or pass the task and the payload"
         )
-    own_delay_s = seconds_of(job.delay, job.delay_s)
-    defaults = producer.defaults(
-        job.task,
-        tier=call["tier"] if job.tier is None else job.tier,
-        delay_s=call["delay_s"] if own_delay_s is None else own_delay_s,
-        max_attempts=call["max_attempts"] if job.max_attempts is None else job.max_attempts,
-        timeout_s=call["timeout_s"] if job.timeout_s is None else job.timeout_s,
-    )
+    defaults = producer.defaults(job.task, **common | _own(job))
     partition_key = partition_key if job.partition_key is None else job.partition_key
     job_id = job_id if job.job_id is None else job.job_id
     return producer.single(defaults, job.payload, partition_key, job_id), defaults.of
@@ -94,11 +96,26 @@ def one(
 
 def many(
     producer: Producer,
-    task: str | Callable[..., Any] | Iterable[Job[Any]],
-    items: Iterable[Mapping[str, Any] | Job[Any]] | None,
-    **call: Unpack[_Common],
-) -> tuple[Defaults, Iterable[Mapping[str, Any] | Job[Any]], TaskOf]:
-    """Return what Producer.chunks takes of an enqueue_many call, and the task of each position."""
+    task: AnyTask | Iterable[Job[Any]],
+    items: Items | None,
+    partition_key: PartitionKey | None,
+    **options: Any,
+) -> tuple[Iterator[Chunk], dict[int, Chunk], TaskOf]:
+    """Return the chunks of an enqueue_many call, and the task of each position.
+
+    In between: filled with the chunks that hold jobs which were taken and not yet given.
+    """
+    defaults, jobs, task_of = _forms(producer, task, items, _common("enqueue_many", options))
+    held: dict[int, Chunk] = {}
+    return producer.chunks(defaults, jobs, partition_key, held), held, task_of
+
+
+def _forms(
+    producer: Producer,
+    task: AnyTask | Iterable[Job[Any]],
+    items: Items | None,
+    call: dict[str, Any],
+) -> tuple[Defaults, Items, TaskOf]:
     if items is not None:
         if not isinstance(task, str) and not callable(task):
             raise InvalidInputError(f"{shown(task)} is no task: pass its name, or the function")
@@ -114,11 +131,29 @@ def many(
         return producer.defaults(name, **call)
 
     for_task("-")  # a bad option is refused before the first item is asked for
-    jobs = _Told(task, producer)
+    jobs = _JobsOfTasks(task, producer)
     return Defaults(task="", of=None, tier=Tier.DEFAULT, for_task=for_task), jobs, jobs.task_of
 
 
-class _Told:
+def _common(call: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return what Producer.defaults takes of the options of a call."""
+    if unknown := options.keys() - _COMMON:
+        raise TypeError(f"{call}() got an unexpected keyword argument {min(unknown)!r}")
+    times = (options.pop(name, None) for name in ("run_at", "delay_s", "delay"))
+    return options | {"delay_s": delay_until(*times)}
+
+
+def _own(job: Job[Any]) -> dict[str, Any]:
+    own = {
+        "tier": job.tier,
+        "delay_s": seconds_of(job.delay, job.delay_s),
+        "max_attempts": job.max_attempts,
+        "timeout_s": job.timeout_s,
+    }
+    return {name: value for name, value in own.items() if value is not None}
+
+
+class _JobsOfTasks:
     """Jobs of any tasks, once; remembers the task of each for the results, two bytes a job."""
 
     def __init__(self, jobs: Iterable[Job[Any]], producer: Producer) -> None:

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from queuepool.client.routes import Route
 from queuepool.errors import InvalidInputError, shown
 from queuepool.models import Tier
+from queuepool.protocol import codec
 from queuepool.tasks.job import Job
+from queuepool.tasks.options import check_attempts, check_timeout
 from queuepool.tasks.registry import Task
 from queuepool.tasks.signature import Check
 from queuepool.tasks.typed import TaskFunction
@@ -59,3 +62,21 @@ def own_defaults(call: Defaults, job: Job[Any] | None, known: dict[TaskName, Def
             known.clear()
         known[task] = found
     return found
+
+
+def options_of(defaults: Defaults, job: Job[Any] | None, route: Route | None) -> codec.Options:
+    """Return what the envelope of a job says of it. Raises InvalidInputError."""
+    attempts, timeout_s = defaults.max_attempts, defaults.timeout_s
+    if job is not None and job.max_attempts is not None:
+        attempts = check_attempts(job.max_attempts)
+    if job is not None and job.timeout_s is not None:
+        timeout_s = check_timeout(job.timeout_s)
+    key = route.key_text if route else None
+    if attempts is None and timeout_s is None and key is None and defaults.trace is None:
+        return codec.NO_OPTIONS
+    return codec.Options(attempts, timeout_s, defaults.trace, key)
+
+
+def milliseconds(seconds: float) -> int:
+    """Return a duration as the server takes it."""
+    return round(seconds * 1000)

@@ -7,7 +7,7 @@
       +----refused for good------------------------------------------> raised
 
 The sync and the asyncio pool share it; both bring the clock, the jitter and the network.
-A chunk is doubtful once a call with it was not answered: it may be in. It is sent again only for
+A chunk is unanswered once a call with it was not answered: it may be in. It is sent again only for
 as long as the server remembers ids that ended, and without a definite answer it ends UNKNOWN.
 """
 
@@ -17,9 +17,9 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from queuepool.client.chunks import Chunk
 from queuepool.client.durability import Confirmation
 from queuepool.client.interruption import Source, note_unsent, tell
-from queuepool.client.producer import Chunk
 from queuepool.client.results import ACCEPTED, DUPLICATE, REJECTED, UNKNOWN, EnqueueResults
 from queuepool.client.retrying import Attempts
 from queuepool.errors import (
@@ -45,26 +45,32 @@ _CODE_OF = bytes.maketrans(b"01", bytes((DUPLICATE, ACCEPTED)))
 _REMEMBERED_S = 55.0  # ids that ended are remembered for a minute at least
 
 
-def call(chunks: Sequence[Chunk], config: PoolConfig, asked: Confirmation) -> list[Verb[Any]]:
+def call(
+    chunks: Sequence[Chunk], config: PoolConfig, confirmation: Confirmation
+) -> list[Verb[Any]]:
     """Return what enqueues chunks of one partition and confirms them, in one round trip."""
-    load = [confirm.load("enqueue")] if len(chunks) > 1 else []  # or they could change places
-    return [*load, *(chunk.verb(config) for chunk in chunks), *asked.verbs]
+    verbs: list[Verb[Any]] = [chunk.verb(config) for chunk in chunks]
+    if len(chunks) > 1:
+        verbs.insert(0, confirm.load("enqueue"))  # or they could change places
+    return verbs + confirmation.verbs
 
 
 def answers(
-    chunks: Sequence[Chunk], replies: Sequence[Any], asked: Confirmation, begun_s: float
+    chunks: Sequence[Chunk], replies: Sequence[Any], confirmation: Confirmation, begun_s: float
 ) -> list[Answer]:
     """Return what the replies to `call` mean for each chunk. begun_s: when it was sent."""
     first = 1 if len(chunks) > 1 else 0
-    told = [_answer(reply) for reply in replies[first : first + len(chunks)]]
-    problem = asked.problem(replies[first + len(chunks) :], chunks[0].partition)
+    found = [_answer(reply) for reply in replies[first : first + len(chunks)]]
+    if not confirmation.verbs:
+        return found
+    problem = confirmation.problem(replies[first + len(chunks) :], chunks[0].partition)
     if problem is None:
-        return told
+        return found
     for place, chunk in enumerate(chunks):
-        if isinstance(told[place], bytes):
-            chunk.doubt(begun_s)
-            told[place] = problem
-    return told
+        if isinstance(found[place], bytes):
+            chunk.mark_unanswered(begun_s)
+            found[place] = problem
+    return found
 
 
 def _answer(reply: Any) -> Answer:
@@ -75,7 +81,7 @@ def unanswered(chunks: Sequence[Chunk], error: UnavailableError, begun_s: float)
     """Return what it means for each chunk that a call was not answered."""
     if not isinstance(error, LocalError):  # it was not even sent
         for chunk in chunks:
-            chunk.doubt(begun_s)
+            chunk.mark_unanswered(begun_s)
     return [error] * len(chunks)
 
 
@@ -94,17 +100,17 @@ def note(results: EnqueueResults, chunk: Chunk, answer: bytes) -> None:
     """
     codes = answer.translate(_CODE_OF)
     if chunk.unanswered_since_s is not None and DUPLICATE in codes:
-        told = zip(codes, chunk.ids, strict=True)
-        codes = bytes(c if i in chunk.chosen else ACCEPTED for c, i in told)
+        jobs = zip(codes, chunk.ids, strict=True)
+        codes = bytes(c if i in chunk.chosen else ACCEPTED for c, i in jobs)
     results.put(chunk.positions, chunk.ids, chunk.partition, codes)
 
 
 def note_settled(
-    results: EnqueueResults, chunks: Sequence[Chunk], told: Sequence[Answer]
+    results: EnqueueResults, chunks: Sequence[Chunk], found: Sequence[Answer]
 ) -> deque[tuple[Chunk, Answer]]:
-    """Note the chunks that are in; return the others, in order, with what was said of each."""
+    """Note the chunks that are in; return the others, in order, each with its answer."""
     left: deque[tuple[Chunk, Answer]] = deque()
-    for chunk, answer in zip(chunks, told, strict=True):
+    for chunk, answer in zip(chunks, found, strict=True):
         if isinstance(answer, bytes):
             note(results, chunk, answer)
         else:

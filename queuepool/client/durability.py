@@ -20,10 +20,10 @@ partition and has them confirmed together (`batched`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from queuepool.client.producer import Chunk
+from queuepool.client.chunks import Chunk
 from queuepool.errors import (
     InvalidInputError,
     JobTimeoutError,
@@ -55,26 +55,27 @@ def check_durability(value: object) -> Durability:
 class Confirmation:
     """What an enqueue needs beside the primary's word. replicas: that must have it, or fsynced it.
 
-    wait_ms: how long the server waits for it, within the time that we wait for the server.
+    wait_ms: how long the server waits for it, within the time that we wait for the server. verbs:
+    what is sent behind the enqueue, on its connection; empty: there is nothing to confirm.
     """
 
     durability: Durability
     replicas: int
     wait_ms: int
+    verbs: list[Verb[Any]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        verbs: list[Verb[Any]] = []
+        if self.durability is Durability.REPLICATED:
+            verbs = [confirm.wait(self.replicas, self.wait_ms)]
+        elif self.durability is Durability.FSYNCED:
+            # Both go with every call: a failover may lead to a server with other settings.
+            verbs = [confirm.wait_aof(self.replicas, self.wait_ms), confirm.persistence()]
+        object.__setattr__(self, "verbs", verbs)
 
     def __bool__(self) -> bool:
         """Return whether there is anything to confirm."""
-        return self.durability is not Durability.FAST
-
-    @property
-    def verbs(self) -> list[Verb[Any]]:
-        """Return what is asked behind the enqueue, on its connection."""
-        if self.durability is Durability.REPLICATED:
-            return [confirm.wait(self.replicas, self.wait_ms)]
-        if self.durability is Durability.FSYNCED:
-            # Asked for each time: a failover may lead to a server with other settings.
-            return [confirm.wait_aof(self.replicas, self.wait_ms), confirm.persistence()]
-        return []
+        return bool(self.verbs)
 
     def problem(self, replies: Sequence[Any], partition: int) -> QueuePoolError | None:
         """Return why the jobs are not confirmed; None: they are. replies: to `verbs`."""
@@ -95,10 +96,10 @@ class Confirmation:
             return away
         found = {} if isinstance(persistence, QueuePoolError) else confirm.settings_in(persistence)
         if found != _ALWAYS:
-            told = ", ".join(f"{name} {value}" for name, value in found.items())
+            shows = ", ".join(f"{name} {value}" for name, value in found.items())
             return UnconfirmableError(
                 "durability=fsynced needs a server that fsyncs every write before it answers; this "
-                f"one shows: {told or 'nothing, CONFIG is refused'}. Set `appendonly yes`, "
+                f"one shows: {shows or 'nothing, CONFIG is refused'}. Set `appendonly yes`, "
                 "`appendfsync always`, `no-appendfsync-on-rewrite no`, and let the user read them "
                 "(+config|get); or use another QUEUEPOOL_DURABILITY"
             )

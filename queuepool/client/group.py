@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
+import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
-from queuepool.client.retrying import check_wait
+from queuepool.client.arguments import check_wait
+from queuepool.client.effects import Pause, Steps
+from queuepool.client.network import AsyncNetwork, Network
+from queuepool.client.questions import ask
+from queuepool.client.routes import Route
 from queuepool.errors import JobCancelled, JobError, WaitTimeoutError
 from queuepool.errors.escaping import key_text, visible
 from queuepool.models import GroupStatus, JobState, JobStatus
 from queuepool.partitions.partition import Partition
 from queuepool.routing.slots import key_bytes
+from queuepool.verbs import Verb
 from queuepool.verbs.producer import verbs as produce
 
-if TYPE_CHECKING:
-    from queuepool.client.async_pool import AsyncQueuePool
-    from queuepool.client.producer import Route
-
+T = TypeVar("T")
 OnProgress = Callable[[GroupStatus], None]
 
 
@@ -47,50 +47,86 @@ def raise_for_state(status: JobStatus) -> bool:
     return status.state is JobState.DONE
 
 
-class _Waiting:
-    """When a wait for a group looks again, and when it has waited long enough."""
+class _Group:
+    """What groups of both pools know and ask."""
 
-    def __init__(
-        self, partition_key: str | bytes, timeout_s: float | None, on_progress: OnProgress | None
-    ) -> None:
+    __slots__ = ("_network", "_route", "partition_key")
+
+    def __init__(self, network: Any, route: Route, partition_key: str | bytes) -> None:
+        self._network, self._route, self.partition_key = network, route, partition_key
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return (self._network, self._route) == (other._network, other._route)
+
+    def __hash__(self) -> int:
+        return hash((self._network, self._route))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.partition_key!r})"
+
+    def _ask(self, verb: Verb[T]) -> Steps[T]:
+        return ask(self._network.config, self._route.partition, verb)
+
+    def _cancel(self) -> Steps[tuple[int, int]]:
+        """Cancel by bounded steps."""
+        cursor, cancelled, stopping = b"start", 0, 0
+        while cursor:
+            verb = produce.cancel_group(self._route.group, cursor)
+            cursor, gone, running = yield from self._ask(verb)
+            cancelled, stopping = cancelled + gone, stopping + running
+        return cancelled, stopping
+
+    def _wait(
+        self, timeout_s: float | None, show: bool | None, on_progress: OnProgress | None
+    ) -> Steps[GroupStatus]:
+        from queuepool.client.progress_bar import progress_bar  # rich is imported only here
+
+        deadline, pause_s = math.inf, 0.005
         if timeout_s is not None:
-            check_wait("timeout_s", timeout_s)
-        self._key, self._timeout_s, self._on_progress = partition_key, timeout_s, on_progress
-        self._deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        self._pause_s = 0.005
-
-    def pause_s(self, status: GroupStatus) -> float | None:
-        """Tell of a status; return when to look again, None when all jobs have ended.
-
-        Raises WaitTimeoutError.
-        """
-        if self._on_progress is not None:
-            self._on_progress(status)
-        if status.left == 0:
-            return None
-        pause_s, self._pause_s = self._pause_s, min(0.25, self._pause_s * 1.5)
-        if self._deadline is not None and time.monotonic() + pause_s > self._deadline:
-            raise WaitTimeoutError(
-                f"{status.left:,} of {status.total:,} jobs of group {self._key!r} "
-                f"are left after {self._timeout_s:g} s; they go on without you"
-            )
-        return pause_s
+            deadline = time.monotonic() + check_wait("timeout_s", timeout_s)
+        status = yield from self._ask(produce.group(self._route.group))
+        with progress_bar(show, key_text(key_bytes(self.partition_key))) as draw:
+            while True:
+                draw(status)
+                if on_progress is not None:
+                    on_progress(status)
+                if status.left == 0:
+                    return status
+                if time.monotonic() + pause_s > deadline:
+                    raise WaitTimeoutError(
+                        f"{status.left:,} of {status.total:,} jobs of group "
+                        f"{self.partition_key!r} are left after {timeout_s:g} s; they go on "
+                        "without you"
+                    )
+                yield Pause(pause_s)
+                pause_s = min(0.25, pause_s * 1.5)
+                status = yield from self._ask(produce.group(self._route.group))
 
 
-@dataclass(frozen=True, slots=True)
-class TaskGroup:
+class TaskGroup(_Group):
     """All jobs that share a partition key. Holds no state: every answer is asked anew."""
 
-    partition: Partition
-    group: bytes
-    partition_key: str | bytes
+    __slots__ = ()
+    _network: Network
+
+    @property
+    def partition(self) -> Partition:
+        """Return the partition that has the group's jobs."""
+        return self._network.partition(self._route.partition)
+
+    @property
+    def group(self) -> bytes:
+        """Return the name that the partition has for the group."""
+        return self._route.group
 
     def status(self) -> GroupStatus:
         """Count the group's jobs by state.
 
         Totals of an ended group are kept for a minute a job, at most a day; then all is 0.
         """
-        return self.partition.group(self.group)
+        return self._network.do(self._ask(produce.group(self._route.group)))
 
     def wait(
         self,
@@ -105,35 +141,25 @@ class TaskGroup:
         progress bar on standard error; None: when that is a terminal. on_progress:
         called with each new status. Raises WaitTimeoutError; the group goes on.
         """
-        from queuepool.client.progress_bar import progress_bar  # rich is imported only here
-
-        waiting, status = _Waiting(self.partition_key, timeout_s, on_progress), self.status()
-        with progress_bar(show, key_text(key_bytes(self.partition_key))) as draw:
-            while True:
-                draw(status)
-                pause_s = waiting.pause_s(status)
-                if pause_s is None:
-                    return status
-                threading.Event().wait(pause_s)
-                status = self.status()
+        return self._network.do(self._wait(timeout_s, show, on_progress))
 
     def cancel(self) -> tuple[int, int]:
         """Cancel the jobs that the group has now; returns (cancelled, running ones asked to stop).
 
         Jobs enqueued afterwards are not touched.
         """
-        return self.partition.cancel_group(self.group)
+        return self._network.do(self._cancel())
 
 
-class AsyncTaskGroup:
+class AsyncTaskGroup(_Group):
     """All jobs that share a partition key; the asyncio twin of TaskGroup."""
 
-    def __init__(self, pool: AsyncQueuePool, route: Route, partition_key: str | bytes) -> None:
-        self._pool, self._route, self.partition_key = pool, route, partition_key
+    __slots__ = ()
+    _network: AsyncNetwork
 
     async def status(self) -> GroupStatus:
         """Count the group's jobs by state."""
-        return await self._pool.run_verb(self._route.partition, produce.group(self._route.group))
+        return await self._network.do(self._ask(produce.group(self._route.group)))
 
     async def wait(
         self,
@@ -143,26 +169,11 @@ class AsyncTaskGroup:
         on_progress: OnProgress | None = None,
     ) -> GroupStatus:
         """Wait until every job of the group has ended; return the totals."""
-        from queuepool.client.progress_bar import progress_bar
-
-        waiting, status = _Waiting(self.partition_key, timeout_s, on_progress), await self.status()
-        with progress_bar(show, key_text(key_bytes(self.partition_key))) as draw:
-            while True:
-                draw(status)
-                pause_s = waiting.pause_s(status)
-                if pause_s is None:
-                    return status
-                await asyncio.sleep(pause_s)
-                status = await self.status()
+        return await self._network.do(self._wait(timeout_s, show, on_progress))
 
     async def cancel(self) -> tuple[int, int]:
         """Cancel the group's jobs of now; returns (cancelled, running ones asked to stop)."""
-        cursor, cancelled, asked = b"start", 0, 0
-        while cursor:
-            verb = produce.cancel_group(self._route.group, cursor)
-            cursor, n, m = await self._pool.run_verb(self._route.partition, verb)
-            cancelled, asked = cancelled + n, asked + m
-        return cancelled, asked
+        return await self._network.do(self._cancel())
 
 
 def describe(status: GroupStatus) -> dict[str, Any]:

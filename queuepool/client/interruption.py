@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Generic, TypeVar
 
-from queuepool.client.producer import Chunk
+from queuepool.client.chunks import Chunk
 from queuepool.client.results import REJECTED, UNKNOWN, EnqueueResults
 from queuepool.errors import JobTimeoutError
 

@@ -7,143 +7,76 @@
     pool.group("promotion-42").wait()
 
 It hides how many partitions there are and which server holds each. `AsyncQueuePool` has the same
-methods. Both use the same network-free Producer.
+methods. Both send the same steps; each has a network of its own to carry them out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, Unpack, overload
 
 from queuepool.client import calls
-from queuepool.client.calls import ManyJobsOptions, OneJobOptions
-from queuepool.client.durability import confirmation_for
+from queuepool.client.arguments import check_wait
+from queuepool.client.base import BasePool
+from queuepool.client.calls import (
+    EnqueueOptions,
+    KeyedOptions,
+    ManyOptions,
+    OneOptions,
+    Payload,
+    TypedTask,
+)
 from queuepool.client.group import TaskGroup
 from queuepool.client.handles import JobHandle
-from queuepool.client.patience import RetryingPartition, patiently
-from queuepool.client.producer import Chunk, PartitionKey, Producer
+from queuepool.client.network import Network
+from queuepool.client.pipeline import Bulk
 from queuepool.client.results import EnqueueResults
-from queuepool.client.retrying import check_wait
-from queuepool.client.sender import Bulk, Sender
-from queuepool.client.timing import delay_until
-from queuepool.errors import InvalidInputError
-from queuepool.models import Durability, JobState, JobStatus, Tier
+from queuepool.client.routes import PartitionKey
+from queuepool.models import Durability, JobState, JobStatus
 from queuepool.partitions.partition import Partition
-from queuepool.partitions.route import Leave
 from queuepool.partitions.verifying import Verifier
-from queuepool.protocol import ids
-from queuepool.routing.finding import ASKED_AT_ONCE, is_found, known_id, parts, the_only_one
-from queuepool.routing.slots import partition_of
-from queuepool.routing.topology import single
+from queuepool.routing.finding import known_id
 from queuepool.servers import Port
-from queuepool.servers.connect import connect
-from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Enqueued, Job, bound
-from queuepool.tasks.registry import Registry, Task, default_registry
-from queuepool.tasks.typed import R, TaskFunction
-from queuepool.verbs import Verb
-from queuepool.verbs.producer import verbs as produce
-
-Payload = Mapping[str, Any]
+from queuepool.tasks.options import spelled_out
+from queuepool.tasks.registry import Task
+from queuepool.tasks.typed import R
 
 
-class QueuePool:
+class QueuePool(BasePool[Port]):
     """Enqueue jobs, follow them, cancel them. Safe to share between threads."""
 
-    def __init__(
-        self,
-        url: str | None = None,
-        *,
-        partitions: int = 4,
-        durability: Durability | str | None = None,
-        config: PoolConfig | None = None,
-        registry: Registry = default_registry,
-        servers: Mapping[str, Port] | None = None,
-    ) -> None:
-        """Make a pool from a URL, or from a whole config (see also from_env).
-
-        durability: instead of the config's. servers: ready-made servers by name, as
-        queuepool.testing uses them.
-        """
-        if config is None:
-            if url is None:
-                raise InvalidInputError("QueuePool needs a URL or a config; see QueuePool.from_env")
-            config = PoolConfig(topology=single(url, partitions))
-        if durability is not None:
-            config = replace(config, durability=durability)
-        self.config = config
-        self.producer = Producer(config, registry)
-        self._partitions: dict[int, Partition] = {}
-        self._default = self._new_sender(None)
+    def _open(self, servers: Mapping[str, Port] | None) -> None:
+        self._network = Network(self.config, servers)
         self._handle_any = partial(self._handle, None)
-        self._servers = (
-            dict(servers)
-            if servers is not None
-            else {
-                n: connect(u, timeout_s=config.timeout_s)
-                for n, u in config.topology.servers.items()
-            }
-        )
-        self._verifier = Verifier(config, self._servers)
-        self._route = self._verifier.state
-
-    @classmethod
-    def from_env(cls, *, registry: Registry = default_registry) -> Self:
-        """Make a pool from QUEUEPOOL_* variables, or for the cluster of `queuepool up`."""
-        from queuepool.settings.environment import (
-            load_pool_config,  # pydantic is imported only here
-        )
-
-        return cls(config=load_pool_config(), registry=registry)
 
     # -- enqueue ---------------------------------------------------------------------------------
 
     @overload
     def enqueue(
-        self,
-        task: Job[R],
-        payload: None = None,
-        *,
-        partition_key: str | bytes | None = None,
-        **options: Unpack[OneJobOptions],
+        self, task: Job[R], payload: None = None, **options: Unpack[EnqueueOptions]
     ) -> JobHandle[R]: ...
     @overload
     def enqueue(
-        self,
-        task: TaskFunction[..., ..., Any, R],
-        payload: Payload | None = None,
-        *,
-        partition_key: str | bytes,
-        **options: Unpack[OneJobOptions],
+        self, task: TypedTask[R], payload: Payload | None = None, **options: Unpack[KeyedOptions]
     ) -> Enqueued[R]: ...
     @overload
     def enqueue(
-        self,
-        task: str | Callable[..., Any],
-        payload: Payload | None = None,
-        *,
-        partition_key: str | bytes,
-        **options: Unpack[OneJobOptions],
+        self, task: calls.AnyTask, payload: Payload | None = None, **options: Unpack[KeyedOptions]
     ) -> Enqueued: ...
 
+    @spelled_out(OneOptions)
     def enqueue(
         self,
-        task: Job[Any] | str | Callable[..., Any],
+        task: Job[Any] | calls.AnyTask,
         payload: Payload | None = None,
         *,
         partition_key: str | bytes | None = None,
-        tier: Tier | int | str | None = None,
-        delay: timedelta | float | None = None,
-        delay_s: float | None = None,
-        run_at: datetime | None = None,
-        max_attempts: int | None = None,
-        timeout_s: float | None = None,
-        job_id: str | None = None,
         durability: Durability | str | None = None,
+        **options: Any,
     ) -> Any:
         """Enqueue one job; it is stored when this returns, as durably as was asked for.
 
@@ -161,64 +94,35 @@ class QueuePool:
         server did not answer within retry_for_s: the job may be in; enqueue it again with its id,
         `error.results[0].job_id`.
         """
-        chunk, of = calls.one(
-            self.producer,
-            task,
-            payload,
-            partition_key,
-            job_id,
-            tier=tier,
-            delay_s=delay_until(run_at, delay_s, delay),
-            max_attempts=max_attempts,
-            timeout_s=timeout_s,
-        )
-        enqueued = self._sender(durability).settle_one(chunk)
+        chunk, of = calls.one(self.producer, task, payload, partition_key, **options)
+        enqueued = self._network.do(self._sender(durability).one(chunk))
         if isinstance(task, Job):
             return self._handle(of, enqueued)
         return bound(enqueued, self._reach(of))
 
     @overload
     def enqueue_many(
-        self,
-        task: Iterable[Job[R]],
-        items: None = None,
-        *,
-        partition_key: PartitionKey | None = None,
-        **options: Unpack[ManyJobsOptions],
+        self, task: Iterable[Job[R]], items: None = None, **options: Unpack[ManyOptions]
     ) -> EnqueueResults[Enqueued[R]]: ...
     @overload
     def enqueue_many(
-        self,
-        task: TaskFunction[..., ..., Any, R],
-        items: Iterable[Payload | Job[R]],
-        *,
-        partition_key: PartitionKey | None = None,
-        **options: Unpack[ManyJobsOptions],
+        self, task: TypedTask[R], items: Iterable[Payload | Job[R]], **options: Unpack[ManyOptions]
     ) -> EnqueueResults[Enqueued[R]]: ...
     @overload
     def enqueue_many(
-        self,
-        task: str | Callable[..., Any],
-        items: Iterable[Payload | Job],
-        *,
-        partition_key: PartitionKey | None = None,
-        **options: Unpack[ManyJobsOptions],
+        self, task: calls.AnyTask, items: calls.Items, **options: Unpack[ManyOptions]
     ) -> EnqueueResults[Enqueued]: ...
 
+    @spelled_out(ManyOptions)
     def enqueue_many(
         self,
-        task: str | Callable[..., Any] | Iterable[Job[Any]],
-        items: Iterable[Payload | Job[Any]] | None = None,
+        task: calls.AnyTask | Iterable[Job[Any]],
+        items: calls.Items | None = None,
         *,
         partition_key: PartitionKey | None = None,
-        tier: Tier | int | str | None = None,
-        delay: timedelta | float | None = None,
-        delay_s: float | None = None,
-        run_at: datetime | None = None,
-        max_attempts: int | None = None,
-        timeout_s: float | None = None,
         wait_when_full_s: float = 0.0,
         durability: Durability | str | None = None,
+        **options: Any,
     ) -> EnqueueResults[Any]:
         """Enqueue any number of jobs, streamed; returns one result per job, in order.
 
@@ -233,48 +137,20 @@ class QueuePool:
         After an error of an item, all jobs before it are in. The order of a task group is kept,
         except that a partition that is full may let a chunk in before an earlier one.
         """
-        defaults, jobs, of = calls.many(
-            self.producer,
-            task,
-            items,
-            tier=tier,
-            delay_s=delay_until(run_at, delay_s, delay),
-            max_attempts=max_attempts,
-            timeout_s=timeout_s,
-        )
+        chunks, held, task_of = calls.many(self.producer, task, items, partition_key, **options)
         wait_s = check_wait("wait_when_full_s", wait_when_full_s)
-        sender, held = self._sender(durability), dict[int, Chunk]()
-        chunks = self.producer.chunks(defaults, jobs, partition_key, held)
-        if sender.asked:
-            results = sender.send_all(chunks, held, wait_when_full_s=wait_s)
+        sender = replace(self._sender(durability), wait_when_full_s=wait_s)
+        if sender.confirmation.verbs:
+            results = self._network.do(sender.all(chunks, held))
         else:
-            results = Bulk(sender, wait_s).send_all(chunks, held)
-        return results.bind(Enqueued, lambda position: self._reach(of(position)))
+            results = Bulk(self._network, sender).send_all(chunks, held)
+        return results.bind(Enqueued, lambda position: self._reach(task_of(position)))
 
     def _reach(self, of: Task | None) -> Callable[[Enqueued[Any]], JobHandle[Any]]:
         return self._handle_any if of is None else partial(self._handle, of)
 
     def _handle(self, of: Task | None, enqueued: Enqueued[Any]) -> JobHandle[Any]:
-        return JobHandle(
-            enqueued.job_id,
-            enqueued.partition,
-            self._patient,
-            self._find,
-            of=of,
-            enqueue_status=enqueued.status,
-        )
-
-    def _sender(self, durability: Durability | str | None) -> Sender:
-        return self._default if durability is None else self._new_sender(durability)
-
-    def _new_sender(self, durability: Durability | str | None) -> Sender:
-        asked = confirmation_for(self.config, durability)
-        return Sender(self.config, self._port_to_write, asked)
-
-    def _port_to_write(self, number: int) -> Port:
-        if not self._route.verified:  # asked only now: what is refused before needs no server
-            self._verifier.verify(Leave.RECORD)
-        return self.partition(number).server
+        return JobHandle(self._network, enqueued.job_id, enqueued.partition, of, enqueued.status)
 
     # -- follow and cancel -------------------------------------------------------------------------
 
@@ -285,23 +161,6 @@ class QueuePool:
         are asked. Raises InvalidInputError when several have a job of that id.
         """
         return self.job(job_id, partition_key=partition_key).status()
-
-    def _find(self, job_id: str) -> JobStatus:
-        self._verifier.verify()
-        topology, slot = self.config.topology, ids.hinted_slot(job_id)
-        statuses = []
-        if slot is not None:
-            hinted = self._patient(partition_of(slot, topology.partitions)).status(job_id)
-            if is_found(hinted, slot):
-                return hinted
-            statuses.append(hinted)
-        others = set(range(topology.partitions)) - {status.partition for status in statuses}
-        for name, server in self._servers.items():
-            numbers = [n for n in sorted(others) if topology.server_of(n) == name]
-            for some in parts(numbers, ASKED_AT_ONCE):
-                asked = [(self.partition(n).key, produce.status(job_id, n)) for n in some]
-                statuses += patiently(partial(_read_all, server, asked), self.config.retry_for_s)
-        return the_only_one(statuses)
 
     def result(
         self, job_id: str, *, partition_key: str | bytes | None = None, timeout_s: float = 30.0
@@ -317,10 +176,7 @@ class QueuePool:
 
         The key may be left out, as for `status`.
         """
-        partition = None
-        if partition_key is not None:
-            partition = self.producer.route(partition_key).partition
-        return JobHandle(known_id(job_id), partition, self._patient, self._find)
+        return JobHandle(self._network, known_id(job_id), self._number_of(partition_key))
 
     def cancel(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobState:
         """Cancel a job; returns the state it was in. The key may be left out, as for `status`.
@@ -333,19 +189,13 @@ class QueuePool:
 
     def group(self, partition_key: str | bytes) -> TaskGroup:
         """Return a handle on a task group: totals, progress, wait, cancel."""
-        route = self.producer.route(partition_key)
-        return TaskGroup(self._patient(route.partition), route.group, partition_key)
+        return TaskGroup(self._network, self.producer.route(partition_key), partition_key)
 
     # -- partitions --------------------------------------------------------------------------------
 
     def partition(self, number: int) -> Partition:
         """Return one partition, wherever it lives."""
-        known = self._partitions.get(number)
-        if known is None:
-            server = self._servers[self.config.topology.server_of(number)]
-            known = Partition(number, self.config.keyspace.partition(number), server)
-            self._partitions[number] = known
-        return known
+        return self._network.partition(number)
 
     def partitions(self) -> list[Partition]:
         """Return all partitions."""
@@ -354,7 +204,7 @@ class QueuePool:
     @property
     def system(self) -> tuple[Port, bytes]:
         """Return the server and the base key of what the coordinators share."""
-        return self._servers[self.config.topology.system], self.config.keyspace.system()
+        return self._network.servers[self.config.topology.system], self.config.keyspace.system()
 
     @property
     def route(self) -> Verifier:
@@ -362,23 +212,16 @@ class QueuePool:
 
         Every call that follows a partition key asks it until the answer is known.
         """
-        return self._verifier
+        return self._network.verifier
 
     @property
     def servers(self) -> Mapping[str, Port]:
         """Return the servers by name."""
-        return dict(self._servers)
-
-    def _patient(self, number: int) -> Partition:
-        known = self.partition(number)
-        return RetryingPartition(
-            number, known.key, known.server, self.config.retry_for_s, self._verifier.verify
-        )
+        return dict(self._network.servers)
 
     def close(self) -> None:
         """Close all connections. Idempotent."""
-        for server in self._servers.values():
-            server.close()
+        self._network.close()
 
     def __enter__(self) -> Self:
         return self
@@ -390,8 +233,3 @@ class QueuePool:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _read_all(port: Port, calls: Sequence[tuple[bytes, Verb[JobStatus]]]) -> list[JobStatus]:
-    replies = port.run_many(calls)
-    return [verb.read(reply) for (_key, verb), reply in zip(calls, replies, strict=True)]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from queuepool.errors import InvalidInputError, shown
-
 _FIRST_S, _CAP_S = 0.05, 2.0
 
 
@@ -21,10 +19,3 @@ class Attempts:
         pause = self.pause_s * (0.5 + jitter / 2)
         self.pause_s = min(_CAP_S, self.pause_s * 2)
         return None if now_s + pause > self.deadline_s else pause
-
-
-def check_wait(name: str, seconds: object) -> float:
-    """Return a valid time to wait; infinity is one. Raises InvalidInputError."""
-    if isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and seconds >= 0:
-        return seconds
-    raise InvalidInputError(f"{name}={shown(seconds)}: use 0 s or more")

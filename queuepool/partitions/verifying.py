@@ -20,7 +20,7 @@ from queuepool.partitions.route import Call, Leave, Verification, asking
 from queuepool.servers import AsyncPort, Port
 from queuepool.settings.config import PoolConfig
 
-_PATIENCE_S = 1.0  # for a server that the call itself may not need
+_OTHER_SERVER_S = 1.0  # for a server that the call itself may not need
 
 
 class Verifier:
@@ -71,18 +71,9 @@ class Verifier:
         calls = next(steps)
         while True:
             try:
-                calls = steps.send(self._replies(calls))
+                calls = steps.send(run_each(self._servers, calls))
             except StopIteration as end:
                 return end.value  # type: ignore[no-any-return]
-
-    def _replies(self, calls: Sequence[Call]) -> list[Any]:
-        replies: list[Any] = [None] * len(calls)
-        for name, server in self._servers.items():
-            places = [i for i, call in enumerate(calls) if call[0] == name]
-            answers = server.run_many([calls[i][1:] for i in places]) if places else []
-            for i, answer in zip(places, answers, strict=True):
-                replies[i] = answer
-        return replies
 
 
 class _Attempt:
@@ -138,7 +129,7 @@ class AsyncVerifier:
         task, self._task = self._task, None
         if task is not None and not task.done() and task.get_loop() is asyncio.get_running_loop():
             task.cancel()
-            await asyncio.wait({task}, timeout=_PATIENCE_S)
+            await asyncio.wait({task}, timeout=_OTHER_SERVER_S)
 
     async def _try(self, leave: Leave) -> None:
         state, steps = self.state, asking(self._config, leave)
@@ -156,10 +147,21 @@ class AsyncVerifier:
         state.conclude(outcome, monotonic())
 
 
+def run_each(servers: Mapping[str, Port], calls: Sequence[Call]) -> list[Any]:
+    """Run calls in one round trip a server; return one reply each, in order."""
+    replies: list[Any] = [None] * len(calls)
+    for name, server in servers.items():
+        places = [i for i, call in enumerate(calls) if call[0] == name]
+        answers = server.run_many([calls[i][1:] for i in places]) if places else []
+        for i, answer in zip(places, answers, strict=True):
+            replies[i] = answer
+    return replies
+
+
 def _wait_s(config: PoolConfig, state: Verification) -> float:
     if len(config.topology.servers) == 1:
         return config.timeout_s  # it keeps the jobs as well: without it nothing goes on
-    return _PATIENCE_S if state.answered else 0.0
+    return _OTHER_SERVER_S if state.answered else 0.0
 
 
 def _anew(error: ConfigurationError) -> ConfigurationError:

@@ -9,10 +9,11 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Unpack
 
 from queuepool.errors import InvalidInputError
 from queuepool.models import in_words
+from queuepool.tasks.options import JobOptions, spelled_out
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -45,30 +46,19 @@ class Job(Generic[R_co]):
     delay: timedelta | float | None = None
     task: str | TaskFunction[..., ..., Any, R_co] | None = None
 
-    def with_options(
-        self,
-        *,
-        partition_key: str | bytes | None = None,
-        job_id: str | None = None,
-        tier: Tier | int | str | None = None,
-        delay: timedelta | float | None = None,
-        delay_s: float | None = None,
-        max_attempts: int | None = None,
-        timeout_s: float | None = None,
-    ) -> Job[R_co]:
+    @spelled_out(JobOptions)
+    def with_options(self, **options: Unpack[JobOptions]) -> Job[R_co]:
         """Return the same job with these options; None leaves an option as it is.
 
         greet.job(name="Ada").with_options(tier="high", delay=timedelta(minutes=5))
         """
-        given = {
-            "partition_key": partition_key, "job_id": job_id, "tier": tier,
-            "max_attempts": max_attempts, "timeout_s": timeout_s,
-        }  # fmt: skip
-        changes: dict[str, Any] = {name: v for name, v in given.items() if v is not None}
-        if delay is not None or delay_s is not None:
-            if delay is not None and delay_s is not None:
-                raise InvalidInputError("give delay or delay_s, not both")
-            changes |= {"delay": delay, "delay_s": delay_s}
+        if unknown := options.keys() - JobOptions.__annotations__.keys():
+            raise TypeError(f"with_options() got an unexpected keyword argument {min(unknown)!r}")
+        changes: dict[str, Any] = {name: v for name, v in options.items() if v is not None}
+        if "delay" in changes and "delay_s" in changes:
+            raise InvalidInputError("give delay or delay_s, not both")
+        if "delay" in changes or "delay_s" in changes:
+            changes = {"delay": None, "delay_s": None} | changes
         return replace(self, **changes)
 
 

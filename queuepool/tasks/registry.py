@@ -14,7 +14,7 @@ leave it out of `.job(...)`. A name in a payload never imports anything.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, overload
 
@@ -22,10 +22,16 @@ from queuepool.errors import InvalidInputError, UnknownTaskError, shown
 from queuepool.models import Tier
 from queuepool.tasks.backoff import Backoff
 from queuepool.tasks.context import JobContext
+from queuepool.tasks.options import (
+    check_attempts,
+    check_name,
+    check_tier,
+    check_timeout,
+    is_number,
+)
 from queuepool.tasks.signature import Signature
 from queuepool.tasks.typed import JobP, R, TaskDecorator, TaskFunction
 
-MAX_ATTEMPTS = 2**31 - 1
 _BACKOFF = Backoff()
 
 
@@ -52,7 +58,7 @@ class Task:
         check_attempts(self.max_attempts)
         if self.timeout_s is not None:
             check_timeout(self.timeout_s)
-        if not _is_number(self.result_ttl_s) or not 0 <= self.result_ttl_s <= 30 * 86400:
+        if not is_number(self.result_ttl_s) or not 0 <= self.result_ttl_s <= 30 * 86400:
             raise InvalidInputError(
                 f"result_ttl_s={shown(self.result_ttl_s)}: use 0 (keep none) to 30 days"
             )
@@ -194,10 +200,6 @@ class Registry:
             f"{_where(task)} is not a registered task: decorate it with @task, or pass its name"
         )
 
-    def as_mapping(self) -> Mapping[str, Task]:
-        """Return all tasks by name."""
-        return dict(self._tasks)
-
     def __iter__(self) -> Iterator[Task]:
         """Iterate over the tasks."""
         return iter(tuple(self._tasks.values()))
@@ -205,48 +207,6 @@ class Registry:
 
 default_registry = Registry()
 task = default_registry.task
-
-
-def check_tier(tier: object) -> Tier:
-    """Return a tier from itself, its number or its name. Raises InvalidInputError."""
-    try:
-        if isinstance(tier, str):
-            return Tier[tier.upper()]
-        if isinstance(tier, int) and not isinstance(tier, bool):
-            return Tier(tier)
-    except (KeyError, ValueError):
-        pass
-    raise InvalidInputError(f"tier={shown(tier)}: use critical, high, default or low (0 to 3)")
-
-
-def check_name(name: object) -> str:
-    """Return a valid task name. Raises InvalidInputError."""
-    if isinstance(name, str):
-        try:
-            if 1 <= len(name.encode()) <= 128:
-                return name
-        except UnicodeEncodeError:  # half of a surrogate pair
-            pass
-    raise InvalidInputError(f"task name {shown(name)}: use 1 to 128 bytes of UTF-8")
-
-
-def check_attempts(max_attempts: object) -> int:
-    """Return a valid number of attempts. Raises InvalidInputError."""
-    is_int = isinstance(max_attempts, int) and not isinstance(max_attempts, bool)
-    if isinstance(max_attempts, int) and is_int and 1 <= max_attempts <= MAX_ATTEMPTS:
-        return max_attempts
-    raise InvalidInputError(f"max_attempts={shown(max_attempts)}: use 1 to {MAX_ATTEMPTS:,}")
-
-
-def check_timeout(timeout_s: object) -> float:
-    """Return a valid timeout. Raises InvalidInputError."""
-    if isinstance(timeout_s, (int, float)) and _is_number(timeout_s) and 0 < timeout_s <= 604_800:
-        return float(timeout_s)
-    raise InvalidInputError(f"timeout_s={shown(timeout_s)}: use more than 0 s, at most 7 days")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _same(a: Callable[..., Any], b: Callable[..., Any]) -> bool:

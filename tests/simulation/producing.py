@@ -8,9 +8,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 
+from queuepool.client.chunks import Chunk
 from queuepool.client.delivery import Answer as Settled
 from queuepool.client.delivery import Delivery
-from queuepool.client.producer import Chunk, Producer
+from queuepool.client.producer import Producer
 from queuepool.client.results import EnqueueResults
 from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.models import EnqueueStatus, Tier
@@ -102,7 +103,7 @@ class Applications(Process):
         def heed(answer: Answer) -> None:
             reply: Settled
             if isinstance(answer, QueuePoolError):
-                chunk.doubt(begun_s)
+                chunk.mark_unanswered(begun_s)
                 reply = answer
             else:
                 reply = verb.read(answer[0])

@@ -20,9 +20,9 @@ from queuepool import (
     UnavailableError,
     UnconfirmableError,
 )
+from queuepool.client.chunks import Chunk
 from queuepool.client.delivery import answers, call, note_settled
 from queuepool.client.durability import Confirmation, batched, confirmation_for
-from queuepool.client.producer import Chunk
 from queuepool.client.results import EnqueueResults
 from queuepool.errors import ScriptError
 from queuepool.routing.topology import single

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from queuepool import AsyncQueuePool, EnqueueStatus, Job, JobTimeoutError, QueuePool
-from queuepool.client import producer
+from queuepool.client import chunker
 from queuepool.testing import AsyncMemoryServer
 from tests.striking import Struck, struck_at
 from tests.unit.client.faulty import FaultyServer, faulty_pool, stored
@@ -20,9 +20,14 @@ OURS = tuple(
     for name in (
         "client/pool",
         "client/sender",
+        "client/pipeline",
+        "client/network",
+        "client/effects",
         "client/delivery",
         "client/interruption",
         "client/producer",
+        "client/chunker",
+        "client/chunks",
         "client/durability",
         "client/results",
         "protocol/codec",
@@ -33,7 +38,7 @@ ROWS = [{"i": i} for i in range(27)]
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(producer, "CHUNK", 6)
+    monkeypatch.setattr(chunker, "CHUNK", 6)
 
 
 class OddError(Exception):

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queuepool import Enqueued, InvalidInputError, Job, PayloadTooLargeError, PoolConfig
-from queuepool.client.producer import CHUNK, Chunk, Producer
+from queuepool.client.arguments import delay_until
+from queuepool.client.chunks import CHUNK, Chunk
+from queuepool.client.producer import Producer
 from queuepool.client.results import ACCEPTED, DUPLICATE, REJECTED, UNKNOWN, EnqueueResults
-from queuepool.client.timing import delay_until
 from queuepool.protocol import codec
 from queuepool.routing.topology import single
 from queuepool.tasks.registry import Registry

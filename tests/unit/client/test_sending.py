@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queuepool import EnqueueStatus, InvalidInputError, Job, QueueFullError, UnavailableError
-from queuepool.client.sender import _MAX_PIPES
+from queuepool.client.pipeline import _MAX_PIPES
 from tests.unit.client.faulty import faulty_pool, stored
 
 Rows = list[dict[str, int]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from queuepool import EnqueueStatus, PoolConfig, QueueFullError, UnavailableError
+from queuepool.client.chunks import Chunk
 from queuepool.client.delivery import Answer, Delivery
-from queuepool.client.producer import Chunk
 from queuepool.client.results import EnqueueResults
 from queuepool.errors import ScriptError
 from queuepool.routing.topology import single
@@ -85,7 +85,7 @@ def test_an_outage_late_in_a_wait_has_all_its_retries() -> None:
 def test_a_chunk_that_may_be_in_is_not_sent_after_its_ids_are_forgotten() -> None:
     # It could have run and been forgotten by then; a late repeat would run it again.
     trial = Trial(retry_for_s=10.0, wait_when_full_s=1000.0)
-    trial.chunk.doubt(1.0)
+    trial.chunk.mark_unanswered(1.0)
 
     assert trial.hear(FULL, 50.0)
     with pytest.raises(QueueFullError):
@@ -96,8 +96,8 @@ def test_a_chunk_that_may_be_in_is_not_sent_after_its_ids_are_forgotten() -> Non
 
 def test_the_first_doubt_counts() -> None:
     trial = Trial(wait_when_full_s=1000.0)
-    trial.chunk.doubt(1.0)
-    trial.chunk.doubt(50.0)
+    trial.chunk.mark_unanswered(1.0)
+    trial.chunk.mark_unanswered(50.0)
 
     with pytest.raises(QueueFullError):
         trial.hear(FULL, 57.0)

@@ -147,10 +147,10 @@ def test_one_asyncio_pool_in_two_loops_asks_in_each_until_it_knows() -> None:
 
     for _ in range(2):
         asyncio.run(p.enqueue("t", partition_key="a"))
-        p._route.again_s = 0.0
+        p._network.verifier.state.again_s = 0.0
         server.refused = set()
 
-    assert p._route.verified
+    assert p._network.verifier.state.verified
 
 
 def test_to_ask_about_a_job_makes_no_record() -> None:
@@ -251,7 +251,7 @@ def test_other_stages_and_queues_have_counts_of_their_own() -> None:
 def test_a_forked_child_asks_for_itself_when_the_parent_had_no_answer_yet() -> None:
     server = Watched()
     p = pool(server, 4)
-    p._verifier._attempt = attempt = type("Attempt", (), {})()
+    p._network.verifier._attempt = attempt = type("Attempt", (), {})()
     attempt.under_way = lambda: os.getpid() == -1
 
     assert p.enqueue("t", partition_key="a").job_id

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queuepool import Backoff, InvalidInputError
-from queuepool.client.retrying import Attempts, check_wait
+from queuepool.client.arguments import check_wait
+from queuepool.client.retrying import Attempts
 
 BACKOFFS = st.builds(
     Backoff,

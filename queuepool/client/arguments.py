@@ -1,10 +1,18 @@
-"""Times that people give, as durations. The only place where a producer's clock counts."""
+"""What calls are given, checked: times as durations, ids, waits.
+
+The only place where a producer's clock counts.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 from datetime import UTC, datetime, timedelta
 
 from queuepool.errors import InvalidInputError, shown
+
+_OWN_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+_MAX_DELAY_S = 366 * 86400
 
 
 def seconds_of(delay: timedelta | float | None, delay_s: float | None) -> float | None:
@@ -36,3 +44,28 @@ def delay_until(
             f"run_at={run_at} has no time zone; use datetime.now(UTC) + timedelta(...)"
         )
     return max(0.0, (run_at - datetime.now(UTC)).total_seconds())
+
+
+def check_delay(delay_s: object) -> float:
+    """Return a valid delay in seconds. Raises InvalidInputError."""
+    if isinstance(delay_s, (int, float)) and not isinstance(delay_s, bool):
+        seconds = float(delay_s) if abs(delay_s) < 1e300 else math.inf
+        if 0 <= seconds <= _MAX_DELAY_S:
+            return seconds
+    raise InvalidInputError(
+        f"delay_s={shown(delay_s)}: use 0 s to 366 days, or delay=timedelta(...)"
+    )
+
+
+def check_wait(name: str, seconds: object) -> float:
+    """Return a valid time to wait; infinity is one. Raises InvalidInputError."""
+    if isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and seconds >= 0:
+        return seconds
+    raise InvalidInputError(f"{name}={shown(seconds)}: use 0 s or more")
+
+
+def check_job_id(job_id: object) -> str:
+    """Return a valid id chosen by the user. Raises InvalidInputError."""
+    if isinstance(job_id, str) and _OWN_ID.fullmatch(job_id):
+        return job_id
+    raise InvalidInputError(f"job_id={shown(job_id)}: use 1 to 64 of A-Z a-z 0-9 _ . : -")

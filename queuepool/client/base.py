@@ -1,0 +1,69 @@
+"""What both pools are made of, before either touches the network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Generic, Self, TypeVar
+
+from queuepool.client.durability import confirmation_for
+from queuepool.client.producer import Producer
+from queuepool.client.sender import Sender
+from queuepool.errors import InvalidInputError
+from queuepool.models import Durability
+from queuepool.routing.topology import single
+from queuepool.settings.config import PoolConfig
+from queuepool.tasks.registry import Registry, default_registry
+
+P = TypeVar("P")
+
+
+class BasePool(Generic[P]):
+    """Settings, producer and sender of a pool."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        partitions: int = 4,
+        durability: Durability | str | None = None,
+        config: PoolConfig | None = None,
+        registry: Registry = default_registry,
+        servers: Mapping[str, P] | None = None,
+    ) -> None:
+        """Make a pool from a URL, or from a whole config (see also from_env).
+
+        durability: instead of the config's. servers: ready-made servers by name, as
+        queuepool.testing uses them.
+        """
+        if config is None:
+            if url is None:
+                name = type(self).__name__
+                raise InvalidInputError(f"{name} needs a URL or a config; see {name}.from_env")
+            config = PoolConfig(topology=single(url, partitions))
+        if durability is not None:
+            config = replace(config, durability=durability)
+        self.config = config
+        self.producer = Producer(config, registry)
+        self._default = Sender(config, confirmation_for(config, None))
+        self._open(servers)
+
+    def _open(self, servers: Mapping[str, P] | None) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def from_env(cls, *, registry: Registry = default_registry) -> Self:
+        """Make a pool from QUEUEPOOL_* variables, or for the cluster of `queuepool up`."""
+        from queuepool.settings.environment import (
+            load_pool_config,  # pydantic is imported only here
+        )
+
+        return cls(config=load_pool_config(), registry=registry)
+
+    def _sender(self, durability: Durability | str | None) -> Sender:
+        if durability is None:
+            return self._default
+        return replace(self._default, confirmation=confirmation_for(self.config, durability))
+
+    def _number_of(self, partition_key: str | bytes | None) -> int | None:
+        return None if partition_key is None else self.producer.route(partition_key).partition

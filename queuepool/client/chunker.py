@@ -1,0 +1,126 @@
+"""From the items of one bulk call to chunks: jobs of any partitions, in the order that they come.
+
+item -> key -> route -> open chunk of its partition --200 jobs, or 4 MiB--> yielded
+                        all open chunks together    --20,000 jobs, or 32 MiB--> all yielded
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from queuepool.client.arguments import check_delay, check_job_id, seconds_of
+from queuepool.client.chunks import CHUNK, CHUNK_BYTES, STAMP_BYTES, Chunk, emptied, given
+from queuepool.client.defaults import Defaults, TaskName, milliseconds, options_of, own_defaults
+from queuepool.client.routes import PartitionKey, Route, Routes
+from queuepool.errors import JobTimeoutError
+from queuepool.protocol import codec, ids
+from queuepool.settings.config import PoolConfig
+from queuepool.tasks.job import Job
+from queuepool.tasks.options import check_tier
+
+_HELD_BACK, _HELD_BACK_BYTES = 20_000, 32 * 1024**2  # jobs and bytes of all open chunks together
+
+Items = Iterable[Mapping[str, Any] | Job[Any]]
+
+
+class Chunker:
+    """Lays out the jobs of one bulk call."""
+
+    def __init__(
+        self,
+        routes: Routes,
+        config: PoolConfig,
+        defaults: Defaults,
+        partition_key: PartitionKey | None,
+    ) -> None:
+        self._routes, self._defaults, self._key = routes, defaults, partition_key
+        self._limit = config.max_payload_bytes
+        self._fixed = routes.of(partition_key) if isinstance(partition_key, (str, bytes)) else None
+        self._fresh: list[bytes] = []  # ids of the fixed route, or random ends of any other's
+
+    def chunks(self, items: Items, open_chunks: dict[int, Chunk]) -> Iterator[Chunk]:
+        """Yield chunks, as Producer.chunks says. open_chunks: those that are not yet given."""
+        failure = None
+        try:
+            yield from self._full(items, open_chunks)
+        except JobTimeoutError:
+            raise
+        except Exception as error:
+            if not all(chunk.whole and not chunk.taken for chunk in open_chunks.values()):
+                raise
+            failure = error
+        yield from emptied(open_chunks)
+        if failure is not None:
+            raise failure
+
+    def _full(self, items: Items, open_chunks: dict[int, Chunk]) -> Iterator[Chunk]:
+        defaults, fixed, fresh, limit = self._defaults, self._fixed, self._fresh, self._limit
+        tier, delay_ms = int(defaults.tier), milliseconds(defaults.delay_s)
+        task, check, options = defaults.task, defaults.check, options_of(defaults, None, fixed)
+        known, plain = dict[TaskName, Defaults](), defaults.for_task is None
+        jobs = size = 0  # held back, all open chunks together
+        for position, item in enumerate(items):
+            if not fresh:
+                fresh += _fresh_ids(fixed)
+            job = item if isinstance(item, Job) else None
+            payload: Any = item if job is None else job.payload
+            route = fixed if job is None or job.partition_key is None else None
+            if route is None:
+                route = self._route_of(payload, job)
+            if job is None and plain and (fixed is not None or route.key_text is None):
+                run = (tier, route.group, delay_ms)
+                envelope = codec.encode_envelope(task, payload, options, limit=limit)
+                job_id = fresh.pop() if fixed is not None else route.hint + fresh.pop()
+                if check is not None:
+                    check(payload, envelope)
+            else:
+                run, job_id, envelope = self._special(
+                    own_defaults(defaults, job, known), job, payload, route
+                )
+            chunk = open_chunks.get(route.partition)
+            if chunk is None:
+                chunk = open_chunks[route.partition] = Chunk(route.partition, route.base)
+            tail = route.tail + envelope
+            chunk.add(run, job_id, tail)
+            if job is not None and job.job_id is not None:
+                chunk.chosen.add(job_id)
+            chunk.positions.append(position)
+            jobs, size = jobs + 1, size + STAMP_BYTES + len(tail)
+            if jobs >= _HELD_BACK or size > _HELD_BACK_BYTES:
+                yield from emptied(open_chunks)
+                jobs = size = 0
+            elif len(chunk.ids) == CHUNK or chunk.size_bytes > CHUNK_BYTES:
+                jobs, size = jobs - len(chunk.ids), size - chunk.size_bytes
+                yield from given(open_chunks, route.partition)
+
+    def _route_of(self, payload: Any, job: Job[Any] | None) -> Route:
+        key: Any = job.partition_key if job is not None else None
+        if key is None:
+            key = self._key
+        return self._routes.of(key(payload) if callable(key) else key)
+
+    def _special(
+        self, defaults: Defaults, job: Job[Any] | None, payload: Any, route: Route
+    ) -> tuple[tuple[Any, ...], bytes, bytes]:
+        tier, delay_s, own_id = defaults.tier, defaults.delay_s, None
+        if job is not None:
+            tier = defaults.tier if job.tier is None else check_tier(job.tier)
+            own_delay_s = job.delay_s if job.delay is None else seconds_of(job.delay, job.delay_s)
+            delay_s = defaults.delay_s if own_delay_s is None else check_delay(own_delay_s)
+            own_id = job.job_id
+        run = (int(tier), route.group, milliseconds(delay_s))
+        options = options_of(defaults, job, route)
+        envelope = codec.encode_envelope(defaults.task, payload, options, limit=self._limit)
+        if defaults.check is not None:
+            defaults.check(payload, envelope)
+        if own_id is None:
+            return run, route.hint + ids.ending_of(self._fresh.pop()), envelope
+        return run, check_job_id(own_id).encode(), envelope
+
+
+def _fresh_ids(fixed: Route | None) -> list[bytes]:
+    if fixed is None:
+        return ids.new_endings(CHUNK, os.urandom(9 * CHUNK))
+    return ids.new_ids(CHUNK, os.urandom(21 * CHUNK // 2), fixed.hint)

@@ -1,0 +1,86 @@
+"""A chunk: at most 200 jobs of one partition, laid out as one call. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from queuepool.settings.config import PoolConfig
+from queuepool.verbs import Argument, Verb
+from queuepool.verbs.producer import verbs as produce
+
+CHUNK = 200
+CHUNK_BYTES = 4 * 1024**2  # a chunk is closed beyond it, however few its jobs
+STAMP_BYTES = 13
+
+
+class Chunk(msgspec.Struct, eq=False):
+    """At most 200 jobs of one partition, laid out for the enqueue script.
+
+    sent_s: when a call with it was sent last; 0: never, so it is certainly not in.
+    unanswered_since_s: when the first call with it was sent that had no answer; it may be in.
+    taken: whether whoever sends it was given it, at least nearly.
+    chosen: those of its ids that the application chose; the others are ours alone.
+    """
+
+    partition: int
+    key: bytes
+    size_bytes: int = 0
+    sent_s: float = 0.0
+    unanswered_since_s: float | None = None
+    ids: list[bytes] = msgspec.field(default_factory=list)
+    positions: list[int] = msgspec.field(default_factory=list)
+    runs: list[Argument] = msgspec.field(default_factory=list)
+    chosen: set[bytes] = msgspec.field(default_factory=set)
+    taken: bool = False
+    _run: tuple[Any, ...] = ()
+    _count_at: int = -1
+
+    def add(self, run: tuple[Any, ...], job_id: bytes, tail: bytes) -> None:
+        """Append one job; run = (tier, group, delay ms).
+
+        Its position follows when it is whole: see `whole`.
+        """
+        self.ids.append(job_id)
+        if run != self._run:
+            self._run, self._count_at = run, len(self.runs) + 3
+            self.runs += (*run, 0)
+        self.runs[self._count_at] += 1  # type: ignore[operator]
+        self.runs += (job_id, tail)
+        self.size_bytes += STAMP_BYTES + len(tail)
+
+    @property
+    def whole(self) -> bool:
+        """Return whether every job in it is; one is not that an interruption struck amid `add`."""
+        return 0 < len(self.ids) == len(self.positions)
+
+    def mark_unanswered(self, since_s: float) -> None:
+        """Remember that a call with it, sent at this time, was not answered."""
+        if self.unanswered_since_s is None:
+            self.unanswered_since_s = since_s
+
+    def verb(self, config: PoolConfig) -> Verb[bytes | produce.Full]:
+        """Return the call that enqueues the chunk."""
+        return produce.enqueue(
+            self.runs,
+            jobs=len(self.ids),
+            size_bytes=self.size_bytes,
+            max_depth=config.max_depth,
+            max_bytes=config.max_bytes,
+        )
+
+
+def given(open_chunks: dict[int, Chunk], partition: int) -> Iterator[Chunk]:
+    """Yield the chunk of a partition; it is out of the open ones when the next is asked for."""
+    chunk = open_chunks[partition]
+    chunk.taken = True
+    yield chunk
+    del open_chunks[partition]
+
+
+def emptied(open_chunks: dict[int, Chunk]) -> Iterator[Chunk]:
+    """Yield all open chunks, the one that was opened first first."""
+    while open_chunks:
+        yield from given(open_chunks, next(iter(open_chunks)))

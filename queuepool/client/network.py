@@ -1,0 +1,150 @@
+"""Where the steps of a pool meet its servers: once for threads, once for the tasks of a loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from queuepool.client.effects import Call, CallEach, Pause, Steps, struck
+from queuepool.errors import UnavailableError
+from queuepool.partitions.partition import Partition
+from queuepool.partitions.route import Leave
+from queuepool.partitions.verifying import AsyncVerifier, Verifier, run_each
+from queuepool.servers import AsyncPort, Port, Stream
+from queuepool.servers.connect import connect, connect_async
+from queuepool.settings.config import PoolConfig
+
+T = TypeVar("T")
+P = TypeVar("P")
+_AWAITED_AT_ONCE = 32  # partitions, each by a call of its own
+
+
+class _Servers(Generic[P]):
+    """The servers of a pool by name: given ready-made, or opened here. Connects to none yet."""
+
+    def __init__(
+        self, config: PoolConfig, given: Mapping[str, P] | None, connect: Callable[..., P]
+    ) -> None:
+        self.config = config
+        if given is None:
+            urls = config.topology.servers.items()
+            given = {name: connect(url, timeout_s=config.timeout_s) for name, url in urls}
+        self.servers = dict(given)
+
+    def server_of(self, partition: int) -> P:
+        """Return the server that holds a partition."""
+        return self.servers[self.config.topology.server_of(partition)]
+
+
+class Network(_Servers[Port]):
+    """Blocking servers. Safe to share between threads."""
+
+    def __init__(self, config: PoolConfig, given: Mapping[str, Port] | None) -> None:
+        super().__init__(config, given, connect)
+        self.verifier = Verifier(config, self.servers)
+        self._route = self.verifier.state
+        self._partitions: dict[int, Partition] = {}
+
+    def partition(self, number: int) -> Partition:
+        """Return one partition, wherever it lives."""
+        known = self._partitions.get(number)
+        if known is None:
+            key = self.config.keyspace.partition(number)
+            known = self._partitions[number] = Partition(number, key, self.server_of(number))
+        return known
+
+    def stream(self, partition: int, window: int) -> Stream:
+        """Return a pipe for enqueues to a partition, of so many on the way."""
+        self.verifier.verify(Leave.RECORD)
+        place = self.partition(partition)
+        return place.server.stream(place.key, window)
+
+    def do(self, steps: Steps[T]) -> T:
+        """Carry steps out; return what they return."""
+        try:
+            effect = next(steps)
+            while True:
+                effect = steps.send(self._answer(effect))
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        except BaseException as error:
+            struck(steps, error)
+            raise
+
+    def _answer(self, effect: Call | CallEach | Pause) -> Any:
+        try:
+            if isinstance(effect, Call):
+                if not self._route.verified:  # asked only now: what is refused needs no server
+                    self.verifier.verify(effect.leave)
+                place = self.partition(effect.partition)
+                return place.server.run(place.key, effect.verbs)
+            if isinstance(effect, CallEach):
+                self.verifier.verify(Leave.LOOK)
+                server_of, key_of = self.config.topology.server_of, self.config.keyspace.partition
+                return run_each(
+                    self.servers, [(server_of(n), key_of(n), v) for n, v in effect.calls]
+                )
+        except UnavailableError as error:
+            return error
+        threading.Event().wait(effect.seconds)
+        return None
+
+    def close(self) -> None:
+        """Close all connections. Idempotent."""
+        for server in self.servers.values():
+            server.close()
+
+
+class AsyncNetwork(_Servers[AsyncPort]):
+    """Servers that are awaited, for the tasks of one event loop."""
+
+    def __init__(self, config: PoolConfig, given: Mapping[str, AsyncPort] | None) -> None:
+        super().__init__(config, given, connect_async)
+        self.verifier = AsyncVerifier(config, self.servers)
+        self._route = self.verifier.state
+
+    async def do(self, steps: Steps[T]) -> T:
+        """Carry steps out; return what they return."""
+        try:
+            effect = next(steps)
+            while True:
+                effect = steps.send(await self._answer(effect))
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        except BaseException as error:
+            struck(steps, error)
+            raise
+
+    async def _answer(self, effect: Call | CallEach | Pause) -> Any:
+        if isinstance(effect, Pause):
+            return await asyncio.sleep(effect.seconds)
+        if not self._route.verified:
+            await self.verifier.verify(effect.leave if isinstance(effect, Call) else Leave.LOOK)
+        try:
+            if isinstance(effect, Call):
+                return await self._run(effect.partition, effect.verbs)
+            replies: list[Any] = []
+            for i in range(0, len(effect.calls), _AWAITED_AT_ONCE):
+                replies += await self._run_each(effect.calls[i : i + _AWAITED_AT_ONCE])
+        except UnavailableError as error:
+            return error
+        return replies
+
+    async def _run(self, partition: int, verbs: Sequence[Any]) -> list[Any]:
+        return await self.server_of(partition).run(self.config.keyspace.partition(partition), verbs)
+
+    async def _run_each(self, calls: Sequence[tuple[int, Any]]) -> list[Any]:
+        running = [self._run(number, [verb]) for number, verb in calls]
+        replies = await asyncio.gather(*running, return_exceptions=True)
+        for reply in replies:
+            if isinstance(reply, BaseException):
+                raise reply
+        return [reply[0] for reply in replies]  # type: ignore[index]  # the others are raised
+
+    async def close(self) -> None:
+        """Close all connections. Idempotent."""
+        await self.verifier.close()
+        for server in self.servers.values():
+            await server.close()

@@ -1,0 +1,200 @@
+"""A bulk call of threads: many chunks on the way at once, one pipe to each partition.
+
+    chunk --push--> pipe of at most WINDOW chunks --pull--> result
+                       | the connection failed: every chunk on the way may be in
+                       |     -> each is sent again, one by one, in order
+                       | a chunk was refused: the answers to those behind it are read,
+                       |     -> each that is not in is sent again, one by one, in order
+
+A chunk that is sent again is in once, and the order of its group holds. Only a
+full partition can let a later chunk in before an earlier one: room may come between two of them.
+
+A pipe that was interrupted is never read again. Chunks that are to be confirmed are not streamed;
+see queuepool.client.sender.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from time import monotonic
+
+from queuepool.client.chunks import Chunk
+from queuepool.client.delivery import SERVER_ERRORS, Answer, note, record_unknown
+from queuepool.client.interruption import Source, note_sending, note_unsent, tell
+from queuepool.client.network import Network
+from queuepool.client.results import EnqueueResults
+from queuepool.client.sender import Sender
+from queuepool.errors import LocalError, QueuePoolError, UnavailableError
+from queuepool.servers import Stream
+
+WINDOW = 6  # chunks on the way to one partition: enough to overlap encoding with the server
+_MAX_PIPES = 4  # connections of one bulk call
+_LAST_WORDS_S = 0.3  # of the servers to a call that was interrupted
+
+
+class Pipe:
+    """Chunks on the way to one partition, in order, replies read `WINDOW` chunks later."""
+
+    def __init__(self, network: Network, sender: Sender, results: EnqueueResults) -> None:
+        self._network, self._sender, self._results = network, sender, results
+        self._window = WINDOW
+        self._stream: Stream | None = None
+        self._sent: deque[Chunk] = deque()
+
+    def send(self, chunk: Chunk) -> None:
+        """Send a chunk; reads the oldest reply when the window is full."""
+        note_sending(self._results, chunk, monotonic())
+        self._sent.append(chunk)
+        try:
+            if self._stream is None:
+                self._stream = self._network.stream(chunk.partition, WINDOW + 1)
+            self._stream.push(chunk.verb(self._sender.config))
+        except UnavailableError as error:
+            if not isinstance(error, LocalError):  # it was not even sent
+                self._mark_unanswered()
+            self._send_again()
+        while len(self._sent) >= self._window:
+            self._settle_oldest()
+
+    def settle(self) -> None:
+        """Wait for the replies of all chunks on the way."""
+        while self._sent:
+            self._settle_oldest()
+
+    def give_up(self) -> None:
+        """Note what is known of every chunk on the way; sends nothing more."""
+        self._read_replies()
+        while self._sent:
+            record_unknown(self._results, self._sent.popleft())
+
+    def hurry(self, until_s: float) -> None:
+        """Wait for no reply beyond a time of the monotonic clock, in seconds."""
+        if self._stream is not None:
+            self._stream.hurry(max(0.01, until_s - monotonic()))
+
+    def close(self) -> None:
+        """Give the connection back."""
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
+
+    def _settle_oldest(self) -> None:
+        answer = self._pull()
+        if isinstance(answer, bytes):
+            note(self._results, self._sent.popleft(), answer)
+            return
+        if answer is not None:
+            # Refused. One call at a time from now on, so that no later chunk overtakes again.
+            self._window = 1
+            refused = self._sent.popleft()
+            self._read_replies()
+            self._sent.appendleft(refused)
+        self._send_again()
+
+    def _read_replies(self) -> None:
+        # Of the chunks on the way, keep those that are not, or perhaps not, in.
+        kept: deque[Chunk] = deque()
+        while self._sent:
+            answer = self._pull()
+            chunk = self._sent.popleft()
+            if isinstance(answer, bytes):
+                note(self._results, chunk, answer)
+            else:
+                kept.append(chunk)
+        self._sent = kept
+
+    def _pull(self) -> Answer | None:
+        """Return the answer to the oldest chunk; None when the connection failed."""
+        if self._stream is None:
+            return None
+        try:
+            reply = self._stream.pull()
+        except UnavailableError:
+            self._mark_unanswered()
+            return None
+        if isinstance(reply, QueuePoolError):
+            return reply
+        return self._sent[0].verb(self._sender.config).parse(reply)
+
+    def _mark_unanswered(self) -> None:
+        self.close()
+        for chunk in self._sent:
+            chunk.mark_unanswered(chunk.sent_s)
+
+    def _send_again(self) -> None:
+        self.close()
+        while self._sent:
+            self._network.do(self._sender.batch([self._sent.popleft()], self._results))
+
+
+class Bulk:
+    """One bulk call: a pipe for each of the partitions used last, and the results of all."""
+
+    def __init__(self, network: Network, sender: Sender) -> None:
+        self.results = EnqueueResults()
+        self._network, self._sender = network, sender
+        self._pipes: dict[int, Pipe] = {}  # the one used last comes last
+        self._sending = False
+
+    def send(self, chunk: Chunk) -> None:
+        """Send a chunk. Raises what Sender.batch raises, for this or for an earlier chunk."""
+        pipe = self._pipes.pop(chunk.partition, None)
+        if pipe is None:
+            pipe = Pipe(self._network, self._sender, self.results)
+        self._pipes[chunk.partition] = pipe
+        pipe.send(chunk)
+        if len(self._pipes) > _MAX_PIPES:
+            self._retire(next(iter(self._pipes)))
+
+    def send_all(self, chunks: Iterable[Chunk], held: Mapping[int, Chunk]) -> EnqueueResults:
+        """Send all chunks; returns one result per job. held: jobs taken that are in no chunk yet.
+
+        What ends it carries the results of all jobs that were taken; but an error of one of the
+        items comes out when everything taken before it is settled, and says how many that were.
+        """
+        source = Source(chunks)
+        try:
+            try:
+                for chunk in source:
+                    self._sending = True
+                    self.send(chunk)
+                    self._sending = False
+            except Exception as error:
+                if error is not source.failure:
+                    raise
+                self._sending = True
+                self._settle()
+                error.add_note(f"{self.results.accepted:,} jobs before it were enqueued")
+                raise
+            self._sending = True
+            self._settle()
+        except BaseException as error:
+            note_unsent(self.results, held.values())
+            self._give_up(error, source)
+            raise
+        finally:
+            for pipe in self._pipes.values():
+                pipe.close()
+        return self.results
+
+    def _give_up(self, error: BaseException, source: Source[Chunk]) -> None:
+        if isinstance(error, SERVER_ERRORS):
+            for pipe in self._pipes.values():
+                pipe.give_up()
+        elif error is not source.failure:
+            until_s = monotonic() + _LAST_WORDS_S
+            for pipe in () if self._sending else self._pipes.values():
+                pipe.hurry(until_s)
+                pipe.give_up()
+            tell(error, self.results)
+
+    def _settle(self) -> None:
+        for pipe in self._pipes.values():
+            pipe.settle()
+
+    def _retire(self, partition: int) -> None:
+        pipe = self._pipes[partition]
+        pipe.settle()
+        pipe.close()
+        del self._pipes[partition]

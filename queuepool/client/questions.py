@@ -1,0 +1,77 @@
+"""Questions that both pools ask, as steps: repeated until answered, which does no harm.
+
+A connection that the server closed, or a restart of it, is not the caller's concern. The owner of a
+partition does not wait like this: its loop has a lease to watch. Enqueueing has its own rules, see
+queuepool.client.delivery.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from functools import partial
+from time import monotonic
+from typing import Any, TypeVar
+
+from queuepool.client.effects import Call, CallEach, Pause, Steps
+from queuepool.client.retrying import Attempts
+from queuepool.errors import UnavailableError
+from queuepool.models import JobStatus
+from queuepool.protocol import ids
+from queuepool.routing.finding import ASKED_AT_ONCE, is_found, parts, the_only_one
+from queuepool.routing.slots import partition_of
+from queuepool.settings.config import PoolConfig
+from queuepool.verbs import Verb
+from queuepool.verbs.producer import verbs as produce
+
+T = TypeVar("T")
+
+
+def ask(config: PoolConfig, partition: int, verb: Verb[T]) -> Steps[T]:
+    """Run a verb that may be repeated, until the server answers; return its typed reply.
+
+    Raises the last UnavailableError after retry_for_s.
+    """
+    call = Call(partition, [verb])
+    return (yield from _until_answered(config, call, lambda replies: verb.read(replies[0])))
+
+
+def find(config: PoolConfig, job_id: str) -> Steps[JobStatus]:
+    """Ask where a job is of which only the id is known: its hint first, then all partitions.
+
+    Raises InvalidInputError when several partitions have a job of that id.
+    """
+    topology, slot = config.topology, ids.hinted_slot(job_id)
+    statuses = []
+    if slot is not None:
+        first = partition_of(slot, topology.partitions)
+        hinted = yield from ask(config, first, produce.status(job_id, first))
+        if is_found(hinted, slot):
+            return hinted
+        statuses.append(hinted)
+    others = set(range(topology.partitions)) - {status.partition for status in statuses}
+    for some in parts(sorted(others, key=lambda n: (topology.server_of(n), n)), ASKED_AT_ONCE):
+        calls = [(number, produce.status(job_id, number)) for number in some]
+        statuses += yield from _until_answered(config, CallEach(calls), partial(_read_all, calls))
+    return the_only_one(statuses)
+
+
+def _read_all(calls: Sequence[tuple[int, Verb[T]]], replies: Sequence[Any]) -> list[T]:
+    return [verb.read(reply) for (_number, verb), reply in zip(calls, replies, strict=True)]
+
+
+def _until_answered(
+    config: PoolConfig, question: Call | CallEach, read: Callable[[Any], T]
+) -> Steps[T]:
+    attempts = Attempts(monotonic() + config.retry_for_s)
+    while True:
+        replies = yield question
+        try:
+            if isinstance(replies, UnavailableError):
+                raise replies
+            return read(replies)
+        except UnavailableError:
+            pause_s = attempts.next_pause(monotonic(), random.random())
+            if pause_s is None:
+                raise
+        yield Pause(pause_s)

@@ -1,0 +1,101 @@
+"""What may be said of a job beside its payload: the names, the types, the bounds. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from inspect import Parameter, Signature, signature
+from typing import Any, TypedDict, TypeVar
+
+from queuepool.errors import InvalidInputError, shown
+from queuepool.models import Tier
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MAX_ATTEMPTS = 2**31 - 1
+
+
+class RunOptions(TypedDict, total=False):
+    """How a job is run. delay: a timedelta, or seconds."""
+
+    tier: Tier | int | str | None
+    delay: timedelta | float | None
+    delay_s: float | None
+    max_attempts: int | None
+    timeout_s: float | None
+
+
+class JobOptions(RunOptions, total=False):
+    """What may be said of one job."""
+
+    partition_key: str | bytes | None
+    job_id: str | None
+
+
+def spelled_out(options: type, **defaults: Any) -> Callable[[F], F]:
+    """Have `help` show the names behind the `**options`, a TypedDict, of a function.
+
+    defaults: those that are not None.
+    """
+
+    def decorate(function: F) -> F:
+        ours = signature(function)
+        named = [p for p in ours.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+        more = [
+            Parameter(
+                name,
+                Parameter.KEYWORD_ONLY,
+                default=defaults.get(name),
+                annotation=getattr(note, "__forward_arg__", note),
+            )
+            for name, note in options.__annotations__.items()
+            if name not in ours.parameters
+        ]
+        made = Signature([*named, *more], return_annotation=ours.return_annotation)
+        function.__signature__ = made  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def check_tier(tier: object) -> Tier:
+    """Return a tier from itself, its number or its name. Raises InvalidInputError."""
+    try:
+        if isinstance(tier, str):
+            return Tier[tier.upper()]
+        if isinstance(tier, int) and not isinstance(tier, bool):
+            return Tier(tier)
+    except (KeyError, ValueError):
+        pass
+    raise InvalidInputError(f"tier={shown(tier)}: use critical, high, default or low (0 to 3)")
+
+
+def check_name(name: object) -> str:
+    """Return a valid task name. Raises InvalidInputError."""
+    if isinstance(name, str):
+        try:
+            if 1 <= len(name.encode()) <= 128:
+                return name
+        except UnicodeEncodeError:  # half of a surrogate pair
+            pass
+    raise InvalidInputError(f"task name {shown(name)}: use 1 to 128 bytes of UTF-8")
+
+
+def check_attempts(max_attempts: object) -> int:
+    """Return a valid number of attempts. Raises InvalidInputError."""
+    is_int = isinstance(max_attempts, int) and not isinstance(max_attempts, bool)
+    if isinstance(max_attempts, int) and is_int and 1 <= max_attempts <= MAX_ATTEMPTS:
+        return max_attempts
+    raise InvalidInputError(f"max_attempts={shown(max_attempts)}: use 1 to {MAX_ATTEMPTS:,}")
+
+
+def check_timeout(timeout_s: object) -> float:
+    """Return a valid timeout. Raises InvalidInputError."""
+    if isinstance(timeout_s, (int, float)) and is_number(timeout_s) and 0 < timeout_s <= 604_800:
+        return float(timeout_s)
+    raise InvalidInputError(f"timeout_s={shown(timeout_s)}: use more than 0 s, at most 7 days")
+
+
+def is_number(value: object) -> bool:
+    """Return whether a value is a number, which a bool is not."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
