@@ -99,13 +99,6 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
     address = settings.grpc_address or advertised(bound, socket.gethostname())
     coordinator = assemble(pool, settings, address=address, board=board, emit=emit)
     operators = Operators(pool, board, coordinator.book, max_workers=settings.limits().max_workers)
-    facts = ClusterInfo(
-        keyspace=pool.config.keyspace,
-        topology=pool.config.topology,
-        policy=settings.policy,
-        limits=settings.limits(),
-        cycle_s=settings.cycle_s,
-    )
     watchdog = Watchdog(coordinator.loop, settings.watchdog_s, _end)
     stopping, refused = _stop_on_signals(), list[ConfigurationError]()
     here = asyncio.get_running_loop()
@@ -116,7 +109,7 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
 
     keeper = RouteKeeper(pool, refuse)
     with _exposed(registry, watchdog, settings) as http:
-        await server.start(StatusService(facts, board, operators))
+        await server.start(StatusService(ClusterInfo.of(pool.config, settings), board, operators))
         _warn_if_open(settings)
         try:
             coordinator.start()

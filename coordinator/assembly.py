@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from coordinator.core.planner import Planner
 from coordinator.decisions.ledger import DecisionBook
@@ -64,31 +65,26 @@ def assemble(
         server, key, lease_s=settings.lease_s, address=address, nonce=nonce, clock=clock
     )
     book = DecisionBook(server, key, keep=settings.decisions_kept)
-    planner = Planner(
+    new_term = partial(
+        Term,
+        planner=_planner(settings),
+        fleet=fleet,
+        book=book,
+        may_act=leadership.leads,
+        checkpoint_interval_s=settings.checkpoint_interval_s,
+        emit=emit,
+        clock=clock,
+    )
+    observer = Observer(fleet, emit=emit, clock=clock)
+    parts = Components(leadership, observer, SnapshotBuilder(config.topology), board, new_term)
+    loop = ControlLoop(parts, cycle_s=settings.cycle_s, emit=emit, clock=clock, draw=draw)
+    return Coordinator(loop, board, book, leadership, fleet)
+
+
+def _planner(settings: CoordinatorSettings) -> Planner:
+    return Planner(
         policy=settings.make_policy(),
         limits=settings.limits(),
         cycle_s=settings.cycle_s,
         command_ttl_s=settings.command_ttl_s,
     )
-
-    def new_term(epoch: int) -> Term:
-        return Term(
-            epoch,
-            planner=planner,
-            fleet=fleet,
-            book=book,
-            may_act=leadership.leads,
-            checkpoint_interval_s=settings.checkpoint_interval_s,
-            emit=emit,
-            clock=clock,
-        )
-
-    parts = Components(
-        leadership,
-        Observer(fleet, emit=emit, clock=clock),
-        SnapshotBuilder(config.topology),
-        board,
-        new_term,
-    )
-    loop = ControlLoop(parts, cycle_s=settings.cycle_s, emit=emit, clock=clock, draw=draw)
-    return Coordinator(loop, board, book, leadership, fleet)

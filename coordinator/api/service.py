@@ -14,7 +14,7 @@ import platform
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import grpc
 
@@ -23,6 +23,7 @@ from coordinator.api.calls import Context, abort, caller, clamped, with_status_c
 from coordinator.api.operators import Operators
 from coordinator.core.model import PartitionView, Snapshot
 from coordinator.policy import Limits
+from coordinator.settings import CoordinatorSettings
 from coordinator.snapshots.board import SnapshotStore
 from queuepool import __version__
 from queuepool.errors import InvalidInputError
@@ -31,6 +32,7 @@ from queuepool.routing.topology import Topology
 from queuepool.rpc.v1 import cluster_pb2
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.rpc.v1.queue_pool_pb2_grpc import QueuePoolServicer
+from queuepool.settings.config import PoolConfig
 
 _log = logging.getLogger("coordinator.status")
 
@@ -47,6 +49,17 @@ class ClusterInfo:
     policy: str
     limits: Limits
     cycle_s: float
+
+    @classmethod
+    def of(cls, config: PoolConfig, settings: CoordinatorSettings) -> Self:
+        """Return what these settings say."""
+        return cls(
+            keyspace=config.keyspace,
+            topology=config.topology,
+            policy=settings.policy,
+            limits=settings.limits(),
+            cycle_s=settings.cycle_s,
+        )
 
 
 class StatusService(QueuePoolServicer):

@@ -72,8 +72,8 @@ class ScaleCommand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionDecision:
-    """What was decided for one partition in one cycle. inputs is None when it was not seen."""
+class Target:
+    """A wanted number of workers and why. inputs is None when the partition was not seen."""
 
     partition: int
     mode: Mode
@@ -82,6 +82,12 @@ class PartitionDecision:
     reason: str
     clamps: tuple[str, ...] = ()
     inputs: Inputs | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionDecision(Target):
+    """What was decided for one partition in one cycle."""
+
     order: ScaleCommand | None = None
 
     @property

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from coordinator.core.model import Inputs, Mode
+from coordinator.core.model import Target
 from queuepool.errors import InvalidInputError, QueuePoolError
 from queuepool.servers import Port
 from queuepool.verbs.leader import verbs as lead
@@ -24,21 +24,14 @@ _MAX_SCANNED = 10_000  # entries that one filtered page may look at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionRecord:
+class DecisionRecord(Target):
     """One decision as stored. command: id of the command that followed, or empty."""
 
     at_ms: int
-    partition: int
     epoch: int
     cycle: int
     policy: str
     version: int
-    mode: Mode
-    previous: int
-    target: int
-    reason: str
-    clamps: tuple[str, ...] = ()
-    inputs: Inputs | None = None
     finished_per_s: float = 0.0
     command: str = ""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 
 from coordinator.core import checkpoint
-from coordinator.core.model import Mode, Observation, PartitionDecision, ScaleCommand
+from coordinator.core.model import Mode, Observation, PartitionDecision, ScaleCommand, Target
 from coordinator.core.planner import CyclePlan, PartitionMemory, Planner, command_number
 from coordinator.decisions.ledger import DecisionBook, DecisionRecord
 from coordinator.events import CommandFailed, CommandRefused, CommandSent, Decided, RecordsLost
@@ -15,6 +16,8 @@ from coordinator.loop.fleet import Call, Fleet, read
 from queuepool.errors import QueuePoolError
 from queuepool.telemetry.events import Listener, ignore
 from queuepool.verbs.leader import verbs as lead
+
+_OF_TARGETS = tuple(entry.name for entry in fields(Target))
 
 
 class Term:
@@ -123,18 +126,12 @@ class Term:
         policy, order = self._planner.policy, ruling.order
         by_hand = ruling.mode is Mode.MANUAL
         return DecisionRecord(
+            **{name: getattr(ruling, name) for name in _OF_TARGETS},
             at_ms=at_ms,
-            partition=ruling.partition,
             epoch=self.epoch,
             cycle=self.cycle,
             policy="manual" if by_hand else policy.name,
             version=0 if by_hand else policy.version,
-            mode=ruling.mode,
-            previous=ruling.previous,
-            target=ruling.target,
-            reason=ruling.reason,
-            clamps=ruling.clamps,
-            inputs=ruling.inputs,
             finished_per_s=round(finished_per_s, 3),
             command=f"{self.epoch}-{order.sequence}" if order is not None else "",
         )

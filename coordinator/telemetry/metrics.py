@@ -7,7 +7,9 @@ partition that could not be seen has no values, rather than old ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -15,9 +17,12 @@ from prometheus_client.registry import Collector
 
 from coordinator import events as e
 from coordinator.core.model import PartitionView
+from coordinator.core.planner import DOWN, UP
+from coordinator.policy import Direction
 from coordinator.snapshots.board import SnapshotStore
-from queuepool.models import PartitionState, Tier
+from queuepool.models import Owner, PartitionState, Tier
 
+_PREFIX = "queuepool_coordinator_"
 _CYCLE_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 JOB_EVENTS = (
     "enqueued", "done", "failed", "retried", "died", "cancelled", "recovered", "fenced",
@@ -27,56 +32,53 @@ JOB_EVENTS = (
 REFUSED = ("UNAUTHENTICATED", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "UNIMPLEMENTED")
 
 
+def _counter(
+    registry: CollectorRegistry,
+    name: str,
+    meaning: str,
+    label: str = "",
+    values: Iterable[str] = (),
+) -> Counter:
+    """Return a counter. values: of its label, which it shows from the start, as 0."""
+    made = Counter(_PREFIX + name, meaning, [label] if label else [], registry=registry)
+    for value in values:
+        made.labels(value)
+    return made
+
+
 class Metrics:
     """Counts events. Called on the loop's thread and the API's, read by the HTTP threads."""
 
     def __init__(self, registry: CollectorRegistry, board: SnapshotStore) -> None:
-        prefix = "queuepool_coordinator_"
-        self._leader = Gauge(f"{prefix}leader", "1 while this process leads.", registry=registry)
-        self._commands = Counter(
-            f"{prefix}commands", "Commands sent to consumers.", ["type"], registry=registry
-        )
-        self._failed = Counter(
-            f"{prefix}commands_failed",
+        counter = partial(_counter, registry)
+        self._leader = Gauge(f"{_PREFIX}leader", "1 while this process leads.", registry=registry)
+        self._commands = counter("commands", "Commands sent to consumers.", "type", (UP, DOWN))
+        self._failed = counter(
+            "commands_failed",
             "Commands that were refused (a newer leader) or not answered.",
-            ["why"],
-            registry=registry,
+            "why",
+            ("refused", "unanswered"),
         )
-        self._decisions = Counter(
-            f"{prefix}decisions",
+        self._decisions = counter(
+            "decisions",
             "Decisions worth a record: changes, commands, new kinds of hold.",
-            ["direction"],
-            registry=registry,
+            "direction",
+            Direction,
         )
-        self._unseen = Counter(
-            f"{prefix}observe_failures",
+        self._unseen = counter(
+            "observe_failures",
             "Cycles in which a server's partitions could not be observed.",
-            ["server"],
-            registry=registry,
+            "server",
         )
         self._cycle = Histogram(
-            f"{prefix}cycle_seconds",
+            f"{_PREFIX}cycle_seconds",
             "How long a cycle takes, without its pause.",
             buckets=_CYCLE_BUCKETS_S,
             registry=registry,
         )
-        self._broken = Counter(
-            f"{prefix}turns_failed", "Turns that broke off unexpectedly.", registry=registry
-        )
-        self._refused = Counter(
-            f"{prefix}calls_refused",
-            "Calls of the gRPC API that were refused, by status code.",
-            ["result"],
-            registry=registry,
-        )
-        for result in REFUSED:
-            self._refused.labels(result)
-        for kind in ("SCALE_UP", "SCALE_DOWN"):
-            self._commands.labels(kind)
-        for direction in ("up", "down", "hold"):
-            self._decisions.labels(direction)
-        for why in ("refused", "unanswered"):
-            self._failed.labels(why)
+        self._broken = counter("turns_failed", "Turns that broke off unexpectedly.")
+        meaning = "Calls of the gRPC API that were refused, by status code."
+        self._refused = counter("calls_refused", meaning, "result", REFUSED)
         registry.register(_Observed(board))
 
     def __call__(self, event: object) -> None:
@@ -105,6 +107,59 @@ class Metrics:
                 pass
 
 
+class _Family(NamedTuple):
+    """One metric of every partition. label: beside `partition`; empty: one value a partition."""
+
+    kind: type[GaugeMetricFamily] | type[CounterMetricFamily]
+    name: str
+    meaning: str
+    label: str
+    values: Callable[[PartitionView, PartitionState], Mapping[str, float]]
+
+
+def _threads(owner: Owner | None) -> dict[str, int]:
+    return {
+        "running": 0 if owner is None else owner.workers,
+        "busy": 0 if owner is None else owner.busy,
+    }
+
+
+_FAMILIES = (
+    _Family(
+        GaugeMetricFamily, "queuepool_ready_jobs", "Jobs that could run now.", "tier",
+        lambda _, state: {tier.name.lower(): state.ready[tier] for tier in Tier},
+    ),
+    _Family(
+        GaugeMetricFamily, "queuepool_jobs", "Jobs by state.", "state",
+        lambda _, state: {
+            "ready": state.backlog, "delayed": state.delayed, "in-flight": state.in_flight,
+            "dead": state.dead,
+        },
+    ),
+    _Family(
+        GaugeMetricFamily, "queuepool_workers", "Workers wanted, alive, and with a job.", "state",
+        lambda view, state: {"target": view.target} | _threads(state.owner),
+    ),
+    _Family(
+        GaugeMetricFamily, "queuepool_oldest_waiting_seconds", "Age of the oldest waiting job.", "",
+        lambda _, state: {"": state.oldest_ms / 1000},
+    ),
+    _Family(
+        GaugeMetricFamily, "queuepool_pwqd", "Per-worker queue depth: backlog / workers.", "",
+        lambda _, state: {"": state.pwqd},
+    ),
+    _Family(
+        GaugeMetricFamily, "queuepool_jobs_of_unknown_tasks",
+        "Delayed jobs whose task no consumer of the partition knows.", "",
+        lambda _, state: {"": state.aside},
+    ),
+    _Family(
+        CounterMetricFamily, "queuepool_job_events", "What has happened to jobs.", "event",
+        lambda _, state: {event: state.counters.get(event, 0) for event in JOB_EVENTS},
+    ),
+)  # fmt: skip
+
+
 class _Observed(Collector):
     """The partitions, as the newest snapshot has them."""
 
@@ -112,66 +167,12 @@ class _Observed(Collector):
         self._board = board
 
     def collect(self) -> Iterable[Metric]:
-        views = [
-            v for v in self._board.snapshot.partitions if v.state is not None and not v.problem
-        ]
-        ready = GaugeMetricFamily(
-            "queuepool_ready_jobs", "Jobs that could run now.", labels=["partition", "tier"]
-        )
-        jobs = GaugeMetricFamily("queuepool_jobs", "Jobs by state.", labels=["partition", "state"])
-        workers = GaugeMetricFamily(
-            "queuepool_workers",
-            "Workers wanted, alive, and with a job.",
-            labels=["partition", "state"],
-        )
-        oldest = GaugeMetricFamily(
-            "queuepool_oldest_waiting_seconds",
-            "Age of the oldest waiting job.",
-            labels=["partition"],
-        )
-        pwqd = GaugeMetricFamily(
-            "queuepool_pwqd", "Per-worker queue depth: backlog / workers.", labels=["partition"]
-        )
-        aside = GaugeMetricFamily(
-            "queuepool_jobs_of_unknown_tasks",
-            "Delayed jobs whose task no consumer of the partition knows.",
-            labels=["partition"],
-        )
-        events = CounterMetricFamily(
-            "queuepool_job_events", "What has happened to jobs.", labels=["partition", "event"]
-        )
-        for view in views:
-            state = view.state
-            if state is None:
-                continue
-            number = str(view.partition)
-            for tier in Tier:
-                ready.add_metric([number, tier.name.lower()], state.ready[tier])
-            for name, count in _by_state(state).items():
-                jobs.add_metric([number, name], count)
-            for kind, count in _workers(view, state).items():
-                workers.add_metric([number, kind], count)
-            oldest.add_metric([number], state.oldest_ms / 1000)
-            pwqd.add_metric([number], state.pwqd)
-            aside.add_metric([number], state.aside)
-            for event in JOB_EVENTS:
-                events.add_metric([number, event], state.counters.get(event, 0))
-        yield from (ready, jobs, workers, oldest, pwqd, aside, events)
-
-
-def _by_state(state: PartitionState) -> dict[str, int]:
-    return {
-        "ready": state.backlog,
-        "delayed": state.delayed,
-        "in-flight": state.in_flight,
-        "dead": state.dead,
-    }
-
-
-def _workers(view: PartitionView, state: PartitionState) -> dict[str, int]:
-    owner = state.owner
-    return {
-        "target": view.target,
-        "running": owner.workers if owner is not None else 0,
-        "busy": owner.busy if owner is not None else 0,
-    }
+        views = [view for view in self._board.snapshot.partitions if not view.problem]
+        for family in _FAMILIES:
+            labels = ["partition", family.label] if family.label else ["partition"]
+            metric = family.kind(family.name, family.meaning, labels=labels)
+            for view in views:
+                if view.state is not None:
+                    for value, count in family.values(view, view.state).items():
+                        metric.add_metric([str(view.partition), value][: len(labels)], count)
+            yield metric

@@ -41,7 +41,10 @@ def build_parser(words: Collection[str] | None = None) -> printing.ArgumentParse
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if command.module is not None and (words is None or command.name in words):
-            import_module(f"queuepool.cli.commands.{command.module}").declare(own)
+            module = import_module(f"queuepool.cli.commands.{command.module}")
+            own.description = getattr(module, "DESCRIPTION", own.description)
+            own.set_defaults(run=getattr(module, "run", None))  # actions name their own
+            module.declare(own)
     return parser
 
 

@@ -66,6 +66,18 @@ def build(servers: Mapping[str, str], partitions: int, placement: str) -> Topolo
                 "partitions each holds with QUEUEPOOL_PLACEMENT, such as 0-5=main,6-7=big"
             )
         return Topology(dict(servers), (next(iter(servers)),) * partitions)
+    placed = _placed(servers, placement)
+    missing = [n for n in range(partitions) if n not in placed]
+    if missing:
+        raise ConfigurationError(
+            f"QUEUEPOOL_PLACEMENT leaves out partition {missing[0]}; all of 0 to {partitions - 1} "
+            "need a server"
+        )
+    return Topology(dict(servers), tuple(placed[n] for n in range(partitions)))
+
+
+def _placed(servers: Mapping[str, str], placement: str) -> dict[int, str]:
+    """Return partition -> server name, as the rules of a placement say."""
     placed: dict[int, str] = {}
     for rule in placement.split(","):
         match = _RULE.fullmatch(rule)
@@ -86,10 +98,4 @@ def build(servers: Mapping[str, str], partitions: int, placement: str) -> Topolo
         for number in range(first, min(last, MAX_PARTITIONS) + 1):
             if placed.setdefault(number, name) != name:
                 raise ConfigurationError(f"QUEUEPOOL_PLACEMENT places partition {number} twice")
-    missing = [n for n in range(partitions) if n not in placed]
-    if missing:
-        raise ConfigurationError(
-            f"QUEUEPOOL_PLACEMENT leaves out partition {missing[0]}; all of 0 to {partitions - 1} "
-            "need a server"
-        )
-    return Topology(dict(servers), tuple(placed[n] for n in range(partitions)))
+    return placed

@@ -20,7 +20,6 @@ from queuepool.cli.exits import Exit
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool hello`."""
-    parser.set_defaults(run=run)
     add_json(parser)
 
 

@@ -1,6 +1,7 @@
 """The commands of `queuepool`, one file each: its arguments, and the function that runs it.
 
-Such a file has `declare(parser)`, which adds its arguments and names the function to run. It is
+Such a file has `declare(parser)`, which adds its arguments, and `run(arguments)`, or an action for
+each function to run; a DESCRIPTION opens its help where the line below says too little. It is
 imported when its command is typed: `--help` shows the lines below and imports none of them.
 """
 

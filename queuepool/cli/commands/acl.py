@@ -22,15 +22,16 @@ ADMIN = "admin"
 _HASH = re.compile(r"#[0-9a-f]{64}")
 
 
+DESCRIPTION = """\
+Print users for producers, consumers, coordinators and operators, with just the rights
+that each needs. Passwords, or # and their SHA-256, are read from QUEUEPOOL_ACL_PRODUCER,
+_CONSUMER, _COORDINATOR, _OPS_READ, _OPS and _ADMIN; those that are missing are made
+and printed on standard error.
+"""
+
+
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool acl`."""
-    parser.set_defaults(run=run)
-    parser.description = (
-        "Print users for producers, consumers, coordinators and operators, with just "
-        "the rights\nthat each needs. Passwords, or # and their SHA-256, are read from "
-        "QUEUEPOOL_ACL_PRODUCER,\n_CONSUMER, _COORDINATOR, _OPS_READ, _OPS and _ADMIN; those "
-        "that are missing are made\nand printed on standard error."
-    )
     add = parser.add_argument
     add("--stage", metavar="NAME", help="default: QUEUEPOOL_STAGE, or dev")
     add("--queue", metavar="NAME", help="default: QUEUEPOOL_QUEUE, or main")

@@ -13,7 +13,6 @@ from queuepool.cli.inspection.pools import open_pool
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool audit`."""
-    parser.set_defaults(run=run)
     parser.add_argument("--partition", type=count, metavar="N", help="default: all")
     parser.add_argument("--repair", action="store_true", help="and fix it")
     add_json(parser)

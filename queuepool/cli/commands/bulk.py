@@ -5,11 +5,8 @@ from __future__ import annotations
 import argparse
 import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
-from itertools import islice
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,39 +16,30 @@ from queuepool.cli.display.names import key_of
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.cli.rows import row_ids
+from queuepool.cli.rows.enqueueing import (
+    Advance,
+    Tally,
+    check_file,
+    checked,
+    checked_before,
+    enqueue,
+    payload_check,
+)
 from queuepool.cli.rows.row_ids import RowId
-from queuepool.cli.rows.rows import Payload, Row, RowError, guess_format, open_rows, read_rows
+from queuepool.cli.rows.rows import guess_format, open_rows, read_rows
 from queuepool.client.group import TaskGroup
-from queuepool.client.pool import QueuePool
-from queuepool.client.results import EnqueueResults
-from queuepool.errors import InvalidInputError, ScriptError, UnavailableError, UnconfirmableError
-from queuepool.models import Durability, EnqueueStatus, GroupStatus, Tier
-from queuepool.protocol import codec
-from queuepool.tasks.job import Job
+from queuepool.errors import ScriptError
+from queuepool.models import Durability, GroupStatus, Tier
 from queuepool.telemetry import printing
 
-_BATCH = 5_000  # rows a call: what may be uncertain when a server goes away amid one
-_NOT_TWICE = "a row that is in is not added twice, while its job lives and for a minute after"
-
-Advance = Callable[[int], None]
-Check = Callable[[Payload], None]
-
-
-@dataclass(slots=True)
-class _Tally:
-    rows: int = 0
-    accepted: int = 0
-    duplicates: int = 0
+DESCRIPTION = """\
+Enqueue a job for each row of a CSV file with a header (fields are strings) or
+each object of a JSON lines file. The file is checked first: one bad row, and nothing is enqueued.
+"""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool bulk`."""
-    parser.set_defaults(run=run)
-    parser.description = (
-        "Enqueue a job for each row of a CSV file with a header (fields are strings) "
-        "or\neach object of a JSON lines file. The file is checked first: one bad row, and "
-        "nothing is enqueued."
-    )
     add = parser.add_argument
     add("file", metavar="FILE", help="the file; - for standard input")
     add("--task", required=True, metavar="NAME", help="the task that runs each job")
@@ -88,49 +76,60 @@ def run(arguments: argparse.Namespace) -> Exit:
     """Enqueue the rows, wait if asked to, and sum up."""
     form = arguments.format or guess_format(arguments.file)
     with open_pool() as pool:
-        check: Check = partial(_check_payload, arguments.task, pool.config.max_payload_bytes)
-        total, id_of = None, _ids_for(arguments)
+        id_of = _ids_for(arguments)
+        check = payload_check(arguments.task, pool.config.max_payload_bytes)
+        total = None
         if not _is_stream(arguments.file):
-            total = _check_file(arguments, form, check, id_of)
-            check = _checked_before
+            total = check_file(arguments, form, check, id_of)
+            check = checked_before
         started = time.monotonic()
         group = pool.group(key_of(arguments.key))
         before = group.status()
         with open_rows(arguments.file) as lines, _progress(total) as advance:
-            rows = _checked(read_rows(lines, form), check, id_of, arguments.skip)
-            tally = _enqueue(pool, rows, arguments, advance)
-        summary: dict[str, Any] = {
-            "file": arguments.file,
-            "task": arguments.task,
-            "key": arguments.key,
-            "partition": group.partition.number,
-            "rows": tally.rows,
-            "enqueued": tally.accepted,
-            "duplicates": tally.duplicates,
-            "enqueue_seconds": round(time.monotonic() - started, 3),
-        }
+            rows = checked(read_rows(lines, form), check, id_of, arguments.skip)
+            tally = enqueue(pool, rows, arguments, advance)
+        summary = _summary(arguments, group, tally, time.monotonic() - started)
         if not arguments.json:
             output.remark(
                 f"{tally.accepted:,} jobs enqueued to partition {group.partition.number} "
                 f"in {summary['enqueue_seconds']:.1f} s"
             )
             _remark_on_a_second_run(tally, before)
-        if not arguments.wait:
-            if arguments.json:
-                output.print_json(summary)
-            return Exit.OK
-        try:
-            _warn_without_consumer(group)
-            after = group.wait(timeout_s=arguments.timeout, show=False if arguments.json else None)
-        except KeyboardInterrupt:
-            raise CommandError(
-                f"interrupted: all {tally.rows:,} rows are enqueued, and their jobs go on without "
-                f"this command; `queuepool group show {shlex.quote(arguments.key)}` tells how far "
-                "they are",
-                Exit.INTERRUPTED,
-            ) from None
-        summary |= _outcome(before, after) | {"seconds": round(time.monotonic() - started, 3)}
-        return _report(summary, group, as_json=arguments.json)
+        if arguments.wait:
+            after = _wait(arguments, group, tally)
+            summary |= _outcome(before, after) | {"seconds": round(time.monotonic() - started, 3)}
+            return _report(summary, group, as_json=arguments.json)
+    if arguments.json:
+        output.print_json(summary)
+    return Exit.OK
+
+
+def _summary(
+    arguments: argparse.Namespace, group: TaskGroup, tally: Tally, seconds: float
+) -> dict[str, Any]:
+    return {
+        "file": arguments.file,
+        "task": arguments.task,
+        "key": arguments.key,
+        "partition": group.partition.number,
+        "rows": tally.rows,
+        "enqueued": tally.accepted,
+        "duplicates": tally.duplicates,
+        "enqueue_seconds": round(seconds, 3),
+    }
+
+
+def _wait(arguments: argparse.Namespace, group: TaskGroup, tally: Tally) -> GroupStatus:
+    try:
+        _warn_without_consumer(group)
+        return group.wait(timeout_s=arguments.timeout, show=False if arguments.json else None)
+    except KeyboardInterrupt:
+        raise CommandError(
+            f"interrupted: all {tally.rows:,} rows are enqueued, and their jobs go on without "
+            f"this command; `queuepool group show {shlex.quote(arguments.key)}` tells how far "
+            "they are",
+            Exit.INTERRUPTED,
+        ) from None
 
 
 def _ids_for(arguments: argparse.Namespace) -> RowId:
@@ -147,7 +146,7 @@ def _is_stream(name: str) -> bool:
     return name == "-" or Path(name).is_fifo()
 
 
-def _remark_on_a_second_run(tally: _Tally, before: GroupStatus) -> None:
+def _remark_on_a_second_run(tally: Tally, before: GroupStatus) -> None:
     if tally.duplicates:
         output.remark(
             f"{tally.duplicates:,} rows were not added again: jobs with their ids are there, or "
@@ -159,121 +158,6 @@ def _remark_on_a_second_run(tally: _Tally, before: GroupStatus) -> None:
             "they were these rows, they run again: ids that ended are remembered for a minute or "
             "two (docs/first-day.md)"
         )
-
-
-def _check_file(arguments: argparse.Namespace, form: str, check: Check, id_of: RowId) -> int:
-    """Read the whole file once, so that a bad row is found before anything is enqueued."""
-    name: str = arguments.file
-    skip: int = arguments.skip
-    with open_rows(name) as lines:
-        try:
-            if arguments.id is None:  # no row can lack one
-                id_of = _no_id
-            total = sum(1 for _ in _checked(read_rows(lines, form), check, id_of))
-        except RowError as error:
-            error.add_note(f"nothing of {name} was enqueued")
-            raise
-    if total == 0:
-        raise InvalidInputError(f"{name} has no rows; nothing was enqueued")
-    if skip >= total:
-        raise InvalidInputError(f"--skip {skip} leaves out all {total:,} rows of {name}")
-    return total - skip
-
-
-def _checked(rows: Iterable[Row], check: Check, id_of: RowId, skip: int = 0) -> Iterator[Job]:
-    """Yield the job of each row beyond those to skip, which count for the ids all the same."""
-    rows = iter(rows)
-    for line, payload in islice(rows, skip):
-        with suppress(RowError):
-            id_of(line, payload)
-    for line, payload in rows:
-        try:
-            check(payload)
-        except InvalidInputError as error:
-            raise RowError(line, str(error)) from error
-        yield Job(payload, job_id=id_of(line, payload))
-
-
-def _check_payload(task: str, limit: int, payload: Payload) -> None:
-    codec.encode_envelope(task, payload, codec.NO_OPTIONS, limit=limit)
-
-
-def _no_id(_line: int, _payload: Payload) -> None:
-    return None
-
-
-def _checked_before(_payload: Payload) -> None:
-    """Check nothing: the whole file was read once, and the pool refuses what changed since."""
-
-
-def _enqueue(
-    pool: QueuePool, rows: Iterator[Job], arguments: argparse.Namespace, advance: Advance
-) -> _Tally:
-    tally, sending = _Tally(), False
-    while True:
-        try:
-            batch = list(islice(rows, _BATCH))
-            if not batch:
-                return tally
-            sending = True
-            results = pool.enqueue_many(
-                arguments.task,
-                _told(batch, advance),
-                partition_key=key_of(arguments.key),
-                tier=arguments.tier,
-                delay_s=arguments.delay,
-                max_attempts=arguments.max_attempts,
-                wait_when_full_s=arguments.wait_when_full,
-                durability=arguments.durability,
-            )
-            tally.accepted += results.accepted
-            tally.duplicates += results.duplicates
-            tally.rows += len(batch)
-            sending = False
-        except (InvalidInputError, UnavailableError, UnconfirmableError) as error:
-            error.add_note(_where_it_stopped(tally.rows + arguments.skip, error))
-            raise
-        except KeyboardInterrupt as error:
-            where = _where_it_stopped(tally.rows + arguments.skip, error, sending=sending)
-            raise CommandError(f"interrupted: {where}", Exit.INTERRUPTED) from None
-
-
-def _told(batch: Iterable[Job], advance: Advance) -> Iterator[Job]:
-    for number, row in enumerate(batch, start=1):
-        yield row
-        if number % 500 == 0:
-            advance(500)
-
-
-def _where_it_stopped(done: int, error: BaseException, *, sending: bool = True) -> str:
-    results: EnqueueResults | None = getattr(error, "results", None)
-    if results is not None:
-        sure, perhaps = _extent(results)
-        done += sure
-        if perhaps:
-            return (
-                f"the first {done:,} rows are enqueued, and perhaps the next {perhaps:,}; "
-                f"run it again, or go on with --skip {done}: {_NOT_TWICE}"
-            )
-        return f"exactly the first {done:,} rows are enqueued; go on later with --skip {done}"
-    if isinstance(error, RowError):
-        return f"the first {done:,} rows are enqueued; fix the row and go on with --skip {done}"
-    if not sending:
-        return f"exactly the first {done:,} rows are enqueued; go on later with --skip {done}"
-    return (
-        f"the first {done:,} rows are enqueued, and perhaps some of the next {_BATCH:,}; "
-        f"run it again, or go on with --skip {done}: {_NOT_TWICE}"
-    )
-
-
-def _extent(results: EnqueueResults) -> tuple[int, int]:
-    """Return how many rows are in for sure, from the first on, and how many behind them may be."""
-    there = (EnqueueStatus.ACCEPTED, EnqueueStatus.DUPLICATE)
-    statuses = [result.status for result in results]
-    sure = next((n for n, status in enumerate(statuses) if status not in there), len(statuses))
-    while statuses and statuses[-1] is EnqueueStatus.REJECTED:
-        statuses.pop()
-    return sure, max(0, len(statuses) - sure)
 
 
 @contextmanager

@@ -18,12 +18,11 @@ _LONGEST_S = 7 * 86400
 _MOST = 4096  # workers that the settings allow
 
 
+DESCRIPTION = "Set a partition's workers by hand for a time; automatic scaling resumes afterwards."
+
+
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool scale`."""
-    parser.set_defaults(run=run)
-    parser.description = (
-        "Set a partition's workers by hand for a time; automatic scaling resumes afterwards."
-    )
     add = parser.add_argument
     add("partition", type=count, metavar="PARTITION")
     add("workers", type=positive, nargs="?", metavar="N")

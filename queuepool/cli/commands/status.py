@@ -17,7 +17,6 @@ _RATE_OVER_S = 0.5
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool status`."""
-    parser.set_defaults(run=run)
     add_grpc(parser)
     add_json(parser)
 

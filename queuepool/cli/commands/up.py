@@ -62,14 +62,15 @@ class Interrupts:
                 signal.signal(number, handler)
 
 
+DESCRIPTION = """\
+Run a server (unless one is given), a coordinator and a consumer for each partition,
+supervised. Other commands in the same directory find the cluster by themselves.
+Ctrl-C drains: running jobs end, the others wait for the next `up`.
+"""
+
+
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool up`."""
-    parser.set_defaults(run=run)
-    parser.description = (
-        "Run a server (unless one is given), a coordinator and a consumer for each "
-        "partition,\nsupervised. Other commands in the same directory find the cluster by "
-        "themselves.\nCtrl-C drains: running jobs end, the others wait for the next `up`."
-    )
     add = parser.add_argument
     add("--app", required=True, metavar="MODULE", help="modules with @task functions")
     add("--partitions", type=positive, metavar="N", help="default 4, a consumer each")

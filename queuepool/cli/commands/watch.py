@@ -21,7 +21,6 @@ _LEAST_INTERVAL_S = 0.1
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool watch`."""
-    parser.set_defaults(run=run)
     parser.add_argument("--interval", type=duration, default=1.0, metavar="TIME", help="default 1s")
     parser.add_argument("--for", dest="duration", type=duration, metavar="TIME", help="then stop")
     add_grpc(parser)

@@ -39,67 +39,81 @@ class Failure:
     text: str
 
 
+# (function, the kind of key it is tried on, what follows the key), in this order
+_KEYED: tuple[tuple[Any, ...], ...] = (
+    ("SET", "k", "1", "PX", _KEEP_MS),
+    ("GET", "k"),
+    ("EXISTS", "k"),
+    ("TYPE", "k"),
+    ("PERSIST", "k"),
+    ("PEXPIRE", "k", _KEEP_MS),
+    ("PTTL", "k"),
+    ("UNLINK", "k"),
+    ("HSET", "h", "a", "1"),
+    ("HSETNX", "h", "a", "1"),
+    ("HINCRBY", "h", "a", 1),
+    ("HGET", "h", "a"),
+    ("HMGET", "h", "a", "b"),
+    ("HGETALL", "h"),
+    ("HEXISTS", "h", "a"),
+    ("HSTRLEN", "h", "a"),
+    ("HKEYS", "h"),
+    ("HLEN", "h"),
+    ("HSCAN", "h", 0),
+    ("HDEL", "h", "a"),
+    ("RPUSH", "l", "a", "b", "c"),
+    ("LPUSH", "l", "0"),
+    ("LLEN", "l"),
+    ("LINDEX", "l", 0),
+    ("LRANGE", "l", 0, -1),
+    ("LPOS (Redis 6.0.6)", "l", "b"),
+    ("LPOP with a count (Redis 6.2)", "l", 1),
+    ("BLPOP", "l", 0.01),
+    ("ZADD", "z", 1, "a", 2, "b"),
+    ("ZCARD", "z"),
+    ("ZCOUNT", "z", "-inf", "+inf"),
+    ("ZSCORE", "z", "a"),
+    ("ZMSCORE (Redis 6.2)", "z", "a", "b"),
+    ("ZRANGE", "z", 0, -1),
+    ("ZRANGEBYSCORE", "z", "-inf", "+inf"),
+    ("ZREVRANGE", "z", 0, 0),
+    ("ZREVRANGEBYSCORE", "z", "+inf", "-inf"),
+    ("ZSCAN", "z", 0),
+    ("ZREM", "z", "a"),
+    ("SADD", "s", "a"),
+    ("SCARD", "s"),
+    ("SSCAN", "s", 0),
+    ("SREM", "s", "b"),
+    ("SMISMEMBER (Redis 6.2)", "s", "a", "b"),
+    ("XADD", "x", "MAXLEN", "~", 10, "1-1", "a", "1"),
+    ("XRANGE", "x", "-", "+"),
+    ("XREVRANGE", "x", "+", "-", "COUNT", 1),
+)  # fmt: skip
+
+
 def commands(base: bytes) -> list[Probe]:
     """Return (function, call) for everything the library does, on fresh keys under `base`."""
     own = base + b":probe:" + os.urandom(6).hex().encode() + b":"
-    h, l, z, s, x, k = (own + kind for kind in (b"h", b"l", b"z", b"s", b"x", b"k"))  # noqa: E741
-    calls: list[Probe] = [
-        ("TIME", ("TIME",)),
-        ("SET", ("SET", k, "1", "PX", _KEEP_MS)),
-        ("GET", ("GET", k)),
-        ("EXISTS", ("EXISTS", k)),
-        ("TYPE", ("TYPE", k)),
-        ("PERSIST", ("PERSIST", k)),
-        ("PEXPIRE", ("PEXPIRE", k, _KEEP_MS)),
-        ("PTTL", ("PTTL", k)),
-        ("UNLINK", ("UNLINK", k)),
-        ("HSET", ("HSET", h, "a", "1")),
-        ("HSETNX", ("HSETNX", h, "a", "1")),
-        ("HINCRBY", ("HINCRBY", h, "a", 1)),
-        ("HGET", ("HGET", h, "a")),
-        ("HMGET", ("HMGET", h, "a", "b")),
-        ("HGETALL", ("HGETALL", h)),
-        ("HEXISTS", ("HEXISTS", h, "a")),
-        ("HSTRLEN", ("HSTRLEN", h, "a")),
-        ("HKEYS", ("HKEYS", h)),
-        ("HLEN", ("HLEN", h)),
-        ("HSCAN", ("HSCAN", h, 0)),
-        ("HDEL", ("HDEL", h, "a")),
-        ("RPUSH", ("RPUSH", l, "a", "b", "c")),
-        ("LPUSH", ("LPUSH", l, "0")),
-        ("LLEN", ("LLEN", l)),
-        ("LINDEX", ("LINDEX", l, 0)),
-        ("LRANGE", ("LRANGE", l, 0, -1)),
-        ("LPOS (Redis 6.0.6)", ("LPOS", l, "b")),
-        ("LPOP with a count (Redis 6.2)", ("LPOP", l, 1)),
-        ("BLPOP", ("BLPOP", l, 0.01)),
-        ("ZADD", ("ZADD", z, 1, "a", 2, "b")),
-        ("ZCARD", ("ZCARD", z)),
-        ("ZCOUNT", ("ZCOUNT", z, "-inf", "+inf")),
-        ("ZSCORE", ("ZSCORE", z, "a")),
-        ("ZMSCORE (Redis 6.2)", ("ZMSCORE", z, "a", "b")),
-        ("ZRANGE", ("ZRANGE", z, 0, -1)),
-        ("ZRANGEBYSCORE", ("ZRANGEBYSCORE", z, "-inf", "+inf")),
-        ("ZREVRANGE", ("ZREVRANGE", z, 0, 0)),
-        ("ZREVRANGEBYSCORE", ("ZREVRANGEBYSCORE", z, "+inf", "-inf")),
-        ("ZSCAN", ("ZSCAN", z, 0)),
-        ("ZREM", ("ZREM", z, "a")),
-        ("SADD", ("SADD", s, "a")),
-        ("SCARD", ("SCARD", s)),
-        ("SSCAN", ("SSCAN", s, 0)),
-        ("SREM", ("SREM", s, "b")),
-        ("SMISMEMBER (Redis 6.2)", ("SMISMEMBER", s, "a", "b")),
-        ("XADD", ("XADD", x, "MAXLEN", "~", 10, "1-1", "a", "1")),
-        ("XRANGE", ("XRANGE", x, "-", "+")),
-        ("XREVRANGE", ("XREVRANGE", x, "+", "-", "COUNT", 1)),
-        ("INFO", ("INFO", "server")),
-        ("scripts with flags (#!lua, Redis 7.0)", ("SCRIPT", "LOAD", _LUA)),
+    keyed: list[Probe] = [
+        (function, (function.split(" ")[0], own + kind.encode(), *rest))
+        for function, kind, *rest in _KEYED
+    ]
+    ends: list[Probe] = [
+        ("PEXPIRE", ("PEXPIRE", own + kind.encode(), _KEEP_MS))
+        for kind in dict.fromkeys(kind for _, kind, *_ in _KEYED)
     ]
     loads: list[Probe] = [
         (f"SCRIPT LOAD {n}", ("SCRIPT", "LOAD", script(n).source)) for n in names()
     ]
-    ends: list[Probe] = [("PEXPIRE", ("PEXPIRE", key, _KEEP_MS)) for key in (h, l, z, s, x, k)]
-    return [*calls, *ends, *loads, ("EVALSHA", ("EVALSHA", script("observe").sha, 1, base))]
+    return [
+        ("TIME", ("TIME",)),
+        *keyed,
+        ("INFO", ("INFO", "server")),
+        ("scripts with flags (#!lua, Redis 7.0)", ("SCRIPT", "LOAD", _LUA)),
+        *ends,
+        *loads,
+        ("EVALSHA", ("EVALSHA", script("observe").sha, 1, base)),
+    ]
 
 
 def probe(client: Any, base: bytes) -> list[Failure]:

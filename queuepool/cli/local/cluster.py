@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from queuepool.cli.commands.check import inspect
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection.server_check import inspect
 from queuepool.cli.local.processes import command_line
 from queuepool.cli.local.supervisor import HopelessChildError, Say, Spec, Supervisor
 from queuepool.client.pool import QueuePool

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from queuepool import QueuePool
-from queuepool.cli.commands import bulk
 from queuepool.cli.exits import Exit
+from queuepool.cli.rows import enqueueing
 from tests.integration.cli.jobs import KEY, write
 from tests.shell import Shell
 from tests.waiting import wait_until
@@ -55,7 +55,7 @@ def test_ctrl_c_amid_a_call_counts_what_is_in(
         yield from batch[:450]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(bulk, "_told", struck)
+    monkeypatch.setattr(enqueueing, "_counted", struck)
     file = write("rows.csv", "a\n" + "1\n" * 1500)
 
     assert shell.run("bulk", file, "--task", "t", "--key", KEY) == Exit.INTERRUPTED

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 import redis
 
-from queuepool.cli.commands.check import judge_info, unknown_variables
+from queuepool.cli.commands.check import unknown_variables
 from queuepool.cli.inspection.probes import Trouble, commands, functions, judge, probe
+from queuepool.cli.inspection.server_info import judge_info
 from queuepool.verbs.scripts import names, script
 
 GOOD = {"maxmemory_policy": "noeviction", "role": "master", "aof_enabled": 1}

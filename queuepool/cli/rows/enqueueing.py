@@ -1,0 +1,156 @@
+"""Rows on their way into a group: checked, enqueued in batches, and counted when it breaks off."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+
+from queuepool.cli.display.names import key_of
+from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.rows.row_ids import RowId
+from queuepool.cli.rows.rows import Payload, Row, RowError, open_rows, read_rows
+from queuepool.client.pool import QueuePool
+from queuepool.client.results import EnqueueResults
+from queuepool.errors import InvalidInputError, UnavailableError, UnconfirmableError
+from queuepool.models import EnqueueStatus
+from queuepool.protocol import codec
+from queuepool.tasks.job import Job
+
+_BATCH = 5_000  # rows a call: what may be uncertain when a server goes away amid one
+_NOT_TWICE = "a row that is in is not added twice, while its job lives and for a minute after"
+
+Advance = Callable[[int], None]
+Check = Callable[[Payload], None]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the rows."""
+
+    rows: int = 0
+    accepted: int = 0
+    duplicates: int = 0
+
+
+def check_file(arguments: argparse.Namespace, form: str, check: Check, id_of: RowId) -> int:
+    """Read the whole file once, so that a bad row is found before anything is enqueued."""
+    name: str = arguments.file
+    skip: int = arguments.skip
+    with open_rows(name) as lines:
+        try:
+            if arguments.id is None:  # no row can lack one
+                id_of = _no_id
+            total = sum(1 for _ in checked(read_rows(lines, form), check, id_of))
+        except RowError as error:
+            error.add_note(f"nothing of {name} was enqueued")
+            raise
+    if total == 0:
+        raise InvalidInputError(f"{name} has no rows; nothing was enqueued")
+    if skip >= total:
+        raise InvalidInputError(f"--skip {skip} leaves out all {total:,} rows of {name}")
+    return total - skip
+
+
+def checked(rows: Iterable[Row], check: Check, id_of: RowId, skip: int = 0) -> Iterator[Job]:
+    """Yield the job of each row beyond those to skip, which count for the ids all the same."""
+    rows = iter(rows)
+    for line, payload in islice(rows, skip):
+        with suppress(RowError):
+            id_of(line, payload)
+    for line, payload in rows:
+        try:
+            check(payload)
+        except InvalidInputError as error:
+            raise RowError(line, str(error)) from error
+        yield Job(payload, job_id=id_of(line, payload))
+
+
+def payload_check(task: str, limit_bytes: int) -> Check:
+    """Return what raises InvalidInputError for a row that cannot be a payload of this task."""
+
+    def check(payload: Payload) -> None:
+        codec.encode_envelope(task, payload, codec.NO_OPTIONS, limit=limit_bytes)
+
+    return check
+
+
+def _no_id(_line: int, _payload: Payload) -> None:
+    return None
+
+
+def checked_before(_payload: Payload) -> None:
+    """Check nothing: the whole file was read once, and the pool refuses what changed since."""
+
+
+def enqueue(
+    pool: QueuePool, rows: Iterator[Job], arguments: argparse.Namespace, advance: Advance
+) -> Tally:
+    """Enqueue rows, a batch a call. What breaks it off says how many rows are in."""
+    tally, sending = Tally(), False
+    while True:
+        try:
+            batch = list(islice(rows, _BATCH))
+            if not batch:
+                return tally
+            sending = True
+            results = pool.enqueue_many(
+                arguments.task,
+                _counted(batch, advance),
+                partition_key=key_of(arguments.key),
+                tier=arguments.tier,
+                delay_s=arguments.delay,
+                max_attempts=arguments.max_attempts,
+                wait_when_full_s=arguments.wait_when_full,
+                durability=arguments.durability,
+            )
+            tally.accepted += results.accepted
+            tally.duplicates += results.duplicates
+            tally.rows += len(batch)
+            sending = False
+        except (InvalidInputError, UnavailableError, UnconfirmableError) as error:
+            error.add_note(_where_it_stopped(tally.rows + arguments.skip, error))
+            raise
+        except KeyboardInterrupt as error:
+            where = _where_it_stopped(tally.rows + arguments.skip, error, sending=sending)
+            raise CommandError(f"interrupted: {where}", Exit.INTERRUPTED) from None
+
+
+def _counted(batch: Iterable[Job], advance: Advance) -> Iterator[Job]:
+    for number, row in enumerate(batch, start=1):
+        yield row
+        if number % 500 == 0:
+            advance(500)
+
+
+def _where_it_stopped(done: int, error: BaseException, *, sending: bool = True) -> str:
+    results: EnqueueResults | None = getattr(error, "results", None)
+    if results is not None:
+        sure, perhaps = _extent(results)
+        done += sure
+        if perhaps:
+            return (
+                f"the first {done:,} rows are enqueued, and perhaps the next {perhaps:,}; "
+                f"run it again, or go on with --skip {done}: {_NOT_TWICE}"
+            )
+        return f"exactly the first {done:,} rows are enqueued; go on later with --skip {done}"
+    if isinstance(error, RowError):
+        return f"the first {done:,} rows are enqueued; fix the row and go on with --skip {done}"
+    if not sending:
+        return f"exactly the first {done:,} rows are enqueued; go on later with --skip {done}"
+    return (
+        f"the first {done:,} rows are enqueued, and perhaps some of the next {_BATCH:,}; "
+        f"run it again, or go on with --skip {done}: {_NOT_TWICE}"
+    )
+
+
+def _extent(results: EnqueueResults) -> tuple[int, int]:
+    """Return how many rows are in for sure, from the first on, and how many behind them may be."""
+    there = (EnqueueStatus.ACCEPTED, EnqueueStatus.DUPLICATE)
+    statuses = [result.status for result in results]
+    sure = next((n for n, status in enumerate(statuses) if status not in there), len(statuses))
+    while statuses and statuses[-1] is EnqueueStatus.REJECTED:
+        statuses.pop()
+    return sure, max(0, len(statuses) - sure)
