@@ -124,13 +124,16 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = printing.ArgumentParser(
         prog="queuepool consumer",
         description="Own one partition and run its jobs.",
-        epilog="Every CONSUMER_* and QUEUEPOOL_* variable is listed in docs/operations.md; flags "
-        "come first. Exit codes: 0 drained, 1 failure, 2 configuration, 3 fenced, 4 watchdog.",
+        epilog="docs/operations.md lists every CONSUMER_* and QUEUEPOOL_* variable; flags take "
+        "precedence. Exit codes: 0 drained, 1 failure, 2 configuration, 3 fenced, 4 "
+        "watchdog.",
     )
     parser.add_argument("--app", help="modules that define tasks, separated by commas")
     parser.add_argument("--partition", help="a partition number, or auto: take any free one")
-    parser.add_argument("--workers", type=int, help="the base: workers at rest (default 8)")
-    parser.add_argument("--max-workers", type=int, help="most workers (default 8 x the base)")
+    parser.add_argument("--workers", type=int, help="base number of workers (default 8)")
+    parser.add_argument(
+        "--max-workers", type=int, help="maximum number of workers (default 8 x the base)"
+    )
     parser.add_argument("--metrics-port", type=int, help="port of /metrics and /healthz")
     parser.add_argument("--log-format", choices=("text", "json"))
     return parser.parse_args(argv)
@@ -169,7 +172,7 @@ def _settings(flags: argparse.Namespace) -> ConsumerSettings:
 def _import_app(app: str) -> None:
     import_app(app)
     if not any(True for _ in default_registry):
-        raise ConfigurationError(f"--app {app}: no function there is decorated with @task")
+        raise ConfigurationError(f"--app {app}: no function in it is decorated with @task")
 
 
 def _patient(config: PoolConfig, settings: ConsumerSettings) -> PoolConfig:

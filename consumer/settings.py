@@ -20,35 +20,41 @@ class ConsumerSettings(BaseSettings):
     model_config = read_from("CONSUMER_")
 
     app: str = setting("", "Modules that define tasks, separated by commas.")
-    partition: str = setting("auto", "A number, or auto: take any free one.")
-    workers: int = setting(8, "The base: workers at rest.", ge=1, le=MAX_WORKERS)
+    partition: str = setting("auto", "A partition number, or auto: any free one.")
+    workers: int = setting(8, "Base number of workers.", ge=1, le=MAX_WORKERS)
     max_workers: int = setting(
-        0, "Most workers a command may set; 0: 8 x workers.", ge=0, le=MAX_WORKERS
+        0, "Maximum workers a command may set; 0: 8 x CONSUMER_WORKERS.", ge=0, le=MAX_WORKERS
     )
-    lease_s: float = setting(10.0, "Ownership kept without renewal.", ge=1, le=300)
+    lease_s: float = setting(10.0, "How long ownership lasts without a renewal.", ge=1, le=300)
     drain_s: float = setting(
-        30.0, "After SIGTERM, how long running jobs may finish.", ge=0, le=86400
+        30.0, "How long running jobs may take to finish after SIGTERM.", ge=0, le=86400
     )
-    poll_s: float = setting(1.0, "Look for work when nothing woke us.", gt=0, le=10)
+    poll_s: float = setting(1.0, "Longest wait without checking for work.", gt=0, le=10)
     lookahead: int = setting(
-        400, "Most jobs that wait in memory; 0 when jobs are long.", ge=0, le=400
+        400, "Maximum prefetched jobs; long jobs are never prefetched.", ge=0, le=400
     )
-    tiers: Literal["weighted", "strict"] = setting("weighted", "Share between priority tiers.")
+    tiers: Literal["weighted", "strict"] = setting("weighted", "How priority tiers share workers.")
     weights: str = setting("6,3,2,1", "Shares of critical, high, default, low.")
     promote_after_s: float = setting(
-        60.0, "A lane that waited so long has its turn a tier up; 0: never.", ge=0, le=30 * 86400
+        60.0,
+        "A lane that has waited this long gets a turn one tier up; 0: never.",
+        ge=0,
+        le=30 * 86400,
     )
     max_crashes: int = setting(
-        3, "Crashes of its consumer that bury a job; 1: all that ran.", ge=1, le=100
+        3, "Consumer crashes after which a job is buried; 1: every running job.", ge=1, le=100
     )
-    dead_keep_jobs: int = setting(100_000, "Dead jobs kept.", ge=1, le=10**9)
-    dead_keep_bytes: int = setting(64 * 1024**2, "Bytes of dead jobs kept.", ge=1, le=2**40)
+    dead_keep_jobs: int = setting(100_000, "Maximum number of dead jobs kept.", ge=1, le=10**9)
+    dead_keep_bytes: int = setting(64 * 1024**2, "Maximum bytes of dead jobs kept.", ge=1, le=2**40)
     dead_keep_s: float = setting(14 * 86400, "How long a dead job is kept.", gt=0, le=3660 * 86400)
     checkpoint_tau_s: float = setting(
-        600.0, "A worker count found at start fades by 1/e in this time.", gt=0, le=30 * 86400
+        600.0, "Time constant with which a checkpoint found at startup decays.", gt=0, le=30 * 86400
     )
     stall_s: float = setting(
-        30.0, "Without a turn for so long, health fails and then we exit.", ge=2, le=86400
+        30.0,
+        "Without a turn for this long, the consumer reports unhealthy and then exits.",
+        ge=2,
+        le=86400,
     )
     metrics_host: fields.MetricsHost = "127.0.0.1"
     metrics_port: fields.MetricsPort = 0
@@ -70,7 +76,7 @@ class ConsumerSettings(BaseSettings):
             p.strip().isascii() and p.strip().isdecimal() and 1 <= int(p) <= 100 for p in parts
         ):
             raise ValueError(
-                f"{shown(value)}: give four whole numbers from 1 to 100, such as 6,3,2,1"
+                f"{shown(value)}: use four whole numbers from 1 to 100, such as 6,3,2,1"
             )
         return value
 

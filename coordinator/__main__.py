@@ -130,8 +130,8 @@ class ApiEndedError(HindranceError):
 
     def __init__(self) -> None:
         super().__init__(
-            "the gRPC API ended by itself, which grpc's own lines above explain. This process "
-            "resigns and ends, so that its supervisor starts a new one; worker counts stay."
+            "the gRPC API stopped unexpectedly; see grpc's own log lines above. This process "
+            "resigns and exits, so that its supervisor restarts it; worker counts stay the same."
         )
 
 
@@ -162,8 +162,10 @@ async def _stop(coordinator: Coordinator, server: StatusServer, operators: Opera
     ended, _ = await asyncio.gather(_end_loop(coordinator), server.stop(_GRACE_S))
     operators.close()
     if not ended:
-        _log.warning("a server does not answer, so the lead was not given up; its lease ends soon")
-    _log.info("stopped; worker counts stay as they are")
+        _log.warning(
+            "a server does not respond, so leadership was not released; its lease expires soon"
+        )
+    _log.info("stopped; worker counts stay the same")
 
 
 async def _end_loop(coordinator: Coordinator) -> bool:
@@ -215,7 +217,7 @@ def _announce(grpc_address: str, metrics: str) -> None:
 def _warn_if_open(settings: CoordinatorSettings) -> None:
     if settings.grpc_is_open() and not is_loopback(settings.grpc_host):
         _log.warning(
-            "anyone who reaches %s can set worker counts, as COORDINATOR_GRPC_INSECURE allows",
+            "anyone who can reach %s can set worker counts (COORDINATOR_GRPC_INSECURE is set)",
             settings.grpc_host,
         )
 
@@ -241,10 +243,10 @@ def _parse(argv: Sequence[str] | None) -> dict[str, Any]:
     parser = printing.ArgumentParser(
         prog="queuepool coordinator",
         usage="queuepool coordinator [--NAME VALUE ...]",
-        description="Watch every partition and decide how many workers each has.",
-        epilog=f"Each flag is also a variable: --cycle-s is {ENV_PREFIX}CYCLE_S; the flag comes "
-        "first. QUEUEPOOL_URL and QUEUEPOOL_PARTITIONS say what to coordinate. Exit codes: 0 "
-        "stopped, 1 failure, 2 configuration, 4 watchdog.",
+        description="Observe every partition and decide its number of workers.",
+        epilog=f"Each flag is also a variable: --cycle-s is {ENV_PREFIX}CYCLE_S; the flag takes "
+        "precedence. QUEUEPOOL_URL and QUEUEPOOL_PARTITIONS define what to coordinate. "
+        "Exit codes: 0 stopped, 1 failure, 2 configuration, 4 watchdog.",
     )
     for name, field in CoordinatorSettings.model_fields.items():
         if field.annotation == SecretStr | None:
@@ -258,7 +260,7 @@ def _parse(argv: Sequence[str] | None) -> dict[str, Any]:
 
 
 def _end(why: str) -> None:
-    _log.critical("%s: this process ends, so that its supervisor starts a new one", why)
+    _log.critical("%s: exiting, so that the supervisor restarts this process", why)
     faulthandler.dump_traceback()
     logging.shutdown()
     os._exit(WATCHDOG)

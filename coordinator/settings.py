@@ -52,55 +52,58 @@ class CoordinatorSettings(_PolicyNumbers):
     model_config = read_from(ENV_PREFIX)
     old_names: ClassVar[Mapping[str, str]] = {"gain_check": "help_check"}  # understood until 1.0
 
-    cycle_s: float = setting(1.0, "Time between two decisions.", ge=0.05, le=60)
-    lease_s: float = setting(5.0, "Leadership kept without a renewal.", gt=0, le=300)
-    request_timeout_s: float = setting(1.0, "Wait for one answer of a server.", gt=0, le=30)
-    command_ttl_s: float = setting(
-        30.0, "A command not heard for so long is dropped.", gt=0, le=3600
-    )
+    cycle_s: float = setting(1.0, "Interval between decisions.", ge=0.05, le=60)
+    lease_s: float = setting(5.0, "How long leadership lasts without a renewal.", gt=0, le=300)
+    request_timeout_s: float = setting(1.0, "Timeout of one call to a server.", gt=0, le=30)
+    command_ttl_s: float = setting(30.0, "A command older than this is dropped.", gt=0, le=3600)
     checkpoint_interval_s: float = setting(
-        5.0, "How often worker counts are noted for restarts.", gt=0, le=60
+        5.0, "How often worker counts are checkpointed for restarts.", gt=0, le=60
     )
-    decisions_kept: int = setting(10_000, "Decisions kept in Redis, about.", ge=100, le=1_000_000)
+    decisions_kept: int = setting(
+        10_000, "Approximate number of decisions kept in Redis.", ge=100, le=1_000_000
+    )
     watchdog_s: float = setting(
-        30.0, "Without a turn for so long, the process exits.", gt=0, le=3600
+        30.0, "Without a completed pass for this long, the process exits.", gt=0, le=3600
     )
 
     base_workers: int = setting(
-        8, "Workers of an idle partition, unless MIN_WORKERS.", ge=1, le=512
+        8, "Workers of an idle partition, unless COORDINATOR_MIN_WORKERS is set.", ge=1, le=512
     )
-    min_workers: int | None = setting(None, "Least workers; the base by default.", ge=1, le=4096)
+    min_workers: int | None = setting(None, "Minimum workers; the base by default.", ge=1, le=4096)
     max_workers: int | None = setting(
-        None, "Most workers; 8 times the base by default.", ge=1, le=4096
+        None, "Maximum workers; 8 times the base by default.", ge=1, le=4096
     )
     policy: str = setting(DEFAULT_POLICY, f"One of {', '.join(POLICIES)}.")
-    gain_check: bool = setting(True, "pwqd: take back a step up that did not raise completions.")
+    gain_check: bool = setting(True, "pwqd: undo a step up that did not raise completions.")
 
     grpc_host: str = setting("127.0.0.1", "Address the gRPC API listens on.")
-    grpc_port: int = setting(DEFAULT_GRPC_PORT, "Its port; 0 takes a free one.", ge=0, le=65535)
+    grpc_port: int = setting(
+        DEFAULT_GRPC_PORT, "Port of the gRPC API; 0: a free one.", ge=0, le=65535
+    )
     grpc_address: str = setting(
         "",
-        "HOST:PORT at which others reach the API. Unset: what is bound, with this "
-        "machine's name in place of a wildcard such as 0.0.0.0.",
+        "Advertised HOST:PORT of the API. Unset: the bound address, with this machine's name "
+        "instead of a wildcard such as 0.0.0.0.",
     )
     grpc_insecure: bool = setting(
-        False, "Listen beyond this machine though anyone may then set worker counts."
+        False,
+        "Listen on other addresses without authentication, so that anyone can set worker counts.",
     )
-    grpc_token: SecretStr | None = setting(None, "Bearer token of operators; more after commas.")
+    grpc_token: SecretStr | None = setting(None, "Bearer tokens of operators, separated by commas.")
     grpc_viewer_token: SecretStr | None = setting(
-        None, "Bearer token of those who may only look; more after commas."
+        None, "Bearer tokens of read-only viewers, separated by commas."
     )
     grpc_operators: str | None = setting(
         None,
-        "Names in certificates of operators, by commas; the others may only look. "
-        "Unset: all are operators.",
+        "Certificate names of operators, separated by commas; others are viewers. Unset: all "
+        "are operators.",
     )
     grpc_tls_cert: Path | None = setting(None, "PEM certificate chain.")
     grpc_tls_key: Path | None = setting(None, "PEM key of the certificate.")
     grpc_tls_client_ca: Path | None = setting(
-        None, "PEM of the CA that client certificates must come from (mTLS)."
+        None, "PEM of the CA that must have issued client certificates (mTLS)."
     )
-    grpc_reflection: bool = setting(False, "Let tools list the API.")
+    grpc_reflection: bool = setting(False, "Enable gRPC reflection.")
 
     metrics_host: fields.MetricsHost = "127.0.0.1"
     metrics_port: fields.MetricsPort = 0
@@ -121,7 +124,8 @@ class CoordinatorSettings(_PolicyNumbers):
             return []
         return [
             f"COORDINATOR_LEASE_S={self.lease_s:g} must exceed 2 x (COORDINATOR_CYCLE_S + "
-            f"COORDINATOR_REQUEST_TIMEOUT_S) = {slow_turns_s:g}, or one slow turn loses the lead"
+            f"COORDINATOR_REQUEST_TIMEOUT_S) = {slow_turns_s:g}, or one slow pass loses "
+            "leadership"
         ]
 
     def _scaling_problems(self) -> list[str]:
@@ -129,7 +133,7 @@ class CoordinatorSettings(_PolicyNumbers):
         least, most = self._bounds()
         if least > most:
             found.append(
-                f"COORDINATOR_MAX_WORKERS={most} must not be below the least workers, {least} "
+                f"COORDINATOR_MAX_WORKERS={most} must not be below the minimum, {least} "
                 "(COORDINATOR_MIN_WORKERS or COORDINATOR_BASE_WORKERS)"
             )
         try:
@@ -143,7 +147,10 @@ class CoordinatorSettings(_PolicyNumbers):
         if (self.grpc_tls_cert is None) != (self.grpc_tls_key is None):
             found.append("set COORDINATOR_GRPC_TLS_CERT and COORDINATOR_GRPC_TLS_KEY, or neither")
         if self.grpc_tls_client_ca is not None and self.grpc_tls_cert is None:
-            found.append("COORDINATOR_GRPC_TLS_CLIENT_CA needs a certificate of the server as well")
+            found.append(
+                "COORDINATOR_GRPC_TLS_CLIENT_CA also needs a server certificate "
+                "(COORDINATOR_GRPC_TLS_CERT and _KEY)"
+            )
         for name in ("grpc_tls_cert", "grpc_tls_key", "grpc_tls_client_ca"):
             path = getattr(self, name)
             # Not path.is_file(): it raises for a name that no file can have.
@@ -155,10 +162,11 @@ class CoordinatorSettings(_PolicyNumbers):
         if self.grpc_insecure or not self.grpc_is_open() or is_loopback(self.grpc_host):
             return []
         return [
-            f"COORDINATOR_GRPC_HOST={self.grpc_host} is reached from other machines, and without a "
-            "token whoever reaches it may set worker counts: set COORDINATOR_GRPC_TOKEN (with "
-            "COORDINATOR_GRPC_TLS_CERT and _KEY), or COORDINATOR_GRPC_TLS_CLIENT_CA for client "
-            "certificates; or COORDINATOR_GRPC_INSECURE=true where the network keeps others out"
+            f"COORDINATOR_GRPC_HOST={self.grpc_host} is reachable from other machines, and "
+            "without a token anyone who reaches it can set worker counts: set "
+            "COORDINATOR_GRPC_TOKEN (with COORDINATOR_GRPC_TLS_CERT and _KEY), or "
+            "COORDINATOR_GRPC_TLS_CLIENT_CA for client certificates; or "
+            "COORDINATOR_GRPC_INSECURE=true if the network restricts access"
         ]
 
     def _token_problems(self) -> list[str]:
@@ -168,16 +176,19 @@ class CoordinatorSettings(_PolicyNumbers):
         for name in ("grpc_token", "grpc_viewer_token"):
             tokens, variable = self._tokens(name), f"{ENV_PREFIX}{name.upper()}"
             if getattr(self, name) is not None and not tokens:
-                found.append(f"{variable} is empty: give a token, or leave it out")
+                found.append(f"{variable} is empty: set a token, or unset it")
             try:
                 for token in tokens:
                     bearer(token)
             except ConfigurationError as error:
                 found.append(f"{variable}: {error}")
         if {*self._tokens("grpc_token")} & {*self._tokens("grpc_viewer_token")}:
-            found.append("COORDINATOR_GRPC_TOKEN and COORDINATOR_GRPC_VIEWER_TOKEN share a token")
+            found.append(
+                "COORDINATOR_GRPC_TOKEN and COORDINATOR_GRPC_VIEWER_TOKEN have a token "
+                "in common; use different ones"
+            )
         if self.grpc_operators is not None and not self._operators():
-            found.append("COORDINATOR_GRPC_OPERATORS is empty: give names, or leave it out")
+            found.append("COORDINATOR_GRPC_OPERATORS is empty: set names, or unset it")
         if self.grpc_operators is not None and self.grpc_tls_client_ca is None:
             found.append("COORDINATOR_GRPC_OPERATORS needs COORDINATOR_GRPC_TLS_CLIENT_CA")
         return found

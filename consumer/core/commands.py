@@ -67,7 +67,7 @@ def _objection(command: Command, partition: int, now_ms: int) -> str | None:
     if command.type not in SCALES:
         return "unknown type"
     if command.partition != partition:
-        return "meant for another partition"
+        return "addressed to another partition"
     if command.expires_ms <= now_ms:
         return "expired"
     if not 0 < command.target_workers <= MAX_WORKERS:

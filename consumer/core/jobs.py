@@ -57,7 +57,7 @@ def note(job: ClaimedJob, attempts: bytes | None, crashes: bytes | None) -> None
     failed, crashed = read_count(attempts), read_count(crashes)
     if failed is None or crashed is None:
         what, stored = ("crashes", crashes) if failed is not None else ("attempts", attempts)
-        job.damage = f"the number of its {what} is stored as {stored!r}, which is none"
+        job.damage = f"the number of its {what} is stored as {stored!r}, which is not a number"
     else:
         job.attempt, job.crashes = failed + 1, crashed
 

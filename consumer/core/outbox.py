@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from queuepool.verbs.owner.verbs import Ownership
 
 CRASHED = encode_error(  # of a job that recovery buries
-    ErrorRecord(reason="crashed", message="the consumer died while this job ran, too many times")
+    ErrorRecord(
+        reason="crashed", message="the consumer died too many times while this job was running"
+    )
 )
 _RECORDED_A_TURN = 400
 _AGAIN_MS = 10_000  # until a job runs again whose result did not get through
@@ -109,9 +111,9 @@ def undelivered(outcome: Outcome, tries: int) -> Outcome:
         reason="bad-result",
         message=(
             f"the job succeeded, but its result of {len(outcome.result or b'')} bytes did not "
-            f"reach the server in time, {tries} times, while smaller calls did. Nothing of it is "
-            "kept. Return less (or a reference to it), or give the consumer a faster link or a "
-            "longer CONSUMER_LEASE_S and QUEUEPOOL_TIMEOUT_S"
+            f"reach the server in time in {tries} attempts, although smaller calls did. The "
+            "result is lost. Return less data or a reference to it, use a faster link, or "
+            "raise CONSUMER_LEASE_S and QUEUEPOOL_TIMEOUT_S"
         ),
     )
     return Outcome(

@@ -183,5 +183,6 @@ def _check_recursion_limit() -> None:
     if limit < _NEEDED_FRAMES:
         raise RuntimeError(
             f"a handler set sys.setrecursionlimit({limit}) for the whole process, which needs "
-            f"{_NEEDED_FRAMES}. Jobs that ran here run again elsewhere, charged with a crash."
+            f"{_NEEDED_FRAMES}. Jobs that were running here run again elsewhere, and are "
+            "charged a crash."
         )

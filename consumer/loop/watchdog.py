@@ -35,9 +35,9 @@ def verdict(
 ) -> str | None:
     """Return why the process should end, or None. answering_s: since when the server answers."""
     if now_s - last_pass_s > 2 * stall_s:
-        return f"the loop has not passed for {now_s - last_pass_s:.0f} s"
+        return f"the loop has not completed a pass for {now_s - last_pass_s:.0f} s"
     if now_s - last_reply_s > stall_s and answering_s is not None and now_s - answering_s > stall_s:
-        return f"no turn succeeded for {now_s - last_reply_s:.0f} s although the server answers"
+        return f"no turn succeeded for {now_s - last_reply_s:.0f} s although the server responds"
     return None
 
 
@@ -93,6 +93,6 @@ class Watchdog:
                 answering_s=self._answering_s,
             )
             if why is not None:
-                _log.critical("ending this process: %s", why)
+                _log.critical("terminating this process: %s", why)
                 self._end(why)
                 return

@@ -45,7 +45,7 @@ class FailureLog:
         for (task, reason, died), count in self._counts.items():
             if count > _LINES:
                 self._log.log(
-                    _level(died), "and %d more like it in the last %.0f s: jobs of %s %s (%s)",
+                    _level(died), "%d more in the last %.0f s: jobs of %s %s (%s)",
                     count - _LINES, max(1.0, now_s - self._since_s), plain(task),
                     "are dead" if died else "failed", reason,
                 )  # fmt: skip

@@ -129,8 +129,16 @@ class ConsumerMetrics(Collector):
         partition = str(self._consumer.partition if self._consumer.partition is not None else "")
         yield from self._gauges(partition)
         for name, text, by_task in (
-            ("queuepool_job_wait_seconds", "From enqueue to start, of any attempt.", self._wait),
-            ("queuepool_job_process_seconds", "From start to end of an execution.", self._process),
+            (
+                "queuepool_job_wait_seconds",
+                "Time from enqueue to the start of an attempt.",
+                self._wait,
+            ),
+            (
+                "queuepool_job_process_seconds",
+                "Time from the start to the end of an execution.",
+                self._process,
+            ),
         ):
             family = HistogramMetricFamily(name, text, labels=["partition", "task"])
             for task, histogram in list(by_task.items()):
@@ -143,7 +151,7 @@ class ConsumerMetrics(Collector):
         yield turns
         ends = CounterMetricFamily(
             "queuepool_executions",
-            "Executions by how they ended.",
+            "Executions by outcome.",
             labels=["partition", "task", "end"],
         )
         for (task, end), count in list(self._ends.items()):
@@ -164,13 +172,15 @@ class ConsumerMetrics(Collector):
             "busy": min(core.open, workers.alive) if core and workers else 0,
         }
         family = GaugeMetricFamily(
-            "queuepool_workers", "Workers wanted, alive, with a job.", labels=["partition", "state"]
+            "queuepool_workers",
+            "Workers by state: target, running, busy.",
+            labels=["partition", "state"],
         )
         for state, value in values.items():
             family.add_metric([partition, state], value)
         yield family
         owning = GaugeMetricFamily(
-            "queuepool_owner", "Whether this process owns the partition.", labels=["partition"]
+            "queuepool_owner", "1 if this process owns the partition.", labels=["partition"]
         )
         owning.add_metric([partition], 1 if core else 0)
         yield owning
@@ -178,13 +188,13 @@ class ConsumerMetrics(Collector):
 
 _TEXTS = {
     "claimed": "Jobs claimed.",
-    "duplicates": "Jobs whose end was recorded before.",
-    "recovered": "Jobs of dead owners that went back to their lanes.",
-    "turn_failures": "Turns without an answer from the server.",
-    "fenced": "Writes refused because someone newer owns the partition.",
-    "reconciled": "Claims whose answer was lost, handed back.",
-    "rollbacks": "Failovers that lost confirmed writes.",
+    "duplicates": "Jobs whose end had already been recorded.",
+    "recovered": "Jobs of dead owners returned to their lanes.",
+    "turn_failures": "Turns without a reply from the server.",
+    "fenced": "Writes rejected because a newer owner holds the partition.",
+    "reconciled": "Jobs handed back because the reply to their claim was lost.",
+    "rollbacks": "Failovers in which the server lost confirmed writes.",
     "commands": "Commands obeyed.",
     "commands_refused": "Commands refused.",
-    "evicted": "Dead jobs deleted because a bound of what is kept was reached.",
+    "evicted": "Dead jobs deleted because a limit was reached.",
 }

@@ -31,7 +31,7 @@ class EventLog:
     @listen.register
     def _(self, event: events.StandingBy) -> None:
         if not self._standing_by:
-            _log.info("standing by: every partition has an owner; will take over when a lease ends")
+            _log.info("standing by: every partition has an owner; taking over when a lease expires")
         self._standing_by = True
 
     @listen.register
@@ -47,7 +47,8 @@ class EventLog:
         r = event.result
         if r.recovered or r.buried or r.cancelled:
             _log.warning(
-                "recovered %d jobs of a dead owner (%d were running, %d buried, %d cancelled)",
+                "recovered %d jobs of a dead owner (%d had been running, %d were buried, %d "
+                "cancelled)",
                 r.recovered, r.crashed, r.buried, r.cancelled,
             )  # fmt: skip
 
@@ -61,32 +62,32 @@ class EventLog:
     @listen.register
     def _(self, event: events.CommandRefused) -> None:
         refused = event.refused
-        _log.warning("command %s refused: %s", refused.command.id, refused.why)
+        _log.warning("command %s rejected: %s", refused.command.id, refused.why)
 
     @listen.register
     def _(self, event: events.Turned) -> None:
         if self._failing and event.progress:
-            _log.info("the server answers again")
+            _log.info("the server responds again")
             self._failing.clear()
         self._failures.note(event.outcomes, monotonic())
         for outcome in event.outcomes:
             if outcome.aside and outcome.aside not in self._unknown and len(self._unknown) < _TASKS:
                 self._unknown.add(outcome.aside)
                 _log.warning(
-                    "no task named %s is registered here: its jobs wait, uncharged, for a consumer "
-                    "that knows it (--app); they run when it takes the partition",
+                    "no task named %s is registered here: its jobs wait, uncharged, until a "
+                    "consumer that knows it (--app) takes the partition",
                     shown(outcome.aside),
                 )
 
     @listen.register
     def _(self, event: events.TasksKnown) -> None:
         for task, jobs in event.jobs.items():
-            _log.info("task %s is known now: %d jobs that waited for it are due", shown(task), jobs)
+            _log.info("task %s is now known: %d waiting jobs of it are due", shown(task), jobs)
 
     @listen.register
     def _(self, event: events.EvictedDead) -> None:
         _log.warning(
-            "%d of the oldest dead jobs were deleted, because dead jobs reached a bound: "
+            "%d of the oldest dead jobs were deleted because a limit was reached: "
             "CONSUMER_DEAD_KEEP_JOBS, CONSUMER_DEAD_KEEP_BYTES or CONSUMER_DEAD_KEEP_S",
             event.jobs,
         )
@@ -94,14 +95,14 @@ class EventLog:
     @listen.register
     def _(self, event: events.TurnFailed) -> None:
         if type(event.error) not in self._failing:  # a new one may need another remedy
-            _log.warning("%s Trying again until it answers.", event.error)
+            _log.warning("%s Retrying until it responds.", event.error)
         self._failing.add(type(event.error))
 
     @listen.register
     def _(self, event: events.ResultUndelivered) -> None:
         _log.error(
-            "the result of job %s (%d bytes) did not reach the server in time, again and again, "
-            "while smaller calls did: the attempt counts as failed (%s)",
+            "the result of job %s (%d bytes) repeatedly did not reach the server in time, "
+            "although smaller calls did: the attempt failed (%s)",
             id_text(event.outcome.job.id), event.size_bytes, event.outcome.reason,
             extra={"task": event.outcome.task, "attempt": event.outcome.job.attempt},
         )  # fmt: skip
@@ -109,29 +110,30 @@ class EventLog:
     @listen.register
     def _(self, event: events.LeaseAtRisk) -> None:
         _log.error(
-            "the lease may be over in %.1f s: no job starts until it is renewed", event.seconds_left
+            "the lease may expire in %.1f s: no job starts until it is renewed", event.seconds_left
         )
 
     @listen.register
     def _(self, event: events.RolledBack) -> None:
-        _log.error("the server forgot confirmed writes (a failover); claimed jobs are checked")
+        _log.error("the server lost confirmed writes (a failover); checking claimed jobs")
 
     @listen.register
     def _(self, event: events.Reconciled) -> None:
-        _log.warning("%d claims whose answer was lost went back to their lanes", event.jobs)
+        _log.warning("%d jobs whose claim reply was lost returned to their lanes", event.jobs)
 
     @listen.register
     def _(self, event: events.Repaired) -> None:
         found = event.found
         _log.error(
-            "keys of the partition held values of another type, which stopped it; %d were deleted "
-            "and the rest put in order (%d jobs in no place, %d lanes without a turn, %d counters)",
+            "keys of the partition held values of another type, which blocked it; %d were "
+            "deleted and the partition was repaired (%d orphaned jobs, %d lanes without a seat, "
+            "%d counters)",
             found.foreign, found.orphan, found.unseated, found.miscounted,
         )  # fmt: skip
 
     @listen.register
     def _(self, event: events.Draining) -> None:
-        _log.info("draining: %d jobs may finish within %g s", event.running, event.seconds)
+        _log.info("draining: %d running jobs have %g s to finish", event.running, event.seconds)
 
     @listen.register
     def _(self, event: events.Stopped) -> None:
@@ -142,4 +144,4 @@ class EventLog:
                 event.partition, event.abandoned,
             )  # fmt: skip
         else:
-            _log.info("partition %d released, every job finished", event.partition)
+            _log.info("partition %d released; all jobs finished", event.partition)

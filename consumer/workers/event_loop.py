@@ -59,7 +59,7 @@ class HandlerLoop:
         try:
             value = future.result()
         except CancelledError:
-            raise RuntimeError("the handler was cancelled from within") from None
+            raise RuntimeError("the handler cancelled itself") from None
         if isinstance(value, Exit):
             raise value.error
         return value
@@ -91,7 +91,7 @@ class HandlerLoop:
     def _started(self) -> _Serving:
         with self._lock:
             if self._stopped:
-                raise RuntimeError("the consumer stops; the handler was not started")
+                raise RuntimeError("the consumer is stopping; the handler was not started")
             if self._serving is None or self._serving.broken:
                 self._serving = _Serving()  # kept only when its thread has started
             return self._serving
@@ -202,8 +202,8 @@ class _Serving:
             future, _task = self._tasks.popitem()
             future.set_exception(
                 RuntimeError(
-                    "the event loop of async handlers ended while the handler ran on it: the "
-                    "consumer stops, or a handler closed the loop"
+                    "the event loop of async handlers ended while the handler was running on "
+                    "it: the consumer is stopping, or a handler closed the loop"
                 )
             )
 
@@ -233,7 +233,7 @@ async def limited(coroutine: _Made, timeout_s: float | None, origin: Origin) -> 
     except TimeoutError as error:
         origin.leave_if_forked(error)
         if timeout_s is not None and limit.expired():
-            raise JobTimeoutError(f"took longer than its timeout of {timeout_s:g} s") from None
+            raise JobTimeoutError(f"exceeded its timeout of {timeout_s:g} s") from None
         raise  # the handler's own
     except (SystemExit, KeyboardInterrupt) as error:
         origin.leave_if_forked(error)
@@ -246,7 +246,8 @@ async def limited(coroutine: _Made, timeout_s: float | None, origin: Origin) -> 
 def _refuse_to_wait() -> None:
     leave(
         RuntimeError(
-            "a child that was forked in a coroutine awaited: the event loop is its parent's. Let "
-            "it end without an await, or start it with subprocess or multiprocessing's spawn"
+            "a child process forked in a coroutine used await, but the event loop belongs to "
+            "its parent. End the child without an await, or start it with subprocess or "
+            "multiprocessing's spawn"
         )
     )

@@ -192,7 +192,7 @@ def _failed(
     try:
         return _failure(job, task, options, started, error)
     except BaseException:  # a RetryLater without its delay, a class without a name, ...
-        strange = RuntimeError("the handler raised an exception that cannot be read")
+        strange = RuntimeError("the handler raised an exception that has no readable text")
         return _failure(job, task, options, started, strange)
 
 

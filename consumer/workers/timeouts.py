@@ -60,7 +60,7 @@ class _StrikeError(JobTimeoutError):
     """What is raised in a handler; the class tells it from a JobTimeoutError of the handler."""
 
     def __str__(self) -> str:
-        return super().__str__() or "took longer than its timeout"
+        return super().__str__() or "exceeded its timeout"
 
 
 _StrikeError.__name__ = _StrikeError.__qualname__ = JobTimeoutError.__qualname__
@@ -97,7 +97,7 @@ class _Limit:
             with contextlib.suppress(_StrikeError):
                 self._meet()
         else:
-            text = f"took longer than its timeout of {self._timeout_s:g} s"
+            text = f"exceeded its timeout of {self._timeout_s:g} s"
             raise JobTimeoutError(text).with_traceback(error.__traceback__) from None
 
     @property
@@ -165,15 +165,15 @@ class Timekeeper:
             return
         with self._starting:
             if self._stopped:
-                raise RuntimeError("the consumer stops; the handler was not started")
+                raise RuntimeError("the consumer is stopping; the handler was not started")
             if self._thread is None:
                 thread = threading.Thread(target=self._run, name="queuepool-timeouts", daemon=True)
                 try:
                     thread.start()
                 except RuntimeError as error:
                     raise RuntimeError(
-                        f"no thread to keep the handler's timeout ({error}); it was not started. "
-                        "Raise the limit of threads (ulimit -u, pids.max), or lower "
+                        f"no thread to enforce the handler's timeout ({error}); it was not "
+                        "started. Raise the limit of threads (ulimit -u, pids.max), or lower "
                         "CONSUMER_WORKERS"
                     ) from None
                 self._thread = thread

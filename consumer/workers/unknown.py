@@ -43,6 +43,6 @@ def record(task: str) -> bytes:
     return encode_error(
         ErrorRecord(
             reason="unknown-task",
-            message=f"waits, without an attempt, for a consumer that knows task {shown(task)}",
+            message=f"waiting, uncharged, for a consumer that knows task {shown(task)}",
         )
     )

@@ -39,14 +39,16 @@ def with_status_codes(call: Unary[Request, Response]) -> Unary[Request, Response
         except (grpc.aio.AbortError, asyncio.CancelledError):
             raise
         except TimeoutError:
-            await abort(context, grpc.StatusCode.DEADLINE_EXCEEDED, "no answer in 10 s")
+            await abort(context, grpc.StatusCode.DEADLINE_EXCEEDED, "no reply within 10 s")
         except (InvalidInputError, ConfigurationError) as error:
             await abort(context, grpc.StatusCode.INVALID_ARGUMENT, str(error))
         except UnavailableError as error:
             await abort(context, grpc.StatusCode.UNAVAILABLE, str(error))
         except Exception:
             _log.exception("%s failed", call.__name__)
-            await abort(context, grpc.StatusCode.INTERNAL, "unexpected; see the coordinator's log")
+            await abort(
+                context, grpc.StatusCode.INTERNAL, "unexpected error; see the coordinator's log"
+            )
 
     return bounded
 
@@ -94,15 +96,19 @@ async def read_request(
         async with in_place(arrivals, context, _REQUEST_LIMIT_S):
             raw = await context.read()
     except TimeoutError:
-        why = f"no whole request arrived in {_REQUEST_LIMIT_S:g} s"
+        why = f"the request did not arrive completely within {_REQUEST_LIMIT_S:g} s"
         await abort(context, grpc.StatusCode.DEADLINE_EXCEEDED, why)
     except PlaceLostError:
-        why = "too many requests were half-sent, and this one for longest; send it again"
+        why = "too many incomplete requests; this one was the oldest. Send it again"
         await abort(context, grpc.StatusCode.RESOURCE_EXHAUSTED, why)
     try:
         return deserialize(raw)
     except (DecodeError, TypeError):  # the latter for the end that came in place of a request
-        await abort(context, grpc.StatusCode.INVALID_ARGUMENT, "the request is no such message")
+        await abort(
+            context,
+            grpc.StatusCode.INVALID_ARGUMENT,
+            "the request cannot be decoded as this method's message",
+        )
 
 
 async def abort(context: Context, code: grpc.StatusCode, message: str) -> NoReturn:

@@ -29,8 +29,8 @@ from queuepool.rpc.auth import OPEN_SERVICES, UNKNOWN, Access, ApiRole, name_of,
 from queuepool.telemetry.events import Listener, ignore
 
 _NO_TOKEN = (
-    "this server wants the metadata 'authorization: Bearer <token>' with its own token; "
-    "give the client the token that the coordinator was started with"
+    "this server requires the metadata 'authorization: Bearer <token>'; configure the client "
+    "with the token that the coordinator was started with"
 )
 MAX_CALLS, MAX_STREAMS = 128, 64  # of each role, at once
 MAX_ARRIVALS = 512  # requests of each role that are not whole yet
@@ -166,8 +166,8 @@ class Authorization(grpc.aio.ServerInterceptor):
             await abort(
                 context,
                 grpc.StatusCode.RESOURCE_EXHAUSTED,
-                f"{places.taken} calls of this kind are open here; at most {places.most} may be, "
-                f"and {places.most_each} of one caller. {method} was not begun: end some, ask "
+                f"{places.taken} calls of this kind are open; the limit is {places.most}, and "
+                f"{places.most_each} per caller. {method} was not started: close some, use "
                 "another coordinator, or poll",
             )
         try:
@@ -208,13 +208,13 @@ async def _session(messages: AsyncGenerator[Any], context: Context) -> None:
 def _denied(method: str, names: tuple[str, ...] | None) -> str:
     if names is None:
         return (
-            f"{method} is for operators, and this token is a viewer's: use a token of "
+            f"{method} requires an operator, but this token is a viewer's: use a token of "
             "COORDINATOR_GRPC_TOKEN"
         )
     known = ", ".join(cleaned(name) for name in names[:8])
     return (
-        f"{method} is for operators, and the certificate of {known or 'nobody'} is a "
-        "viewer's: name it in COORDINATOR_GRPC_OPERATORS, or use another"
+        f"{method} requires an operator, but the certificate of {known or 'nobody'} is a "
+        "viewer's: add its name to COORDINATOR_GRPC_OPERATORS, or use another"
     )
 
 

@@ -73,7 +73,7 @@ class Health:
         async def answer() -> None:
             status = self._status.get(await _service(context))
             if status is None:
-                raise _RefusedError(grpc.StatusCode.NOT_FOUND, "no such service here")
+                raise _RefusedError(grpc.StatusCode.NOT_FOUND, "unknown service")
             await context.write(Status(status=status))
 
         await _answer(self._probes, context, _PROBE_S, answer)
@@ -113,10 +113,10 @@ async def _answer(
             await context.send_initial_metadata(())
             await answer()
     except TimeoutError:
-        why = "this call lasted too long; ask again"
+        why = "this call reached its time limit; call again"
         await abort(context, grpc.StatusCode.DEADLINE_EXCEEDED, why)
     except PlaceLostError:
-        why = "newer callers of health took this place; ask again"
+        why = "replaced by a newer health check; call again"
         await abort(context, grpc.StatusCode.RESOURCE_EXHAUSTED, why)
     except _RefusedError as refused:
         await abort(context, refused.code, str(refused))
@@ -130,5 +130,5 @@ async def _service(context: Context) -> str:
             return str(api.HealthCheckRequest.FromString(raw).service)
     raise _RefusedError(
         grpc.StatusCode.INVALID_ARGUMENT,
-        f"the request is no HealthCheckRequest of at most {_MAX_REQUEST} bytes",
+        f"the request is not a HealthCheckRequest of at most {_MAX_REQUEST} bytes",
     )

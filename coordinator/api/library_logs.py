@@ -45,7 +45,7 @@ class _Few(logging.Filter):
         if self._count > LINES:
             return False
         text = cleaned(record.getMessage(), _MOST_CHARACTERS).replace("\\x20", " ")
-        record.msg = f"{text} ({kept_back} more like this before)" if kept_back else text
+        record.msg = f"{text} ({kept_back} similar lines omitted before)" if kept_back else text
         record.args = ()
         if (
             "Invalid encoding" in text

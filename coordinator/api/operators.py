@@ -73,7 +73,7 @@ class Operators:
         server, key = self._pool.system
         verb = lead.set_manual(partition, count, ttl_ms=max(1, round(ttl_s * 1000)))
         until_ms = verb.read(server.run(key, [verb])[0])
-        self._note(partition, count, f"set by hand for {ttl_s:g} s", reason, actor)
+        self._note(partition, count, f"set manually for {ttl_s:g} s", reason, actor)
         return count, until_ms
 
     def clear_workers(self, partition: int, *, reason: str, actor: str) -> None:
@@ -81,7 +81,7 @@ class Operators:
         server, key = self._pool.system
         verb = lead.clear_manual(partition)
         verb.read(server.run(key, [verb])[0])
-        self._note(partition, None, "returned to automatic", reason, actor)
+        self._note(partition, None, "returned to automatic scaling", reason, actor)
 
     def _note(
         self, partition: int, workers: int | None, what: str, reason: str, actor: str

@@ -114,7 +114,7 @@ class StatusServer:
 def _credentials(settings: CoordinatorSettings) -> grpc.ServerCredentials:
     cert, key, ca = settings.grpc_tls_cert, settings.grpc_tls_key, settings.grpc_tls_client_ca
     if cert is None or key is None:
-        raise ConfigurationError("COORDINATOR_GRPC_TLS_CERT and _KEY belong together")
+        raise ConfigurationError("COORDINATOR_GRPC_TLS_CERT and _KEY must be set together")
     return grpc.ssl_server_credentials(
         [(_read(key), _read(cert))],
         root_certificates=_read(ca) if ca is not None else None,

@@ -138,7 +138,7 @@ class StatusService(QueuePoolServicer):
         token = request.page_token
         if token and not (token.isascii() and token.isdecimal() and len(token) <= 5):
             raise InvalidInputError(
-                "page_token: pass next_page_token of the page before, unchanged"
+                "page_token: pass the next_page_token of the previous page, unchanged"
             )
         begin = int(token or 0)
         end = begin + clamped(request.page_size)
@@ -167,8 +167,8 @@ class StatusService(QueuePoolServicer):
             await abort(
                 context,
                 grpc.StatusCode.NOT_FOUND,
-                "no job of this group is on record: nothing was enqueued under this key, or it "
-                "ended so long ago that its totals were dropped",
+                "this group is unknown: nothing was enqueued under this key, or it ended so "
+                "long ago that its totals were removed",
             )
         return api.GetGroupResponse(group=messages.group(key, number, status))
 
@@ -231,7 +231,9 @@ class StatusService(QueuePoolServicer):
                 yield message
         except Exception:
             _log.exception("WatchPartitions failed")
-            await abort(context, grpc.StatusCode.INTERNAL, "unexpected; see the coordinator's log")
+            await abort(
+                context, grpc.StatusCode.INTERNAL, "unexpected error; see the coordinator's log"
+            )
 
     async def _messages(
         self, request: api.WatchPartitionsRequest
@@ -265,7 +267,9 @@ class StatusService(QueuePoolServicer):
         snapshot = self._board.snapshot
         if not snapshot.cycle:
             await abort(
-                context, grpc.StatusCode.UNAVAILABLE, "the first look is under way; ask again"
+                context,
+                grpc.StatusCode.UNAVAILABLE,
+                "the first observation is in progress; call again",
             )
         return snapshot
 
@@ -275,5 +279,5 @@ class StatusService(QueuePoolServicer):
             await abort(
                 context,
                 grpc.StatusCode.NOT_FOUND,
-                f"there is no partition {number}: they are 0 to {count - 1}",
+                f"there is no partition {number}: use 0 to {count - 1}",
             )

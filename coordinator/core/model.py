@@ -34,7 +34,7 @@ class Observation:
         if owner is None:
             return "no consumer owns it"
         if owner.lease_ms <= 0:
-            return "its consumer has let its lease end"
+            return "its consumer's lease has expired"
         if owner.target < 1:
             return "its consumer has not reported yet"
         return ""

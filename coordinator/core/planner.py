@@ -184,10 +184,10 @@ class Planner:
         else:
             mode, target, reason = Mode.AUTOMATIC, decision.target, decision.reason
             if track.manual:
-                reason = f"no longer set by hand; {reason}"
+                reason = f"no longer set manually; {reason}"
             if self.limits.clamp(track.target)[0] != track.target:
                 least, most = self.limits.min_workers, self.limits.max_workers
-                reason = f"moved inside the limits of {least} to {most}; {reason}"
+                reason = f"moved within the limits of {least} to {most}; {reason}"
         ruling = PartitionDecision(
             partition=partition,
             mode=mode,
@@ -222,7 +222,7 @@ class Planner:
             if now_s - sent.at_s < patience_s - self.cycle_s / 2:
                 return track, ruling
         if ruling.target == ruling.previous:
-            why = f"{owner.target} reported where {ruling.target} are wanted; {why}".rstrip("; ")
+            why = f"{owner.target} reported but {ruling.target} are wanted; {why}".rstrip("; ")
         order = ScaleCommand(
             partition=seen.partition,
             sequence=track.sequence + 1,

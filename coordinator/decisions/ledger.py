@@ -99,7 +99,9 @@ class DecisionBook:
 
 def _checked(token: str) -> str:
     if not re.fullmatch("[0-9]{1,19}-[0-9]{1,19}", token):  # any larger is no id of a stream
-        raise InvalidInputError("page_token: pass next_page_token of the page before, unchanged")
+        raise InvalidInputError(
+            "page_token: pass the next_page_token of the previous page, unchanged"
+        )
     return token
 
 

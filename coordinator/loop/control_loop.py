@@ -198,4 +198,4 @@ class ControlLoop:
             self._parts.leadership.resign()
         except QueuePoolError as error:
             self._emit(LeadUnknown(error))
-        self._emit(LeadLost(epoch, "this process stops"))
+        self._emit(LeadLost(epoch, "this process is stopping"))

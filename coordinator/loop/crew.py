@@ -38,7 +38,7 @@ class Crew:
         future: Future[T] = Future()
         with self._ready:
             if self._closed:
-                raise UnavailableError("this process stops; nothing was done")
+                raise UnavailableError("this process is stopping; nothing was done")
             if self._idle <= len(self._waiting) and self._alive < self._size:
                 self._start()
             self._waiting.append((future, work))
@@ -62,7 +62,7 @@ class Crew:
             if not self._alive:
                 raise UnavailableError(
                     f"no thread for it ({error}); nothing was done. Raise the limit of threads "
-                    "(ulimit -u, pids.max); trying again helps once there is one."
+                    "(ulimit -u, pids.max), then retry."
                 ) from None
         else:
             self._alive += 1

@@ -87,6 +87,7 @@ def read(verb: Verb[Any], reply: Reply) -> Any:
         raise
     except (ValueError, KeyError, IndexError, TypeError) as error:
         raise UnavailableError(
-            f"{verb.script} answered something unreadable ({type(error).__name__}: {error}). "
-            "Another program or version may have written to this keyspace; `queuepool check` looks."
+            f"{verb.script} returned an unreadable reply ({type(error).__name__}: {error}). "
+            "Another program or version may have written to this keyspace; run `queuepool "
+            "check`."
         ) from error

@@ -37,7 +37,9 @@ class Watchdog:
         idle_s = self._loop.idle_s
         if idle_s <= self._limit_s:
             return None
-        return f"no turn of the control loop for {idle_s:.1f} s (COORDINATOR_WATCHDOG_S)"
+        return (
+            f"the control loop has not completed a pass for {idle_s:.1f} s (COORDINATOR_WATCHDOG_S)"
+        )
 
     def start(self) -> None:
         """Begin to watch. Raises NoThreadError."""

@@ -16,9 +16,9 @@ class AimdSettings(PolicySettings):
     """Thresholds in jobs per worker, steps in workers, times in seconds."""
 
     threshold_pwqd: float = setting(4.0)
-    low_pwqd: float = setting(1.0, "Below it, workers are taken away.")
-    add_workers: int = setting(4, "Workers added past slow start.")
-    shrink_factor: float = setting(0.5, "Share kept when it shrinks.")
+    low_pwqd: float = setting(1.0, "Waiting jobs per worker below which workers are removed.")
+    add_workers: int = setting(4, "Workers added per step after slow start.")
+    shrink_factor: float = setting(0.5, "Share of workers kept when shrinking.")
     hold_s: float = setting(30.0)  # before each multiplicative decrease
     cycle_s: float = 1.0
 
@@ -57,7 +57,7 @@ class AimdPolicy(Policy[AimdSettings, AimdState]):
         if reading.pwqd < self.settings.low_pwqd:
             elapsed_s = reading.observed_s(state.at_s, self.settings.cycle_s)
             return self._shrink(seen, state.quiet_s + elapsed_s, limits)
-        reason = f"PWQD {reading.pwqd:.1f} is content"
+        reason = f"PWQD {reading.pwqd:.1f} is within bounds"
         return bounded(replace(seen, quiet_s=0.0), state.target, limits, reason)
 
     def _grow(self, reading: Reading, state: AimdState, limits: Limits) -> Decision:

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Final, Generic, TypeVar, get_args
 
 from coordinator.policy.model import Decision, Limits, PolicyState, Reading, require
 
-NOT_SEEN: Final = "no fresh observation, so nothing changes"
-FIRST_LOOK: Final = "first observation, nothing to compare with yet"
+NOT_SEEN: Final = "no recent observation, so nothing changes"
+FIRST_LOOK: Final = "first observation, nothing to compare it with yet"
 MEANING: Final = "meaning"  # of a setting, in the metadata of its field
 
 

@@ -22,19 +22,17 @@ class PwqdSettings(PolicySettings):
     """Thresholds in jobs per worker, times in seconds, cycles counted."""
 
     cycle_s: float = 1.0  # time between two readings
-    threshold_pwqd: float = setting(
-        4.0, "Jobs waiting per worker above which more workers are wanted."
-    )
-    quiet_pwqd: float = setting(1.0, "Up to it, not all workers are needed.")
-    cycles_above: int = setting(3, "Consecutive cycles that prove a backlog lasts.")
+    threshold_pwqd: float = setting(4.0, "Waiting jobs per worker above which workers are added.")
+    quiet_pwqd: float = setting(1.0, "Waiting jobs per worker up to which workers may be removed.")
+    cycles_above: int = setting(3, "Consecutive cycles above the threshold before a step.")
     deep_factor: float = 4.0  # at once if PWQD after the step still exceeds this x threshold...
     deep_cycles: float = 10.0  # ...and the backlog would keep the larger pool for so many cycles
     short_jobs: float = 20.0  # a worker that ends more jobs than this in a cycle has short ones
-    step_factor: float = setting(2.0, "Growth of a step.")
-    step_workers: int = setting(8, "Workers that a step may always add.")
-    hold_s: float = setting(30.0, "Quiet time before a fall.")
+    step_factor: float = setting(2.0, "Factor by which a step grows the workers.")
+    step_workers: int = setting(8, "Minimum workers that a step adds.")
+    hold_s: float = setting(30.0, "Quiet time before workers are removed.")
     tau_s: float = setting(60.0, "Time constant of the decay.")
-    headroom: float = setting(0.15, "Spare share above what is busy.")
+    headroom: float = setting(0.15, "Spare share of workers above the busy ones.")
     busy_smoothing_s: float = 10.0
     shrink_share: float = 0.1  # smaller steps down than this share of the pool are saved up
     gain_check: GainCheckSettings = field(default_factory=GainCheckSettings)

@@ -87,5 +87,5 @@ def make_policy(name: str = DEFAULT_POLICY, **settings: Any) -> Policy[Any, Any]
 
 def _find(name: str) -> type[Policy[Any, Any]]:
     if name not in _KNOWN:
-        raise ValueError(f"no scaling policy is called {name!r}. Known: {', '.join(_KNOWN)}.")
+        raise ValueError(f"there is no scaling policy named {name!r}. Known: {', '.join(_KNOWN)}.")
     return _KNOWN[name]

@@ -10,7 +10,7 @@ from coordinator.policy.model import Decision, Limits, PolicyState, Reading, req
 class StaticSettings(PolicySettings):
     """How many workers to keep; without a number, the minimum of the limits."""
 
-    workers: int | None = setting(None, "The fixed count.")
+    workers: int | None = setting(None, "The fixed worker count.")
 
     def __post_init__(self) -> None:
         require(

@@ -55,13 +55,13 @@ class Metrics:
         self._commands = counter("commands", "Commands sent to consumers.", "type", (UP, DOWN))
         self._failed = counter(
             "commands_failed",
-            "Commands that were refused (a newer leader) or not answered.",
+            "Commands rejected because of a newer leader, or without a reply.",
             "why",
             ("refused", "unanswered"),
         )
         self._decisions = counter(
             "decisions",
-            "Decisions worth a record: changes, commands, new kinds of hold.",
+            "Recorded decisions: changes, commands, new kinds of hold.",
             "direction",
             Direction,
         )
@@ -72,12 +72,12 @@ class Metrics:
         )
         self._cycle = Histogram(
             f"{_PREFIX}cycle_seconds",
-            "How long a cycle takes, without its pause.",
+            "Duration of a cycle, without its pause.",
             buckets=_CYCLE_BUCKETS_S,
             registry=registry,
         )
-        self._broken = counter("turns_failed", "Turns that broke off unexpectedly.")
-        meaning = "Calls of the gRPC API that were refused, by status code."
+        self._broken = counter("turns_failed", "Passes that failed unexpectedly.")
+        meaning = "Rejected calls of the gRPC API, by status code."
         self._refused = counter("calls_refused", meaning, "result", REFUSED)
         registry.register(_Observed(board))
 
@@ -154,7 +154,7 @@ _FAMILIES = (
         lambda _, state: {"": state.aside},
     ),
     _Family(
-        CounterMetricFamily, "queuepool_job_events", "What has happened to jobs.", "event",
+        CounterMetricFamily, "queuepool_job_events", "Job events by type.", "event",
         lambda _, state: {event: state.counters.get(event, 0) for event in JOB_EVENTS},
     ),
 )  # fmt: skip

@@ -24,7 +24,7 @@ class EventLog:
             case e.LeadGained(epoch):
                 _log.info("leading", extra={"epoch": epoch})
             case e.LeadLost(epoch, why):
-                _log.info("not leading any more: %s", why, extra={"epoch": epoch})
+                _log.info("lost leadership: %s", why, extra={"epoch": epoch})
             case e.LeaderChanged(epoch, address):
                 _log.info("standing by", extra={"epoch": epoch, "leader": address})
             case e.LeadUnknown(error):
@@ -42,9 +42,9 @@ class EventLog:
             case e.OperatorCalled() | e.CallsLeftOut():
                 _tell_call(event)
             case e.RecordsLost(count):
-                _log.warning("%d decisions were not kept while their server was away", count)
+                _log.warning("%d decisions were not stored while their server was down", count)
             case e.TurnFailed(error, pause_s):
-                _log.error("a turn broke off, next in %.1f s", pause_s, exc_info=error)
+                _log.error("a pass failed; the next one starts in %.1f s", pause_s, exc_info=error)
             case e.CycleEnded(_seconds, snapshot):
                 self._cycle_ended(snapshot)
             case _:
@@ -52,13 +52,14 @@ class EventLog:
 
     def _lead_is_unknown(self, error: Exception) -> None:
         if not self._lead_unknown:
-            _log.warning("who leads is unknown, asking again: %s", error)
+            _log.warning("the leader is unknown; retrying: %s", error)
         self._lead_unknown = True
 
     def _server_is_away(self, server: str, partitions: tuple[int, ...], problem: str) -> None:
         if server not in self._away:
             _log.warning(
-                "server %s: %d partitions cannot be seen, their worker counts are held: %s",
+                "server %s: %d partitions cannot be observed; their worker counts stay the "
+                "same: %s",
                 server, len(partitions), problem,
             )  # fmt: skip
         self._away[server] = problem
@@ -66,11 +67,11 @@ class EventLog:
     def _cycle_ended(self, snapshot: Snapshot) -> None:
         if self._lead_unknown and snapshot.leader_known:
             self._lead_unknown = False
-            _log.info("the lead is known again", extra={"epoch": snapshot.leader_epoch})
+            _log.info("the leader is known again", extra={"epoch": snapshot.leader_epoch})
         failing = {view.server for view in snapshot.partitions if view.problem}
         for server in [name for name in self._away if name not in failing]:
             del self._away[server]
-            _log.info("server %s is back", server)
+            _log.info("server %s responds again", server)
 
 
 def _tell_call(event: e.OperatorCalled | e.CallsLeftOut) -> None:
@@ -85,7 +86,7 @@ def _tell_call(event: e.OperatorCalled | e.CallsLeftOut) -> None:
             )  # fmt: skip
         case e.CallsLeftOut(method, result, count, window_s):
             _audit.warning(
-                "%s: %d more calls were refused within %d s: %s", method, count, window_s, result,
+                "%s: %d more calls were rejected within %d s: %s", method, count, window_s, result,
                 extra={"method": method, "result": result, "left_out": count},
             )  # fmt: skip
 
@@ -102,14 +103,14 @@ def _tell_command(event: e.CommandSent | e.CommandFailed | e.CommandRefused) -> 
             )
         case e.CommandFailed(_, problem):
             _log.warning(
-                "%s to partition %d may not have arrived; repeated while it is wanted: %s",
+                "%s may not have reached partition %d; it is repeated while needed: %s",
                 order.type,
                 order.partition,
                 problem,
             )
         case e.CommandRefused(_, newest):
             _log.warning(
-                "%s to partition %d refused: %s is newer, another coordinator leads",
+                "%s to partition %d rejected: %s is newer, another coordinator leads",
                 order.type,
                 order.partition,
                 newest,

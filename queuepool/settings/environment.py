@@ -42,42 +42,42 @@ class QueuePoolSettings(BaseSettings):
 
     model_config = read_from("QUEUEPOOL_")
 
-    url: str | None = setting(None, "Redis or Valkey, when there is one.", repr=False)
+    url: str | None = setting(None, "URL of the Redis or Valkey server.", repr=False)
     servers: Annotated[dict[str, str], NoDecode] = setting(
-        dict, "JSON: server name -> URL, when there are several.", repr=False
+        dict, "JSON object of server name -> URL, for several servers.", repr=False
     )
-    placement: str = setting("", "Which server holds what: 0-5=main,6-7=big.")
+    placement: str = setting("", "Which server holds which partitions, such as 0-5=main,6-7=big.")
     partitions: int = setting(
-        4, "Logical partitions, one consumer each.", ge=1, le=4096, validate_default=True
+        4, "Number of partitions, with one consumer each.", ge=1, le=4096, validate_default=True
     )
     stage: str = setting("dev", "Part of every key: separates environments.")
     queue: str = setting("main", "Part of every key: separates applications.")
-    max_depth: int = setting(5_000_000, "Jobs a partition may hold; dead ones do not count.", ge=1)
+    max_depth: int = setting(5_000_000, "Maximum jobs per partition, excluding dead ones.", ge=1)
     max_bytes: int = setting(
-        2 * 1024**3, "Bytes of jobs a partition may hold; dead ones do not count.", ge=1
+        2 * 1024**3, "Maximum bytes of jobs per partition, excluding dead ones.", ge=1
     )
     max_payload_bytes: int = setting(
-        256 * 1024, "Bytes of one job's JSON.", ge=1, le=MAX_PAYLOAD_BYTES
+        256 * 1024, "Maximum bytes of a job's JSON.", ge=1, le=MAX_PAYLOAD_BYTES
     )
-    timeout_s: float = setting(5.0, "Wait for one answer of a server.", gt=0, le=60)
+    timeout_s: float = setting(5.0, "Timeout of one call to a server.", gt=0, le=60)
     retry_for_s: float = setting(
-        10.0, "How long a producer tries again when a server is away.", ge=0, lt=60
+        10.0, "How long a producer retries when a server is down.", ge=0, lt=60
     )
     durability: Literal["fast", "replicated", "fsynced"] = setting(
-        "fast", "What an acknowledged enqueue has survived."
+        "fast", "How durable an enqueue is when it is acknowledged."
     )
     confirm_replicas: int | None = setting(
         None,
-        "Replicas that confirm an enqueue; empty: 1 if replicated, none if fsynced.",
+        "Replicas that must confirm an enqueue; empty: 1 if replicated, 0 if fsynced.",
         ge=1,
         le=100,
     )
 
-    tls_ca: Path | None = setting(None, "PEM of the authority of servers, for rediss:// URLs.")
-    tls_cert: Path | None = setting(None, "PEM certificate shown to servers that ask for one.")
-    tls_key: Path | None = setting(None, "PEM key of that certificate.")
+    tls_ca: Path | None = setting(None, "PEM of the CA of the servers, for rediss:// URLs.")
+    tls_cert: Path | None = setting(None, "PEM client certificate, for servers that require one.")
+    tls_key: Path | None = setting(None, "PEM key of the client certificate.")
     tls_key_password: SecretStr | None = setting(
-        None, "Password of that key, if it has one.", validate_default=True
+        None, "Password of the key, if it has one.", validate_default=True
     )
 
     @field_validator("url")

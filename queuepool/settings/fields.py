@@ -31,9 +31,10 @@ def read_from(prefix: str) -> SettingsConfigDict:
 
 MetricsHost = Annotated[str, Field(description="Address of /metrics and /healthz.")]
 MetricsPort = Annotated[
-    int, Field(ge=-1, le=65535, description="Its port; 0: a free one, -1: none.")
+    int,
+    Field(ge=-1, le=65535, description="Port of /metrics and /healthz; 0: a free one, -1: none."),
 ]
-LogFormat = Annotated[Literal["text", "json"], Field(description="Style of the log lines.")]
+LogFormat = Annotated[Literal["text", "json"], Field(description="Format of log lines.")]
 LogLevel = Annotated[
-    Literal["DEBUG", "INFO", "WARNING", "ERROR"], Field(description="Least level that is logged.")
+    Literal["DEBUG", "INFO", "WARNING", "ERROR"], Field(description="Minimum level that is logged.")
 ]

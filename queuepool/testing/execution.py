@@ -138,7 +138,7 @@ def execute(
 def _set_aside(job_id: str, name: str, attempt: int, exception: UnknownTaskError) -> Ended:
     error = ErrorRecord(
         reason="unknown-task",
-        message=f"waits, without an attempt, for a consumer that knows task {shown(name)}",
+        message=f"waiting, uncharged, for a consumer that knows task {shown(name)}",
     )
     return Ended(
         job_id, name, attempt, JobState.DELAYED, error=error, delay_s=ASIDE_S, charged=False,

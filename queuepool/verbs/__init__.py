@@ -52,8 +52,9 @@ class Verb(msgspec.Struct, Generic[T], frozen=True, eq=False):
             raise
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise UndecodableError(
-                f"{self.script} answered something unreadable ({type(error).__name__}: {error}): "
-                "has another program or version written to these keys? `queuepool check` looks"
+                f"{self.script} returned an unreadable reply ({type(error).__name__}: {error}): "
+                "another program or version may have written to these keys; run `queuepool "
+                "check`"
             ) from error
 
 

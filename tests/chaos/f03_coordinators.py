@@ -132,7 +132,7 @@ def _run(trial: Trial) -> Result:
 
 
 def _knows(process: Process) -> bool:
-    return any("not leading any more" in line for line in process.log)
+    return any("lost leadership" in line for line in process.log)
 
 
 FAULTS = [

@@ -264,7 +264,7 @@ def test_a_certificate_of_ours_needs_its_key_and_the_authority() -> None:
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"grpc_token": "a", "grpc_viewer_token": "b,a"}, "share a token"),
+        ({"grpc_token": "a", "grpc_viewer_token": "b,a"}, "have a token in common"),
         ({"grpc_viewer_token": " , "}, "COORDINATOR_GRPC_VIEWER_TOKEN is empty"),
         ({"grpc_viewer_token": "two words"}, "COORDINATOR_GRPC_VIEWER_TOKEN: the gRPC token"),
         ({"grpc_operators": "alice"}, "needs COORDINATOR_GRPC_TLS_CLIENT_CA"),

@@ -68,7 +68,7 @@ def test_a_child_of_a_coroutine_takes_no_other_job_of_the_loop_along(
     assert result(pool, ticking) == len(lines(tmp_path, "ticks"))
     assert {pid for pid, _ in lines(tmp_path, "ticks")} == {process.pid}
     assert [text for _, text in lines(tmp_path, "children")] == ["await"] * 4
-    process.says("a child that was forked in a coroutine awaited")
+    process.says("a child process forked in a coroutine used await")
     assert process.stop() == 0
 
 

@@ -48,7 +48,7 @@ def test_a_killed_server_that_comes_back_with_its_data_costs_no_job(
         wait_until(lambda until=until: done(partition) > until)  # type: ignore[misc]
         server.kill()
         ran = len(records.runs())
-        wait_until(lambda: "Trying again" in process.log)
+        wait_until(lambda: "Retrying" in process.log)
         server.start()
         wait_until(lambda ran=ran: len(records.runs()) > ran)  # type: ignore[misc]
 
@@ -98,7 +98,7 @@ def test_a_stalled_server_doubles_nothing(
     os.kill(server.pid, signal.SIGSTOP)
     try:
         producer.start()
-        process.says("Trying again")
+        process.says("Retrying")
         process.popen.poll()
         threading.Event().wait(3.0)  # this is the fault itself
     finally:
@@ -121,9 +121,9 @@ def test_an_idle_consumer_hears_again_after_the_server_was_restarted(
     process = consume(url=server.url)
     process.owns(partition)
     server.kill()
-    process.says("Trying again")
+    process.says("Retrying")
     server.start()
-    process.says("answers again")
+    process.says("responds again")
 
     for n in range(3):
         own_pool.enqueue("work", partition_key="g")

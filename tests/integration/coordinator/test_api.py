@@ -157,7 +157,7 @@ def test_workers_set_by_hand_become_a_command_and_end_with_their_time(
         d.reason for d in client.ListDecisions(api.ListDecisionsRequest(partition=0)).decisions
     ]
     assert "set by hand for 60 s by an operator: before the sale" in reasons
-    assert "returned to automatic by an operator" in reasons
+    assert "returned to automatic scaling by an operator" in reasons
 
 
 def test_a_manual_count_ends_by_itself(pool: QueuePool, client: QueuePoolClient) -> None:

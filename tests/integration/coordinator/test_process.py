@@ -163,7 +163,7 @@ def test_every_configuration_problem_is_printed_and_the_exit_code_is_2() -> None
     assert done.returncode == 2
     for part in (
         "COORDINATOR_CYCLE_S",
-        "no scaling policy is called 'magic'",
+        "there is no scaling policy named 'magic'",
         "COORDINATOR_LEASE_S=1",
         "QUEUEPOOL_PARTITIONS",
     ):

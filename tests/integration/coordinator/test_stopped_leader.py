@@ -27,7 +27,7 @@ def test_a_frozen_leader_is_replaced_and_does_no_harm_when_it_wakes(
     obey_until(owner, lambda: owner.workers == 48)
 
     os.kill(first.popen.pid, signal.SIGCONT)
-    wait_until(lambda: any("not leading any more" in line for line in first.log))
+    wait_until(lambda: any("lost leadership" in line for line in first.log))
     for _ in range(20):
         owner.obey()
 

@@ -52,7 +52,7 @@ def run(directory: Path, *words: str, **environment: str) -> tuple[int, str]:
         (RAISES, "its import failed: RuntimeError: no database today ("),
         (MISSING, "its import failed: ModuleNotFoundError: No module named 'no_such_package_any"),
         (EXITS, "its import failed: SystemExit: 3 ("),
-        ("", "no function there is decorated with @task"),
+        ("", "no function in it is decorated with @task"),
     ],
 )
 def test_a_module_that_cannot_be_imported_is_one_line(

@@ -60,7 +60,7 @@ def test_every_problem_is_named_at_once() -> None:
     for part in (
         "COORDINATOR_BASE_WORKERS: ",
         "COORDINATOR_LEASE_S=1 must exceed",
-        "no scaling policy is called 'magic'",
+        "there is no scaling policy named 'magic'",
         "COORDINATOR_MAX_WORKERS=2",
         "COORDINATOR_GRPC_TLS_KEY",
         "there is no file /nowhere/cert.pem",
@@ -74,7 +74,7 @@ def test_a_client_authority_needs_a_certificate(tmp_path: Path) -> None:
     authority = tmp_path / "ca.pem"
     authority.write_text("")
 
-    with pytest.raises(ConfigurationError, match="TLS_CLIENT_CA needs a certificate"):
+    with pytest.raises(ConfigurationError, match="TLS_CLIENT_CA also needs a server certificate"):
         load({"grpc_tls_client_ca": authority})
 
 

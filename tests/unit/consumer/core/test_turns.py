@@ -283,7 +283,7 @@ def test_a_command_is_obeyed_once() -> None:
     ("changes", "why"),
     [
         ({"expires_ms": -1}, "expired"),
-        ({"partition": 3}, "meant for another partition"),
+        ({"partition": 3}, "addressed to another partition"),
         ({"target_workers": 0}, "target out of range"),
         ({"target_workers": 4097}, "target out of range"),
         ({"type": "EXPLODE"}, "unknown type"),

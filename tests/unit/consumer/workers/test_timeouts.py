@@ -240,7 +240,7 @@ def test_a_keeper_that_broke_is_replaced(
 
 def test_after_stop_nothing_runs_without_its_limit(keeper: Timekeeper) -> None:
     keeper.stop()
-    with pytest.raises(RuntimeError, match="stops"), keeper.limit(60):
+    with pytest.raises(RuntimeError, match="stopping"), keeper.limit(60):
         pytest.fail("it ran without its limit")
 
 

@@ -35,7 +35,7 @@ def test_only_an_end_that_nobody_asked_for_is_an_error(stops: bool) -> None:
     if stops:
         asyncio.run(scenario())
         return
-    with pytest.raises(process.ApiEndedError, match="supervisor starts a new one"):
+    with pytest.raises(process.ApiEndedError, match="supervisor restarts it"):
         asyncio.run(scenario())
 
 

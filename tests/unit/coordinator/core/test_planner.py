@@ -42,7 +42,7 @@ def test_command_numbers_rise_by_one_within_an_epoch() -> None:
     ("consumer", "why"),
     [
         (None, "no consumer owns it"),
-        (owner(64, lease_ms=0), "its consumer has let its lease end"),
+        (owner(64, lease_ms=0), "its consumer's lease has expired"),
         (owner(0, workers=0), "its consumer has not reported yet"),
     ],
 )
@@ -105,7 +105,7 @@ def test_after_a_short_gap_a_consumer_that_came_back_smaller_is_told_again() -> 
     world.cycle()
 
     assert [(o.type, o.target) for o in world.sent] == [("SCALE_UP", 64)]
-    assert world.sent[0].reason.startswith("40 reported where 64 are wanted")
+    assert world.sent[0].reason.startswith("40 reported but 64 are wanted")
 
 
 @pytest.mark.parametrize("policy", ["static", "ratio", "aimd", "pwqd"])
@@ -140,7 +140,7 @@ def test_a_count_outside_the_limits_is_moved_inside_them() -> None:
 
     assert [r.target for r in rulings] == [100, 64]  # first it only looks
     assert "max_workers" in rulings[1].clamps
-    assert rulings[1].reason.startswith("moved inside the limits of 8 to 64")
+    assert rulings[1].reason.startswith("moved within the limits of 8 to 64")
     assert [(o.type, o.target) for o in world.sent] == [("SCALE_DOWN", 64)]
 
 
@@ -178,7 +178,7 @@ def test_after_the_manual_time_the_policy_goes_on_from_the_manual_count() -> Non
     later = world.cycle(29)
 
     assert (first.mode, first.target) == (Mode.AUTOMATIC, 32)
-    assert "no longer set by hand" in first.reason
+    assert "no longer set manually" in first.reason
     assert later.target == 32  # it holds for 30 s as after any step
     assert world.cycle(120).target < 32
 

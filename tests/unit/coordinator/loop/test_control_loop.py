@@ -56,7 +56,7 @@ def test_turns_go_on_until_stop_which_resigns() -> None:
 
     assert rig.server.asked[-1][1].script == "resign"
     assert rig.seen(LeadGained) == [LeadGained(9)]
-    assert rig.seen(LeadLost)[-1].why == "this process stops"
+    assert rig.seen(LeadLost)[-1].why == "this process is stopping"
 
 
 def test_stop_is_legal_before_start() -> None:
@@ -141,7 +141,7 @@ def test_the_watchdog_ends_a_process_whose_loop_hangs() -> None:
     wait_until(lambda: told)
     watchdog.stop()
 
-    assert "no turn of the control loop for 5.0 s" in told[0]
+    assert "the control loop has not completed a pass for 5.0 s" in told[0]
     assert told == [watchdog.problem()]
 
 

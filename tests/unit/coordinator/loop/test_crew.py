@@ -108,7 +108,7 @@ def test_a_closed_crew_cancels_what_waits_and_its_threads_leave(crew: Crew) -> N
     crew.close()
 
     assert waiting.cancelled()
-    with pytest.raises(UnavailableError, match="stops"):
+    with pytest.raises(UnavailableError, match="stopping"):
         crew.submit(lambda: 4)
     rest.set()
     wait_until(lambda: alive() == 0)
