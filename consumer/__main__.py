@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         configure(settings.log_format, settings.log_level)
         _import_app(settings.app)
         # An answer must come well within a lease, or one slow turn loses it.
-        pool = QueuePool(config=_patient(config, settings))
+        pool = QueuePool(config=_answering_within_a_lease(config, settings))
         if settings.partition != "auto":
             pool.partition(int(settings.partition))
     except ConfigurationError as error:
@@ -175,7 +175,7 @@ def _import_app(app: str) -> None:
         raise ConfigurationError(f"--app {app}: no function in it is decorated with @task")
 
 
-def _patient(config: PoolConfig, settings: ConsumerSettings) -> PoolConfig:
+def _answering_within_a_lease(config: PoolConfig, settings: ConsumerSettings) -> PoolConfig:
     return replace(config, timeout_s=min(config.timeout_s, settings.lease_s / 3))
 
 

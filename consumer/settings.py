@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import ClassVar, Literal, Self
 
 from pydantic import field_validator, model_validator
 from pydantic_settings import BaseSettings
@@ -18,6 +19,7 @@ class ConsumerSettings(BaseSettings):
     """How one consumer owns its partition and runs jobs. Names end in their unit."""
 
     model_config = read_from("CONSUMER_")
+    old_names: ClassVar[Mapping[str, str]] = {"prefetch": "lookahead"}  # understood until 1.0
 
     app: str = setting("", "Modules that define tasks, separated by commas.")
     partition: str = setting("auto", "A partition number, or auto: any free one.")
@@ -30,8 +32,11 @@ class ConsumerSettings(BaseSettings):
         30.0, "How long running jobs may take to finish after SIGTERM.", ge=0, le=86400
     )
     poll_s: float = setting(1.0, "Longest wait without checking for work.", gt=0, le=10)
-    lookahead: int = setting(
-        400, "Maximum prefetched jobs; long jobs are never prefetched.", ge=0, le=400
+    prefetch: int = setting(
+        400,
+        "Maximum prefetched jobs; long jobs are never prefetched. Once CONSUMER_LOOKAHEAD.",
+        ge=0,
+        le=400,
     )
     tiers: Literal["weighted", "strict"] = setting("weighted", "How priority tiers share workers.")
     weights: str = setting("6,3,2,1", "Shares of critical, high, default, low.")

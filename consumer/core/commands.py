@@ -1,6 +1,6 @@
-"""What an owner makes of the commands it hears. Pure.
+"""What an owner makes of the commands it receives. Pure.
 
-A leader appends commands to the partition's stream; the owner hears those above the last one
+A leader appends commands to the partition's stream; the owner receives those above the last one
 that it applied, with every renewal. Targets are absolute, so only the newest counts, and a
 command that is lost, repeated or late does no harm.
 

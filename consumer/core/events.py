@@ -1,4 +1,4 @@
-"""What a consumer tells its listeners (logs, metrics, tests)."""
+"""What a consumer reports to its listeners (logs, metrics, tests)."""
 
 from __future__ import annotations
 
@@ -142,10 +142,10 @@ class HandsBack:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The partition is released. abandoned: jobs handed back while they ran, at the deadline."""
+    """The partition is released. handed_back: jobs that still ran, at the deadline."""
 
     partition: int
-    abandoned: int
+    handed_back: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ A claimed job is in exactly one of these places (`claimed` holds all of them):
       `------> suspects --> start confirmed --> running
 
 A suspect was running when its consumer died (see suspects.py). A job that waited in the memory of a
-consumer that died (0 crashes) may have begun unnoted: its claim books it as started, so it is
+consumer that died (0 crashes) may have begun unnoted: its claim reports it as started, so it is
 charged if it does that again, and it runs among the others in its order.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from consumer.core.jobs import ClaimedJob
     from queuepool.verbs.owner.verbs import Claims
 
-_AHEAD_BEGUN_S = 0.02  # a job from memory that runs for longer is booked as started
+_AHEAD_BEGUN_S = 0.02  # a job from memory that runs for longer is reported as started
 
 
 class InFlight:
@@ -42,7 +42,7 @@ class InFlight:
         self.outbox = Outbox()
         self.suspects = Suspects(last_crashes)
         self._ahead: deque[ClaimedJob] = deque()
-        self._asked: frozenset[bytes] = frozenset()
+        self._cancelled: frozenset[bytes] = frozenset()
 
     def take(self, claims: Claims, free: int, now_s: float) -> list[ClaimedJob]:
         """Take claimed jobs; return those to start. Beyond the `free` first they wait in memory."""
@@ -52,12 +52,12 @@ class InFlight:
             if known is not None:
                 if read_stamp(known.body) == read_stamp(claims.bodies[i]):
                     continue  # ours already: its end is on the way
-                known.doubtful = True  # it ended unnoticed, and this is another job
+                known.unanswered = True  # it ended unnoticed, and this is another job
             job = claimed(id, claims.bodies[i], 1, 0, claims.now_ms, now_s)
             crashes = claims.crashes[i] if claims.crashes else None
             if claims.attempts:
                 note(job, claims.attempts[i], crashes)
-            job.cancelled = id in self._asked  # a renewal may be heard before an armed claim
+            job.cancelled = id in self._cancelled  # a renewal may be read before an armed claim
             self.claimed[id] = job
             if job.crashes:
                 delayed = self.suspects.take(job, now_s)
@@ -89,7 +89,7 @@ class InFlight:
         self.on_ended([Outcome(job, End.HAND_BACK, now_s, now_s) for job in jobs])
 
     def hand_back_lost_claims(self, ids: Sequence[bytes], now_s: float) -> None:
-        """Hand back jobs that are booked as ours although we never heard of them."""
+        """Hand back jobs that are in flight here although no answer announced them."""
         self.open += len(ids)
         self.hand_back([claimed(id, b"", 1, 0, 0, now_s) for id in ids], now_s)
 
@@ -111,9 +111,9 @@ class InFlight:
         """Let the handlers of these jobs see that cancellation was requested; ids: all such ones.
 
         Those that no worker has begun first: one that stops may begin another at once. Ids that
-        were claimed but not heard of yet are remembered until the next renewal.
+        were claimed but not announced yet are remembered until the next renewal.
         """
-        self._asked = ids
+        self._cancelled = ids
         jobs = [job for job in map(self.claimed.get, ids) if job is not None]
         for job in sorted(jobs, key=lambda job: job.started_s > 0):
             job.cancelled = True
@@ -126,10 +126,10 @@ class InFlight:
     def recorded(self, outcomes: Sequence[Outcome], left: Collection[bytes] = ()) -> list[Outcome]:
         """Forget these outcomes and their jobs: the server has them. Returns those.
 
-        left: ids of jobs that the server left alone; their ends are told again, with stamps.
+        left: ids of jobs that the server left alone; their ends are sent again, with stamps.
         """
         alone = [o for o in outcomes if o.job.id in left and o.end is End.DONE] if left else []
-        again = [o for o in alone if not o.job.doubtful]
+        again = [o for o in alone if not o.job.unanswered]
         self.mark_unanswered(o.job for o in again)
         done = [o for o in outcomes if o not in again] if again else list(outcomes)
         self.outbox.forget(done)
@@ -142,15 +142,15 @@ class InFlight:
         """Note that the ends of these jobs, or of all that are ours, may be recorded already."""
         ours = [*self.claimed.values(), *(o.job for o in self.outbox)] if jobs is None else jobs
         for job in ours:
-            job.doubtful = True
+            job.unanswered = True
 
-    def begun(self, now_s: float, workers: int) -> list[ClaimedJob]:
-        """Return the jobs to book as started: suspects before they begin, others after.
+    def starts_to_report(self, now_s: float, workers: int) -> list[ClaimedJob]:
+        """Return the jobs to report as started: suspects before they begin, others after.
 
-        A booked suspect that waits for a worker would be charged for somebody else's crash.
+        One that is reported and waits for a worker would be charged for somebody else's crash.
         """
-        suspects = self.suspects.to_book(now_s, workers - self.open)
-        self.suspects.on_booking(suspects)
+        suspects = self.suspects.to_start(now_s, workers - self.open)
+        self.suspects.on_start_sent(suspects)
         begun: list[ClaimedJob] = []
         # The same job, not only its id: one that was handed back may be ours again.
         while self._ahead and self.claimed.get(self._ahead[0].id) is not self._ahead[0]:
@@ -160,12 +160,12 @@ class InFlight:
         # Suspects last: among starts of one call the order is theirs, and those began before.
         return [*begun[: MAX_BATCH - len(suspects)], *suspects]
 
-    def booked(self, begun: Sequence[ClaimedJob], now_s: float) -> list[ClaimedJob]:
-        """Note that these starts are booked; return the suspects that may begin now."""
+    def on_started(self, begun: Sequence[ClaimedJob], now_s: float) -> list[ClaimedJob]:
+        """Note that the server knows these starts; return the suspects that may begin now."""
         for job in begun:
             job.ahead = False
         self._ahead = deque(job for job in self._ahead if job.ahead)
-        suspects = self.suspects.on_booked(begun, now_s)
+        suspects = self.suspects.on_started(begun, now_s)
         self._count(suspects)
         return suspects
 

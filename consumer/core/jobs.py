@@ -16,17 +16,17 @@ class End(IntEnum):
     DONE = 0
     RETRY = 1
     BURY = 2
-    ABANDON = 3  # stopped because cancellation was requested
+    CANCELLED = 3  # stopped because cancellation was requested
     HAND_BACK = 4  # never started
 
 
 class ClaimedJob(msgspec.Struct, eq=False):
     """One claimed job. The loop makes it; the worker that runs it writes `started_s` and `context`.
 
-    waited_ms: since it was enqueued, when it was claimed. ahead: booked as waiting in memory, not
-    as started. doubtful: its end may be recorded already, so another job may have its id by now; it
-    is told with the stamp of this body. damage: what cannot be read of it, so that it is buried.
-    Times are time.monotonic() seconds.
+    waited_ms: since it was enqueued, when it was claimed. ahead: claimed to wait in memory, so not
+    reported as started. unanswered: its end may be recorded already, and another job may have its
+    id by now; the end is sent with the stamp of this body. damage: what of it cannot be read, so
+    that it is buried. Times are time.monotonic() seconds.
     """
 
     id: bytes
@@ -39,7 +39,7 @@ class ClaimedJob(msgspec.Struct, eq=False):
     started_s: float = 0.0
     ahead: bool = False
     cancelled: bool = False
-    doubtful: bool = False
+    unanswered: bool = False
     damage: str = ""
     context: object | None = None
 

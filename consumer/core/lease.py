@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Lease:
-    """Renewals of one ownership and what they brought. books: epochs to recover."""
+    """Renewals of one ownership and what they brought. to_recover: how many dead epochs."""
 
     def __init__(
         self, acquired: own.Acquired, settings: ConsumerSettings, *, workers: int, now_s: float
@@ -29,7 +29,7 @@ class Lease:
         self._settings, self._partition = settings, acquired.ownership.partition
         self.lease_s = settings.lease_s
         self.target = workers
-        self.books = acquired.books
+        self.to_recover = acquired.books
         self.due_s = self.renewed_s = now_s  # the next one, and when the last answered one was sent
         self._applied, self._beat = acquired.applied, 0
 
@@ -51,14 +51,14 @@ class Lease:
         )
 
     def renewed(self, renewal: own.Renewal, sent_s: float, *, draining: bool) -> list[object]:
-        """Heed an answer; returns events. An owner that drains obeys no more commands."""
+        """Apply an answer; returns events. An owner that drains obeys no more commands."""
         self.renewed_s, self._beat = sent_s, self._beat + 1
         self.due_s = sent_s + min(1.0, self._settings.lease_s / 4)
-        told: list[object] = [events.RolledBack(renewal)] if renewal.rolled_back else []
+        news: list[object] = [events.RolledBack(renewal)] if renewal.rolled_back else []
         if draining:
-            return told
-        self.books = renewal.books
-        return told + self._obey(renewal) if renewal.commands else told
+            return news
+        self.to_recover = renewal.books
+        return news + self._obey(renewal) if renewal.commands else news
 
     def _obey(self, renewal: own.Renewal) -> list[object]:
         resolution = resolve(
@@ -71,8 +71,8 @@ class Lease:
         )
         self._applied = resolution.applied
         self.due_s = 0.0  # say at once what was applied
-        told: list[object] = [events.CommandRefused(refused) for refused in resolution.refused]
+        news: list[object] = [events.CommandRefused(refused) for refused in resolution.refused]
         if resolution.target is not None and resolution.obeyed is not None:
             before, self.target = self.target, resolution.target
-            told.append(events.Resized(self.target, before, resolution.obeyed))
-        return told
+            news.append(events.Resized(self.target, before, resolution.obeyed))
+        return news

@@ -37,16 +37,16 @@ if TYPE_CHECKING:
     from queuepool.verbs import T, Verb
 
 _LOOK_S = 0.02  # a draining owner looks so often for jobs that ended
-_HEAR_S = 0.05  # an owner that never sleeps hears commands so often
+_LISTEN_EVERY_S = 0.05  # an owner that never sleeps looks for tokens so often
 _BELL = Backoff(base_s=0.25, cap_s=5.0)  # between two tries to make what an owner sleeps on
 
 
 class ConsumerLife:
     """One life, from standing by to its end. `run` makes its steps.
 
-    hire: makes the workers of an owner life, none of them at work yet. stopping: whether the
+    make_workers: makes the workers of an ownership, none of them at work yet. stopping: whether the
     consumer was asked to drain and end. draw: random numbers from 0 to 1.
-    abandoned: how many jobs still ran when it ended and were handed back.
+    handed_back: how many jobs still ran when it ended.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class ConsumerLife:
         standby: Standby,
         settings: ConsumerSettings,
         *,
-        hire: Callable[[own.Acquired, Core], Workers],
+        make_workers: Callable[[own.Acquired, Core], Workers],
         stopping: Callable[[], bool],
         liveness: Liveness,
         emit: Listener,
@@ -63,11 +63,16 @@ class ConsumerLife:
         tasks: Sequence[str] = (),
         new_core: Callable[..., Core] = Core,
     ) -> None:
-        self._standby, self._settings, self._hire, self._tasks = standby, settings, hire, tasks
-        self._stopping, self._pulse, self._emit = stopping, liveness, emit
+        self._standby, self._settings, self._make_workers, self._tasks = (
+            standby,
+            settings,
+            make_workers,
+            tasks,
+        )
+        self._stopping, self._liveness, self._emit = stopping, liveness, emit
         self._clock, self._draw, self._new_core = clock, draw, new_core
         self.core: Core | None = None
-        self.abandoned = 0
+        self.handed_back = 0
 
     def run(self) -> Steps[None]:
         """Own one partition until stopped. Raises FencedError when it was lost to someone newer."""
@@ -82,14 +87,14 @@ class ConsumerLife:
             now_s=self._clock(),
             tasks=self._tasks,
         )
-        workers = self._hire(acquired, core)
+        workers = self._make_workers(acquired, core)
         workers.resize(core.target)
         self._emit(events.Owns(acquired, core.target))
         turns = TurnLoop(
             core,
             workers,
             bell,
-            liveness=self._pulse,
+            liveness=self._liveness,
             emit=self._emit,
             clock=self._clock,
             draw=self._draw,
@@ -106,32 +111,32 @@ class ConsumerLife:
 
         What is here without the other is given back: another process may have a descriptor left.
         """
-        failed, ill_since_s = 0, 0.0
+        failed, failing_since_s = 0, 0.0
         while True:
-            acquired = yield from self._standby.acquire(self._stopping, self._pulse)
+            acquired = yield from self._standby.acquire(self._stopping, self._liveness)
             if acquired is None:
                 return None
             try:
                 bell = yield Listen(acquired.ownership.partition)
             except UnavailableError as error:
                 failed += 1
-                ill_since_s = ill_since_s or self._pulse.last_reply_s
+                failing_since_s = failing_since_s or self._liveness.last_reply_s
                 pause_s = _BELL.delay_s(failed, self._draw())
                 self._emit(events.TurnFailed(error, pause_s))
                 with suppress(FencedError):  # it is somebody else's by now: all the better
                     yield from self._release(acquired.ownership, drain=False)
                 # For the watchdog: where nothing is begun for long, a new process may help.
-                self._pulse.last_reply_s, self._pulse.why = ill_since_s, str(error)
+                self._liveness.last_reply_s, self._liveness.why = failing_since_s, str(error)
                 yield Pause(pause_s)
             else:
                 return acquired, bell
 
     def _own(self, turns: TurnLoop) -> Steps[None]:
-        heard_s = self._clock()
+        listened_s = self._clock()
         while not self._stopping():
             wait_s = yield from turns.turn()
-            if wait_s > 0 or self._clock() - heard_s > _HEAR_S:
-                heard_s = self._clock()
+            if wait_s > 0 or self._clock() - listened_s > _LISTEN_EVERY_S:
+                listened_s = self._clock()
                 yield from turns.sleep(wait_s)
         yield from turns.disarm()
 
@@ -151,14 +156,14 @@ class ConsumerLife:
         while self._clock() < deadline:
             wait_s = yield from turns.turn()
             if core.settled(self._clock()) or (turns.failing and not core.claimed):
-                break  # an unheard claim may be booked, but nobody can be asked: it is recovered
+                break  # a lost claim may be in flight, but no server answers: it is recovered
             if not released and not turns.failing:
                 # A successor may claim from now on, while we finish what runs.
                 drains = yield from self._release(core.ownership, drain=True)
                 released = drains is not None
                 if released:
                     bell.close()  # tokens are the successor's from now on
-                if drains is False:  # nothing is booked any more: we have left
+                if drains is False:  # nothing is in flight any more: we have left
                     self._emit(events.Stopped(core.ownership.partition, 0))
                     return False
             pause_s = max(0.0, min(wait_s, deadline - self._clock()))
@@ -167,9 +172,9 @@ class ConsumerLife:
 
     def _end(self, core: Core, turns: TurnLoop) -> Steps[None]:
         """Record the last ends, hand back what still runs, and release the partition."""
-        self.abandoned = core.give_up(self._clock())
-        if self.abandoned:
-            self._emit(events.HandsBack(self.abandoned))
+        self.handed_back = core.give_up(self._clock())
+        if self.handed_back:
+            self._emit(events.HandsBack(self.handed_back))
         turns.hurry()
         until = self._clock() + self._settings.lease_s
         while self._clock() < until:
@@ -179,7 +184,7 @@ class ConsumerLife:
             if wait_s > 0:
                 yield Rest(min(wait_s, _LOOK_S))
         if (yield from self._release(core.ownership, drain=False)) is not None:
-            self._emit(events.Stopped(core.ownership.partition, self.abandoned))
+            self._emit(events.Stopped(core.ownership.partition, self.handed_back))
 
     def _release(self, life: own.Ownership, *, drain: bool) -> Steps[bool | None]:
         """Return whether this life drains from now on, False when it has left; None: no answer."""

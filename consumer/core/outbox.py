@@ -134,12 +134,12 @@ def record_verbs(
 ) -> Iterator[Verb[Any]]:
     """Yield the verbs that record these outcomes, at most 200 jobs each.
 
-    Sure successes are told by id alone, the shortest; all else names the stamp of the body.
+    Sure successes are sent by id alone, the shortest; all else names the stamp of the body.
     """
     kinds: dict[tuple[End, bool], list[Outcome]] = {}
     for outcome in outcomes:
         end = outcome.end
-        by_stamp = end is not End.DONE or outcome.job.doubtful
+        by_stamp = end is not End.DONE or outcome.job.unanswered
         kinds.setdefault((end, by_stamp), []).append(outcome)
     for (end, by_stamp), alike in kinds.items():
         parts = range(0, len(alike), MAX_BATCH)
@@ -171,7 +171,7 @@ def _verb_by_stamp(
             keep_ms=int(settings.dead_keep_s * 1000),
         )
     ids = [o.job.id for o in outcomes]
-    verb = own.abandon if end is End.ABANDON else own.hand_back
+    verb = own.abandon if end is End.CANCELLED else own.hand_back
     return verb(ownership, ids, stamps)
 
 

@@ -191,7 +191,7 @@ class Core:
         It is armed from here on, until its answer is applied or lost.
         """
         if self.state.draining or self.state.armed is not None or self.due_s(now_s) <= 0:
-            return None  # a turn will ask, or has asked
+            return None  # a turn will claim, or has
         self.state.armed = self.claim.arm(now_s)
         return self.state.armed
 

@@ -1,10 +1,10 @@
 """How many jobs to claim beyond the idle workers. Pure.
 
 A worker that ends a job waits for a round trip before it has the next one, unless one waits in
-memory. So the lookahead covers what the workers finish during one turn:
+memory. So the prefetch covers what the workers finish during one turn:
 
     ends per turn = workers x turn seconds / seconds per job
-    lookahead     = 2 x ends per (turn + linger), and 0 when fewer than one job in four turns ends
+    prefetch      = 2 x ends per (turn + linger), and 0 when fewer than one job in four turns ends
 
 With jobs in memory nobody waits for the loop, so it lingers a moment and records several ends in
 one turn, which costs the workers less of the interpreter than a turn for each. When it can claim
@@ -29,7 +29,7 @@ _WEIGHT = 0.2  # of the newest turn in both averages
 
 @dataclass(slots=True)
 class Prefetch:
-    """Averages of what decides the lookahead, and the lookahead itself."""
+    """Averages of what decides the prefetch, and the prefetch itself."""
 
     most: int
     turn_s: float = 0.0005

@@ -1,4 +1,4 @@
-"""Becoming an owner: take the partition we were told, or any free one; else wait for one. Pure.
+"""Becoming an owner: take the configured partition, or any free one; else wait for one. Pure.
 
     looking --no answer--> outage: only asks --answers--> quiet for a lease --> looking
 
@@ -6,10 +6,9 @@ A lease that ended is taken within a second. After an outage of the server every
 ended at once although its owner lives; so whoever saw the outage replaces nobody until the server
 has answered again for one lease, and living owners renew in that time.
 
-To look is to acquire what is free, and to hear how long the leases of others last: a write, so
-that a server which only reads counts as away. To replace an owner is asked only by who just heard
-that its lease is over: a server that stalls would carry it out when it wakes, before the owner's
-renewal.
+To look is to acquire what is free, and to learn how long the leases of others last: a write, so
+that a server which only reads counts as away. Only who just learned that a lease is over asks to
+replace its owner: a server that stalls would do so when it wakes, before the owner's renewal.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class State:
         self.ownership, self.settings = acquired.ownership, settings
         self.lease = Lease(acquired, settings, workers=workers, now_s=now_s)
         self.in_flight = InFlight(max(1, settings.max_crashes - 1))
-        self.prefetch = Prefetch(settings.lookahead)
+        self.prefetch = Prefetch(settings.prefetch)
         self.pace = Pace(settings.lease_s, own.MAX_BATCH)
         self.alive = 0
         self.progress: dict[bytes, bytes] = {}

@@ -3,10 +3,10 @@
     take --> first --one crash was seen: together, beside others-----> start confirmed --> running
       `----> last  --the next crash may bury it: one at a time, on trial--^
 
-One crash tells little: a kill, a machine that went down. So what ran in one crash runs again beside
-other work, as many as there are workers. A job that the next crash may bury is *on trial*, one at a
-time, those with the fewest crashes first. `recover` charges the crash of a trial to the job that
-began last, so a trial lies in a *pause*, in which nothing else begins:
+One crash proves little: a kill, a machine that went down. So what ran in one crash runs again
+beside other work, as many as there are workers. A job that the next crash may bury is *on trial*,
+one at a time, those with the fewest crashes first. `recover` charges the crash of a trial to the
+job that began last, so a trial lies in a *pause*, in which nothing else begins:
 
     others begin | SETTLE_S: those before may show themselves | trial begins, its window | others
 
@@ -15,7 +15,7 @@ began last, so a trial lies in a *pause*, in which nothing else begins:
 - Trials that end at once share a pause, in which they begin within SHARED_S of each other.
 - Others may begin for as long as the pause took, so that pauses take half of the time at most.
 
-Every start here is booked before the job begins. What waits for its trial takes no slot. At most
+Every start here is reported before the job begins. What waits for its trial takes no slot. At most
 MOST_WAITING wait; others are delayed, uncharged.
 """
 
@@ -70,21 +70,21 @@ class Suspects:
         """Return how many of those that wait take a slot, because they begin as others do."""
         return len(self._first)
 
-    def to_book(self, now_s: float, free: int) -> list[ClaimedJob]:
-        """Return those whose start may be booked now, with so many workers free."""
+    def to_start(self, now_s: float, free: int) -> list[ClaimedJob]:
+        """Return those whose start may be reported now, with so many workers free."""
         if free <= 0:
             return []
         if self._trial_wait_s(now_s) == 0.0:
             return self._last[:1]
         return self._first[:free] if self.hold_s(now_s) == 0.0 else []
 
-    def on_booking(self, jobs: Sequence[ClaimedJob]) -> None:
+    def on_start_sent(self, jobs: Sequence[ClaimedJob]) -> None:
         """Note that these starts are on their way to the server."""
         if self._last and self._last[0] in jobs:
             self._on_trial, self._began_s = self._last[0], None
 
-    def on_booked(self, begun: Sequence[ClaimedJob], now_s: float) -> list[ClaimedJob]:
-        """Note that these starts are booked; returns those of them that waited for it."""
+    def on_started(self, begun: Sequence[ClaimedJob], now_s: float) -> list[ClaimedJob]:
+        """Note that the server knows these starts; returns those of them that waited for it."""
         began = [job for job in (*self._last[:1], *self._first) if job in begun]
         if not began:
             return began

@@ -22,8 +22,8 @@ class Turn:
     now_s: when it was planned; replied_s: when its replies were applied.
     is_rotation: it only changes the nonce, as the first turn after a lost one does.
     outcomes: what it records, about sent_bytes large; recorded: whether the server has all of it.
-    starts: jobs whose start it reports. claiming: how many jobs it asks for; starting: how many of
-    those find a free worker. jobs: to start now. left: ids that the server did not finish.
+    starts: jobs that it reports as started. claiming: how many jobs it asks for; starting: how many
+    of those find a free worker. jobs: to start now. left: ids that the server did not finish.
     progress: its replies show that the work of this owner goes on.
     """
 

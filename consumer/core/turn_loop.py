@@ -44,7 +44,7 @@ class TurnLoop:
         draw: Callable[[], float],
     ) -> None:
         self._core, self._workers, self._bell = core, workers, bell
-        self._pulse, self._emit, self._clock, self._draw = liveness, emit, clock, draw
+        self._liveness, self._emit, self._clock, self._draw = liveness, emit, clock, draw
         self._pause_s, self._retry_s = 0.05, 0.0
         self._last_end_s = self._last_turn_s = clock()  # or a job came to idle workers
         self.failing = self._at_risk = False
@@ -52,7 +52,7 @@ class TurnLoop:
     def turn(self) -> Steps[float]:
         """Take one turn if one is due; returns how long nothing needs to be done."""
         core, workers = self._core, self._workers
-        now = self._pulse.last_pass_s = self._clock()
+        now = self._liveness.last_pass_s = self._clock()
         ended = workers.take_ended()
         if ended:
             core.on_ended(ended)
@@ -81,7 +81,7 @@ class TurnLoop:
         return self._apply_replies(plan, replies)
 
     def sleep(self, seconds: float) -> Steps[None]:
-        """Sleep until a token, a ring, or the time is over; heed what an armed claim brought."""
+        """Sleep until a token, a ring, or the time is over; apply what an armed claim brought."""
         core, bell = self._core, self._bell
         plan = core.arm(self._clock()) if seconds > 0 else None
         if plan is not None and not bell.arm(plan.verbs[0]):
@@ -127,9 +127,9 @@ class TurnLoop:
         self._start(plan)
         self._last_turn_s, self._retry_s = self._clock(), 0.0
         if plan.progress:
-            self._pulse.last_reply_s, self._pause_s = self._last_turn_s, 0.05
+            self._liveness.last_reply_s, self._pause_s = self._last_turn_s, 0.05
         if not plan.is_rotation:
-            self._pulse.why = ""
+            self._liveness.why = ""
             self.failing = self._at_risk = False
         return 0.0
 
@@ -151,7 +151,7 @@ class TurnLoop:
         if left < _MARGIN_S and not self._at_risk:
             self._at_risk = True
             self._emit(events.LeaseAtRisk(left))
-        self.failing, self._pulse.why = True, str(error)
+        self.failing, self._liveness.why = True, str(error)
         pause = self._pause_s * (0.5 + self._draw())
         # A renewal goes between two tries: the pause must leave room for several in a lease.
         self._pause_s = min(1.0, self._core.lease.lease_s / 6, self._pause_s * 2)

@@ -12,7 +12,6 @@ import secrets
 import socket
 import sys
 import threading
-from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
@@ -71,7 +70,7 @@ class Consumer:
         life = ConsumerLife(
             self._standby(),
             self._settings,
-            hire=self._hire,
+            make_workers=self._make_workers,
             stopping=self._stop.is_set,
             liveness=self.liveness,
             emit=self.listen,
@@ -81,7 +80,7 @@ class Consumer:
         )
         try:
             self._drive(life)
-            if self.workers is not None and not life.abandoned:
+            if self.workers is not None and not life.handed_back:
                 self.workers.resize(0)
                 self.workers.join(1.0)
         except FencedError:
@@ -135,7 +134,7 @@ class Consumer:
     def _standby(self) -> Standby:
         if self._settings.partition != "auto":
             candidates = [int(self._settings.partition)]
-            self._pool.partition(candidates[0])  # a number that does not exist is told at once
+            self._pool.partition(candidates[0])  # a number that does not exist is reported at once
         else:
             candidates = [partition.number for partition in self._pool.partitions()]
             random.shuffle(candidates)
@@ -152,29 +151,13 @@ class Consumer:
             draw=random.random,
         )
 
-    def _hire(self, acquired: own.Acquired, core: Core) -> _Crew:
+    def _make_workers(self, acquired: own.Acquired, core: Core) -> WorkerPool:
         ring = self._bell.ring if self._bell is not None else lambda: None
         self.partition, self.core = acquired.ownership.partition, core
         runner = Runner(self._registry, acquired.ownership, self._handlers, self._timekeeper)
         core.state.progress = runner.progress
-        self.workers = _Crew(runner, ring)
+        self.workers = WorkerPool(runner, ring)
         return self.workers
-
-
-class _Crew(WorkerPool):
-    """The workers of one owner life, and until when their runner may start jobs."""
-
-    def __init__(self, runner: Runner, ring: Callable[[], None]) -> None:
-        super().__init__(runner.run, ring)
-        self._runner = runner
-
-    @property
-    def start_until_s(self) -> float:
-        return self._runner.start_until_s
-
-    @start_until_s.setter
-    def start_until_s(self, until_s: float) -> None:
-        self._runner.start_until_s = until_s
 
 
 def _check_recursion_limit() -> None:

@@ -1,4 +1,4 @@
-"""Liveness: tell when the loop does not live, and end the process when only that helps.
+"""Liveness: report when the loop does not live, and end the process when only that helps.
 
     turned lately                                 healthy
     no turn for stall_s, the server is away       unhealthy, but we stay: a restart fixes nothing
@@ -42,7 +42,7 @@ def verdict(
 
 
 class Watchdog:
-    """Watches a pulse; `probe` asks the server on a fresh connection and raises when it is away."""
+    """Watches a loop; `probe` asks the server on a fresh connection, and raises when it is away."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Watchdog:
         probe: Callable[[], object],
         end: Callable[[str], None],
     ) -> None:
-        self._pulse, self._stall_s, self._probe, self._end = liveness, stall_s, probe, end
+        self._liveness, self._stall_s, self._probe, self._end = liveness, stall_s, probe, end
         self._answering_s: float | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="queuepool-watchdog", daemon=True)
@@ -66,10 +66,10 @@ class Watchdog:
 
     def problem(self) -> str | None:
         """Return what is wrong for the health endpoint, or None."""
-        silent = monotonic() - self._pulse.last_reply_s
+        silent = monotonic() - self._liveness.last_reply_s
         if silent < self._stall_s:
             return None
-        why = self._pulse.why
+        why = self._liveness.why
         return f"no successful turn for {silent:.0f} s" + (f": {why}" if why else "")
 
     def _run(self) -> None:
@@ -87,8 +87,8 @@ class Watchdog:
                 self._answering_s = None
             why = verdict(
                 now_s=monotonic(),
-                last_pass_s=self._pulse.last_pass_s,
-                last_reply_s=self._pulse.last_reply_s,
+                last_pass_s=self._liveness.last_pass_s,
+                last_reply_s=self._liveness.last_reply_s,
                 stall_s=self._stall_s,
                 answering_s=self._answering_s,
             )

@@ -22,7 +22,7 @@ class EventLog:
         self._failing: set[type] = set()  # kinds of errors since the server answered last
         self._standing_by = False
         self._failures = FailureLog(_log)
-        self._unknown: set[str] = set()  # tasks of which a line told
+        self._unknown: set[str] = set()  # tasks that a line has named
 
     @singledispatchmethod
     def listen(self, event: object) -> None:
@@ -138,10 +138,10 @@ class EventLog:
     @listen.register
     def _(self, event: events.Stopped) -> None:
         self._failures.flush(monotonic())
-        if event.abandoned:
+        if event.handed_back:
             _log.warning(
                 "partition %d released; %d jobs did not finish in time and were handed back",
-                event.partition, event.abandoned,
+                event.partition, event.handed_back,
             )  # fmt: skip
         else:
             _log.info("partition %d released; all jobs finished", event.partition)

@@ -27,6 +27,7 @@ from concurrent.futures import Future
 from functools import partial
 
 from consumer.core.jobs import ClaimedJob, Outcome
+from consumer.workers.base import Pool
 from consumer.workers.event_loop import Exit, HandlerLoop, limited
 from consumer.workers.forks import Origin
 from consumer.workers.runner import Attempt, Runner
@@ -34,12 +35,13 @@ from consumer.workers.runner import Attempt, Runner
 _FROM_WITHIN = "the handler was cancelled from within"
 
 
-class AsyncPool:
+class AsyncPool(Pool):
     """Coroutines that run jobs. `ring` is called whenever an execution has ended."""
 
     spare = 0
 
     def __init__(self, runner: Runner, handlers: HandlerLoop, ring: Callable[[], None]) -> None:
+        super().__init__(runner)
         self._runner, self._handlers, self._ring = runner, handlers, ring
         self._waiting: deque[ClaimedJob] = deque()
         self._running: dict[ClaimedJob, Attempt | None] = {}
@@ -62,15 +64,6 @@ class AsyncPool:
     def queued(self) -> int:
         """Return how many jobs wait for a slot."""
         return len(self._waiting)
-
-    @property
-    def start_until_s(self) -> float:
-        """Return the monotonic time after which no job may start."""
-        return self._runner.start_until_s
-
-    @start_until_s.setter
-    def start_until_s(self, until_s: float) -> None:
-        self._runner.start_until_s = until_s
 
     def resize(self, target: int) -> None:
         """Have `target` slots: new ones at once, surplus ones until their job has ended."""

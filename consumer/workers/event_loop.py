@@ -9,7 +9,7 @@ starts with the first async job.
 
 Handlers share the loop, and none may spoil it for those after it: its task factory, exception
 handler and debug flag are put back before and after each job, tasks are made without the factory,
-and a loop that was stopped goes on. Every job that waits for a loop hears of its end.
+and a loop that was stopped goes on. Every job that waits for a loop learns of its end.
 """
 
 from __future__ import annotations

@@ -18,15 +18,15 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 
 from consumer.core.jobs import ClaimedJob, Outcome
+from consumer.workers.base import Pool, RunsJobs
 
-Run = Callable[[ClaimedJob], Outcome]
 
-
-class WorkerPool:
+class WorkerPool(Pool):
     """Threads that run jobs. `ring` is called whenever an execution has ended."""
 
-    def __init__(self, run: Run, ring: Callable[[], None]) -> None:
-        self._run, self._ring = run, ring
+    def __init__(self, runner: RunsJobs, ring: Callable[[], None]) -> None:
+        super().__init__(runner)
+        self._run, self._ring = runner.run, ring
         self._queue: SimpleQueue[ClaimedJob | None] = SimpleQueue()
         self._ended: deque[Outcome] = deque()
         self._lock = threading.Lock()
@@ -92,10 +92,6 @@ class WorkerPool:
         """Return the executions that ended since the last call."""
         ended = self._ended
         return [ended.popleft() for _ in range(len(ended))]
-
-    def has_ended(self) -> bool:
-        """Return whether take_ended would return something."""
-        return bool(self._ended)
 
     def join(self, timeout_s: float) -> bool:
         """Wait until all threads have left after resize(0); returns whether they did."""

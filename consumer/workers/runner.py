@@ -135,7 +135,7 @@ class Runner:
         """Return what is to be executed, or how the job ends without that; never raises."""
         started = monotonic()
         if job.cancelled:
-            return Outcome(job, End.ABANDON, started, started)
+            return Outcome(job, End.CANCELLED, started, started)
         if started > self.start_until_s:
             return Outcome(job, End.HAND_BACK, started, started)
         job.started_s = started
@@ -201,7 +201,7 @@ def _failure(
 ) -> Outcome:
     ended = monotonic()
     if isinstance(error, JobCancelled) and job.cancelled:
-        return Outcome(job, End.ABANDON, started, ended, task.name)
+        return Outcome(job, End.CANCELLED, started, ended, task.name)
     if isinstance(error, RetryLater):
         delay_ms = int(error.delay_s * 1000)
         return Outcome(job, End.RETRY, started, ended, task.name, delay_ms=delay_ms, charged=False)

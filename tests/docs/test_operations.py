@@ -76,7 +76,8 @@ def test_every_variable_that_a_page_names_exists() -> None:
     known = set(OTHER_VARIABLES)
     for model in MODELS:
         prefix = model.model_config.get("env_prefix", "")
-        known |= {f"{prefix}{name.upper()}" for name in model.model_fields}
+        names = (*model.model_fields, *getattr(model, "old_names", {}).values())
+        known |= {f"{prefix}{name.upper()}" for name in names}
 
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     named = {

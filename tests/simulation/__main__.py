@@ -3,7 +3,7 @@
 python -m tests.simulation                     10,000 seeds, on all cores
 python -m tests.simulation --seeds 500 --from 7000
 python -m tests.simulation --real --seeds 50   over the real scripts on a bundled server
-python -m tests.simulation --seed 42 --trace   one seed again, told step by step
+python -m tests.simulation --seed 42 --trace   one seed again, step by step
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main() -> int:
     """Run what the command line asks for; returns 0 when every promise was kept."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation")
     parser.add_argument("--seed", type=int, help="run this one only")
-    parser.add_argument("--trace", action="store_true", help="tell every step of --seed")
+    parser.add_argument("--trace", action="store_true", help="show every step of --seed")
     parser.add_argument("--seeds", type=int, default=10_000, help="how many (10,000)")
     parser.add_argument("--from", dest="first", type=int, default=0, help="the first of them (0)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
@@ -52,10 +52,10 @@ def _say(text: object, end: str = "\n") -> None:
 
 
 def _one(seed: int, *, trace: bool) -> int:
-    def tell(at_s: float, who: str, what: str) -> None:
+    def show(at_s: float, who: str, what: str) -> None:
         _say(f"{at_s:9.4f}  {who:<14} {what}")
 
-    result = simulate(seed, trace=tell if trace else None)
+    result = simulate(seed, trace=show if trace else None)
     _say(result.scenario)
     _say(f"seed {seed}: {result.events} events in {result.virtual_s:.1f} virtual s")
     _say(f"{len(result.journal.executions)} executions; {dict(result.journal.seen)}")
@@ -70,8 +70,8 @@ def _real(first: int, count: int) -> int:
         for seed in range(first, first + count):
             result = simulate(seed, url=server.url, stage=f"seed-{seed}")
             failed += bool(result.violations)
-            told = "; ".join(result.violations[:3]) or "clean"
-            _say(f"seed {seed}: {result.events} events on a real server: {told}")
+            found = "; ".join(result.violations[:3]) or "clean"
+            _say(f"seed {seed}: {result.events} events on a real server: {found}")
     _say(f"{count} seeds, {failed} with a violation")
     return 1 if failed else 0
 

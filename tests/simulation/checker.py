@@ -100,8 +100,8 @@ def _starts(journal: Journal) -> Iterator[str]:
     for e in journal.executions:
         if e.lease_left_s <= 0:
             yield (
-                f"untimely: {e.job_id!r} began at {e.start_s:.3f} in epoch {e.epoch}; its lease "
-                f"was over for {-e.lease_left_s:.3f} s"
+                f"untimely: {e.job_id!r} began at {e.start_s:.3f} in epoch {e.epoch}, "
+                f"whose lease was over for {-e.lease_left_s:.3f} s"
             )
     if any(later <= earlier for earlier, later in pairwise(journal.epochs)):
         yield f"epochs do not grow: {journal.epochs}"

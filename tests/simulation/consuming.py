@@ -22,11 +22,11 @@ from queuepool.errors import FencedError, QueuePoolError, UnavailableError
 from queuepool.servers import Reply
 from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own
-from tests.simulation.crew import Crew
 from tests.simulation.ledger import Ledger
 from tests.simulation.network import Answer, Calls, Network
 from tests.simulation.scenario import Scenario
 from tests.simulation.scheduler import Process
+from tests.simulation.workers import SimulatedWorkers
 
 _BLOCK_S = 1.0
 NewCore = Callable[..., Core]
@@ -114,10 +114,10 @@ class Consumer(Process):
             workers=scenario.workers,
             lease_s=scenario.lease_s,
             drain_s=scenario.drain_s,
-            lookahead=scenario.lookahead,
+            prefetch=scenario.prefetch,
             max_crashes=scenario.max_crashes,
         )
-        self.crew: Crew | None = None
+        self.workers: SimulatedWorkers | None = None
         self._bell: Bell | None = None
         self._stopping = self._rung = False
         self._sleep: object | None = None
@@ -140,7 +140,7 @@ class Consumer(Process):
         return ConsumerLife(
             standby,
             settings,
-            hire=self._hire,
+            make_workers=self._make_workers,
             stopping=lambda: self._stopping,
             liveness=Liveness(0.0, 0.0),
             emit=self._listen,
@@ -161,8 +161,8 @@ class Consumer(Process):
         if self.dead:
             return
         super().kill()
-        if self.crew is not None:
-            self.crew.killed()
+        if self.workers is not None:
+            self.workers.killed()
         if self._bell is not None:
             self._bell.close()
         self._say("is gone")
@@ -244,8 +244,8 @@ class Consumer(Process):
         elif token is not None:
             self.ring(token)
 
-    def _hire(self, acquired: own.Acquired, core: Core) -> Crew:
-        self.crew = Crew(
+    def _make_workers(self, acquired: own.Acquired, core: Core) -> SimulatedWorkers:
+        self.workers = SimulatedWorkers(
             self,
             self._ledger,
             self._scenario,
@@ -255,11 +255,11 @@ class Consumer(Process):
             die=self.kill,
             ring=self.ring,
         )
-        core.state.progress = self.crew.progress
+        core.state.progress = self.workers.progress
         self._say(
             f"owns the partition under epoch {acquired.ownership.epoch}, {acquired.books} books"
         )
-        return self.crew
+        return self.workers
 
     # -- what the checker wants to know ------------------------------------------------------------
 
@@ -269,7 +269,7 @@ class Consumer(Process):
             return
         journal, most = self._ledger.journal, self._settings.most_workers
         journal.targets.append((self.name, core.target, 1, most))
-        if len(core.claimed) > most + self._settings.lookahead + own.MAX_BATCH:
+        if len(core.claimed) > most + self._settings.prefetch + own.MAX_BATCH:
             journal.problems.append(f"{self.name} holds {len(core.claimed)} jobs")
 
     def _listen(self, event: object) -> None:

@@ -46,13 +46,13 @@ SCENARIO = Scenario(
     consumers=2,
     coordinators=1,
     workers=2,
-    lookahead=5,
+    prefetch=5,
     lease_s=1.5,
     drain_s=0.3,
     max_crashes=2,
     repeats=0.3,
     quiet_s=5.0,
-    patience_s=60.0,
+    finish_within_s=60.0,
 )
 
 
@@ -84,10 +84,10 @@ class CrashingNetwork(Network):
         self._target, self._mode = target, mode
         self.points: list[Point] = []
 
-    def call(self, process: Process, calls: Calls, heed: Callable[[Answer], None]) -> None:
+    def call(self, process: Process, calls: Calls, on_reply: Callable[[Answer], None]) -> None:
         done = self._count(process, calls)
         if done is None:
-            super().call(process, calls, heed)
+            super().call(process, calls, on_reply)
             return
         self._last_words(process, done)
         again_s = 0.0
@@ -95,17 +95,17 @@ class CrashingNetwork(Network):
             self.crash(process)
         elif self._mode != "unheard":
             again_s = _AGAIN_S
-        process.after(again_s, lambda: heed(UnavailableError("simulated: the answer is lost")))
+        process.after(again_s, lambda: on_reply(UnavailableError("simulated: the answer is lost")))
 
-    def answer(self, process: Process, calls: Calls, heed: Callable[[Answer], None]) -> None:
+    def answer(self, process: Process, calls: Calls, on_reply: Callable[[Answer], None]) -> None:
         done = self._count(process, calls)
         if done is None:
-            super().answer(process, calls, heed)
+            super().answer(process, calls, on_reply)
             return
         self._last_words(process, done)
         if self._mode != "unheard":
             self.crash(process)
-        process.after(0.0, lambda: heed(UnavailableError("simulated: the answer is lost")))
+        process.after(0.0, lambda: on_reply(UnavailableError("simulated: the answer is lost")))
 
     def run_now(self, process: Process, calls: Calls) -> list[Reply]:
         if process.dead:
@@ -172,8 +172,8 @@ def main() -> int:
     for point, mode, violations in outcomes(found):
         runs += 1
         unclean += bool(violations)
-        told = "; ".join(violations) or "clean"
-        sys.stdout.write(f"{point!s:<40} {mode:<8} {told}\n")
+        result = "; ".join(violations) or "clean"
+        sys.stdout.write(f"{point!s:<40} {mode:<8} {result}\n")
     sys.stdout.write(f"{len(found)} calls, {runs} crashes, {unclean} not clean\n")
     return 1 if unclean else 0
 

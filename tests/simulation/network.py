@@ -42,37 +42,37 @@ class Network:
         self._on_the_way: dict[int, tuple[Calls, list[Reply]]] = {}
         self.crash: Callable[[Process], None] = Process.kill
 
-    def call(self, process: Process, calls: Calls, heed: Callable[[Answer], None]) -> None:
-        """Send calls on behalf of a process; `heed` gets the replies or an error, if it lives."""
+    def call(self, process: Process, calls: Calls, on_reply: Callable[[Answer], None]) -> None:
+        """Send calls for a process; `on_reply` gets the replies or an error, if it lives."""
         fate, timeout_s = self._fate(), self._scenario.call_timeout_s
         there_s, back_s = self._latency_s(), self._latency_s()
         failure = UnavailableError(f"simulated: {fate}")
         after = self.scheduler.after
         if fate == "drop":
-            self._tell(process, calls, fate)
-            process.after(self._random.choice((back_s, timeout_s)), lambda: heed(failure))
+            self._note(process, calls, fate)
+            process.after(self._random.choice((back_s, timeout_s)), lambda: on_reply(failure))
             return
         if fate == "late":
-            self._tell(process, calls, fate)
+            self._note(process, calls, fate)
             late_s = timeout_s + self._random.random() * _STRAY_S
             after(late_s, lambda: self._stray(calls, twice=False))
-            process.after(timeout_s, lambda: heed(failure))
+            process.after(timeout_s, lambda: on_reply(failure))
             return
 
         def arrive() -> None:
             if self.down():  # it went down while the call was on its way
-                process.after(self._random.choice((back_s, timeout_s)), lambda: heed(failure))
+                process.after(self._random.choice((back_s, timeout_s)), lambda: on_reply(failure))
                 return
             replies = self._execute(calls)
             if fate == "lose" or (fate == "double" and self._random.random() < 0.5):
                 wait_s = self._random.choice((back_s, timeout_s))
                 self.unheard(calls, replies)
-                process.after(wait_s, lambda: heed(failure))
+                process.after(wait_s, lambda: on_reply(failure))
             else:
-                self._deliver(process, back_s, calls, replies, heed)
+                self._deliver(process, back_s, calls, replies, on_reply)
 
         if fate != "ok":
-            self._tell(process, calls, fate)
+            self._note(process, calls, fate)
         after(there_s, arrive)
         if fate == "double":
             again_s = there_s + self._random.random() * self._random.choice((0.01, _STRAY_S))
@@ -89,14 +89,14 @@ class Network:
         back_s: float,
         calls: Calls,
         replies: list[Reply],
-        heed: Callable[[Answer], None],
+        on_reply: Callable[[Answer], None],
     ) -> None:
         number = self._delivered = self._delivered + 1
         self._on_the_way[number] = calls, replies
 
         def arrive() -> None:
             del self._on_the_way[number]
-            heed(replies)
+            on_reply(replies)
 
         process.after(back_s, arrive)
 
@@ -107,7 +107,7 @@ class Network:
         """
         fate = "drop" if self.down() else self._fate()
         if fate != "ok":
-            self._tell(process, calls, fate)
+            self._note(process, calls, fate)
         if fate in ("late", "double"):
             delay_s = self._random.random() * _STRAY_S
             self.scheduler.after(delay_s, lambda: self._stray(calls, twice=fate == "double"))
@@ -118,20 +118,20 @@ class Network:
             raise UnavailableError("simulated: lose")
         return replies
 
-    def answer(self, process: Process, calls: Calls, heed: Callable[[Answer], None]) -> None:
+    def answer(self, process: Process, calls: Calls, on_reply: Callable[[Answer], None]) -> None:
         """Execute calls that waited at the server, whether or not their sender still lives well."""
         failure = UnavailableError("simulated: the connection is gone")
         share = 0.0 if self.quiet else self._scenario.faults.lose
         lost = self.down() or (share > 0 and self._random.random() < share)
         if lost and (self.down() or self._random.random() < 0.5):
-            process.after(self._latency_s(), lambda: heed(failure))
+            process.after(self._latency_s(), lambda: on_reply(failure))
             return
         replies = self._execute(calls)
         if lost:
             self.unheard(calls, replies)
-            process.after(self._latency_s(), lambda: heed(failure))
+            process.after(self._latency_s(), lambda: on_reply(failure))
         else:
-            self._deliver(process, self._latency_s(), calls, replies, heed)
+            self._deliver(process, self._latency_s(), calls, replies, on_reply)
 
     def down(self) -> bool:
         """Return whether nobody reaches the server now."""
@@ -167,7 +167,7 @@ class Network:
             self.unheard(calls, self._ledger.run(calls, twice=twice))
 
     def unheard(self, calls: Calls, replies: Sequence[Reply]) -> None:
-        """Note what was claimed or started by calls whose answer nobody heeds."""
+        """Note what was claimed or started by calls whose answer nobody reads."""
         for (_, verb), reply in zip(calls, replies, strict=True):
             if is_fenced(reply):
                 continue
@@ -182,7 +182,7 @@ class Network:
             longest = 0.45 * self._scenario.call_timeout_s
         return self._random.uniform(shortest, longest)
 
-    def _tell(self, process: Process, calls: Calls, fate: str) -> None:
+    def _note(self, process: Process, calls: Calls, fate: str) -> None:
         self._ledger.journal.seen[fate] += 1
         names = " ".join(verb.script for _, verb in calls)
         self._ledger.journal.note(self.scheduler.now_s, process.name, f"[{fate}] {names}")

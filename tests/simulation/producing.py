@@ -100,7 +100,7 @@ class Applications(Process):
     def _attempt(self, chunk: Chunk, settling: Delivery, settled: Callable[[], None]) -> None:
         verb, begun_s = chunk.verb(self._config), self.now_s
 
-        def heed(answer: Answer) -> None:
+        def on_reply(answer: Answer) -> None:
             reply: Settled
             if isinstance(answer, QueuePoolError):
                 chunk.mark_unanswered(begun_s)
@@ -116,7 +116,7 @@ class Applications(Process):
             else:
                 self.after(pause, lambda: self._attempt(chunk, settling, settled))
 
-        self._network.call(self, [(chunk.key, verb)], heed)
+        self._network.call(self, [(chunk.key, verb)], on_reply)
 
     def _settled(
         self,
@@ -156,14 +156,14 @@ class Applications(Process):
         self._ledger.journal.note(self.now_s, self.name, f"cancels group-0 from {cursor!r}")
         verb = produce.cancel_group(b"group-0", cursor)
 
-        def heed(answer: Answer) -> None:
+        def on_reply(answer: Answer) -> None:
             if isinstance(answer, QueuePoolError):
                 return
             following = verb.read(answer[0])[0]
             if following:
                 self._cancel_group(following)
 
-        self._network.call(self, [(self._ledger.key, verb)], heed)
+        self._network.call(self, [(self._ledger.key, verb)], on_reply)
 
 
 def _split(total: int, parts: int, rng: random.Random) -> list[int]:

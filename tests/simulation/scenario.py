@@ -57,7 +57,7 @@ class Scenario:
     consumers: int
     coordinators: int
     workers: int
-    lookahead: int
+    prefetch: int
     lease_s: float
     drain_s: float
     max_crashes: int
@@ -65,7 +65,7 @@ class Scenario:
     call_timeout_s: float = 1.0
     latency_s: tuple[float, float] = field(default=(0.0002, 0.004))
     quiet_s: float = 25.0  # from then on nothing goes wrong any more
-    patience_s: float = 300.0  # within which everything must have ended
+    finish_within_s: float = 300.0  # within which everything must have ended
 
 
 def draw(seed: int) -> Scenario:
@@ -94,7 +94,7 @@ def draw(seed: int) -> Scenario:
         consumers=r.randint(1, 3),
         coordinators=r.randint(0, 2),
         workers=r.randint(1, 4),
-        lookahead=r.choice((0, 5, 400)),
+        prefetch=r.choice((0, 5, 400)),
         lease_s=lease_s,
         drain_s=r.choice((0.0, 1.0, 5.0)),
         max_crashes=r.choice((2, 3, 3, 3 if poison else 100)),

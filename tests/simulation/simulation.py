@@ -88,7 +88,7 @@ class Simulation:
     def run(self) -> Result:
         """Run until everything has ended, or time is up."""
         events, scheduler, s = 0, self._scheduler, self.scenario
-        deadline_s = s.quiet_s + s.patience_s
+        deadline_s = s.quiet_s + s.finish_within_s
         while events < _MAX_EVENTS and scheduler.now_s < deadline_s and scheduler.step():
             events += 1
             if self._over():

@@ -34,13 +34,13 @@ def test_no_seed_breaks_a_promise(block: int) -> None:
 
 
 def test_a_seed_tells_the_same_story_every_time() -> None:
-    told: list[list[tuple[float, str, str]]] = [[], []]
+    stories: list[list[tuple[float, str, str]]] = [[], []]
 
-    for lines in told:
+    for lines in stories:
         simulate(7, trace=lambda *line, lines=lines: lines.append(line))
 
-    assert told[0] == told[1]
-    assert len(told[0]) > 50
+    assert stories[0] == stories[1]
+    assert len(stories[0]) > 50
 
 
 def test_the_seeds_meet_every_fault() -> None:
@@ -68,7 +68,7 @@ class NeverReconciles(Core):
 
 
 class TrustsItsLease(Core):
-    """Never doubts that the partition is its own."""
+    """Always believes that the partition is its own."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -104,7 +104,7 @@ class NeverRecovers(Core):
     """Leaves the jobs of its predecessor alone."""
 
     def plan(self, now_s: float) -> Turn:
-        self.lease.books = 0
+        self.lease.to_recover = 0
         return super().plan(now_s)
 
 
@@ -122,7 +122,7 @@ def test_a_core_that_trusts_its_lease_is_found_by_stalls_with_jobs_in_memory() -
         "faults": Faults(stalls=((3.0, 6.0), (12.0, 6.0), (20.0, 3.0))),
         "jobs": 60,
         "workers": 1,
-        "lookahead": 400,
+        "prefetch": 400,
         "job_s": (0.05, 0.6),
     }
     found = any(

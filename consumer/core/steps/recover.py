@@ -27,15 +27,15 @@ class Recover(Step):
         self._state = state
 
     def due_s(self, now_s: float) -> float:
-        return now_s if self._state.lease.books else inf
+        return now_s if self._state.lease.to_recover else inf
 
     def verbs(self, turn: Turn) -> Sequence[Verb[Any]]:
         state = self._state
-        if not state.lease.books:
+        if not state.lease.to_recover:
             return ()
         max_crashes = state.settings.max_crashes
         return (own.recover(state.ownership, max_crashes=max_crashes, error=CRASHED),)
 
     def on_reply(self, result: own.Recovered, turn: Turn) -> None:
-        self._state.lease.books, self._state.work_expected = result.books, True
+        self._state.lease.to_recover, self._state.work_expected = result.books, True
         turn.events.append(events.RecoveredJobs(result))

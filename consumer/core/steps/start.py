@@ -27,13 +27,13 @@ class Start(Step):
         return in_flight.suspects.due_s(now_s) if in_flight.open < self._workers else inf
 
     def verbs(self, turn: Turn) -> Sequence[Verb[Any]]:
-        turn.starts = self._in_flight.begun(turn.now_s, self._workers)
+        turn.starts = self._in_flight.starts_to_report(turn.now_s, self._workers)
         if not turn.starts:
             return ()
         return (own.start(self._state.ownership, [job.id for job in turn.starts]),)
 
     def on_reply(self, _: int, turn: Turn) -> None:
-        turn.jobs += self._in_flight.booked(turn.starts, turn.replied_s)
+        turn.jobs += self._in_flight.on_started(turn.starts, turn.replied_s)
 
     @property
     def _workers(self) -> int:

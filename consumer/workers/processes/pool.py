@@ -33,19 +33,21 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 
 from consumer.core.jobs import ClaimedJob, Outcome
+from consumer.workers.base import Pool
 from consumer.workers.processes.bounds import Bounds
 from consumer.workers.processes.frames import Start
 from consumer.workers.processes.keeper import Keeper
 from consumer.workers.runner import Runner
 
 
-class ProcessPool:
+class ProcessPool(Pool):
     """Children that run jobs. `ring` is called whenever an execution ended or a child is ready."""
 
     def __init__(
         self, runner: Runner, start: Start, bounds: Bounds, ring: Callable[[], None]
     ) -> None:
-        self._runner, self._ring = runner, ring
+        super().__init__(runner)
+        self._ring = ring
         self._waiting: deque[ClaimedJob] = deque()
         self._ended: deque[Outcome] = deque()
         self._keeper = Keeper(runner, start, bounds, take=self._take, end=self._end, ring=ring)
@@ -74,15 +76,6 @@ class ProcessPool:
     def replaced(self) -> Counter[str]:
         """Return how many children ended, by why: crashed, timeout, memory, max_jobs, resized."""
         return self._keeper.replaced
-
-    @property
-    def start_until_s(self) -> float:
-        """Return the monotonic time after which no job may start."""
-        return self._runner.start_until_s
-
-    @start_until_s.setter
-    def start_until_s(self, until_s: float) -> None:
-        self._runner.start_until_s = until_s
 
     def resize(self, target: int) -> None:
         """Have `target` children; surplus ones end after the job they run. Raises NoThreadError."""

@@ -88,11 +88,11 @@ def ward(
     job_s: float,
     fuse_s: float = 0.001,
     workers: int = 8,
-    lookahead: int = 400,
+    prefetch: int = 400,
 ) -> Ward:
     """Return a partition whose poison jobs stand anywhere among the others."""
     dice = random.Random(seed)
-    made = Ward(World(workers=workers, lookahead=lookahead))
+    made = Ward(World(workers=workers, prefetch=prefetch))
     ids = made.world.enqueue(innocents + poisons)
     for job_id in ids:
         made.job_s[job_id] = job_s * dice.uniform(0.5, 1.5)

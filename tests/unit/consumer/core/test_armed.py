@@ -21,9 +21,9 @@ def fire(world: World, plan: Turn) -> list[bytes]:
     """Let the token come: the server carries the claim out, and the owner hears of it."""
     replies = world.owned.turn(plan.verbs)
     world.core.on_wake(b"w", world.now)
-    ready, told = world.core.apply_replies(plan, replies, world.now)
+    ready, reported = world.core.apply_replies(plan, replies, world.now)
     world.began(ready)
-    world.told += told
+    world.reported += reported
     return [job.id for job in ready]
 
 

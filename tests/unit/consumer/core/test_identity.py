@@ -55,7 +55,7 @@ def test_a_job_accepted_under_an_id_that_ended_runs_though_the_old_end_is_repeat
 
 
 def test_a_finish_that_meets_the_next_job_of_the_id_in_the_lane_leaves_it() -> None:
-    """The first time, too: a predecessor may have told the same end."""
+    """The first time, too: a predecessor may have sent the same end."""
     world = World(workers=1)
     enqueue(world, b"a")
     (old,) = world.settle()
@@ -98,7 +98,7 @@ def test_the_next_job_of_an_id_runs_beside_the_old_one_and_each_end_is_its_own()
     world.check()
 
 
-@pytest.mark.parametrize("end", [End.RETRY, End.BURY, End.ABANDON, End.HAND_BACK])
+@pytest.mark.parametrize("end", [End.RETRY, End.BURY, End.CANCELLED, End.HAND_BACK])
 def test_no_other_end_of_an_old_job_touches_the_next_one(end: End) -> None:
     world = World(workers=2)
     enqueue(world, b"a")

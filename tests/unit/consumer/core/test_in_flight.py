@@ -5,7 +5,7 @@ from consumer.core.jobs import ClaimedJob
 
 
 class Watched(ClaimedJob, kw_only=True):
-    """A job that notes the moment in which it is told to stop."""
+    """A job that notes the moment in which it is asked to stop."""
 
     log: list[bytes]
 
@@ -16,11 +16,11 @@ class Watched(ClaimedJob, kw_only=True):
 
 
 def test_jobs_that_no_worker_has_begun_are_cancelled_first() -> None:
-    told: list[bytes] = []
+    reported: list[bytes] = []
     in_flight = InFlight()
     for name, started_s in ((b"a", 3.0), (b"b", 0.0), (b"c", 2.0), (b"d", 0.0)):
-        in_flight.claimed[name] = Watched(name, b"", 1, 0, b"", 0, 0.0, started_s, log=told)
+        in_flight.claimed[name] = Watched(name, b"", 1, 0, b"", 0, 0.0, started_s, log=reported)
 
     in_flight.cancel(frozenset((b"a", b"b", b"gone", b"c", b"d")))
 
-    assert (set(told[:2]), set(told[2:])) == ({b"b", b"d"}, {b"a", b"c"})
+    assert (set(reported[:2]), set(reported[2:])) == ({b"b", b"d"}, {b"a", b"c"})

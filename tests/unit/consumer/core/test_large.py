@@ -43,10 +43,10 @@ class SlowLink:
             return
         replies = world.owned.turn(plan.verbs)
         world.clock.advance(took_s)
-        ready, told = core.apply_replies(plan, replies, world.now)
+        ready, reported = core.apply_replies(plan, replies, world.now)
         self.answered.append(plan)
         world.began(ready)
-        world.told += told
+        world.reported += reported
 
     def turns(self, seconds: float) -> None:
         """Take what turns are due for so long; what runs ends at once, without a result."""
@@ -118,7 +118,7 @@ def test_a_turn_that_records_much_never_carries_the_renewal() -> None:
 
 
 def test_what_waits_to_be_recorded_keeps_its_slot_so_that_memory_is_bounded() -> None:
-    world = World(workers=8, lookahead=0)
+    world = World(workers=8, prefetch=0)
     world.enqueue(1000)
     link = SlowLink(world, 125_000)
     most = 0

@@ -95,7 +95,7 @@ def test_a_record_whose_answer_was_lost_is_repeated_and_counts_once(fate: Fate) 
     world.end([a])
     world.end([b], End.RETRY, delay_ms=60_000)
     world.end([c], End.BURY, error=b"{}")
-    world.end([d], End.ABANDON)
+    world.end([d], End.CANCELLED)
 
     for _ in range(3):
         world.turn(fate)
@@ -107,37 +107,41 @@ def test_a_record_whose_answer_was_lost_is_repeated_and_counts_once(fate: Fate) 
     world.check()
 
 
-def test_what_a_turn_recorded_is_told_once_although_another_step_failed() -> None:
+def test_what_a_turn_recorded_is_reported_once_although_another_step_failed() -> None:
     world = World(workers=2)
     ids = world.enqueue(3)
     world.end(world.settle(), took_s=1.0)
-    world.told.clear()
+    world.reported.clear()
 
     world.answer(world.core.plan(world.now), failing="claim")
-    (turned,) = [event for event in world.told if isinstance(event, events.Turned)]
+    (turned,) = [event for event in world.reported if isinstance(event, events.Turned)]
     assert {outcome.job.id for outcome in turned.outcomes} == set(ids[:2])
     assert not turned.progress  # the server does not answer everything yet
     world.settle()
 
-    told = [o.job.id for e in world.told if isinstance(e, events.Turned) for o in e.outcomes]
-    assert sorted(told) == sorted(ids[:2])
+    reported = [
+        o.job.id for e in world.reported if isinstance(e, events.Turned) for o in e.outcomes
+    ]
+    assert sorted(reported) == sorted(ids[:2])
     world.check(lossy=True)
 
 
-def test_what_was_not_recorded_is_told_by_the_turn_that_repeats_it() -> None:
+def test_what_was_not_recorded_is_reported_by_the_turn_that_repeats_it() -> None:
     world = World(workers=2)
     ids = world.enqueue(3)
     world.end(world.settle(), took_s=1.0)
-    world.told.clear()
+    world.reported.clear()
 
     world.answer(world.core.plan(world.now), failing="finish")
-    turned = [event for event in world.told if isinstance(event, events.Turned)]
+    turned = [event for event in world.reported if isinstance(event, events.Turned)]
     assert [(list(event.outcomes), event.claimed) for event in turned] in ([], [([], 1)])
     world.settle()
 
-    told = [o.job.id for e in world.told if isinstance(e, events.Turned) for o in e.outcomes]
-    assert sorted(told) == sorted(ids[:2])
-    claimed = sum(event.claimed for event in world.told if isinstance(event, events.Turned))
+    reported = [
+        o.job.id for e in world.reported if isinstance(e, events.Turned) for o in e.outcomes
+    ]
+    assert sorted(reported) == sorted(ids[:2])
+    claimed = sum(event.claimed for event in world.reported if isinstance(event, events.Turned))
     assert claimed == 1
     world.check()
 
@@ -299,7 +303,7 @@ def test_a_job_taken_back_from_memory_does_not_hide_those_behind_it() -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_whatever_is_lost_every_job_ends_exactly_once(seed: int) -> None:
     dice = random.Random(seed)
-    world = World(workers=dice.choice([1, 3, 8]), lookahead=dice.choice([0, 20, 400]))
+    world = World(workers=dice.choice([1, 3, 8]), prefetch=dice.choice([0, 20, 400]))
     ids = set(world.enqueue(60, "a")) | set(world.enqueue(30, "b", tier="high"))
     ids |= set(world.enqueue(20, "c", delay_s=1.0))
 

@@ -145,7 +145,7 @@ def test_a_trial_begins_when_what_began_before_it_had_time_to_show_itself() -> N
 
 
 def test_what_began_from_memory_is_booked_before_the_trial_that_begins_after_it() -> None:
-    world = World(workers=2, lookahead=10)
+    world = World(workers=2, prefetch=10)
     world.enqueue(1)
     for _ in range(2):
         world.settle()
@@ -301,7 +301,7 @@ def test_with_fewer_crashes_allowed_the_trial_comes_earlier(max_crashes: int) ->
 def test_one_poison_job_dies_of_its_third_crash_alone(
     seed: int, job_s: float, fuse_s: float
 ) -> None:
-    one = ward(seed, innocents=100, poisons=1, job_s=job_s, fuse_s=fuse_s, lookahead=0)
+    one = ward(seed, innocents=100, poisons=1, job_s=job_s, fuse_s=fuse_s, prefetch=0)
 
     one.run()
 
@@ -315,7 +315,7 @@ def test_one_poison_job_dies_of_its_third_crash_alone(
 def test_one_that_kills_later_than_its_window_dies_of_its_sixth_crash_at_the_latest(
     seed: int, job_s: float, fuse_s: float, crashes: int
 ) -> None:
-    one = ward(seed, innocents=100, poisons=1, job_s=job_s, fuse_s=fuse_s, lookahead=0)
+    one = ward(seed, innocents=100, poisons=1, job_s=job_s, fuse_s=fuse_s, prefetch=0)
 
     one.run()
 

@@ -40,7 +40,7 @@ def test_short_jobs_are_claimed_ahead_and_long_ones_are_not() -> None:
     world.end(world.settle(), took_s=0.0001)
 
     world.settle()
-    assert 4 < len(world.book) <= 4 + world.settings.lookahead
+    assert 4 < len(world.book) <= 4 + world.settings.prefetch
     assert len(world.started) == 4  # those in memory are not booked as running
 
     world.core.on_stall(world.running[4:], world.now)
@@ -79,8 +79,8 @@ def test_jobs_that_end_among_few_are_recorded_together() -> None:
     assert not world.core.claims_much(world.now)  # nothing is left to claim
 
 
-def test_the_lookahead_never_exceeds_its_setting() -> None:
-    world = World(workers=64, lookahead=10)
+def test_the_prefetch_never_exceeds_its_setting() -> None:
+    world = World(workers=64, prefetch=10)
     world.enqueue(500)
     for _ in range(5):
         world.end(list(world.running), took_s=0.00001)
@@ -127,7 +127,7 @@ def test_a_long_queue_of_ends_is_recorded_in_bounded_turns() -> None:
         (End.DONE, JobState.DONE),
         (End.RETRY, JobState.DELAYED),
         (End.BURY, JobState.DEAD),
-        (End.ABANDON, JobState.CANCELLED),
+        (End.CANCELLED, JobState.CANCELLED),
     ],
 )
 def test_each_kind_of_end_moves_the_job_where_it_belongs(end: End, state: JobState) -> None:

@@ -29,29 +29,29 @@ def waiting(jobs: int) -> tuple[MemoryPool, OwnedPartition]:
 
 def turns(core: Core, owned: OwnedPartition, *, most: int = 10) -> tuple[list[str], list[object]]:
     """Run turns while they are due; returns (verbs that were sent, events)."""
-    sent, told = list[str](), list[object]()
+    sent, reported = list[str](), list[object]()
     for _ in range(most):
         if core.due_s(0.0) > 0:
             break
         plan = core.plan(0.0)
         sent += [verb.script for verb in plan.verbs]
         _jobs, heard = core.apply_replies(plan, owned.turn(plan.verbs), 0.0)
-        told += heard
-    return sent, told
+        reported += heard
+    return sent, reported
 
 
 def core_of(owned: OwnedPartition, *tasks: str) -> Core:
     return Core(owned.acquired, SETTINGS, workers=2, now_s=0.0, tasks=tasks)
 
 
-def test_jobs_that_waited_for_a_task_we_know_are_claimed_at_once_and_told_of_once() -> None:
+def test_jobs_that_waited_for_a_task_we_know_are_claimed_at_once_and_reported_once() -> None:
     _pool, owned = waiting(2)
     core = core_of(owned, "new", "old")
 
-    sent, told = turns(core, owned)
+    sent, reported = turns(core, owned)
 
     assert sent.count("rouse") == 1
-    assert [e.jobs for e in told if isinstance(e, events.TasksKnown)] == [{"new": 2}]
+    assert [e.jobs for e in reported if isinstance(e, events.TasksKnown)] == [{"new": 2}]
     assert core.open == 2
 
 
@@ -59,9 +59,9 @@ def test_jobs_of_other_tasks_go_on_waiting() -> None:
     pool, owned = waiting(2)
     core = core_of(owned, "old")
 
-    _sent, told = turns(core, owned)
+    _sent, reported = turns(core, owned)
 
-    assert not [e for e in told if isinstance(e, events.TasksKnown)]
+    assert not [e for e in reported if isinstance(e, events.TasksKnown)]
     assert (core.open, pool.partition(0).observe().aside) == (0, 2)
 
 
@@ -72,7 +72,7 @@ def test_a_turn_without_an_answer_asks_again() -> None:
     assert "rouse" in [verb.script for verb in lost.verbs]
 
     core.on_no_reply(lost, 0.0)
-    sent, _told = turns(core, owned)
+    sent, _reported = turns(core, owned)
 
     assert "rouse" in sent
     assert core.open == 2
@@ -83,6 +83,6 @@ def test_an_owner_that_drains_wakes_nobody() -> None:
     core = core_of(owned, "new")
     core.drain(0.0)
 
-    sent, _told = turns(core, owned)
+    sent, _reported = turns(core, owned)
 
     assert "rouse" not in sent

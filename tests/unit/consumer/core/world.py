@@ -52,7 +52,7 @@ class World:
             now_s=self.now,
         )
         self.running: list[ClaimedJob] = []
-        self.told: list[object] = []
+        self.reported: list[object] = []
 
     def crash(self) -> None:
         """Die, and be replaced when the lease is over."""
@@ -98,7 +98,7 @@ class World:
     ) -> list[ClaimedJob]:
         """Run one turn; returns the jobs that it started.
 
-        forgotten: a script that the server has to be told again; its verbs follow the others.
+        forgotten: a script that the server has to be sent again; its verbs follow the others.
         """
         plan = self.core.plan(self.now)
         if fate is not Fate.NEVER_SENT:
@@ -109,9 +109,9 @@ class World:
         if fate is not Fate.ANSWERED:
             self.core.on_no_reply(plan, self.now)
             return []
-        ready, told = self.core.apply_replies(plan, replies, self.now)
+        ready, reported = self.core.apply_replies(plan, replies, self.now)
         self.began(ready)
-        self.told += told
+        self.reported += reported
         return ready
 
     def answer(self, plan: Turn, failing: str) -> None:
@@ -123,7 +123,7 @@ class World:
         with suppress(UnavailableError):
             self.core.apply_replies(plan, replies, self.now)
         self.began(plan.jobs)
-        self.told += plan.events
+        self.reported += plan.events
 
     def began(self, jobs: Sequence[ClaimedJob]) -> None:
         for job in jobs[: max(0, self.core.target - len(self.running))]:
@@ -174,8 +174,8 @@ class World:
         self.settle()
 
     def of(self, kind: type) -> list[object]:
-        """Return the events of one kind that were told."""
-        return [event for event in self.told if isinstance(event, kind)]
+        """Return the events of one kind that were reported."""
+        return [event for event in self.reported if isinstance(event, kind)]
 
     def counter(self, name: str) -> int:
         return self.data.counters.get(name, 0)

@@ -26,11 +26,11 @@ class Running:
     """A consumer in a thread."""
 
     def __init__(self, pool: QueuePool, registry: Registry, **settings: Any) -> None:
-        self.told: list[object] = []
+        self.reported: list[object] = []
         self.error: BaseException | None = None
         values = {"workers": 4, "lease_s": 2, **settings}
         self.consumer = Consumer(
-            pool, ConsumerSettings(**values), registry=registry, listen=self.told.append
+            pool, ConsumerSettings(**values), registry=registry, listen=self.reported.append
         )
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -42,7 +42,7 @@ class Running:
             self.error = error
 
     def has(self, kind: type) -> bool:
-        return any(isinstance(event, kind) for event in self.told)
+        return any(isinstance(event, kind) for event in self.reported)
 
     def stop(self) -> None:
         self.consumer.stop()
@@ -149,7 +149,7 @@ def test_an_owner_without_a_bell_gives_its_partition_back_and_tries_again(
     pool.enqueue("t", partition_key="g")
     assert ran.wait(20)
 
-    failed = [each for each in consumer.told if isinstance(each, events.TurnFailed)]
+    failed = [each for each in consumer.reported if isinstance(each, events.TurnFailed)]
     assert [type(each.error) for each in failed] == [LocalError, LocalError]
     assert all(0 < each.pause_s <= 5 for each in failed)
     consumer.stop()
@@ -164,7 +164,7 @@ def test_while_no_bell_can_be_made_the_partition_is_free_and_the_process_looks_i
     wait_until(lambda: consumer.has(events.TurnFailed))
     early_s = monotonic()
 
-    wait_until(lambda: sum(isinstance(e, events.TurnFailed) for e in consumer.told) >= 4)
+    wait_until(lambda: sum(isinstance(e, events.TurnFailed) for e in consumer.reported) >= 4)
     wait_until(
         lambda: consumer.consumer.liveness.last_reply_s <= early_s
     )  # the same failure goes on

@@ -70,7 +70,7 @@ def test_a_retry_and_a_death_have_a_line_each(log: pytest.LogCaptureFixture) -> 
 
 
 def test_what_did_not_fail_has_no_line(log: pytest.LogCaptureFixture) -> None:
-    ends = (End.DONE, End.RETRY, End.ABANDON, End.HAND_BACK)
+    ends = (End.DONE, End.RETRY, End.CANCELLED, End.HAND_BACK)
 
     FailureLog(LOG).note([Outcome(job(), end, 0.0, 1.0, "t") for end in ends], 0.0)
     FailureLog(LOG).note([failed(charged=False)], 0.0)

@@ -180,7 +180,7 @@ def test_a_cancel_request_is_seen_while_it_runs(bench: Bench) -> None:
     bench.pool.submit([job])
     job.cancelled = True
 
-    assert bench.outcomes(1)[0].end is End.ABANDON
+    assert bench.outcomes(1)[0].end is End.CANCELLED
 
 
 @pytest.mark.parametrize(

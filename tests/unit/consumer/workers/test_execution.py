@@ -153,7 +153,7 @@ def test_retry_later_is_delayed_and_never_charged(bench: Bench, attempt: int) ->
     assert (outcome.end, outcome.charged, outcome.delay_ms) == (End.RETRY, False, 12_500)
 
 
-@pytest.mark.parametrize(("asked", "end"), [(True, End.ABANDON), (False, End.RETRY)])
+@pytest.mark.parametrize(("asked", "end"), [(True, End.CANCELLED), (False, End.RETRY)])
 def test_job_cancelled_counts_only_when_it_was_asked_for(
     bench: Bench, asked: bool, end: End
 ) -> None:
@@ -320,7 +320,7 @@ def test_a_body_that_cannot_be_read_is_dead_at_once(bench: Bench, body: bytes) -
 def test_a_job_cancelled_before_it_began_is_not_run(bench: Bench) -> None:
     ran: list[int] = []
     outcome = bench.run(lambda: ran.append(1), cancelled=True)
-    assert (outcome.end, ran) == (End.ABANDON, [])
+    assert (outcome.end, ran) == (End.CANCELLED, [])
 
 
 def test_nothing_starts_once_the_lease_may_be_over(bench: Bench) -> None:

@@ -3,7 +3,9 @@
 import random
 import threading
 from collections.abc import Iterator
+from math import inf
 from queue import SimpleQueue
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,6 +21,8 @@ def make_job(number: int) -> ClaimedJob:
 class Bench:
     """A pool whose jobs wait for a permit before they end; each rings like a real one."""
 
+    start_until_s = inf
+
     def __init__(self) -> None:
         self.permits = threading.Semaphore(0)
         self.rang = threading.Event()
@@ -26,7 +30,7 @@ class Bench:
         self.running: list[ClaimedJob] = []
         self.most = 0
         self.began: list[bytes] = []
-        self.pool = WorkerPool(self.run, self.rang.set)
+        self.pool = WorkerPool(self, self.rang.set)
 
     def run(self, job: ClaimedJob) -> Outcome:
         with self.lock:
@@ -60,12 +64,11 @@ def test_workers_run_jobs_and_ring_when_one_has_ended(bench: Bench) -> None:
     bench.submit(1, 2, 3)
     wait_until(lambda: len(bench.running) == 2)
     assert bench.pool.queued == 1
-    assert not bench.pool.has_ended()
+    assert bench.pool.take_ended() == []
 
     bench.release(1)
     assert bench.rang.wait(5)
 
-    wait_until(bench.pool.has_ended)
     assert [o.end for o in bench.pool.take_ended()] == [End.DONE]
     assert bench.pool.take_ended() == []
     wait_until(lambda: sorted(bench.began) == [b"1", b"2", b"3"])  # two threads race to begin
@@ -224,7 +227,7 @@ def test_under_random_resizes_and_withdrawals_every_job_ends_exactly_once(seed: 
         ran.append(job.id)
         return Outcome(job, End.DONE, 0.0, 0.0)
 
-    pool = WorkerPool(run, lambda: None)
+    pool = WorkerPool(SimpleNamespace(run=run, start_until_s=inf), lambda: None)
     pool.resize(4)
     ended: list[Outcome] = []
     waiting = [claimed(b"%d" % n, b"", n, 0, 0, 0.0) for n in range(3000)]

@@ -187,7 +187,7 @@ def test_progress_and_cancel_requests_go_through(bench: Bench, tmp_path: Path) -
 
     job.cancelled = True
 
-    assert bench.outcomes(1)[0].end is End.ABANDON
+    assert bench.outcomes(1)[0].end is End.CANCELLED
     assert bench.pool.replaced == {}
 
 

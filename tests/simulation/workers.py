@@ -16,7 +16,7 @@ _LONGEST_DELAY_S = 2.0
 _WAKE_S = 0.002
 
 
-class Crew:
+class SimulatedWorkers:
     """What the WorkerPool and the Runner of consumer.workers are to a real consumer."""
 
     def __init__(
@@ -87,7 +87,7 @@ class Crew:
     def _run(self, job: ClaimedJob) -> None:
         now = self._process.now_s
         if job.cancelled or now > self.start_until_s:
-            end = End.ABANDON if job.cancelled else End.HAND_BACK
+            end = End.CANCELLED if job.cancelled else End.HAND_BACK
             self._ended.append(Outcome(job, end, now, now))
             self._journal.unheard[job.id] += 1
             self._process.after(0.0, self._ring)
@@ -110,7 +110,7 @@ class Crew:
         now, draw = self._process.now_s, self._random.random()
         outcome = Outcome(job, End.DONE, execution.start_s, now)
         if job.cancelled and draw < 0.5:
-            outcome.end = End.ABANDON
+            outcome.end = End.CANCELLED
         elif draw < self._scenario.buries:
             outcome.end, outcome.error = End.BURY, b'{"reason":"permanent"}'
         elif draw < self._scenario.buries + self._scenario.fails:
