@@ -11,7 +11,7 @@ from queuepool import Job, QueuePool, UnavailableError
 from queuepool.errors import QueueFullError
 from queuepool.routing.topology import build
 from queuepool.settings.config import PoolConfig
-from tests.chaos.deeds import admin, enqueue
+from tests.chaos.actions import admin, enqueue
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import Rig, engine, pause
 from tests.integration.coordinator.cluster import look

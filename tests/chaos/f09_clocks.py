@@ -20,8 +20,8 @@ import redis
 
 from queuepool import Job
 from queuepool.embedded import find_server_binary
+from tests.chaos.actions import admin, enqueue
 from tests.chaos.checker import Strike, Verdict
-from tests.chaos.deeds import admin, enqueue
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import LEASE_S, Rig, pause
 

@@ -17,8 +17,8 @@ from http.client import HTTPException
 from typing import Any
 
 from queuepool import Job
-from tests.chaos import leaves
-from tests.chaos.deeds import enqueue
+from tests.chaos import permission
+from tests.chaos.actions import enqueue
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import LEASE_S, Rig, engine
 from tests.integration.consumer.processes import ConsumerProcess
@@ -36,7 +36,7 @@ class _Supervisor:
 
     rig: Rig
     freezes: bool
-    leaves: set[int] = field(default_factory=set)
+    permitted: set[int] = field(default_factory=set)
     struck: set[int] = field(default_factory=set)
     exits: Counter[int] = field(default_factory=Counter)
     killed: int = 0
@@ -67,9 +67,9 @@ class _Supervisor:
                 self.killed += 1
 
     def _give_leave(self, owner: int) -> None:
-        if owner not in self.leaves:
-            self.leaves.add(owner)
-            leaves.give(self.rig.directory, owner)
+        if owner not in self.permitted:
+            self.permitted.add(owner)
+            permission.give(self.rig.directory, owner)
 
     def _is_stood_by(self, owner: int) -> bool:
         return any(

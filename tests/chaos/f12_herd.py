@@ -17,7 +17,7 @@ from time import monotonic
 import redis
 
 from queuepool import Job
-from tests.chaos.deeds import admin, enqueue
+from tests.chaos.actions import admin, enqueue
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import Rig, engine
 
@@ -114,7 +114,7 @@ def _retries(trial: Trial) -> Result:
     jobs = 2_000 if trial.quick else 100_000
     said = []
     with Rig(trial.directory, binary=engine(trial.number)) as rig, admin(rig) as server:
-        rig.consumer(app="tests.chaos.app,tests.chaos.away", lease_s=10)
+        rig.consumer(app="tests.chaos.app,tests.chaos.outage", lease_s=10)
         rig.owner()
         server.config_resetstat()
         enqueue(rig, "away", _jobs(range(jobs)))

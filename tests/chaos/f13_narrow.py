@@ -10,7 +10,7 @@ from dataclasses import replace
 from time import monotonic
 
 from queuepool import Job
-from tests.chaos.deeds import enqueue
+from tests.chaos.actions import enqueue
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import Rig, engine
 

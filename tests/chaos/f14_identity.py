@@ -10,8 +10,8 @@ from collections import Counter
 
 from queuepool import Job
 from queuepool.verbs.owner import verbs as own
+from tests.chaos.actions import admin, enqueue
 from tests.chaos.checker import Verdict
-from tests.chaos.deeds import admin, enqueue
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import Rig, engine
 

@@ -8,7 +8,7 @@ from time import monotonic, time
 
 import redis
 
-from tests.chaos.deeds import admin
+from tests.chaos.actions import admin
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import Rig, engine, pause
 

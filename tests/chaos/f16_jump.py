@@ -6,8 +6,8 @@ remembered by the wrong clock may not be remembered for as long as that was ahea
 """
 
 from queuepool.embedded import find_server_binary
+from tests.chaos.actions import admin, enqueue
 from tests.chaos.checker import Verdict
-from tests.chaos.deeds import admin, enqueue
 from tests.chaos.f09_clocks import NOT_RUN, JumpingServer, jump, library, settle
 from tests.chaos.f14_identity import jobs_of
 from tests.chaos.registry import Fault, Result, Trial

@@ -16,7 +16,7 @@ from time import monotonic
 from queuepool import JobContext, task
 from queuepool.tasks.backoff import Backoff
 from tests.apps.recorded import DIRECTORY, note
-from tests.chaos import leaves
+from tests.chaos import permission
 
 _SOON = Backoff(base_s=0.01, cap_s=0.05, floor_s=0.0)
 _ROOM_BYTES = 256 * 1024**2
@@ -30,7 +30,7 @@ def _begin(ctx: JobContext) -> None:
 
 def _begin_with_leave(ctx: JobContext) -> None:
     until = monotonic() + _LEAVE_S
-    while not leaves.take(DIRECTORY):  # one job's alone: a second one would freeze a zombie
+    while not permission.take(DIRECTORY):  # one job's alone: a second one would freeze a zombie
         assert monotonic() < until, "nobody stood by"
         threading.Event().wait(0.01)
     _begin(ctx)

@@ -25,7 +25,7 @@ from time import monotonic
 
 import redis
 
-from tests.chaos.deeds import admin
+from tests.chaos.actions import admin
 from tests.chaos.rig import LEASE_S, Rig, engine, pause
 from tools.tables import markdown
 

@@ -5,7 +5,7 @@ from time import monotonic
 from typing import Any
 
 from queuepool.verbs.scripts import named, script
-from tests.chaos.deeds import admin
+from tests.chaos.actions import admin
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import Rig, engine
 

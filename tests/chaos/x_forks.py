@@ -4,7 +4,7 @@ import signal
 import socket
 
 from queuepool import Job
-from tests.chaos.deeds import enqueue
+from tests.chaos.actions import enqueue
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import Rig, engine
 

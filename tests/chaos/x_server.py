@@ -14,7 +14,7 @@ from dataclasses import replace
 import pytest
 import redis
 
-from tests.chaos.deeds import admin
+from tests.chaos.actions import admin
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import LEASE_S, Rig, engine, pause
 

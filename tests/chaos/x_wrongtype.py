@@ -10,7 +10,7 @@ from functools import partial
 
 from queuepool.errors import ScriptError
 from queuepool.tasks.job import Job
-from tests.chaos.deeds import admin, enqueue
+from tests.chaos.actions import admin, enqueue
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import LEASE_S, Rig, engine, pause
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import signal
@@ -13,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from queuepool import cli
 from queuepool.settings import local_cluster as local
 from tests.paths import ROOT
 from tests.waiting import process_is_gone, wait_until
@@ -69,8 +74,16 @@ class LocalUp:
         return run(self.directory, *words, environment=self.environment, timeout_s=timeout_s)
 
     def status(self) -> Any:
-        """Return `status --json`."""
-        return self.run("status", "--json").last
+        """Return `status --json`, run in this process: tests ask until something holds."""
+        out = io.StringIO()
+        with pytest.MonkeyPatch.context() as here, contextlib.redirect_stdout(out):
+            for name in [name for name in os.environ if name not in self.environment]:
+                here.delenv(name)
+            for name, value in self.environment.items():
+                here.setenv(name, value)
+            here.chdir(self.directory)
+            cli.main(["status", "--json"])
+        return json.loads(out.getvalue().splitlines()[-1])
 
     def children(self) -> list[int]:
         """Return the process ids of the children of `up`."""

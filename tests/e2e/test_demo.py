@@ -7,7 +7,7 @@ import pytest
 from queuepool.cli.exits import Exit
 from tests.e2e.clusters import run
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("cluster"), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("demo"), pytest.mark.timeout(240)]
 
 
 def test_the_demo_loses_nothing_and_its_workers_rise(tmp_path: Path) -> None:

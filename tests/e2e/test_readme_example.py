@@ -16,9 +16,9 @@ from tests.e2e.clusters import up
 from tests.paths import ROOT
 
 README = ROOT / "README.md"
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("cluster"), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("readme"), pytest.mark.timeout(240)]
 
-ROWS = 16_000
+ROWS = 4_000
 
 
 def readme_module(name: str) -> str:

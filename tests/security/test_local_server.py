@@ -29,7 +29,7 @@ from tests.security.strangers import (
 )
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.xdist_group("security-cluster"), pytest.mark.timeout(240)]
 
 APP = ROOT / "tests" / "e2e" / "app.py"
 

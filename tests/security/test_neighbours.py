@@ -10,7 +10,7 @@ from tests.e2e.clusters import LocalUp, up
 from tests.paths import ROOT
 from tests.security.stolen.neighbours import ATTEMPTS, NEIGHBOUR, Attempt
 
-pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.xdist_group("security-cluster"), pytest.mark.timeout(240)]
 
 APP = ROOT / "tests" / "e2e" / "app.py"
 

@@ -21,7 +21,7 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.serial
 STRANGERS = 300
-ROUNDS = 20
+ROUNDS = 10
 SPARE = 12  # descriptors that the process may open before its limit is reached
 
 

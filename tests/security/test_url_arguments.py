@@ -16,7 +16,7 @@ from tests.paths import ROOT
 from tests.security.strangers import arguments_of, descendants
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.xdist_group("security-cluster"), pytest.mark.timeout(240)]
 
 APP = ROOT / "tests" / "e2e" / "app.py"
 WORDS = ("--app", "app", "--partitions", "1")

@@ -12,8 +12,8 @@ from hypothesis.stateful import precondition, rule
 from queuepool.protocol.codec import read_stamp
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
-from tests.property.model import coming, ending
-from tests.property.model.coming import Run
+from tests.property.model import ending, enqueueing
+from tests.property.model.enqueueing import Run
 from tests.property.model.machine import (
     ERROR,
     OWN_IDS,
@@ -49,7 +49,7 @@ class JobsMachine(BaseMachine):
             assert isinstance(reply, produce.Full)
             assert reply.depth == depth
             return
-        assert reply == coming.enqueue(self.state, runs)
+        assert reply == enqueueing.enqueue(self.state, runs)
         if idle and self.state.ready():
             assert b"w" in self.space.list("wk"), "an idle owner was not woken"
 
@@ -93,9 +93,11 @@ class JobsMachine(BaseMachine):
         def expect(reply: own.Claims) -> own.Claims:
             life.bodies.update(zip(reply.ids, reply.bodies, strict=True))
             marks = set(self.space.hash("cx"))
-            went = coming.claim(self.state, life.ownership.epoch, reply.ids, marks, limit, starting)
+            went = enqueueing.claim(
+                self.state, life.ownership.epoch, reply.ids, marks, limit, starting
+            )
             if not sum(weights):
-                coming.check_tiers(before, reply.ids)
+                enqueueing.check_tiers(before, reply.ids)
             assert reply.taken == len(reply.ids) + went, "marks are not counted as taken"
             assert reply.taken == limit or not self.state.ready(), "claimed less than there is"
             jobs = [self.state.jobs[i] for i in reply.ids]
@@ -245,7 +247,7 @@ class JobsMachine(BaseMachine):
 
         def expect(reply: own.Promoted) -> own.Promoted:
             there = set(self.space.ids("dl"))
-            promised = coming.promote(self.state, there)
+            promised = enqueueing.promote(self.state, there)
             waiting = [self.state.jobs[i].due[0] for i in self.state.at(Place.DELAYED)]
             assert (reply.next_due_ms is None) == (not waiting)
             assert (reply.next_due_ms == 0) == (min(waiting, default=10**9) <= self.state.now_s)

@@ -12,7 +12,7 @@ from queuepool.protocol.codec import read_stamp
 from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
-from tests.property.model.coming import Run
+from tests.property.model.enqueueing import Run
 from tests.property.model.names import group_of, size_of, tail_of
 
 FENCED = "fenced"

@@ -11,7 +11,7 @@ from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
-from tests.property.model import coming, ending, owning
+from tests.property.model import ending, enqueueing, owning
 from tests.property.model.jobs import JobsMachine
 from tests.property.model.machine import CRASHED, LEASES_S, OWN_IDS, PLACES, picks, who
 from tests.property.model.names import GROUPS, group_of
@@ -126,7 +126,7 @@ class PartitionMachine(JobsMachine):
     def cancel(self, pick: int) -> None:
         ids = [*sorted(self.state.jobs, reverse=True), *OWN_IDS]
         job_id = ids[pick % len(ids)]
-        assert self.run(produce.cancel(job_id.decode())) == coming.cancel(self.state, job_id)
+        assert self.run(produce.cancel(job_id.decode())) == enqueueing.cancel(self.state, job_id)
 
     @rule(group=st.sampled_from(GROUPS))
     def cancel_group_a_step(self, group: bytes) -> None:
@@ -137,11 +137,11 @@ class PartitionMachine(JobsMachine):
         following, gone, asked = self.run(produce.cancel_group(group, cursor))
 
         if begins:
-            coming.cut_group(self.state, group)
-        told = coming.cancel_running(self.state, group) if known and not following else 0
+            enqueueing.cut_group(self.state, group)
+        told = enqueueing.cancel_running(self.state, group) if known and not following else 0
         there = set(self.space.hash("j"))
         marks = set(self.space.hash("cx"))
-        waiting = coming.cancel_waiting(self.state, group, there, marks)
+        waiting = enqueueing.cancel_waiting(self.state, group, there, marks)
         assert (gone, asked) == (waiting, told)
         if following:
             self.cursors[group] = (following, seen)
@@ -154,7 +154,7 @@ class PartitionMachine(JobsMachine):
     def replay_or_discard(self, picks: list[int], verb: Any) -> None:
         dead = self.state.at(Place.DEAD) or sorted(self.state.jobs)
         ids = [dead[n % len(dead)] for n in picks]
-        promised = getattr(coming, verb.__name__)
+        promised = getattr(enqueueing, verb.__name__)
         assert self.run(verb([i.decode() for i in ids])) == promised(self.state, ids)
 
     @rule(

@@ -23,6 +23,7 @@ from coordinator.api.connections import (
 )
 from coordinator.api.methods import make_server
 from tests.security.http2 import RawConnection
+from tests.waiting import wait_until
 
 CONNECTIONS = st.lists(
     st.builds(
@@ -102,10 +103,15 @@ def test_surplus_connections_of_strangers_are_closed_and_those_of_operators_stay
             operator.answer(operator.call(b"/s/Call"))
             strangers = [held.enter_context(RawConnection(address)) for _ in range(100)]
 
-            assert all(stranger.closed(10.0) for stranger in strangers[:81])
+            def left() -> list[RawConnection]:
+                return [each for each in strangers if not each.closed(0.01)]
+
+            # Not by their place: those that are seen at one look may be older or newer, as
+            # descriptors of some that were closed go to others.
+            wait_until(lambda: len(left()) == 19, 30.0, "strangers and the operator are 20")
 
             operator.answer(operator.call(b"/s/Call"))
-            for stranger in strangers[-5:]:
+            for stranger in left():
                 stranger.answer(stranger.call(b"/s/Call"))
 
     asyncio.run(scenario())

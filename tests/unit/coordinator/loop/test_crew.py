@@ -35,6 +35,7 @@ def crew() -> Iterator[Crew]:
     made = Crew(2, "test-crew")
     yield made
     made.close()
+    wait_until(lambda: alive() == 0)  # or the next test counts those that are about to leave
 
 
 def alive() -> int:

@@ -1,4 +1,4 @@
-"""Leave to freeze: a supervisor gives it to a process, and one job in there takes it."""
+"""Permission to freeze: a supervisor gives it to a process, and one job in there takes it."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ def take(directory: Path) -> bool:
 
 
 def _path(directory: Path, pid: int) -> Path:
-    return directory / f"leave-{pid}"
+    return directory / f"permission-{pid}"
