@@ -21,7 +21,7 @@ from pathlib import Path
 from time import monotonic
 
 from benchmarks.machine import describe_machine
-from queuepool.cli.local.cluster import LocalProcesses, Plan
+from queuepool.cli.local.cluster import LocalClusterSpec, LocalProcesses
 from queuepool.client.pool import QueuePool
 from queuepool.models import PartitionState
 from queuepool.partitions.partition import Partition
@@ -70,7 +70,7 @@ def run(
     """Run it on this machine, in about ideal + 3 minutes; environment is for the processes."""
     result = Run(jobs, ms / 1000, base, most)
     with tempfile.TemporaryDirectory(prefix="queuepool-scaling-") as directory:
-        plan = Plan(
+        plan = LocalClusterSpec(
             app="benchmarks.tasks",
             partitions=1,
             log_dir=Path(directory),

@@ -28,9 +28,9 @@ from coordinator.core.reached import advertised, is_loopback
 from coordinator.loop.crew import Crew
 from coordinator.loop.watchdog import Watchdog
 from coordinator.settings import ENV_PREFIX, CoordinatorSettings, load
-from coordinator.snapshots.board import SnapshotStore
+from coordinator.snapshots.store import SnapshotStore
+from coordinator.telemetry.event_log import EventLog
 from coordinator.telemetry.metrics import Metrics
-from coordinator.telemetry.narration import EventLog
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, UnavailableError
 from queuepool.errors.hindrances import HindranceError
@@ -92,13 +92,13 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
     from coordinator.api.server import StatusServer
     from coordinator.api.service import ClusterInfo, StatusService
 
-    board, registry = SnapshotStore(), CollectorRegistry()
-    emit = fan_out([EventLog(), Metrics(registry, board)])
+    store, registry = SnapshotStore(), CollectorRegistry()
+    emit = fan_out([EventLog(), Metrics(registry, store)])
     server = StatusServer(settings, emit)
     bound = server.bind()
     address = settings.grpc_address or advertised(bound, socket.gethostname())
-    coordinator = assemble(pool, settings, address=address, board=board, emit=emit)
-    operators = Operators(pool, board, coordinator.book, max_workers=settings.limits().max_workers)
+    coordinator = assemble(pool, settings, address=address, store=store, emit=emit)
+    operators = Operators(pool, store, coordinator.book, max_workers=settings.limits().max_workers)
     watchdog = Watchdog(coordinator.loop, settings.watchdog_s, _end)
     stopping, refused = _stop_on_signals(), list[ConfigurationError]()
     here = asyncio.get_running_loop()
@@ -109,14 +109,14 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
 
     keeper = RouteKeeper(pool, refuse)
     with _exposed(registry, watchdog, settings) as http:
-        await server.start(StatusService(ClusterInfo.of(pool.config, settings), board, operators))
+        await server.start(StatusService(ClusterInfo.of(pool.config, settings), store, operators))
         _warn_if_open(settings)
         try:
             coordinator.start()
             watchdog.start()
             keeper.start()
             _announce(bound, http)
-            await _until(stopping, board, server)
+            await _until(stopping, store, server)
         finally:
             keeper.stop()
             watchdog.stop()
@@ -135,10 +135,10 @@ class ApiEndedError(HindranceError):
         )
 
 
-async def _until(stopping: asyncio.Event, board: SnapshotStore, server: StatusServer) -> None:
+async def _until(stopping: asyncio.Event, store: SnapshotStore, server: StatusServer) -> None:
     seen = asyncio.Event()
     loop = asyncio.get_running_loop()
-    board.watch(lambda: None if seen.is_set() else _call(loop, seen))
+    store.watch(lambda: None if seen.is_set() else _call(loop, seen))
     first = asyncio.ensure_future(seen.wait())
     last = asyncio.ensure_future(stopping.wait())
     gone = asyncio.ensure_future(server.ended())

@@ -16,8 +16,8 @@ from coordinator.loop.leadership import Leadership
 from coordinator.loop.observer import Observer
 from coordinator.loop.term import Term
 from coordinator.settings import CoordinatorSettings
-from coordinator.snapshots.board import SnapshotStore
-from coordinator.snapshots.views import SnapshotBuilder
+from coordinator.snapshots.builder import SnapshotBuilder
+from coordinator.snapshots.store import SnapshotStore
 from queuepool.client.pool import QueuePool
 from queuepool.telemetry.events import Listener, ignore
 
@@ -27,7 +27,7 @@ class Coordinator:
     """One coordinator: its loop, what the loop publishes, and what it writes decisions to."""
 
     loop: ControlLoop
-    board: SnapshotStore
+    store: SnapshotStore
     book: DecisionBook
     leadership: Leadership
     fleet: Fleet
@@ -48,7 +48,7 @@ def assemble(
     settings: CoordinatorSettings,
     *,
     address: str = "",
-    board: SnapshotStore | None = None,
+    store: SnapshotStore | None = None,
     emit: Listener = ignore,
     clock: Callable[[], float] = time.monotonic,
     draw: Callable[[], float] = random.random,
@@ -58,7 +58,7 @@ def assemble(
 
     nonce: of its claims to lead; None for a new one. draw: random numbers from 0 to 1.
     """
-    config, board = pool.config, board or SnapshotStore()
+    config, store = pool.config, store or SnapshotStore()
     server, key = pool.system
     fleet = Fleet(config.topology, config.keyspace, pool.servers)
     leadership = Leadership(
@@ -76,9 +76,9 @@ def assemble(
         clock=clock,
     )
     observer = Observer(fleet, emit=emit, clock=clock)
-    parts = Components(leadership, observer, SnapshotBuilder(config.topology), board, new_term)
+    parts = Components(leadership, observer, SnapshotBuilder(config.topology), store, new_term)
     loop = ControlLoop(parts, cycle_s=settings.cycle_s, emit=emit, clock=clock, draw=draw)
-    return Coordinator(loop, board, book, leadership, fleet)
+    return Coordinator(loop, store, book, leadership, fleet)
 
 
 def _planner(settings: CoordinatorSettings) -> Planner:

@@ -48,16 +48,16 @@ class ObservationFailed:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A ruling that is worth a record: a change, a command, or a new kind of hold."""
+    """A decision that is worth a record: a change, a command, or a new kind of hold."""
 
-    ruling: PartitionDecision
+    decision: PartitionDecision
 
 
 @dataclass(frozen=True, slots=True)
 class CommandSent:
     """A command is in the partition's stream."""
 
-    order: ScaleCommand
+    command: ScaleCommand
     command_id: str
 
 
@@ -65,7 +65,7 @@ class CommandSent:
 class CommandFailed:
     """A command may or may not be in the stream; it goes out again while it is wanted."""
 
-    order: ScaleCommand
+    command: ScaleCommand
     problem: str
 
 
@@ -73,7 +73,7 @@ class CommandFailed:
 class CommandRefused:
     """The stream holds a command of a newer leader: this process was replaced."""
 
-    order: ScaleCommand
+    command: ScaleCommand
     newest: str
 
 

@@ -82,13 +82,13 @@ class Health:
         async def answer() -> None:
             async with asyncio.timeout(_PROBE_S):
                 service = await _service(context)
-            told = None
+            last = None
             while True:
                 changed = self._changed
                 status = self._status.get(service, Status.SERVICE_UNKNOWN)
-                if status != told:
+                if status != last:
                     await context.write(Status(status=status))
-                told = status
+                last = status
                 await changed.wait()
 
         await _answer(self._streams, context, self._stream_s, answer)

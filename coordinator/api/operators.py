@@ -14,7 +14,7 @@ from typing import TypeVar
 from coordinator.core.model import Mode
 from coordinator.decisions.ledger import DecisionBook, DecisionRecord
 from coordinator.loop.crew import Crew
-from coordinator.snapshots.board import SnapshotStore
+from coordinator.snapshots.store import SnapshotStore
 from queuepool.client.pool import QueuePool
 from queuepool.errors import InvalidInputError
 from queuepool.models import GroupStatus
@@ -32,9 +32,9 @@ class Operators:
     """Answers operators. Safe to share between threads; the coroutines run the rest."""
 
     def __init__(
-        self, pool: QueuePool, board: SnapshotStore, book: DecisionBook, *, max_workers: int
+        self, pool: QueuePool, store: SnapshotStore, book: DecisionBook, *, max_workers: int
     ) -> None:
-        self._pool, self._board, self._book = pool, board, book
+        self._pool, self._store, self._book = pool, store, book
         self._max_workers = max_workers
         self._looks = Crew(_THREADS, "coordinator-operators")
         self._acts = Crew(_THREADS, "coordinator-acts")  # so that no queue of looks delays them
@@ -91,7 +91,7 @@ class Operators:
             "partition %d %s", partition, what,
             extra={"workers": workers, "reason": why, "actor": actor},
         )  # fmt: skip
-        snapshot = self._board.snapshot
+        snapshot = self._store.snapshot
         known = {view.partition: view for view in snapshot.partitions}.get(partition)
         target = known.target if known is not None else 0
         record = DecisionRecord(

@@ -9,8 +9,8 @@ import grpc.aio
 from grpc_reflection.v1alpha import reflection
 
 from coordinator.api import health
+from coordinator.api.authorization import Authorization
 from coordinator.api.connections import Connections, limit
-from coordinator.api.guard import Authorization
 from coordinator.api.health import Health
 from coordinator.api.methods import ended, make_server
 from coordinator.api.service import StatusService

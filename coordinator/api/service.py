@@ -24,7 +24,7 @@ from coordinator.api.operators import Operators
 from coordinator.core.model import PartitionView, Snapshot
 from coordinator.policy import Limits
 from coordinator.settings import CoordinatorSettings
-from coordinator.snapshots.board import SnapshotStore
+from coordinator.snapshots.store import SnapshotStore
 from queuepool import __version__
 from queuepool.errors import InvalidInputError
 from queuepool.protocol.keys import Keyspace
@@ -63,22 +63,22 @@ class ClusterInfo:
 
 
 class StatusService(QueuePoolServicer):
-    """The service. Runs on one event loop; the board wakes its watchers from the loop's thread."""
+    """The service. Runs on one event loop; the store wakes its watchers from the loop's thread."""
 
     def __init__(
         self,
-        facts: ClusterInfo,
-        board: SnapshotStore,
+        info: ClusterInfo,
+        store: SnapshotStore,
         operators: Operators,
         *,
         max_stream_s: float = _MAX_STREAM_S,
     ) -> None:
-        self._facts, self._board, self._operators = facts, board, operators
+        self._info, self._store, self._operators = info, store, operators
         self._max_stream_s = max_stream_s
         self._changed = asyncio.Event()
         self._id = f"{platform.node()}:{os.getpid()}"
         self._event_loop = asyncio.get_running_loop()
-        board.watch(self._wake_from_outside)
+        store.watch(self._wake_from_outside)
 
     def _wake_from_outside(self) -> None:
         if not self._event_loop.is_closed():
@@ -94,24 +94,24 @@ class StatusService(QueuePoolServicer):
         request: api.GetClusterRequest,  # noqa: ARG002
         context: Context,
     ) -> api.GetClusterResponse:
-        snapshot, facts = await self._snapshot(context), self._facts
+        snapshot, info = await self._snapshot(context), self._info
         cluster = messages.cluster_counts(snapshot.partitions)
         cluster.MergeFrom(
             cluster_pb2.Cluster(
-                stage=facts.keyspace.stage,
-                queue=facts.keyspace.queue,
+                stage=info.keyspace.stage,
+                queue=info.keyspace.queue,
                 leader=self._leader(snapshot),
-                partition_count=facts.topology.partitions,
-                policy=facts.policy,
+                partition_count=info.topology.partitions,
+                policy=info.policy,
                 limits=cluster_pb2.Limits(
-                    min_workers=facts.limits.min_workers, max_workers=facts.limits.max_workers
+                    min_workers=info.limits.min_workers, max_workers=info.limits.max_workers
                 ),
-                cycle_s=facts.cycle_s,
+                cycle_s=info.cycle_s,
                 version=__version__,
             )
         )
         for name, reached in snapshot.servers.items():
-            count = facts.topology.placement.count(name)
+            count = info.topology.placement.count(name)
             cluster.servers.add(name=name, partitions=count, reachable=reached)
         return api.GetClusterResponse(cluster=cluster)
 
@@ -242,7 +242,7 @@ class StatusService(QueuePoolServicer):
         interval_s = min(request.min_interval_ms / 1000, _MAX_INTERVAL_S)
         sent_cycle, end_s = 0, time.monotonic() + self._max_stream_s
         while (left_s := end_s - time.monotonic()) > 0:
-            changed, snapshot = self._changed, self._board.snapshot
+            changed, snapshot = self._changed, self._store.snapshot
             if snapshot.cycle == sent_cycle:
                 with contextlib.suppress(TimeoutError):  # a caller that hangs up cancels us
                     await asyncio.wait_for(changed.wait(), left_s)
@@ -260,11 +260,11 @@ class StatusService(QueuePoolServicer):
 
     def _message(self, view: PartitionView) -> Any:
         return messages.partition(
-            view, now_s=time.monotonic(), stale_after_s=2 * self._facts.cycle_s
+            view, now_s=time.monotonic(), stale_after_s=2 * self._info.cycle_s
         )
 
     async def _snapshot(self, context: Context) -> Snapshot:
-        snapshot = self._board.snapshot
+        snapshot = self._store.snapshot
         if not snapshot.cycle:
             await abort(
                 context,
@@ -274,7 +274,7 @@ class StatusService(QueuePoolServicer):
         return snapshot
 
     async def _check_partition(self, number: int, context: Context) -> None:
-        count = self._facts.topology.partitions
+        count = self._info.topology.partitions
         if number >= count:
             await abort(
                 context,

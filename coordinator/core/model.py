@@ -88,7 +88,7 @@ class Target:
 class PartitionDecision(Target):
     """What was decided for one partition in one cycle."""
 
-    order: ScaleCommand | None = None
+    command: ScaleCommand | None = None
 
     @property
     def direction(self) -> str:

@@ -1,6 +1,6 @@
 """One cycle of decisions. Pure: observations and what was remembered in, a plan out.
 
-    no fresh observation      hold: nothing is sent, no state moves
+    no fresh observation      hold: nothing is pending, no state moves
     first look, or a gap      adopt the count that the consumer reports, decide nothing yet
     set by hand               that count, until its time is over; then the policy from there
     otherwise                 what the policy says
@@ -45,7 +45,7 @@ class PartitionMemory:
     """What a leader remembers of one partition between cycles.
 
     policy is None until the partition was seen. reason: why the target last changed. noted: what
-    kind of ruling was kept last, so that a lasting one is kept once.
+    kind of decision was kept last, so that a lasting one is kept once.
     """
 
     policy: PolicyState | None = None
@@ -54,22 +54,24 @@ class PartitionMemory:
     seen_s: float = 0.0
     manual: bool = False
     sequence: int = 0
-    sent: PendingCommand | None = None
+    pending: PendingCommand | None = None
     noted: tuple[object, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CyclePlan:
-    """What a cycle comes to. notable: the rulings that are worth keeping."""
+    """What a cycle comes to. notable: the decisions that are worth keeping."""
 
-    tracks: Mapping[int, PartitionMemory]
-    rulings: tuple[PartitionDecision, ...]
+    memories: Mapping[int, PartitionMemory]
+    decisions: tuple[PartitionDecision, ...]
     notable: tuple[PartitionDecision, ...]
 
     @property
-    def orders(self) -> tuple[ScaleCommand, ...]:
+    def commands(self) -> tuple[ScaleCommand, ...]:
         """Return the commands to send."""
-        return tuple(ruling.order for ruling in self.rulings if ruling.order is not None)
+        return tuple(
+            decision.command for decision in self.decisions if decision.command is not None
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,38 +87,38 @@ class Planner:
     def plan(
         self,
         epoch: int,
-        tracks: Mapping[int, PartitionMemory],
+        memories: Mapping[int, PartitionMemory],
         observations: Sequence[Observation],
         manual: Mapping[int, int],
         now_s: float,
     ) -> CyclePlan:
-        """Return what to do now. tracks: of the cycle before, empty for a new leader.
+        """Return what to do now. memories: of the cycle before, empty for a new leader.
 
         manual: partition -> workers set by hand. epoch: of the leader, for command ids.
         """
-        after, rulings, notable = dict(tracks), [], []
+        after, decisions, notable = dict(memories), [], []
         for seen in observations:
-            before = tracks.get(seen.partition, PartitionMemory())
-            track, ruling = self._rule(before, seen, manual.get(seen.partition))
+            before = memories.get(seen.partition, PartitionMemory())
+            memory, decision = self._rule(before, seen, manual.get(seen.partition))
             if not seen.unusable_reason:
-                track, ruling = self._command(epoch, track, ruling, seen, now_s)
-            kind = (ruling.mode, ruling.clamps, ruling.inputs is None)
-            if ruling.order or ruling.direction != "hold" or kind != before.noted:
-                notable.append(ruling)
-            after[seen.partition] = replace(track, noted=kind)
-            rulings.append(ruling)
-        return CyclePlan(tracks=after, rulings=tuple(rulings), notable=tuple(notable))
+                memory, decision = self._command(epoch, memory, decision, seen, now_s)
+            kind = (decision.mode, decision.clamps, decision.inputs is None)
+            if decision.command or decision.direction != "hold" or kind != before.noted:
+                notable.append(decision)
+            after[seen.partition] = replace(memory, noted=kind)
+            decisions.append(decision)
+        return CyclePlan(memories=after, decisions=tuple(decisions), notable=tuple(notable))
 
     def _rule(
-        self, track: PartitionMemory, seen: Observation, by_hand: int | None
+        self, memory: PartitionMemory, seen: Observation, by_hand: int | None
     ) -> tuple[PartitionMemory, PartitionDecision]:
         if seen.unusable_reason or seen.state is None or seen.state.owner is None:
-            mode = Mode.MANUAL if track.manual else Mode.AUTOMATIC
-            return track, PartitionDecision(
+            mode = Mode.MANUAL if memory.manual else Mode.AUTOMATIC
+            return memory, PartitionDecision(
                 partition=seen.partition,
                 mode=mode,
-                previous=track.target,
-                target=track.target,
+                previous=memory.target,
+                target=memory.target,
                 reason=f"{seen.unusable_reason}: held",
             )
         owner = seen.state.owner
@@ -135,27 +137,27 @@ class Planner:
             pwqd=round(reading.pwqd, 3),
             finished_total=reading.finished_total,
         )
-        track = (
-            replace(track, seen_s=seen.at_s)
-            if self._remembers(track, seen)
-            else PartitionMemory(seen_s=seen.at_s, sequence=track.sequence, noted=track.noted)
+        memory = (
+            replace(memory, seen_s=seen.at_s)
+            if self._remembers(memory, seen)
+            else PartitionMemory(seen_s=seen.at_s, sequence=memory.sequence, noted=memory.noted)
         )
         if by_hand is not None:
-            return self._by_hand(track, seen.partition, inputs, by_hand)
-        return self._by_policy(track, seen.partition, inputs, reading)
+            return self._by_hand(memory, seen.partition, inputs, by_hand)
+        return self._by_policy(memory, seen.partition, inputs, reading)
 
-    def _remembers(self, track: PartitionMemory, seen: Observation) -> bool:
-        return track.policy is not None and seen.at_s - track.seen_s <= self.forget_s
+    def _remembers(self, memory: PartitionMemory, seen: Observation) -> bool:
+        return memory.policy is not None and seen.at_s - memory.seen_s <= self.forget_s
 
     def _by_hand(
-        self, track: PartitionMemory, partition: int, inputs: Inputs, workers: int
+        self, memory: PartitionMemory, partition: int, inputs: Inputs, workers: int
     ) -> tuple[PartitionMemory, PartitionDecision]:
         # An operator may go below the base, never above what the machines were sized for.
         target = min(max(workers, 1), self.limits.max_workers)
-        ruling = PartitionDecision(
+        decision = PartitionDecision(
             partition=partition,
             mode=Mode.MANUAL,
-            previous=track.target if track.policy is not None else inputs.reported,
+            previous=memory.target if memory.policy is not None else inputs.reported,
             target=target,
             reason=f"set to {workers} by hand",
             clamps=()
@@ -164,16 +166,16 @@ class Planner:
             inputs=inputs,
         )
         return replace(
-            track, policy=self.policy.initial(target), target=target, manual=True
-        ), ruling
+            memory, policy=self.policy.initial(target), target=target, manual=True
+        ), decision
 
     def _by_policy(
-        self, track: PartitionMemory, partition: int, inputs: Inputs, reading: Reading
+        self, memory: PartitionMemory, partition: int, inputs: Inputs, reading: Reading
     ) -> tuple[PartitionMemory, PartitionDecision]:
-        begins = track.policy is None
-        state = self.policy.initial(inputs.reported) if track.policy is None else track.policy
-        decision = self.policy.decide(reading, state, self.limits)
-        after = decision.state
+        begins = memory.policy is None
+        state = self.policy.initial(inputs.reported) if memory.policy is None else memory.policy
+        chosen = self.policy.decide(reading, state, self.limits)
+        after = chosen.state
         if begins:
             # A new leader knows one instant only; the count that stands was right until now.
             mode, target = Mode.OBSERVE, inputs.reported
@@ -182,62 +184,66 @@ class Planner:
                 replace(after, target=target),
             )
         else:
-            mode, target, reason = Mode.AUTOMATIC, decision.target, decision.reason
-            if track.manual:
+            mode, target, reason = Mode.AUTOMATIC, chosen.target, chosen.reason
+            if memory.manual:
                 reason = f"no longer set manually; {reason}"
-            if self.limits.clamp(track.target)[0] != track.target:
+            if self.limits.clamp(memory.target)[0] != memory.target:
                 least, most = self.limits.min_workers, self.limits.max_workers
                 reason = f"moved within the limits of {least} to {most}; {reason}"
-        ruling = PartitionDecision(
+        decision = PartitionDecision(
             partition=partition,
             mode=mode,
-            previous=inputs.reported if begins else track.target,
+            previous=inputs.reported if begins else memory.target,
             target=target,
             reason=reason,
-            clamps=decision.clamps,
+            clamps=chosen.clamps,
             inputs=inputs,
         )
-        return replace(track, policy=after, target=target, manual=False), ruling
+        return replace(memory, policy=after, target=target, manual=False), decision
 
     def _command(
         self,
         epoch: int,
-        track: PartitionMemory,
-        ruling: PartitionDecision,
+        memory: PartitionMemory,
+        decision: PartitionDecision,
         seen: Observation,
         now_s: float,
     ) -> tuple[PartitionMemory, PartitionDecision]:
         owner = seen.state.owner if seen.state is not None else None
         if owner is None:
-            return track, ruling
-        if ruling.target != ruling.previous:
-            track = replace(track, reason=ruling.reason)
-        if ruling.target == owner.target:
-            return replace(track, sent=None), ruling
-        sent, why = track.sent, track.reason
-        if sent is not None and sent.target == ruling.target and sent.owner_epoch == owner.epoch:
-            heard = command_number(owner.applied) >= command_number(sent.command_id)
+            return memory, decision
+        if decision.target != decision.previous:
+            memory = replace(memory, reason=decision.reason)
+        if decision.target == owner.target:
+            return replace(memory, pending=None), decision
+        pending, why = memory.pending, memory.reason
+        if (
+            pending is not None
+            and pending.target == decision.target
+            and pending.owner_epoch == owner.epoch
+        ):
+            heard = command_number(owner.applied) >= command_number(pending.command_id)
             patience_s = self.command_ttl_s if heard else 2 * self.cycle_s
             # Half a cycle of slack: cycles are never exactly as long as they should be.
-            if now_s - sent.at_s < patience_s - self.cycle_s / 2:
-                return track, ruling
-        if ruling.target == ruling.previous:
-            why = f"{owner.target} reported but {ruling.target} are wanted; {why}".rstrip("; ")
-        order = ScaleCommand(
+            if now_s - pending.at_s < patience_s - self.cycle_s / 2:
+                return memory, decision
+        if decision.target == decision.previous:
+            why = f"{owner.target} reported but {decision.target} are wanted; {why}".rstrip("; ")
+        command = ScaleCommand(
             partition=seen.partition,
-            sequence=track.sequence + 1,
-            type=UP if ruling.target > owner.target else DOWN,
-            target=ruling.target,
+            sequence=memory.sequence + 1,
+            type=UP if decision.target > owner.target else DOWN,
+            target=decision.target,
             reason=why,
         )
-        sent = PendingCommand(
-            target=ruling.target,
+        pending = PendingCommand(
+            target=decision.target,
             at_s=now_s,
-            command_id=f"{epoch}-{order.sequence}",
+            command_id=f"{epoch}-{command.sequence}",
             owner_epoch=owner.epoch,
         )
-        track = replace(track, sequence=order.sequence, sent=sent)
-        return track, replace(ruling, order=order)
+        memory = replace(memory, sequence=command.sequence, pending=pending)
+        return memory, replace(decision, command=command)
 
 
 def command_number(command_id: str) -> tuple[int, int]:

@@ -4,7 +4,7 @@
 
 A standby runs the same turns without deciding, so it answers status and takes over from one turn
 to the next. A server that is away is no failure of a turn: nothing is seen there, so nothing
-changes there. Other threads see only snapshots (`board`).
+changes there. Other threads see only snapshots (`store`).
 
 A turn is written once, as steps between which others may act: the thread makes them without a
 pause, the simulation lets time pass there, as a process that stalls does.
@@ -30,8 +30,8 @@ from coordinator.events import (
 from coordinator.loop.leadership import Leadership
 from coordinator.loop.observer import Observer
 from coordinator.loop.term import Term
-from coordinator.snapshots.board import SnapshotStore
-from coordinator.snapshots.views import SnapshotBuilder
+from coordinator.snapshots.builder import SnapshotBuilder
+from coordinator.snapshots.store import SnapshotStore
 from queuepool.errors import QueuePoolError
 from queuepool.errors.hindrances import start_thread
 from queuepool.tasks.backoff import Backoff
@@ -47,7 +47,7 @@ class Components:
     leadership: Leadership
     observer: Observer
     views: SnapshotBuilder
-    board: SnapshotStore
+    store: SnapshotStore
     new_term: Callable[[int], Term]
 
 
@@ -103,28 +103,28 @@ class ControlLoop:
             while not self._stopping.is_set():
                 started_s = self._clock()
                 try:
-                    standing = self.turn()
+                    lease = self.turn()
                 except Exception as error:  # whatever it is, the next turn starts afresh
                     failed += 1
                     pause_s = self._backoff.delay_s(failed, self._draw())
                     self._emit(TurnFailed(error, pause_s))
                 else:
                     failed = 0
-                    pause_s = self.pause_s(standing, self._clock() - started_s)
+                    pause_s = self.pause_s(lease, self._clock() - started_s)
                 self._stopping.wait(pause_s)
         finally:
             self._resign()
 
-    def pause_s(self, standing: LeaseStatus, spent_s: float) -> float:
+    def pause_s(self, lease: LeaseStatus, spent_s: float) -> float:
         """Return how long to wait after a turn that took so long."""
         jitter = self._draw()
-        self._unanswered = 0 if standing.answered else self._unanswered + 1
+        self._unanswered = 0 if lease.answered else self._unanswered + 1
         if self._unanswered:
             return self._backoff.delay_s(self._unanswered, jitter)
         pause_s = max(self._cycle_s - spent_s, self._cycle_s * _LEAST_PAUSE_SHARE)
-        if not standing.leading and standing.leader is not None and standing.leader.lease_ms > 0:
+        if not lease.leading and lease.leader is not None and lease.leader.lease_ms > 0:
             # A standby wakes when the lease ends; the jitter keeps several from asking at once.
-            pause_s = min(pause_s, standing.leader.lease_ms / 1000 + 0.02 + 0.05 * jitter)
+            pause_s = min(pause_s, lease.leader.lease_ms / 1000 + 0.02 + 0.05 * jitter)
         return pause_s
 
     def turn(self) -> LeaseStatus:
@@ -134,18 +134,18 @@ class ControlLoop:
             while True:
                 next(steps)
         except StopIteration as end:
-            standing: LeaseStatus = end.value
-            return standing
+            lease: LeaseStatus = end.value
+            return lease
 
     def steps(self) -> Generator[None, None, LeaseStatus]:
         """Make one turn, yielding where time may pass."""
         parts, started_s = self._parts, self._clock()
-        standing = parts.leadership.renew()
-        self._note_lead(standing)
+        lease = parts.leadership.renew()
+        self._note_lead(lease)
         yield
         observations = parts.observer.observe()
         yield
-        leader, term = standing.leader, self._term
+        leader, term = lease.leader, self._term
         if term is not None and leader is not None and parts.leadership.leads():
             manual = {number: workers for number, (workers, _until) in leader.manual.items()}
             term.act(
@@ -160,33 +160,33 @@ class ControlLoop:
             cycle=self._cycle,
             at_s=self._clock(),
             leading=leads,
-            standing=standing,
+            lease=lease,
             observations=observations,
-            tracks=term.tracks if term is not None and leads else {},
+            memories=term.memories if term is not None and leads else {},
             finished_per_s=parts.observer.finished_per_s,
             reached=parts.observer.reached,
         )
-        parts.board.publish(snapshot)
+        parts.store.publish(snapshot)
         self._turned_s = self._clock()
         self._emit(CycleEnded(self._turned_s - started_s, snapshot))
-        return standing
+        return lease
 
-    def _note_lead(self, standing: LeaseStatus) -> None:
+    def _note_lead(self, lease: LeaseStatus) -> None:
         epoch = self._parts.leadership.epoch
-        if standing.error is not None:
-            self._emit(LeadUnknown(standing.error))
-        if standing.leading and (self._term is None or self._term.epoch != epoch):
+        if lease.error is not None:
+            self._emit(LeadUnknown(lease.error))
+        if lease.leading and (self._term is None or self._term.epoch != epoch):
             # Command numbers go on while the epoch does, so only another epoch starts a new term.
             self._term = self._parts.new_term(epoch)
-        if standing.leading and not self._leading:
+        if lease.leading and not self._leading:
             self._emit(LeadGained(epoch))
-        elif self._leading and not standing.leading:
-            why = "another coordinator leads" if standing.answered else "the lease was not renewed"
+        elif self._leading and not lease.leading:
+            why = "another coordinator leads" if lease.answered else "the lease was not renewed"
             self._emit(LeadLost(epoch, why))
-        self._leading = standing.leading
-        leader = standing.leader
+        self._leading = lease.leading
+        leader = lease.leader
         heard = (epoch, leader.address if leader is not None else "")
-        if standing.answered and not standing.leading and heard != self._heard and heard[1]:
+        if lease.answered and not lease.leading and heard != self._heard and heard[1]:
             self._emit(LeaderChanged(*heard))
         self._heard = heard
 

@@ -39,7 +39,7 @@ class Term:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.epoch, self.cycle = epoch, 0
-        self.tracks: Mapping[int, PartitionMemory] = {}
+        self.memories: Mapping[int, PartitionMemory] = {}
         self._planner, self._fleet, self._book = planner, fleet, book
         self._may_act, self._emit, self._clock = may_act, emit, clock
         self._checkpoint_interval_s = checkpoint_interval_s
@@ -59,19 +59,19 @@ class Term:
         self._announce()
         # Where the older leader is not locked out yet, nothing may be decided.
         ours = [seen for seen in observations if seen.partition not in self._unannounced]
-        plan = self._planner.plan(self.epoch, self.tracks, ours, manual, self._clock())
-        self.tracks = plan.tracks
+        plan = self._planner.plan(self.epoch, self.memories, ours, manual, self._clock())
+        self.memories = plan.memories
         self._write(plan, ours)
         times_ms = {seen.partition: seen.state.observed_ms for seen in ours if seen.state}
-        for ruling in plan.notable:
-            self._emit(Decided(ruling))
+        for decision in plan.notable:
+            self._emit(Decided(decision))
         records = [
             self._record(
-                ruling,
-                times_ms.get(ruling.partition, now_ms),
-                finished_per_s.get(ruling.partition, 0.0),
+                decision,
+                times_ms.get(decision.partition, now_ms),
+                finished_per_s.get(decision.partition, 0.0),
             )
-            for ruling in plan.notable
+            for decision in plan.notable
         ]
         if records and self._may_act():
             lost = self._book.write(self.epoch, records)
@@ -95,55 +95,60 @@ class Term:
                 self._emit(CommandRefused(noop, newest))
 
     def _write(self, plan: CyclePlan, observations: Sequence[Observation]) -> None:
-        orders = plan.orders
+        commands = plan.commands
         notes = checkpoint.due(
             observations,
-            {order.partition for order in orders},
+            {command.partition for command in commands},
             self._checkpointed,
             interval_s=self._checkpoint_interval_s,
         )
         ttl_s = self._planner.command_ttl_s
-        calls = [_command(self.epoch, order, order.partition, ttl_s=ttl_s) for order in orders]
+        calls = [
+            _command(self.epoch, command, command.partition, ttl_s=ttl_s) for command in commands
+        ]
         calls += [(number, lead.checkpoint(self.epoch, workers)) for number, workers in notes]
         if not calls or not self._may_act():
             return
         replies = self._fleet.run(calls)
-        for order, call, reply in zip(orders, calls, replies, strict=False):  # checkpoints follow
+        # The replies to checkpoints follow those to commands.
+        for command, call, reply in zip(commands, calls, replies, strict=False):
             try:
                 accepted, newest = read(call[1], reply)
             except QueuePoolError as error:
-                self._emit(CommandFailed(order, str(error)[:300]))
+                self._emit(CommandFailed(command, str(error)[:300]))
                 continue
-            self._emit(CommandSent(order, newest) if accepted else CommandRefused(order, newest))
+            self._emit(
+                CommandSent(command, newest) if accepted else CommandRefused(command, newest)
+            )
         for (number, verb), reply in zip(calls, replies, strict=True):
             with contextlib.suppress(QueuePoolError):
                 read(verb, reply)
                 self._checkpointed.add(number)
 
     def _record(
-        self, ruling: PartitionDecision, at_ms: int, finished_per_s: float
+        self, decision: PartitionDecision, at_ms: int, finished_per_s: float
     ) -> DecisionRecord:
-        policy, order = self._planner.policy, ruling.order
-        by_hand = ruling.mode is Mode.MANUAL
+        policy, command = self._planner.policy, decision.command
+        by_hand = decision.mode is Mode.MANUAL
         return DecisionRecord(
-            **{name: getattr(ruling, name) for name in _OF_TARGETS},
+            **{name: getattr(decision, name) for name in _OF_TARGETS},
             at_ms=at_ms,
             epoch=self.epoch,
             cycle=self.cycle,
             policy="manual" if by_hand else policy.name,
             version=0 if by_hand else policy.version,
             finished_per_s=round(finished_per_s, 3),
-            command=f"{self.epoch}-{order.sequence}" if order is not None else "",
+            command=f"{self.epoch}-{command.sequence}" if command is not None else "",
         )
 
 
-def _command(epoch: int, order: ScaleCommand, partition: int, *, ttl_s: float) -> Call:
+def _command(epoch: int, command: ScaleCommand, partition: int, *, ttl_s: float) -> Call:
     return partition, lead.command(
         epoch,
-        order.sequence,
-        type=order.type,
+        command.sequence,
+        type=command.type,
         partition=partition,
-        target_workers=order.target,
-        reason=order.reason,
+        target_workers=command.target,
+        reason=command.reason,
         expires_ms=round(ttl_s * 1000),
     )

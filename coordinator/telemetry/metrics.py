@@ -19,7 +19,7 @@ from coordinator import events as e
 from coordinator.core.model import PartitionView
 from coordinator.core.planner import DOWN, UP
 from coordinator.policy import Direction
-from coordinator.snapshots.board import SnapshotStore
+from coordinator.snapshots.store import SnapshotStore
 from queuepool.models import Owner, PartitionState, Tier
 
 _PREFIX = "queuepool_coordinator_"
@@ -49,7 +49,7 @@ def _counter(
 class Metrics:
     """Counts events. Called on the loop's thread and the API's, read by the HTTP threads."""
 
-    def __init__(self, registry: CollectorRegistry, board: SnapshotStore) -> None:
+    def __init__(self, registry: CollectorRegistry, store: SnapshotStore) -> None:
         counter = partial(_counter, registry)
         self._leader = Gauge(f"{_PREFIX}leader", "1 while this process leads.", registry=registry)
         self._commands = counter("commands", "Commands sent to consumers.", "type", (UP, DOWN))
@@ -79,7 +79,7 @@ class Metrics:
         self._broken = counter("turns_failed", "Passes that failed unexpectedly.")
         meaning = "Rejected calls of the gRPC API, by status code."
         self._refused = counter("calls_refused", meaning, "result", REFUSED)
-        registry.register(_Observed(board))
+        registry.register(_Observed(store))
 
     def __call__(self, event: object) -> None:
         """Count one event."""
@@ -87,14 +87,14 @@ class Metrics:
             case e.CycleEnded(seconds, snapshot):
                 self._cycle.observe(seconds)
                 self._leader.set(snapshot.leading)
-            case e.CommandSent(order, _):
-                self._commands.labels(order.type).inc()
+            case e.CommandSent(command, _):
+                self._commands.labels(command.type).inc()
             case e.CommandRefused():
                 self._failed.labels("refused").inc()
             case e.CommandFailed():
                 self._failed.labels("unanswered").inc()
-            case e.Decided(ruling):
-                self._decisions.labels(ruling.direction).inc()
+            case e.Decided(decision):
+                self._decisions.labels(decision.direction).inc()
             case e.ObservationFailed(server, _, _):
                 self._unseen.labels(server).inc()
             case e.LeadLost():
@@ -163,11 +163,11 @@ _FAMILIES = (
 class _Observed(Collector):
     """The partitions, as the newest snapshot has them."""
 
-    def __init__(self, board: SnapshotStore) -> None:
-        self._board = board
+    def __init__(self, store: SnapshotStore) -> None:
+        self._store = store
 
     def collect(self) -> Iterable[Metric]:
-        views = [view for view in self._board.snapshot.partitions if not view.problem]
+        views = [view for view in self._store.snapshot.partitions if not view.problem]
         for family in _FAMILIES:
             labels = ["partition", family.label] if family.label else ["partition"]
             metric = family.kind(family.name, family.meaning, labels=labels)

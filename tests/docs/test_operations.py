@@ -10,7 +10,7 @@ import coordinator.__main__ as coordinator_process
 from consumer.loop.lifecycle import Consumer
 from consumer.settings import ConsumerSettings
 from consumer.telemetry.metrics import ConsumerMetrics
-from coordinator.snapshots.board import SnapshotStore
+from coordinator.snapshots.store import SnapshotStore
 from coordinator.telemetry.metrics import Metrics
 from queuepool import QueuePool
 from queuepool.cli.commands.check import OTHER_VARIABLES

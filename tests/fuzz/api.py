@@ -17,7 +17,7 @@ from coordinator.api.service import ClusterInfo, StatusService
 from coordinator.core.model import PartitionView, Snapshot
 from coordinator.decisions.ledger import DecisionBook
 from coordinator.policy import Limits
-from coordinator.snapshots.board import SnapshotStore
+from coordinator.snapshots.store import SnapshotStore
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.testing import MemoryPool
 from queuepool.verbs.leader import verbs as lead
@@ -65,13 +65,13 @@ class _World:
     def __init__(self) -> None:
         logging.getLogger("coordinator").setLevel(logging.CRITICAL)
         self.loop = asyncio.new_event_loop()
-        self.board, self.pool = SnapshotStore(), MemoryPool()
+        self.store, self.pool = SnapshotStore(), MemoryPool()
         server, key = self.pool.system
         verb = lead.lead("nonce", lease_ms=10**12, address="here:1")
         self.epoch = verb.read(server.run(key, [verb])[0]).epoch
         self.pool.enqueue("work", {}, partition_key="k")
         book = DecisionBook(server, key, keep=20)
-        operators = _Direct(self.pool, self.board, book, max_workers=64)
+        operators = _Direct(self.pool, self.store, book, max_workers=64)
         facts = ClusterInfo(
             keyspace=self.pool.config.keyspace,
             topology=self.pool.config.topology,
@@ -81,7 +81,7 @@ class _World:
         )
 
         async def make() -> StatusService:
-            return StatusService(facts, self.board, operators, max_stream_s=0.001)
+            return StatusService(facts, self.store, operators, max_stream_s=0.001)
 
         self.service = self.loop.run_until_complete(make())
 
@@ -107,8 +107,8 @@ def handle(number: int, view: PartitionView, records: Sequence[bytes], raw: byte
     world, context = _world(), _Context()
     if records:
         world.keep(records)
-    world.board.publish(
-        Snapshot(cycle=world.board.snapshot.cycle + 1, at_s=0.0, partitions=(view,))
+    world.store.publish(
+        Snapshot(cycle=world.store.snapshot.cycle + 1, at_s=0.0, partitions=(view,))
     )
     call = getattr(world.service, method)
 

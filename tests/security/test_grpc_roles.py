@@ -19,7 +19,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from coordinator.api import calls
 from coordinator.api.service import StatusService
 from coordinator.settings import load
-from coordinator.snapshots.board import SnapshotStore
+from coordinator.snapshots.store import SnapshotStore
 from queuepool import cli
 from queuepool.cli.exits import Exit
 from queuepool.errors import ConfigurationError, InvalidInputError

@@ -41,9 +41,9 @@ def show(arguments: argparse.Namespace) -> Exit:
         )
     if arguments.json:
         known = describe_job(status)
-        told = known.pop("cancel_requested")
+        requested = known.pop("cancel_requested")
         known = {name: value for name, value in known.items() if value not in (None, "")}
-        output.print_json(known | ({"cancel_requested": True} if told else {}))
+        output.print_json(known | ({"cancel_requested": True} if requested else {}))
     else:
         print_fields(fields_of(status))
     return Exit.OK

@@ -17,7 +17,7 @@ from queuepool.cli.arguments import duration, positive
 from queuepool.cli.display import output
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.local import secret_url
-from queuepool.cli.local.cluster import LocalProcesses, Plan
+from queuepool.cli.local.cluster import LocalClusterSpec, LocalProcesses
 from queuepool.client.pool import QueuePool
 from queuepool.embedded import private_files as private
 from queuepool.errors import QueuePoolError
@@ -93,10 +93,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> Exit:
     """Run the cluster until a signal; 0 when all jobs that ran could end."""
-    plan = _plan(arguments)
+    spec = _spec(arguments)
     interrupts = Interrupts()
     with _only_one(), interrupts.caught():
-        cluster = LocalProcesses(plan, output.remark)
+        cluster = LocalProcesses(spec, output.remark)
         try:
             cluster.start()
             _attend(cluster, interrupts)
@@ -106,17 +106,17 @@ def run(arguments: argparse.Namespace) -> Exit:
             with ExitStack() as ending:
                 ending.callback(cluster.stop, interrupts.hurry)
                 local.remove()
-    output.remark("stopped" + ("" if plan.servers else f"; the jobs are kept in {plan.data_dir}"))
+    output.remark("stopped" + ("" if spec.servers else f"; the jobs are kept in {spec.data_dir}"))
     return Exit.INTERRUPTED if interrupts.hurry() else Exit.OK
 
 
-def _plan(arguments: argparse.Namespace) -> Plan:
+def _spec(arguments: argparse.Namespace) -> LocalClusterSpec:
     if arguments.partitions:  # before the settings are checked against each other
         os.environ["QUEUEPOOL_PARTITIONS"] = str(arguments.partitions)
     if arguments.url:
         secret_url.settle(arguments.url)
     settings = load(QueuePoolSettings)
-    return Plan(
+    return LocalClusterSpec(
         app=arguments.app,
         partitions=settings.partitions,
         log_dir=local.STATE_DIR / "logs",
@@ -166,14 +166,14 @@ def _only_one() -> Iterator[None]:
 
 
 def _state(cluster: LocalProcesses) -> local.LocalCluster:
-    plan = cluster.plan
+    spec = cluster.spec
     return local.LocalCluster(
         pid=os.getpid(),
         servers=cluster.servers,
-        placement=plan.placement,
-        partitions=plan.partitions,
-        stage=plan.stage,
-        queue=plan.queue,
+        placement=spec.placement,
+        partitions=spec.partitions,
+        stage=spec.stage,
+        queue=spec.queue,
         grpc_address=cluster.grpc_address or None,
         grpc_token=cluster.grpc_token,
     )
@@ -199,7 +199,7 @@ def _attend(cluster: LocalProcesses, interrupts: Interrupts) -> None:
             if not missing:
                 output.remark(*_welcome(cluster))
             elif late:
-                output.remark(f"{missing}; see the logs in {cluster.plan.log_dir}")
+                output.remark(f"{missing}; see the logs in {cluster.spec.log_dir}")
             ready = not missing or late
 
 
@@ -219,12 +219,12 @@ def unready(pool: QueuePool) -> str:
 
 
 def _welcome(cluster: LocalProcesses) -> tuple[str, str]:
-    if cluster.plan.servers:
+    if cluster.spec.servers:
         where = ", ".join(cluster.servers)
     else:  # without its password: who wants that reads the state file
         where = display_name(cluster.servers["main"])
     return (
-        f"ready: {cluster.plan.partitions} partitions on {where}, coordinator at "
-        f"{cluster.grpc_address}, logs in {cluster.plan.log_dir}",
+        f"ready: {cluster.spec.partitions} partitions on {where}, coordinator at "
+        f"{cluster.grpc_address}, logs in {cluster.spec.log_dir}",
         "in this directory: queuepool bulk | status | watch | scale | dead; Ctrl-C drains",
     )

@@ -39,7 +39,7 @@ _NOT_TOLD = (_TOKENS, "COORDINATOR_GRPC_VIEWER_TOKEN")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class LocalClusterSpec:
     """What to run. servers: given ones by name; empty: start one, with its files in data_dir."""
 
     app: str
@@ -57,7 +57,7 @@ class Plan:
 
 
 class LocalProcesses:
-    """The running processes of a plan.
+    """The running processes of a spec.
 
     grpc_address: where the coordinator answers; "" until it does. After a restart it may be another
     one: a port that we chose for it could be anybody's by the time it begins to listen, so the
@@ -68,11 +68,11 @@ class LocalProcesses:
     decide who may call it. Children are told both in their environment, which is theirs alone.
     """
 
-    def __init__(self, plan: Plan, say: Say) -> None:
-        self.plan, self._say = plan, say
+    def __init__(self, spec: LocalClusterSpec, say: Say) -> None:
+        self.spec, self._say = spec, say
         self._server: EmbeddedServer | None = None
         self._supervisor: Supervisor | None = None
-        self.servers = dict(plan.servers)
+        self.servers = dict(spec.servers)
         self.grpc_address = ""
         self._grpc_token = _token_of_operators(os.environ)
         self._grpc_answers = False
@@ -85,20 +85,20 @@ class LocalProcesses:
     @property
     def config(self) -> PoolConfig:
         """Return the config of a pool on this cluster; complete once the server runs."""
-        plan = self.plan
+        spec = self.spec
         return PoolConfig(
-            topology=build(self.servers, plan.partitions, plan.placement),
-            keyspace=Keyspace(plan.stage, plan.queue),
+            topology=build(self.servers, spec.partitions, spec.placement),
+            keyspace=Keyspace(spec.stage, spec.queue),
         )
 
     def start(self) -> None:
         """Start everything; children still need a moment until they work. Raises CommandError."""
         if not self.servers:
-            self._server = EmbeddedServer(self.plan.data_dir, with_password=True)
+            self._server = EmbeddedServer(self.spec.data_dir, with_password=True)
             self._server.start()
             self.servers = {"main": self._server.url}
         self._check()
-        self._supervisor = Supervisor(self._specs(), self.plan.log_dir, self._say)
+        self._supervisor = Supervisor(self._specs(), self.spec.log_dir, self._say)
         self._supervisor.start()
 
     def _check(self) -> None:
@@ -111,27 +111,27 @@ class LocalProcesses:
             pool.route.read(Leave.RECORD)
 
     def _specs(self) -> list[Spec]:
-        plan, me = self.plan, os.getpid()
+        spec, me = self.spec, os.getpid()
         shared = {k: v for k, v in os.environ.items() if k != "QUEUEPOOL_URL"} | {
             "QUEUEPOOL_SERVERS": json.dumps(self.servers),
-            "QUEUEPOOL_PLACEMENT": plan.placement,
-            "QUEUEPOOL_PARTITIONS": str(plan.partitions),
-            "QUEUEPOOL_STAGE": plan.stage,
-            "QUEUEPOOL_QUEUE": plan.queue,
-            "CONSUMER_DRAIN_S": f"{plan.drain_s:g}",
+            "QUEUEPOOL_PLACEMENT": spec.placement,
+            "QUEUEPOOL_PARTITIONS": str(spec.partitions),
+            "QUEUEPOOL_STAGE": spec.stage,
+            "QUEUEPOOL_QUEUE": spec.queue,
+            "CONSUMER_DRAIN_S": f"{spec.drain_s:g}",
         }
         port = os.environ.get("COORDINATOR_GRPC_PORT") or "0"
         coordinator = {"COORDINATOR_GRPC_HOST": HOST, "COORDINATOR_GRPC_PORT": port}
         if self._grpc_token is not None and not os.environ.get(_TOKENS):
             coordinator[_TOKENS] = self._grpc_token
-        words = ["--app", plan.app, "--partition", "auto"]
-        if plan.base_workers is not None:
-            words += ["--workers", str(plan.base_workers)]
-            coordinator["COORDINATOR_BASE_WORKERS"] = str(plan.base_workers)
-        if plan.max_workers is not None:
-            words += ["--max-workers", str(plan.max_workers)]
-            coordinator["COORDINATOR_MAX_WORKERS"] = str(plan.max_workers)
-        environment = {**shared, **coordinator, **plan.environment}
+        words = ["--app", spec.app, "--partition", "auto"]
+        if spec.base_workers is not None:
+            words += ["--workers", str(spec.base_workers)]
+            coordinator["COORDINATOR_BASE_WORKERS"] = str(spec.base_workers)
+        if spec.max_workers is not None:
+            words += ["--max-workers", str(spec.max_workers)]
+            coordinator["COORDINATOR_MAX_WORKERS"] = str(spec.max_workers)
+        environment = {**shared, **coordinator, **spec.environment}
         consumers = {name: v for name, v in environment.items() if name not in _NOT_TOLD}
         consumer = command_line("consumer", words, tied_to=me)
         return [
@@ -140,7 +140,7 @@ class LocalProcesses:
         ]
 
     def _consumers(self) -> list[str]:
-        return [f"consumer-{n}" for n in range(self.plan.partitions)]
+        return [f"consumer-{n}" for n in range(self.spec.partitions)]
 
     def pids(self) -> dict[str, int]:
         """Return the process ids of the children, by name."""
@@ -157,9 +157,9 @@ class LocalProcesses:
             except HopelessChildError as error:
                 first, *more = str(error).split("\n")
                 raise CommandError(first, Exit.USAGE, more) from error
-            told = _GRPC_ADDRESS.match(self._supervisor.ready(_COORDINATOR))
-            self._grpc_answers = told is not None
-            self.grpc_address = told[1] if told else self.grpc_address
+            ready = _GRPC_ADDRESS.match(self._supervisor.ready(_COORDINATOR))
+            self._grpc_answers = ready is not None
+            self.grpc_address = ready[1] if ready else self.grpc_address
 
     def _server_lives(self) -> bool:
         try:
@@ -182,7 +182,7 @@ class LocalProcesses:
                 server.stop()
 
     def _stop_children(self, supervisor: Supervisor, hurry: Callable[[], bool]) -> None:
-        limit_s = self.plan.drain_s + _STOP_S
+        limit_s = self.spec.drain_s + _STOP_S
         killed = supervisor.stop(self._consumers(), timeout_s=limit_s, hurry=hurry)
         if killed:
             self._say(f"killed: {', '.join(killed)}; what they ran will run again")

@@ -130,11 +130,11 @@ class Supervisor:
         pause = threading.Event()
         while any(map(_undecided, others)):
             pause.wait(_POLL_S)
-        told: dict[str, str] = {}  # what is said -> who says it first
+        messages: dict[str, str] = {}  # what is said -> who says it first
         for child in (first, *others):
             if child is first or (child.process and child.process.poll() == CONFIGURATION):
-                told.setdefault("\n".join(child.log.last_lines(20)), child.spec.name)
-        return "\n".join(f"{name} cannot start:\n{text}" for text, name in told.items())
+                messages.setdefault("\n".join(child.log.last_lines(20)), child.spec.name)
+        return "\n".join(f"{name} cannot start:\n{text}" for text, name in messages.items())
 
     def _schedule(self, child: _Child, code: int, now_s: float) -> None:
         steady = now_s - child.started_s >= _STEADY_S

@@ -27,9 +27,9 @@ def test_one_of_two_leads_and_the_other_knows_who(
     first.loop.turn()
     second.loop.turn()
 
-    assert first.board.snapshot.leading
-    assert not second.board.snapshot.leading
-    assert second.board.snapshot.leader_address == "first:1"
+    assert first.store.snapshot.leading
+    assert not second.store.snapshot.leading
+    assert second.store.snapshot.leader_address == "first:1"
     assert look(pool).epoch == first.leadership.epoch
 
 
@@ -43,7 +43,7 @@ def test_after_a_resignation_a_standby_leads_at_its_next_turn(
     first.leadership.resign()
     second.loop.turn()
 
-    assert second.board.snapshot.leading
+    assert second.store.snapshot.leading
     assert second.leadership.epoch > first.leadership.epoch
 
 
@@ -189,18 +189,18 @@ def test_an_outage_holds_everything_and_ends_by_itself(
         for _ in range(3):
             coordinator.loop.turn()
 
-        seen, unseen = coordinator.board.snapshot.partitions
+        seen, unseen = coordinator.store.snapshot.partitions
         assert seen.problem == ""
         assert "127.0.0.1" in unseen.problem
         assert unseen.target == 30
-        assert coordinator.board.snapshot.servers == {"main": True, "other": False}
-        assert coordinator.board.snapshot.leading
+        assert coordinator.store.snapshot.servers == {"main": True, "other": False}
+        assert coordinator.store.snapshot.leading
 
         other.start()  # empty, and it knows no script
         owners[1] = FakeOwner(pool.partition(1), workers=10)
         coordinator.loop.turn()
         coordinator.loop.turn()
-        assert coordinator.board.snapshot.partitions[1].problem == ""
+        assert coordinator.store.snapshot.partitions[1].problem == ""
         owners[1].obey()
         assert owners[1].workers == 30  # the count that was held, told again
         coordinator.stop()
@@ -215,15 +215,15 @@ def test_losing_the_server_of_the_lead_ends_the_lead_and_it_comes_back(
     with QueuePool(config=config) as pool:
         coordinator = assemble(pool, load(FAST))
         coordinator.start()
-        wait_until(lambda: coordinator.board.snapshot.leading)
+        wait_until(lambda: coordinator.store.snapshot.leading)
         first_epoch = coordinator.leadership.epoch
         server.kill()
-        wait_until(lambda: not coordinator.board.snapshot.leading)
+        wait_until(lambda: not coordinator.store.snapshot.leading)
         assert coordinator.loop.idle_s < 5.0
 
         server.start()
 
-        wait_until(lambda: coordinator.board.snapshot.leading)
+        wait_until(lambda: coordinator.store.snapshot.leading)
         assert coordinator.leadership.epoch > first_epoch
         assert coordinator.stop()
 
@@ -240,7 +240,7 @@ def test_a_damaged_number_hides_no_partition(
 
     coordinator.loop.turn()
 
-    damaged, sound = coordinator.board.snapshot.partitions
+    damaged, sound = coordinator.store.snapshot.partitions
     assert damaged.state is not None
     assert damaged.problem == sound.problem == ""
 
@@ -255,6 +255,6 @@ def test_a_record_of_another_type_costs_its_partition_only(
 
     coordinator.loop.turn()
 
-    damaged, sound = coordinator.board.snapshot.partitions
+    damaged, sound = coordinator.store.snapshot.partitions
     assert "WRONGTYPE" in damaged.problem
     assert sound.problem == ""

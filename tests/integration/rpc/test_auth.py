@@ -12,7 +12,7 @@ import grpc.aio
 import pytest
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
-from coordinator.api.guard import Authorization
+from coordinator.api.authorization import Authorization
 from queuepool.errors import ConfigurationError
 from queuepool.rpc.auth import Access
 from queuepool.rpc.client import connect

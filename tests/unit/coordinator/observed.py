@@ -78,14 +78,14 @@ class World:
     obeys: bool = True
     most: int = 4_096  # the consumer's own maximum
     manual: dict[int, int] = field(default_factory=dict)
-    tracks: Mapping[int, PartitionMemory] = field(default_factory=dict)
+    memories: Mapping[int, PartitionMemory] = field(default_factory=dict)
     epoch: int = EPOCH
     sent: list[ScaleCommand] = field(default_factory=list)
 
     def cycle(self, times: int = 1) -> PartitionDecision:
         for _ in range(times):
             plan = self.plan()
-        return plan.rulings[0]
+        return plan.decisions[0]
 
     def plan(self) -> CyclePlan:
         self.now_s += 1.0
@@ -98,22 +98,22 @@ class World:
             problem="" if self.reachable else "no answer",
         )
         planner = Planner(policy=self.policy, limits=self.limits, cycle_s=1.0, command_ttl_s=30.0)
-        plan = planner.plan(self.epoch, self.tracks, [seen], self.manual, self.now_s)
-        self.tracks = plan.tracks
-        self.sent += plan.orders
+        plan = planner.plan(self.epoch, self.memories, [seen], self.manual, self.now_s)
+        self.memories = plan.memories
+        self.sent += plan.commands
         if self.obeys:
-            for order in plan.orders:
-                self.apply(order)
+            for command in plan.commands:
+                self.apply(command)
         return plan
 
-    def apply(self, order: ScaleCommand) -> None:
+    def apply(self, command: ScaleCommand) -> None:
         """Let the consumer hear a command."""
         assert self.consumer is not None
         self.consumer = owner(
-            min(order.target, self.most),
-            applied=f"{self.epoch}-{order.sequence}",
+            min(command.target, self.most),
+            applied=f"{self.epoch}-{command.sequence}",
             epoch=self.consumer.epoch,
         )
 
     def new_leader(self) -> None:
-        self.epoch, self.tracks = self.epoch + 1, {}
+        self.epoch, self.memories = self.epoch + 1, {}

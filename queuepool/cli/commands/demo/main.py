@@ -22,7 +22,7 @@ from queuepool.cli.display import output
 from queuepool.cli.display.view import ClusterView
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.sources import ServerSource
-from queuepool.cli.local.cluster import LocalProcesses, Plan
+from queuepool.cli.local.cluster import LocalClusterSpec, LocalProcesses
 from queuepool.client.pool import QueuePool
 from queuepool.errors import UnavailableError
 
@@ -103,7 +103,7 @@ class _Demo:
         self._interrupts, self._items = interrupts, arguments.items
         self._ledger, self._watched = Ledger(directory), Watched()
         self._show = Show(self._ledger, live=not arguments.no_live)
-        plan = Plan(
+        spec = LocalClusterSpec(
             app=tasks.__name__,
             partitions=PARTITIONS,
             log_dir=directory / "logs",
@@ -112,7 +112,7 @@ class _Demo:
             drain_s=10.0,
             environment={tasks.DIRECTORY: str(directory), **_SCALING},
         )
-        self._cluster = LocalProcesses(plan, self._show.say)
+        self._cluster = LocalProcesses(spec, self._show.say)
         self._view: ClusterView | None = None
 
     def run(self) -> dict[str, Any]:

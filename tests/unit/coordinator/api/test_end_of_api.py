@@ -7,7 +7,7 @@ import pytest
 
 import coordinator.__main__ as process
 from coordinator.api import methods
-from coordinator.snapshots.board import SnapshotStore
+from coordinator.snapshots.store import SnapshotStore
 
 
 class Server:

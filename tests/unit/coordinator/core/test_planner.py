@@ -24,9 +24,9 @@ def test_a_deep_backlog_takes_the_workers_to_the_maximum_by_absolute_commands() 
         world.done += 8
         world.cycle()
 
-    assert [order.target for order in world.sent] == sorted({o.target for o in world.sent})
+    assert [command.target for command in world.sent] == sorted({o.target for o in world.sent})
     assert world.sent[-1].target == 64
-    assert {order.type for order in world.sent} == {"SCALE_UP"}
+    assert {command.type for command in world.sent} == {"SCALE_UP"}
     assert "above 4.0" in world.sent[0].reason
 
 
@@ -35,7 +35,7 @@ def test_command_numbers_rise_by_one_within_an_epoch() -> None:
 
     world.cycle(8)
 
-    assert [order.sequence for order in world.sent] == list(range(1, len(world.sent) + 1))
+    assert [command.sequence for command in world.sent] == list(range(1, len(world.sent) + 1))
 
 
 @pytest.mark.parametrize(
@@ -49,15 +49,15 @@ def test_command_numbers_rise_by_one_within_an_epoch() -> None:
 def test_without_a_consumer_that_reports_nothing_changes(consumer: Owner | None, why: str) -> None:
     world = World(consumer=owner(64))
     world.cycle(3)
-    before = world.tracks[0].policy
+    before = world.memories[0].policy
     world.consumer = consumer
 
-    ruling = world.cycle(50)
+    decision = world.cycle(50)
 
-    assert (ruling.target, ruling.direction, ruling.inputs) == (64, "hold", None)
-    assert why in ruling.reason
+    assert (decision.target, decision.direction, decision.inputs) == (64, "hold", None)
+    assert why in decision.reason
     assert world.sent == []
-    assert world.tracks[0].policy == before
+    assert world.memories[0].policy == before
 
 
 def test_an_unreachable_server_never_shrinks_its_partitions() -> None:
@@ -65,9 +65,9 @@ def test_an_unreachable_server_never_shrinks_its_partitions() -> None:
     world.cycle(5)
     world.reachable = False
 
-    ruling = world.cycle(600)
+    decision = world.cycle(600)
 
-    assert (ruling.target, ruling.reason) == (64, "no answer: held")
+    assert (decision.target, decision.reason) == (64, "no answer: held")
     assert world.sent == []
 
 
@@ -89,9 +89,9 @@ def test_after_a_long_gap_the_count_that_the_consumer_reports_is_taken_over() ->
     world.cycle(100)
     world.consumer = owner(12, epoch=2)  # it restored itself from an aged checkpoint
 
-    ruling = world.cycle()
+    decision = world.cycle()
 
-    assert (ruling.mode, ruling.target) == (Mode.OBSERVE, 12)
+    assert (decision.mode, decision.target) == (Mode.OBSERVE, 12)
     assert world.sent == []
 
 
@@ -114,9 +114,9 @@ def test_a_new_leaders_first_cycle_only_observes(policy: str, reported: int) -> 
     world = World(policy=make_policy(policy), consumer=owner(reported), backlog=100_000)
     world.new_leader()
 
-    ruling = world.cycle()
+    decision = world.cycle()
 
-    assert (ruling.mode, ruling.target, ruling.direction) == (Mode.OBSERVE, reported, "hold")
+    assert (decision.mode, decision.target, decision.direction) == (Mode.OBSERVE, reported, "hold")
     assert world.sent == []
 
 
@@ -130,17 +130,17 @@ def test_a_new_leader_goes_on_from_the_count_it_found() -> None:
     world.cycle(3)
 
     assert found > 8
-    assert all(order.target > found for order in world.sent[sent_before:])
+    assert all(command.target > found for command in world.sent[sent_before:])
 
 
 def test_a_count_outside_the_limits_is_moved_inside_them() -> None:
     world = World(consumer=owner(100), limits=Limits(min_workers=8, max_workers=64))
 
-    rulings = [world.cycle() for _ in range(2)]
+    decisions = [world.cycle() for _ in range(2)]
 
-    assert [r.target for r in rulings] == [100, 64]  # first it only looks
-    assert "max_workers" in rulings[1].clamps
-    assert rulings[1].reason.startswith("moved within the limits of 8 to 64")
+    assert [r.target for r in decisions] == [100, 64]  # first it only looks
+    assert "max_workers" in decisions[1].clamps
+    assert decisions[1].reason.startswith("moved within the limits of 8 to 64")
     assert [(o.type, o.target) for o in world.sent] == [("SCALE_DOWN", 64)]
 
 
@@ -148,9 +148,9 @@ def test_a_count_set_by_hand_holds_against_the_policy_and_is_shown_as_such() -> 
     world = hot_world()
     world.manual = {0: 12}
 
-    rulings = [world.cycle() for _ in range(20)]
+    decisions = [world.cycle() for _ in range(20)]
 
-    assert {(r.mode, r.target, r.reason) for r in rulings} == {
+    assert {(r.mode, r.target, r.reason) for r in decisions} == {
         (Mode.MANUAL, 12, "set to 12 by hand")
     }
     assert [(o.type, o.target) for o in world.sent] == [("SCALE_UP", 12)]
@@ -279,7 +279,7 @@ def test_every_command_stays_inside_the_limits(
         world.done += 5
         world.cycle()
 
-    assert all(8 <= order.target <= 64 for order in world.sent)
+    assert all(8 <= command.target <= 64 for command in world.sent)
 
 
 def test_partitions_are_ruled_independently() -> None:
@@ -291,10 +291,10 @@ def test_partitions_are_ruled_independently() -> None:
     ]
     first = planner.plan(EPOCH, {}, seen, {}, 1.0)
 
-    second = planner.plan(EPOCH, first.tracks, seen, {}, 2.0)
+    second = planner.plan(EPOCH, first.memories, seen, {}, 2.0)
 
-    assert [r.target for r in second.rulings] == [10, 0, 10]
-    assert [(o.partition, o.target) for o in second.orders] == [(0, 10)]
+    assert [r.target for r in second.decisions] == [10, 0, 10]
+    assert [(o.partition, o.target) for o in second.commands] == [(0, 10)]
 
 
 def test_command_ids_compare_as_numbers() -> None:

@@ -6,7 +6,7 @@ from coordinator.assembly import assemble
 from coordinator.events import CycleEnded, LeaderChanged, LeadGained, LeadLost, TurnFailed
 from coordinator.loop.watchdog import Watchdog
 from coordinator.settings import load
-from coordinator.snapshots.board import SnapshotStore
+from coordinator.snapshots.store import SnapshotStore
 from coordinator.telemetry.metrics import Metrics
 from queuepool.client.pool import QueuePool
 from queuepool.routing.topology import build
@@ -24,10 +24,10 @@ class Rig:
         self.leading, self.epoch = True, 9
         self.breaks = False
         self.events: list[Any] = []
-        self.board = SnapshotStore()
+        self.store = SnapshotStore()
         config = PoolConfig(topology=build({"main": "redis://fake"}, 1, ""))
         pool = QueuePool(config=config, servers={"main": self.server})
-        self.coordinator = assemble(pool, load(FAST), board=self.board, emit=self.events.append)
+        self.coordinator = assemble(pool, load(FAST), store=self.store, emit=self.events.append)
 
     def answer(self, _key: bytes, verb: Verb[Any]) -> Any:
         if self.breaks:
@@ -70,14 +70,14 @@ def test_an_outage_is_survived_and_the_last_view_stays_with_its_problem() -> Non
 
     rig.coordinator.loop.turn()
 
-    view = rig.board.snapshot.partitions[0]
+    view = rig.store.snapshot.partitions[0]
     assert view.problem == "fake: no answer"
     assert view.state is not None
     assert view.state.backlog == 5
-    assert rig.board.snapshot.servers == {"main": False}
+    assert rig.store.snapshot.servers == {"main": False}
     rig.server.away = False
     rig.coordinator.loop.turn()
-    assert rig.board.snapshot.partitions[0].problem == ""
+    assert rig.store.snapshot.partitions[0].problem == ""
 
 
 def test_a_turn_that_breaks_off_is_told_and_does_not_end_the_loop() -> None:
@@ -99,7 +99,7 @@ def test_the_lead_passes_to_another_and_comes_back_under_a_new_epoch() -> None:
     rig.leading, rig.epoch = False, 10
 
     rig.coordinator.loop.turn()
-    assert not rig.board.snapshot.leading
+    assert not rig.store.snapshot.leading
     rig.leading, rig.epoch = True, 11
     rig.coordinator.loop.turn()
 
@@ -117,7 +117,7 @@ def test_a_standby_observes_and_writes_nothing() -> None:
     rig.coordinator.loop.turn()
 
     assert {verb.script for _, verb in rig.server.asked} == {"lead", "observe"}
-    assert rig.board.snapshot.partitions[0].state is not None
+    assert rig.store.snapshot.partitions[0].state is not None
 
 
 def test_a_standby_wakes_when_the_lease_ends() -> None:
@@ -168,7 +168,7 @@ def test_the_watchdog_lets_a_loop_that_was_frozen_go_on() -> None:
 def test_metrics_follow_events_and_the_newest_snapshot() -> None:
     rig = Rig()
     registry = CollectorRegistry()
-    metrics = Metrics(registry, rig.board)
+    metrics = Metrics(registry, rig.store)
     rig.coordinator.loop.turn()
     for event in rig.events:
         metrics(event)
@@ -191,7 +191,7 @@ def test_metrics_follow_events_and_the_newest_snapshot() -> None:
 def test_a_partition_that_cannot_be_seen_has_no_values_rather_than_old_ones() -> None:
     rig = Rig()
     registry = CollectorRegistry()
-    metrics = Metrics(registry, rig.board)
+    metrics = Metrics(registry, rig.store)
     rig.coordinator.loop.turn()
     rig.server.away = True
     rig.coordinator.loop.turn()

@@ -85,7 +85,7 @@ def test_commands_follow_in_the_next_cycle_and_are_recorded(rig: Rig) -> None:
 
     assert rig.commands()[2:] == [(1, "SCALE_UP", 12), (1, "SCALE_UP", 12)]
     sent = [event for event in rig.events if isinstance(event, CommandSent)]
-    assert [(e.order.partition, e.command_id) for e in sent] == [(0, "50-1"), (1, "50-1")]
+    assert [(e.command.partition, e.command_id) for e in sent] == [(0, "50-1"), (1, "50-1")]
     assert rig.scripts()[-1] == "record"
 
 
@@ -98,8 +98,8 @@ def test_a_stale_leader_is_refused_and_decides_nothing_there(rig: Rig) -> None:
 
     refused = [event for event in rig.events if isinstance(event, CommandRefused)]
     assert {event.newest for event in refused} == {"51-0"}
-    assert 0 not in rig.term.tracks
-    assert 1 in rig.term.tracks
+    assert 0 not in rig.term.memories
+    assert 1 in rig.term.memories
 
 
 def test_a_leader_replaced_later_sees_its_commands_refused(rig: Rig) -> None:
@@ -109,7 +109,7 @@ def test_a_leader_replaced_later_sees_its_commands_refused(rig: Rig) -> None:
     rig.act()
 
     refused = [event for event in rig.events if isinstance(event, CommandRefused)]
-    assert [event.order.partition for event in refused] == [0, 1]
+    assert [event.command.partition for event in refused] == [0, 1]
 
 
 def test_a_leader_whose_time_is_over_writes_nothing(rig: Rig) -> None:
@@ -163,7 +163,7 @@ def test_records_wait_while_their_server_is_away_and_are_bounded() -> None:
 def rig_rulings(rig: Rig) -> Any:
     planner = Planner(policy=make_policy("static"))
     seen = [Observation(partition=n, at_s=1.0, state=state(owner(8), partition=n)) for n in (0, 1)]
-    return planner.plan(EPOCH, {}, seen, {}, 1.0).rulings
+    return planner.plan(EPOCH, {}, seen, {}, 1.0).decisions
 
 
 def test_a_quiet_partition_gets_a_fresh_checkpoint_when_the_old_one_has_aged(rig: Rig) -> None:

@@ -22,23 +22,23 @@ class SnapshotBuilder:
         cycle: int,
         at_s: float,
         leading: bool,
-        standing: LeaseStatus,
+        lease: LeaseStatus,
         observations: Sequence[Observation],
-        tracks: Mapping[int, PartitionMemory],
+        memories: Mapping[int, PartitionMemory],
         finished_per_s: Mapping[int, float],
         reached: Mapping[str, bool],
     ) -> Snapshot:
-        """Return everything known after a cycle. tracks: of the leader, else empty.
+        """Return everything known after a cycle. memories: of the leader, else empty.
 
         finished_per_s: by partition; reached: whether each server answered.
         """
-        leader = standing.leader
+        leader = lease.leader
         manual = leader.manual if leader is not None else {}
         for seen in observations:
             until = manual.get(seen.partition)
             self._last[seen.partition] = self._view(
                 seen,
-                tracks.get(seen.partition),
+                memories.get(seen.partition),
                 finished_per_s.get(seen.partition, 0.0),
                 until[1] if until is not None else None,
             )
@@ -46,7 +46,7 @@ class SnapshotBuilder:
             cycle=cycle,
             at_s=at_s,
             leading=leading,
-            leader_known=standing.answered,
+            leader_known=lease.answered,
             leader_epoch=leader.epoch if leader is not None else 0,
             leader_address=leader.address if leader is not None else "",
             leader_lease_ms=leader.lease_ms if leader is not None else 0,
@@ -57,7 +57,7 @@ class SnapshotBuilder:
     def _view(
         self,
         seen: Observation,
-        track: PartitionMemory | None,
+        memory: PartitionMemory | None,
         per_s: float,
         manual_until_ms: int | None,
     ) -> PartitionView:
@@ -71,14 +71,14 @@ class SnapshotBuilder:
             seen_s=seen.at_s if fresh else last.seen_s if last is not None else None,
             problem=seen.problem,
             finished_per_s=per_s if fresh else 0.0,
-            target=_target(seen, track, last),
+            target=_target(seen, memory, last),
             manual_until_ms=manual_until_ms,
         )
 
 
-def _target(seen: Observation, track: PartitionMemory | None, last: PartitionView | None) -> int:
-    if track is not None and track.policy is not None:
-        return track.target
+def _target(seen: Observation, memory: PartitionMemory | None, last: PartitionView | None) -> int:
+    if memory is not None and memory.policy is not None:
+        return memory.target
     if seen.state is None:
         return last.target if last is not None else 0
     if seen.state.owner is not None and seen.state.owner.target > 0:

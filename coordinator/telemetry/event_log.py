@@ -31,11 +31,11 @@ class EventLog:
                 self._lead_is_unknown(error)
             case e.ObservationFailed(server, partitions, problem):
                 self._server_is_away(server, partitions, problem)
-            case e.Decided(ruling):
-                level = logging.INFO if ruling.direction != "hold" else logging.DEBUG
+            case e.Decided(decision):
+                level = logging.INFO if decision.direction != "hold" else logging.DEBUG
                 _log.log(
-                    level, "partition %d: %d -> %d workers: %s", ruling.partition, ruling.previous,
-                    ruling.target, ruling.reason,
+                    level, "partition %d: %d -> %d workers: %s",
+                    decision.partition, decision.previous, decision.target, decision.reason,
                 )  # fmt: skip
             case e.CommandSent() | e.CommandFailed() | e.CommandRefused():
                 _tell_command(event)
@@ -92,26 +92,26 @@ def _tell_call(event: e.OperatorCalled | e.CallsLeftOut) -> None:
 
 
 def _tell_command(event: e.CommandSent | e.CommandFailed | e.CommandRefused) -> None:
-    order = event.order
+    command = event.command
     match event:
         case e.CommandSent(_, command_id):
             _log.info(
                 "sent %s to partition %d",
-                order.type,
-                order.partition,
-                extra={"target": order.target, "command": command_id},
+                command.type,
+                command.partition,
+                extra={"target": command.target, "command": command_id},
             )
         case e.CommandFailed(_, problem):
             _log.warning(
                 "%s may not have reached partition %d; it is repeated while needed: %s",
-                order.type,
-                order.partition,
+                command.type,
+                command.partition,
                 problem,
             )
         case e.CommandRefused(_, newest):
             _log.warning(
                 "%s to partition %d rejected: %s is newer, another coordinator leads",
-                order.type,
-                order.partition,
+                command.type,
+                command.partition,
                 newest,
             )

@@ -25,5 +25,5 @@ class SnapshotStore:
     def watch(self, watcher: Callable[[], None]) -> None:
         """Call `watcher` after each new snapshot, on the publisher's thread."""
         if len(self._watchers) >= _MAX_WATCHERS:
-            raise RuntimeError(f"more than {_MAX_WATCHERS} watchers of one board")
+            raise RuntimeError(f"more than {_MAX_WATCHERS} watchers of one store")
         self._watchers = (*self._watchers, watcher)
