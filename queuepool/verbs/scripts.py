@@ -6,6 +6,8 @@ What several scripts do is written once, in `parts`. A line of a script names th
 they stand in its place when the script is loaded; each once a script, and first what they use:
 
     -- uses: fence, end_cancelled
+
+The phases of a long script are parts as well, in a folder named after it: `claim/plan`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 CALLERS = ("producer", "owner", "operator", "leader")  # folders: who calls what is in them
-_USES = re.compile(rb"^ *-- uses: (.+)\n", re.MULTILINE)
+_USES = re.compile(rb"^( *)-- uses: (.+)\n", re.MULTILINE)
+_LINE = re.compile(rb"^(?=.)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ def names() -> list[str]:
 def _read() -> dict[str, Script]:
     """Return all scripts, by their names."""
     verbs = files("queuepool.verbs")
-    parts = {name.encode(): text for name, text in _texts(verbs / "parts")}
+    parts = {name.encode(): text for name, text in _parts(verbs / "parts", "")}
     return {
         name: named(name, _joined(text, parts, set()))
         for caller in CALLERS
@@ -62,16 +65,24 @@ def _texts(folder: Traversable) -> Iterator[tuple[str, bytes]]:
             yield file.name[:-4], file.read_bytes()
 
 
+def _parts(folder: Traversable, within: str) -> Iterator[tuple[str, bytes]]:
+    for name, text in _texts(folder):
+        yield within + name, text
+    for inner in folder.iterdir():
+        if inner.is_dir():
+            yield from _parts(inner, f"{within}{inner.name}/")
+
+
 def _joined(text: bytes, known: dict[bytes, bytes], used: set[bytes]) -> bytes:
     """Return a text with the parts that it uses in their places. used: those that stand already."""
 
     def parts(line: re.Match[bytes]) -> bytes:
         text = b""
-        for part in line[1].split(b", "):
+        for part in line[2].split(b", "):
             if part not in used:
                 used.add(part)
                 text += _joined(known[part], known, used)
-        return text
+        return _LINE.sub(line[1], text)
 
     return _USES.sub(parts, text)
 

@@ -122,6 +122,6 @@ if repair then -- from here on, writes
   end
 end
 local last = page[1] == '0' and '0' or page[1] .. string.format(':%.0f:%.0f', bytes, dead_bytes)
-wrong = wrong + (foreign and #foreign or 0)
+for _ in pairs(foreign) do wrong = wrong + 1 end
 return {last, {'unseated', unseated, 'orphan', #lost, 'hollow', #hollow, 'foreign', wrong,
   'miscounted', miscounted, 'stray', #strays}, law}

@@ -5,84 +5,33 @@
 --         name, its bytes, its number of ids, m, m * (id, ttl ms, result)
 -- Returns {finished, duplicates, how many are left alone, their ids ...}; or {FENCED, current
 --         epoch}. A draining owner may.
--- An id that is not in this book and has no body was finished before: a duplicate. One that has a
--- body is left alone, since that may be another job of the same id; finish_stray tells them apart.
--- O(n).
+-- An id that is not in flight here and has no body was finished before: a duplicate. One that has
+-- a body is left alone, since that may be another job of the same id; finish_stray tells them
+-- apart. O(n).
 local redis, ARGV, tonumber, words, base = redis, ARGV, tonumber, #ARGV, KEYS[1]
-local book = base .. ':fl:' .. ARGV[2]
-local j, c = base .. ':j', base .. ':c'
+local j, c, in_flight = base .. ':j', base .. ':c', base .. ':fl:' .. ARGV[2]
 -- uses: fence_or_drain
 if ARGV[3] == '0' then return {0, 0, 0} end -- commands below want an id
--- uses: clock, remember, note_foreign
+-- uses: clock, remember, foreign
 local rare = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':er', base .. ':pr',
   base .. ':cn') > 0
 local jobs = redis.call('HLEN', j)
--- EXISTS looks at no type
-if rare then
+if rare then -- EXISTS looks at no type
   for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end
 end
-local groups = 4 + ARGV[3] -- from here on in ARGV
-local i, totals = groups, {}
-while i <= words do -- read every key before the first write
-  local g = base .. ':g:' .. ARGV[i]
-  local counts = redis.pcall('HMGET', g, 'left', 'done', 'total', 'dead')
-  if counts.err then
-    note_foreign(g, counts)
-    counts = {}
-  end
-  totals[g] = counts
-  local m = tonumber(ARGV[i + 3])
-  i = i + 4
-  -- SET takes any type
-  for k = i, i + 3 * m - 1, 3 do redis.call('EXISTS', base .. ':r:' .. ARGV[k]) end
-  i = i + 3 * m
-end
-local booked = redis.call('ZMSCORE', book, unpack(ARGV, 4, groups - 1))
--- uses: count_done
--- uses: make_way
 
--- What ends: all of them, or, when some are not in this book or named twice, those that are or have
--- no body.
+-- uses: finish/read_groups
+local held = redis.call('ZMSCORE', in_flight, unpack(ARGV, 4, groups - 1))
+-- uses: count_done, make_way
+
+-- What ends is gone[first .. last]: all ids, or only some of them, with the numbers and bytes by
+-- group in sizes and sums.
 local gone, first, last, sizes, sums, left, kept = ARGV, 4, groups - 1, {}, {}, {}, {}
-if redis.call('ZREM', book, unpack(ARGV, 4, groups - 1)) < last - first + 1 then
-  local named, k = {}, 4
-  gone, first, last, i = {}, 1, 0, groups
-  while i <= words do
-    sizes[i], sums[i] = 0, 0 -- the caller's sum holds for all of them only
-    for _ = 1, ARGV[i + 2] do
-      local id = ARGV[k]
-      if not named[id] then -- each once: after a failover one life may have claimed a job twice
-        named[id] = true
-        if not booked[k - 3] and redis.call('HEXISTS', j, id) == 1 then
-          left[#left + 1] = id
-          kept[id] = true
-        else
-          last = last + 1
-          gone[last], sizes[i], sums[i] = id, sizes[i] + 1, sums[i] + redis.call('HSTRLEN', j, id)
-        end
-      end
-      k = k + 1
-    end
-    i = i + 4 + 3 * ARGV[i + 3]
-  end
+if redis.call('ZREM', in_flight, unpack(ARGV, 4, groups - 1)) < last - first + 1 then
+  -- uses: finish/sort_out
 end
 
-local finished, freed, next = 0, 0, first
-i = groups
-while i <= words do
-  local g, m, n = base .. ':g:' .. ARGV[i], tonumber(ARGV[i + 3]), sizes[i] or tonumber(ARGV[i + 2])
-  freed = freed + (sums[i] or ARGV[i + 1])
-  i = i + 4
-  for k = i, i + 3 * m - 1, 3 do
-    if not kept[ARGV[k]] and redis.call('HEXISTS', j, ARGV[k]) == 1 then
-      redis.call('SET', base .. ':r:' .. ARGV[k], ARGV[k + 2], 'PX', ARGV[k + 1])
-    end
-  end
-  i = i + 3 * m
-  local d = n > 0 and redis.call('HDEL', j, unpack(gone, next, next + n - 1)) or 0
-  next, finished = next + n, finished + d
-  if d > 0 then count_done(g, d) end
-end
+-- uses: finish/record
 if last >= first then
   remember(gone, first, last)
   if rare then
@@ -91,9 +40,8 @@ if last >= first then
     end
   end
 end
--- No number
 if type(redis.pcall('HINCRBY', c, 'done', finished)) == 'table' then
-  redis.call('HSET', c, 'done', finished)
+  redis.call('HSET', c, 'done', finished) -- it was no number
 end
 if jobs == finished or type(redis.pcall('HINCRBY', c, 'bytes', 0 - freed)) == 'table' then
   redis.call('HSET', c, 'bytes', 0)

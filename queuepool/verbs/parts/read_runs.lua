@@ -21,11 +21,11 @@ while i < words do
   if delay > 0 then
     late = late or redis.call('ZCARD', dl)
     local index = redis.pcall('SCARD', base .. ':dg:' .. group)
-    if index ~= 0 and type(index) == 'table' then note_foreign(base .. ':dg:' .. group, index) end
+    if index ~= 0 and type(index) == 'table' then foreign[base .. ':dg:' .. group] = index end
   else
     local size = redis.pcall('LLEN', base .. ':q:' .. tier .. ':' .. group)
     if size ~= 0 and type(size) == 'table' then
-      note_foreign(base .. ':q:' .. tier .. ':' .. group, size)
+      foreign[base .. ':q:' .. tier .. ':' .. group] = size
       size = 0
     end
     -- A new lane takes a seat
@@ -35,7 +35,7 @@ while i < words do
     local g = base .. ':g:' .. group
     local known = redis.pcall('HMGET', g, 'total', 'left', 'delayed', 'created')
     if known.err then
-      note_foreign(g, known)
+      foreign[g] = known
       known = {}
     end
     if known[1] then

@@ -17,7 +17,7 @@ if redis.call('EXISTS', cx, base .. ':dn:0', base .. ':dn:1') > 0 then
     if age < 60000 or remembered(set, was[8] == tostring(p), age) then
       local done = redis.pcall('SMISMEMBER', set, unpack(ids))
       local cancelled = redis.pcall('SMISMEMBER', set, unpack(marks))
-      if done.err then note_foreign(set, done) end
+      if done.err then foreign[set] = done end
       for k, id in ipairs(done.err and {} or ids) do
         seen[id] = seen[id] or done[k] == 1 or cancelled[k] == 1
       end

@@ -16,7 +16,7 @@ local j, dl, c, wk, cx = base .. ':j', base .. ':dl', base .. ':c', base .. ':wk
 local was = redis.call('HMGET', c, 'r0', 'r1', 'r2', 'r3', 'bytes', 'enqueued', 'cut', 'dn',
   'dn_since', 'largest')
 for k = 1, 7 do was[k] = tonumber(was[k]) or 0 end
--- uses: clock, remembered, note_foreign
+-- uses: clock, remembered, foreign
 local all = was[1] + was[2] + was[3] + was[4] + was[5] + was[6]
 if not (all > -9e15 and all < 9e15) then -- none that can be counted with
   -- uses: whole
@@ -34,7 +34,7 @@ local idle = was[1] + was[2] + was[3] + was[4] <= 0
 -- uses: read_runs
 local woken, told = idle and redis.pcall('LPOS', wk, 'w'), late and redis.pcall('LPOS', wk, 'd')
 if type(woken or told) == 'table' then
-  note_foreign(wk, woken or told)
+  foreign[wk] = woken or told
   woken, told = false, false
 end
 -- Never the ms of a group's cancellation: its cut must tell what came before it.

@@ -1,4 +1,4 @@
--- Lanes with a rest take their seats again, each in the ring of its own tier.
+-- Lanes with a rest have seats again, each in the ring of its own tier.
 for home, seats in pairs(cut) do
   if rings[tonumber(home)] then redis.call('RPUSH', rings[tonumber(home)], unpack(seats)) end
 end
@@ -10,10 +10,10 @@ for home, seats in pairs(again) do
     redis.call('LPUSH', rings[tonumber(home)], seats[k])
   end
 end
--- A lane that waits too long has its next turn a tier up
-for t = 1, age > 0 and #active > 1 and 3 or 0 do
+-- A lane that waits too long has its next turn a tier up.
+for t = 1, promote_after_ms > 0 and #active > 1 and 3 or 0 do
   local seat = redis.call('LINDEX', rings[t], 0)
-  if seat and now - (tonumber(string.sub(seat, 2, 12), 16) or 0) > age then
+  if seat and now - (tonumber(string.sub(seat, 2, 12), 16) or 0) > promote_after_ms then
     redis.call('RPUSH', rings[t - 1], redis.call('LPOP', rings[t]))
   end
 end

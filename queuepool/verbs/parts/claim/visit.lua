@@ -11,7 +11,7 @@ local function visit(t, share, n) -- whose turn, and how many of each: only read
         local key = base .. ':q:' .. string.sub(lane, 1, 1) .. ':' .. string.sub(lane, 13)
         local size = redis.pcall('LLEN', key)
         if type(size) == 'table' then
-          note_foreign(key, size)
+          foreign[key] = size
           size = 0
         end
         lane = {key = key, seat = lane, size = size, take = 0}

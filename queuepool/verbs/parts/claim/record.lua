@@ -1,0 +1,50 @@
+-- Jobs into the in-flight set; the marks of cancelled ones end here.
+local begun = time[1] * 1000 + time[2] / 1000 -- ms, to the us
+local alive, texts, n, scores, waiting = {}, {}, 0, {}, 0
+local none = {} -- four tables for nothing would cost what a call of the server does
+local attempts, crashes, kept_attempts, kept_crashes = none, none, none, none
+if odd then
+  kept_attempts, kept_crashes = {}, {}
+  attempts = redis.call('HMGET', base .. ':at', unpack(ids))
+  crashes = redis.call('HMGET', base .. ':cr', unpack(ids))
+end
+for k, id in ipairs(ids) do
+  local body = bodies[k]
+  if body then
+    n = n + 1
+    alive[n], texts[n] = id, body
+    if odd then -- what is too long for a number is none
+      kept_attempts[n] = attempts[k] and string.sub(attempts[k], 1, 20)
+      kept_crashes[n] = crashes[k] and string.sub(crashes[k], 1, 20)
+    end
+    if crashes[k] == '0' or n <= starting and not crashes[k] then
+      -- In steps of half a us, less than a job takes here: the next call's are above.
+      scores[n] = begun + n / 2048
+    else
+      waiting = waiting + 1
+      scores[n] = -waiting
+    end
+  else
+    redis.call('HDEL', base .. ':cx', id) -- cancelled while it waited: its place ends here
+    -- uses: claim/home_of
+    local home = home_of(k)
+    taken[home] = taken[home] - 1 -- it left the count of ready jobs when it was cancelled
+  end
+end
+if n > 0 then
+  local last = waiting > 0 and redis.call('HINCRBY', o, 'seq', waiting) - waiting
+  local entries = {}
+  for k = 1, n do -- the last ones first: a small set is searched from its lowest score on
+    local score = scores[n + 1 - k]
+    entries[2 * k - 1], entries[2 * k] = score < 0 and last - score or score, alive[n + 1 - k]
+  end
+  redis.call('ZADD', in_flight, unpack(entries))
+  for home, gone in pairs(taken) do -- not -gone: Redis 7.0 reads no -0
+    if type(redis.pcall('HINCRBY', c, 'r' .. home, 0 - gone)) == 'table' then
+      redis.call('HSET', c, 'r' .. home, 0) -- it was no number
+    end
+  end
+  if largest and #texts[n] > largest then
+    redis.call('HDEL', c, 'largest') -- not by our scripts: trust it no more
+  end
+end

@@ -1,0 +1,30 @@
+-- Ids from their lanes, and the seats of these from their rings.
+local ids, count, taken, more = {}, 0, {}, false -- taken: by tier; more: of seats, perhaps
+local again, cut, back, stamp = {}, {}, {}, string.format('%011x', now) -- seats by tier, for reseat
+for _, t in ipairs(active) do
+  local most
+  for i = 1, served[t] do
+    local lane = lanes[t][i]
+    local home = string.sub(lane.seat, 1, 1)
+    if lane.take > 0 then
+      local before = count
+      for _, id in ipairs(redis.call('LPOP', lane.key, lane.take) or {}) do
+        count = count + 1
+        ids[count] = id
+      end
+      lane.take = count - before -- less where the lane has two seats
+      taken[home] = (taken[home] or 0) + lane.take
+    end
+    if lane.size > lane.take then
+      most = most or lane.take
+      local rest = lane.size - lane.take
+      local list = lane.take < most and cut or back -- cut: by the end of the share, so it is next
+      if rest <= 16 and rest % 2 == 1 and lane.take % 2 == 1 then list = again end -- soon empty
+      list[home] = list[home] or {}
+      list[home][#list[home] + 1] = home .. stamp .. string.sub(lane.seat, 13)
+    end
+  end
+  redis.call('LPOP', rings[t], served[t])
+  more = more or served[t] >= limit
+  if quota['k' .. t] then redis.call('HSET', c, 'k' .. t, quota['k' .. t]) end
+end
