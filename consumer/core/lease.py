@@ -29,7 +29,7 @@ class Lease:
         self._settings, self._partition = settings, acquired.ownership.partition
         self.lease_s = settings.lease_s
         self.target = workers
-        self.to_recover = acquired.books
+        self.to_recover = acquired.epochs_to_recover
         self.due_s = self.renewed_s = now_s  # the next one, and when the last answered one was sent
         self._applied, self._beat = acquired.applied, 0
 
@@ -57,7 +57,7 @@ class Lease:
         news: list[object] = [events.RolledBack(renewal)] if renewal.rolled_back else []
         if draining:
             return news
-        self.to_recover = renewal.books
+        self.to_recover = renewal.epochs_to_recover
         return news + self._obey(renewal) if renewal.commands else news
 
     def _obey(self, renewal: own.Renewal) -> list[object]:

@@ -171,7 +171,7 @@ def _verb_by_stamp(
             keep_ms=int(settings.dead_keep_s * 1000),
         )
     ids = [o.job.id for o in outcomes]
-    verb = own.abandon if end is End.CANCELLED else own.hand_back
+    verb = own.end_cancelled if end is End.CANCELLED else own.hand_back
     return verb(ownership, ids, stamps)
 
 

@@ -39,7 +39,7 @@ class EventLog:
         ownership = event.acquired.ownership
         _log.info(
             "owns partition %d with %d workers", ownership.partition, event.workers,
-            extra={"epoch": ownership.epoch, "books_to_recover": event.acquired.books},
+            extra={"epoch": ownership.epoch, "books_to_recover": event.acquired.epochs_to_recover},
         )  # fmt: skip
 
     @listen.register

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from queuepool.testing.data import TIERS, Args, PartitionData, Seat
+from queuepool.testing.fencing import fence
 
 # A share is divided among at most so many lanes before any is visited again; a claim that looks
 # ahead is of short jobs, and takes longer turns.
@@ -25,11 +26,9 @@ class _Turn:
     take: int = 0
 
 
+@fence
 def claim(p: PartitionData, args: Args) -> Any:
     """Move ready jobs into the owner's book."""
-    refused = p.refuse(args, draining_may=False)
-    if refused:
-        return refused
     limit, starting, age_ms = int(args[2]), int(args[3]), int(args[4])
     weights, budget = [int(w) for w in args[5:9]], int(args[9])
     most = _MAX_TURNS_AHEAD if limit > starting else _MAX_TURNS

@@ -1,4 +1,4 @@
-"""finish, retry, bury, hand_back, abandon, progress and start: what an owner says of its jobs."""
+"""finish, retry, bury, hand_back, end_cancelled, progress, start: what an owner says of jobs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 
 from queuepool.protocol import codec
 from queuepool.testing.data import STARTED, Args, Group, PartitionData, lane_of
+from queuepool.testing.fencing import fence_or_drain
 
 
+@fence_or_drain
 def finish(p: PartitionData, args: Args) -> Any:
     """Record the end of jobs that succeeded."""
-    refused = p.refuse(args, draining_may=True)
-    if refused:
-        return refused
     finished = freed = 0
     left: list[bytes] = []
     sent = int(args[2])
@@ -49,11 +48,9 @@ def finish(p: PartitionData, args: Args) -> Any:
     return [finished, duplicates, len(left), *left]
 
 
+@fence_or_drain
 def finish_stray(p: PartitionData, args: Args) -> Any:
     """Record the end of jobs wherever they are, if they are the ones that were claimed."""
-    refused = p.refuse(args, draining_may=True)
-    if refused:
-        return refused
     finished = rolled = 0
     for job_id, stamp, ttl_ms, value in _by(4, args[2:]):
         body = p.jobs.get(job_id)
@@ -108,11 +105,9 @@ def _claimed(p: PartitionData, epoch: int, job_id: bytes, stamp: bytes) -> bytes
     return body
 
 
+@fence_or_drain
 def retry(p: PartitionData, args: Args) -> Any:
     """Send running jobs back to delayed."""
-    refused = p.refuse(args, draining_may=True)
-    if refused:
-        return refused
     behind, status = p.counters.get("aside", 0), bytearray()
     if behind > p.now + 120_000:
         behind = 0
@@ -143,11 +138,9 @@ def retry(p: PartitionData, args: Args) -> Any:
     return bytes(status)
 
 
+@fence_or_drain
 def bury(p: PartitionData, args: Args) -> Any:
     """Move running jobs to dead, and keep dead within its bounds."""
-    refused = p.refuse(args, draining_may=True)
-    if refused:
-        return refused
     keep_jobs, keep_bytes, keep_ms = (int(x) for x in args[2:5])
     status, evicted = bytearray(), 0
     for job_id, error, stamp in _by(3, args[5:]):
@@ -199,11 +192,9 @@ def _evict(p: PartitionData, job_id: bytes) -> None:
         p.expire_group(group)
 
 
+@fence_or_drain
 def hand_back(p: PartitionData, args: Args) -> Any:
     """Return claimed jobs to the front of their lanes."""
-    refused = p.refuse(args, draining_may=True)
-    if refused:
-        return refused
     n = back = 0
     for job_id, stamp in reversed(list(_by(2, args[2:]))):
         body = _claimed(p, int(args[1]), job_id, stamp)
@@ -221,11 +212,9 @@ def hand_back(p: PartitionData, args: Args) -> Any:
     return n
 
 
-def abandon(p: PartitionData, args: Args) -> Any:
+@fence_or_drain
+def end_cancelled(p: PartitionData, args: Args) -> Any:
     """End running jobs as cancelled."""
-    refused = p.refuse(args, draining_may=True)
-    if refused:
-        return refused
     n = 0
     for job_id, stamp in _by(2, args[2:]):
         body = _claimed(p, int(args[1]), job_id, stamp)
@@ -235,11 +224,9 @@ def abandon(p: PartitionData, args: Args) -> Any:
     return n
 
 
+@fence_or_drain
 def progress(p: PartitionData, args: Args) -> Any:
     """Store what running jobs say of themselves."""
-    refused = p.refuse(args, draining_may=True)
-    if refused:
-        return refused
     n = 0
     for job_id, text in zip(args[2::2], args[3::2], strict=True):
         if job_id in p.book(int(args[1])):
@@ -248,11 +235,9 @@ def progress(p: PartitionData, args: Args) -> Any:
     return n
 
 
+@fence_or_drain
 def start(p: PartitionData, args: Args) -> Any:
     """Book claimed jobs as running."""
-    refused = p.refuse(args, draining_may=True)
-    if refused:
-        return refused
     epoch, n = int(args[1]), 0
     for job_id in args[2:]:
         score = p.book(epoch).score(job_id)

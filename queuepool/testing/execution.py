@@ -120,19 +120,41 @@ def execute(
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        delay_s = getattr(error, "delay_s", None)  # none in one that a class of its own made
-        if isinstance(error, RetryLater) and delay_s is not None:
-            return Ended(job_id, name, attempt, JobState.DELAYED, delay_s=delay_s, charged=False)
-        record = _record(error)
         asked = isinstance(error, JobCancelled) and owned.partition.status(job_id).cancel_requested
         if asked:
+            record = _record(error)
             return Ended(job_id, name, attempt, JobState.CANCELLED, error=record, exception=error)
-        last = record.reason in ("permanent", "undecodable", "bad-payload") or attempt >= (
-            options.max_attempts or task.max_attempts
+        most = options.max_attempts or task.max_attempts
+        return _failed(
+            job_id, name, attempt, error, most, lambda: task.backoff.delay_s(attempt, jitter)
         )
-        state = JobState.DEAD if last else JobState.DELAYED
-        delay_s = None if last else task.backoff.delay_s(attempt, jitter)
-        return Ended(job_id, name, attempt, state, error=record, delay_s=delay_s, exception=error)
+
+
+def _failed(
+    job_id: str,
+    name: str,
+    attempt: int,
+    error: BaseException,
+    max_attempts: int,
+    pause_s: Callable[[], float],
+) -> Ended:
+    """Return how an execution ended that raised. pause_s: returns how long before the next one."""
+    delay_s = getattr(error, "delay_s", None)  # none in one that a class of its own made
+    if isinstance(error, RetryLater) and delay_s is not None:
+        return Ended(job_id, name, attempt, JobState.DELAYED, delay_s=delay_s, charged=False)
+    record = _record(error)
+    last = record.reason in ("permanent", "undecodable", "bad-payload") or attempt >= max_attempts
+    if last:
+        return Ended(job_id, name, attempt, JobState.DEAD, error=record, exception=error)
+    return Ended(
+        job_id,
+        name,
+        attempt,
+        JobState.DELAYED,
+        error=record,
+        delay_s=pause_s(),
+        exception=error,
+    )
 
 
 def _set_aside(job_id: str, name: str, attempt: int, exception: UnknownTaskError) -> Ended:

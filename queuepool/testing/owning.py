@@ -1,12 +1,14 @@
-"""acquire, renew, release, promote, recover and book: what an owner does."""
+"""acquire, renew, release, rotate_nonce, promote, rouse, recover, in_flight: what an owner does."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from queuepool.testing.data import STARTED, Args, OwnerRecord, PartitionData, command_order, lane_of
 from queuepool.testing.ending import add_dead
+from queuepool.testing.fencing import fence, fence_or_drain
 
 _BATCH = 200
 _TRIALS = 3  # crashes beyond the last one that a job survives when others began after it
@@ -30,12 +32,10 @@ def acquire(p: PartitionData, args: Args) -> Any:
     return [1, epoch, p.now, len(p.to_recover), target, at, applied or b"0-0"]
 
 
+@fence_or_drain
 def renew(p: PartitionData, args: Args) -> Any:
     """Keep the lease, report, and hear what is new."""
     nonce, epoch, lease_ms, beat = args[0], int(args[1]), int(args[2]), int(args[3])
-    refused = p.refuse(args, draining_may=True)
-    if refused:
-        return refused
     owner = p.owner
     if owner is None or (owner.nonce, owner.epoch) != (nonce, epoch):
         p.draining[epoch] = (nonce, p.now + lease_ms)
@@ -62,7 +62,7 @@ def _asked(p: PartitionData, epoch: int) -> list[bytes]:
     return [job_id for _, job_id in p.book(epoch).entries() if job_id in p.cancels]
 
 
-def rekey(p: PartitionData, args: Args) -> Any:
+def rotate_nonce(p: PartitionData, args: Args) -> Any:
     """Change the nonce of an ownership, so that calls sent before are refused from here on."""
     stem, epoch, number = args[0], int(args[1]), int(args[2])
 
@@ -103,11 +103,9 @@ def release(p: PartitionData, args: Args) -> Any:
     return 1
 
 
-def promote(p: PartitionData, args: Args) -> Any:
+@fence
+def promote(p: PartitionData, _args: Args) -> Any:
     """Move due jobs to the back of their lanes, at most 100."""
-    refused = p.refuse(args, draining_may=False)
-    if refused:
-        return refused
     promoted = cancelled = 0
     for _due, job_id in p.delayed.up_to(p.now)[:100]:
         p.delayed.remove(job_id)
@@ -132,11 +130,9 @@ def _until_due(p: PartitionData) -> int:
     return -1 if following is None else max(0, int(following[0] - p.now))
 
 
+@fence
 def rouse(p: PartitionData, args: Args) -> Any:
     """Make due the jobs set aside for known tasks: here all in one step."""
-    refused = p.refuse(args, draining_may=False)
-    if refused:
-        return refused
     known = set(args[3:])
     counts = Counter(task for task in p.asides.values() if task in known)
     later = [e for e in p.delayed.entries() if e[0] > p.now + 1 and p.asides.get(e[1]) in known]
@@ -146,11 +142,9 @@ def rouse(p: PartitionData, args: Args) -> Any:
     return [b"0", [x for pair in counts.items() for x in pair]]
 
 
+@fence
 def recover(p: PartitionData, args: Args) -> Any:
     """Return up to 200 jobs of a dead owner to the front of their lanes."""
-    refused = p.refuse(args, draining_may=False)
-    if refused:
-        return refused
     if not p.to_recover:
         return [0, 0, 0, 0, 0]
     max_crashes, error, epoch = int(args[2]), args[3], p.to_recover[0]
@@ -162,36 +156,44 @@ def recover(p: PartitionData, args: Args) -> Any:
         latest = entries[-1][1]
         if len(entries) > _BATCH:
             p.owner.past = epoch
-    recovered = crashed = buried = cancelled = 0
+    became: Counter[str] = Counter()
     for score, job_id in reversed(entries[-_BATCH:]):
+        limit = max_crashes if job_id == latest or max_crashes < 2 else max_crashes + _TRIALS
         p.unbook(epoch, job_id)
         p.progress.pop(job_id, None)
-        body = p.jobs.get(job_id)
-        if body is None:
-            continue
-        if p.is_cancelled(job_id, body):
-            cancelled += 1
-            p.end_cancelled(job_id, body)
-            continue
-        if score >= STARTED:
-            crashed += 1
-            p.crashes[job_id] = p.crashes.get(job_id, 0) + 1
-        limit = max_crashes if job_id == latest or max_crashes < 2 else max_crashes + _TRIALS
-        if score >= STARTED and p.crashes[job_id] >= limit:
-            buried += 1
-            add_dead(p, job_id, body, error)
-        else:
-            recovered += 1
-            p.crashes.setdefault(job_id, 0)  # it may have begun unnoted
-            p.place(job_id, lane_of(body), front=True, next_turn=True)
-    p.count("recovered", recovered)
-    if recovered:
+        became.update(_recover_one(p, job_id, score >= STARTED, limit, error))
+    p.count("recovered", became["recovered"])
+    if became["recovered"]:
         p.wake(b"w")
     if not p.book(epoch):
         p.to_recover.popleft()
-    return [len(p.to_recover), recovered, crashed, buried, cancelled]
+    ends = ("recovered", "crashed", "buried", "cancelled")
+    return [len(p.to_recover), *(became[end] for end in ends)]
 
 
-def book(p: PartitionData, args: Args) -> Any:
-    """List the jobs booked in one owner ownership."""
+def _recover_one(
+    p: PartitionData, job_id: bytes, started: bool, limit: int, error: bytes
+) -> Iterator[str]:
+    # Yields what became of it; limit: so many crashes bury it.
+    body = p.jobs.get(job_id)
+    if body is None:
+        return
+    if p.is_cancelled(job_id, body):
+        p.end_cancelled(job_id, body)
+        yield "cancelled"
+        return
+    if started:
+        p.crashes[job_id] = p.crashes.get(job_id, 0) + 1
+        yield "crashed"
+    if started and p.crashes[job_id] >= limit:
+        add_dead(p, job_id, body, error)
+        yield "buried"
+    else:
+        p.crashes.setdefault(job_id, 0)  # it may have begun unnoted
+        p.place(job_id, lane_of(body), front=True, next_turn=True)
+        yield "recovered"
+
+
+def in_flight(p: PartitionData, args: Args) -> Any:
+    """List the jobs in flight in one epoch."""
     return [job_id for _score, job_id in p.book(int(args[0])).entries(0, 10_000)]

@@ -29,15 +29,10 @@ def enqueue(p: PartitionData, args: Args) -> Any:
     status, added, size, wake, sooner, i = bytearray(), 0, 0, False, False, 4
     while i < len(args):
         tier, group, delay, n = int(args[i]), args[i + 1], int(args[i + 2]), int(args[i + 3])
-        pairs, fresh = args[i + 4 : i + 4 + 2 * n], []
+        fresh, said = _accept(p, args[i + 4 : i + 4 + 2 * n], b"1%d%s" % (tier, stamp))
         i += 4 + 2 * n
-        for job_id, tail in zip(pairs[::2], pairs[1::2], strict=True):
-            new = job_id not in p.jobs and not _seen(p, job_id)
-            status += b"1" if new else b"0"
-            if new:
-                p.jobs[job_id] = b"1%d%s%s" % (tier, stamp, tail)
-                size += len(p.jobs[job_id])
-                fresh.append(job_id)
+        status += said
+        size += sum(len(p.jobs[job_id]) for job_id in fresh)
         if fresh:
             added += len(fresh)
             _join(p, group, len(fresh), delayed=delay > 0)
@@ -54,6 +49,19 @@ def enqueue(p: PartitionData, args: Args) -> Any:
     if sooner:
         p.wake(b"d")
     return bytes(status)
+
+
+def _accept(p: PartitionData, pairs: Args, head: bytes) -> tuple[list[bytes], bytes]:
+    """Store the jobs of one run; return the ids that are new, and one byte a job."""
+    fresh: list[bytes] = []
+    said = bytearray()
+    for job_id, tail in zip(pairs[::2], pairs[1::2], strict=True):
+        new = job_id not in p.jobs and not _seen(p, job_id)
+        said += b"1" if new else b"0"
+        if new:
+            p.jobs[job_id] = head + tail
+            fresh.append(job_id)
+    return fresh, bytes(said)
 
 
 def _beyond(args: Args) -> tuple[bytes, int, int] | None:

@@ -159,7 +159,9 @@ def _run_partition(
     run: Callable[[Claimed], Ended],
 ) -> float | None:
     ownership = owned.ownership
-    while owned.run(own.recover(ownership, max_crashes=_MAX_CRASHES, error=_CRASHED)).books:
+    while owned.run(
+        own.recover(ownership, max_crashes=_MAX_CRASHES, error=_CRASHED)
+    ).epochs_to_recover:
         pass
     while True:
         promoted = owned.run(own.promote(ownership))
@@ -214,4 +216,4 @@ def _settle(owned: OwnedPartition, job: Claimed, outcome: Ended) -> None:
     elif outcome.state is JobState.DEAD:
         owned.run(own.bury(owned.ownership, [(job.job_id, error)], **_KEEP))
     else:
-        owned.run(own.abandon(owned.ownership, [job.job_id]))
+        owned.run(own.end_cancelled(owned.ownership, [job.job_id]))

@@ -14,26 +14,15 @@ from queuepool.testing import claiming, ending, leading, operating, owning, prod
 from queuepool.testing.data import Args, PartitionData, SystemData
 from queuepool.testing.operating import to_bytes
 from queuepool.verbs import Verb
+from queuepool.verbs.scripts import names, script
 
-_PARTITION_VERBS: Mapping[str, Callable[[PartitionData, Args], Any]] = {
-    f.__name__: f
-    for f in (
-        producing.enqueue, producing.status, producing.cancel, producing.cancel_group,
-        producing.group, claiming.claim, ending.finish, ending.finish_stray, ending.retry,
-        ending.bury, ending.hand_back, ending.abandon, ending.progress, ending.start,
-        owning.acquire, owning.renew, owning.rekey, owning.release, owning.promote,
-        owning.recover, owning.rouse, owning.book,
-        operating.observe, operating.dead, operating.replay, operating.discard, operating.audit,
-        operating.peek, leading.command, leading.checkpoint,
-    )
-}  # fmt: skip
-_SYSTEM_VERBS: Mapping[str, Callable[[SystemData, Args], Any]] = {
-    f.__name__: f
-    for f in (
-        leading.lead, leading.resign, leading.manual, leading.record, leading.decisions,
-        leading.route,
-    )
-}  # fmt: skip
+_VERBS: Mapping[str, Callable[[Any, Args], Any]] = {  # each is a function named as its script
+    name: verb
+    for module in (producing, claiming, ending, owning, operating, leading)
+    for name, verb in vars(module).items()
+    if name in names() and getattr(verb, "__module__", "") == module.__name__
+}
+_OF_SYSTEM = {name for name in names() if script(name).header("KEYS[1]").startswith("system")}
 _ARMED_S = 1.0
 
 # A process has nothing that survives it: every confirmation is granted.
@@ -112,14 +101,11 @@ class MemoryServer:
         if not verb.script:
             return _COMMANDS[args[0]](args)
         now_ms = int(self._clock() * 1000)
-        if verb.script in _PARTITION_VERBS:
-            partition = self.data(key)
-            partition.now = now_ms
-            return _PARTITION_VERBS[verb.script](partition, args)
-        if verb.script in _SYSTEM_VERBS:
-            system = self._systems.setdefault(key, SystemData())
-            system.now = now_ms
-            return _SYSTEM_VERBS[verb.script](system, args)
+        if verb.script in _VERBS:
+            in_system = verb.script in _OF_SYSTEM
+            data = self._systems.setdefault(key, SystemData()) if in_system else self.data(key)
+            data.now = now_ms
+            return _VERBS[verb.script](data, args)
         return ScriptError(
             f"{self._name} knows no script {verb.script!r}: add it to queuepool.testing"
         )

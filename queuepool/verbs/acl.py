@@ -33,7 +33,6 @@ WRITING = frozenset((
     "set", "srem", "unlink", "xadd", "zadd", "zrem",
 ))  # fmt: skip
 _CALLED = re.compile(r"(?:redis\.p?call|ours)\('([A-Z]+)'")
-_DERIVED = re.compile(r"^-- KEYS\[1\] (?:system )?base; derived: (.+(?:\n--  +.+)*)$", re.MULTILINE)
 # What connections send besides scripts; CLUSTER SLOTS is where a cluster's map comes from.
 _ALWAYS = ("cluster|slots", "evalsha", "script|load", "select")
 # Known from Redis 7.2 and in every Valkey; Redis 7.0 refuses a rule that names them.
@@ -125,8 +124,7 @@ def _patterns(space: Keyspace) -> dict[str, str]:
 
 def keys_of(name: str) -> frozenset[str]:
     """Return the stems of the keys that a script derives, as its header says."""
-    found = _DERIVED.search(script(name).source.decode())
-    listed = re.sub("<[^>]*>|--", "", found[1]) if found else ""
+    listed = re.sub("<[^>]*>", "", script(name).header("KEYS[1]").partition("derived:")[2])
     return frozenset(_stem(key) for key in listed.split())
 
 
@@ -138,39 +136,39 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
+def _called_by(role: str) -> tuple[str, ...]:
+    """Return the scripts of a role, as their headers say."""
+    return tuple(name for name in names() if role in script(name).header("ROLES").split())
+
+
 ROLES: dict[str, ServerRole] = {
     role.name: role
     for role in (
         ServerRole(
             name="producer",
-            scripts=_words("enqueue status cancel cancel_group group route peek"),
+            scripts=_called_by("producer"),
             writes=PRODUCER,
             confirms=True,
         ),
         ServerRole(
             name="consumer",
-            scripts=_words(
-                "acquire renew rekey release claim start finish finish_stray retry bury abandon "
-                "hand_back progress promote recover rouse book audit route peek"
-            ),
+            scripts=_called_by("consumer"),
             writes=CONSUMER,
             direct=("info",),
         ),
         ServerRole(
             name="coordinator",
-            scripts=_words(
-                "observe group lead resign command checkpoint manual record decisions route peek"
-            ),
+            scripts=_called_by("coordinator"),
             writes=COORDINATOR,
         ),
         ServerRole(
             name="ops-read",
-            scripts=_words("observe status group dead audit lead decisions route peek"),
+            scripts=_called_by("ops-read"),
             writes=NOTHING,
         ),
         ServerRole(
             name="ops",
-            scripts=tuple(names()),
+            scripts=_called_by("ops"),
             writes=OPERATOR,
             direct=_words("acl|whoami command config|get info ping"),
             confirms=True,

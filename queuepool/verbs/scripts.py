@@ -21,6 +21,7 @@ from importlib.resources.abc import Traversable
 
 CALLERS = ("producer", "owner", "operator", "leader")  # folders: who calls what is in them
 _USES = re.compile(rb"^( *)-- uses: (.+)\n", re.MULTILINE)
+_FIELD = r"^-- %s +(.*(?:\n--  +.*)*)"  # goes on in lines that are indented
 _LINE = re.compile(rb"^(?=.)", re.MULTILINE)
 
 
@@ -31,6 +32,16 @@ class Script:
     name: str
     source: bytes
     sha: bytes
+
+    @property
+    def summary(self) -> str:
+        """Return what it does, in a sentence."""
+        return self.header(f"{self.name}:")
+
+    def header(self, field: str) -> str:
+        """Return what its contract says of KEYS[1], ARGV, ROLES or Returns, on one line."""
+        said = re.search(_FIELD % re.escape(field), self.source.decode(), re.MULTILINE)
+        return re.sub(r"\n-- +", " ", said[1]) if said else ""
 
 
 def named(name: str, source: bytes) -> Script:

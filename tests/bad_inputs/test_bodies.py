@@ -114,7 +114,7 @@ def test_it_can_be_cancelled_and_abandoned(world: World, body: bytes) -> None:
     owned = world.own()
     assert w.claim(owned).ids == [b"running"]
     assert world.partition.cancel("running") is JobState.IN_FLIGHT
-    assert owned.run(own.abandon(owned.ownership, [b"running"])) == 1
+    assert owned.run(own.end_cancelled(owned.ownership, [b"running"])) == 1
     state = world.partition.observe()
     assert (state.jobs, state.counters["cancelled"]) == (0, 3)
     assert state.backlog == 0

@@ -252,7 +252,7 @@ class Rig:
             owner = observe(partition).owner
             if owner is not None and owner.host.endswith(f":{process.pid}"):
                 ownership = own.Ownership(partition.number, "", owner.epoch)
-                ids.update(bytes(job_id) for job_id in partition.run(own.book(ownership)))
+                ids.update(bytes(job_id) for job_id in partition.run(own.in_flight(ownership)))
         return frozenset(job_id.decode() for job_id in ids)
 
     # -- judging ---------------------------------------------------------------------------------

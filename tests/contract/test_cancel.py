@@ -161,7 +161,7 @@ def test_a_job_of_a_cancelled_group_is_dropped_wherever_it_turns_up(world: World
     world.partition.cancel_group(b"g")
 
     assert w.retry(owned, [b"retried"]) == b"c"
-    assert owned.run(own.abandon(owned.ownership, [b"running"])) == 1
+    assert owned.run(own.end_cancelled(owned.ownership, [b"running"])) == 1
 
     group = world.partition.group(b"g")
     assert (group.cancelled, group.left) == (2, 0)
@@ -216,7 +216,7 @@ def test_jobs_of_a_draining_owner_are_asked_too(world: World) -> None:
     assert world.partition.cancel_group(b"g") == (0, 1)
 
     assert w.renew(old).cancels == {b"a"}
-    old.run(own.abandon(old.ownership, [b"a"]))
+    old.run(own.end_cancelled(old.ownership, [b"a"]))
 
 
 def test_a_cancelled_group_is_forgotten_after_a_day(world: World) -> None:

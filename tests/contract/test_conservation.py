@@ -42,7 +42,7 @@ class Walker:
             return "held"
         self.owners = [*self.owners[-2:], got]
         a = got.acquired
-        return a.books, a.checkpoint, a.applied
+        return a.epochs_to_recover, a.checkpoint, a.applied
 
     def body(self, job_id: bytes) -> bytes:
         """Return the body of an id as it was claimed last."""
@@ -66,7 +66,14 @@ def plain(reply: Any) -> Any:
     if isinstance(reply, own.Renewal):
         commands = [replace(c, expires_ms=0) for c in reply.commands]
         waits = None if reply.next_due_ms is None else reply.next_due_ms > 0
-        return reply.draining, reply.rolled_back, reply.books, waits, commands, reply.cancels
+        return (
+            reply.draining,
+            reply.rolled_back,
+            reply.epochs_to_recover,
+            waits,
+            commands,
+            reply.cancels,
+        )
     if isinstance(reply, own.Promoted):
         waits = None if reply.next_due_ms is None else reply.next_due_ms > 0
         return reply.promoted, reply.cancelled, waits
@@ -102,9 +109,9 @@ class Walk:
         """Return the next step."""
         choices: dict[str, int] = {
             "enqueue": 22, "claim": 22, "finish": 14, "retry": 6, "bury": 4, "hand_back": 4,
-            "start": 4, "abandon": 2, "progress": 3, "cancel": 5, "cancel_group": 2, "promote": 6,
-            "advance": 4, "acquire": 6, "release": 2, "renew": 4, "recover": 8, "status": 4,
-            "set_aside": 4, "rouse": 3,
+            "start": 4, "end_cancelled": 2, "progress": 3, "cancel": 5, "cancel_group": 2,
+            "promote": 6, "advance": 4, "acquire": 6, "release": 2, "renew": 4, "recover": 8,
+            "status": 4, "set_aside": 4, "rouse": 3,
             "group": 3, "dead_jobs": 3, "replay": 2, "discard": 1, "command": 2, "observe": 2,
         }  # fmt: skip
         name = self.random.choices(list(choices), list(choices.values()))[0]
@@ -195,9 +202,9 @@ class Walk:
         ids, back = self.some(6) or [b"none"], self._back()
         return lambda t: t.owned(lambda o: o.run(own.start(o.ownership, ids)), back)
 
-    def abandon(self) -> Callable[[Walker], Any]:
+    def end_cancelled(self) -> Callable[[Walker], Any]:
         ids, back = self.some(3), self._back()
-        return lambda t: t.owned(lambda o: o.run(own.abandon(o.ownership, ids)), back)
+        return lambda t: t.owned(lambda o: o.run(own.end_cancelled(o.ownership, ids)), back)
 
     def progress(self) -> Callable[[Walker], Any]:
         texts = {i: b"%d" % self.random.randrange(10**9) * 40 for i in self.some(3)}

@@ -96,7 +96,7 @@ def test_a_renewal_lets_a_predecessor_drain_for_longer(world: World) -> None:
     w.renew(old, lease_s=60)
 
     world.advance(50)
-    assert w.renew(new).books == 0
+    assert w.renew(new).epochs_to_recover == 0
     assert w.finish(old, claims).finished == 1
 
 

@@ -155,7 +155,7 @@ def test_a_job_named_twice_in_one_call_counts_once(world: World) -> None:
     assert w.retry(owned, [b"a", b"a"]) == b"r0"
     assert w.bury(owned, [b"b", b"b"]) == b"b0"
     assert owned.run(own.hand_back(owned.ownership, [b"c", b"c"])) == 1
-    assert owned.run(own.abandon(owned.ownership, [b"d", b"d"])) == 1
+    assert owned.run(own.end_cancelled(owned.ownership, [b"d", b"d"])) == 1
 
     assert world.partition.group(b"g").left == 2
 
@@ -289,7 +289,7 @@ def test_progress_ends_with_the_execution(world: World) -> None:
         "retry": lambda i: w.retry(owned, [i]),
         "bury": lambda i: w.bury(owned, [i]),
         "back": lambda i: owned.run(own.hand_back(owned.ownership, [i])),
-        "abandon": lambda i: owned.run(own.abandon(owned.ownership, [i])),
+        "end_cancelled": lambda i: owned.run(own.end_cancelled(owned.ownership, [i])),
     }
     w.enqueue(world, list(ends))
     claims = w.claim(owned)
@@ -307,7 +307,7 @@ def test_an_abandoned_job_is_cancelled(world: World) -> None:
     w.claim(owned)
     world.partition.cancel("a")
 
-    assert owned.run(own.abandon(owned.ownership, [b"a", b"other"])) == 1
+    assert owned.run(own.end_cancelled(owned.ownership, [b"a", b"other"])) == 1
 
     assert world.partition.status("a").state is JobState.CANCELLED
     group = world.partition.group(b"g")

@@ -48,8 +48,8 @@ def cancel_all(world: World, owned: OwnedPartition) -> None:
     world.partition.cancel_group(b"g")
 
 
-def abandon(_world: World, owned: OwnedPartition) -> None:
-    owned.run(own.abandon(owned.ownership, [b"a"]))
+def end_cancelled(_world: World, owned: OwnedPartition) -> None:
+    owned.run(own.end_cancelled(owned.ownership, [b"a"]))
 
 
 def bury_and_evict(_world: World, owned: OwnedPartition) -> None:
@@ -58,7 +58,7 @@ def bury_and_evict(_world: World, owned: OwnedPartition) -> None:
 
 ENDS: list[Callable[[World, OwnedPartition], None]] = [
     recover_cancelled, retry_cancelled, hand_back_cancelled, bury_and_discard, cancel_ready,
-    cancel_delayed, cancel_all, abandon, bury_and_evict,
+    cancel_delayed, cancel_all, end_cancelled, bury_and_evict,
 ]  # fmt: skip
 
 

@@ -110,7 +110,7 @@ def test_an_end_is_recorded_once_and_wherever_its_job_is(world: World) -> None:
 ENDS: dict[str, Callable[[own.Ownership, bytes, bytes], Any]] = {
     "retry": lambda ownership, i, stamp: own.retry(ownership, [(i, 0, True, b"{}")], [stamp]),
     "bury": lambda ownership, i, stamp: own.bury(ownership, [(i, b"{}")], [stamp], **w.KEEP),
-    "abandon": lambda ownership, i, stamp: own.abandon(ownership, [i], [stamp]),
+    "end_cancelled": lambda ownership, i, stamp: own.end_cancelled(ownership, [i], [stamp]),
     "hand_back": lambda ownership, i, stamp: own.hand_back(ownership, [i], [stamp]),
     "finish_stray": lambda ownership, i, stamp: own.finish_stray(ownership, [(i, stamp, 0, b"")]),
 }

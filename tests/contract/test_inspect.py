@@ -17,7 +17,7 @@ def test_status_tells_each_state(world: World) -> None:
     w.enqueue(world, ["delayed"], delay_ms=5_000)
     claims = w.claim(owned, 5)
     w.finish(owned, claims, 0)
-    owned.run(own.abandon(owned.ownership, [b"cancelled"]))
+    owned.run(own.end_cancelled(owned.ownership, [b"cancelled"]))
     w.bury(owned, [b"dead"])
     w.retry(owned, [b"retried"], delay_ms=5_000)
 
@@ -47,7 +47,7 @@ def test_group_totals_by_state(world: World) -> None:
     claims = w.claim(owned, 6)
     w.finish(owned, claims, 0, 1)
     w.bury(owned, [claims.ids[2]])
-    owned.run(own.abandon(owned.ownership, [claims.ids[3]]))
+    owned.run(own.end_cancelled(owned.ownership, [claims.ids[3]]))
 
     group = world.partition.group(b"g")
 

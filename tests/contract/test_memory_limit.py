@@ -48,7 +48,7 @@ def test_owners_leaders_and_operators_go_on(full_world: World) -> None:
     assert w.bury(old, [claims.ids[2]]) == b"b"
     assert old.run(own.hand_back(old.ownership, [claims.ids[3]])) == 1
     assert old.run(own.start(old.ownership, [claims.ids[4]])) == 1
-    assert old.run(own.abandon(old.ownership, [claims.ids[4]])) == 1
+    assert old.run(own.end_cancelled(old.ownership, [claims.ids[4]])) == 1
     assert world.partition.cancel("j00010") is JobState.READY
     assert world.partition.discard(["j00002"]) == 1
     old.run(own.release(old.ownership, drain_lease_ms=0))

@@ -71,7 +71,7 @@ def test_the_same_process_may_acquire_anew(world: World) -> None:
     second = world.own(nonce="me")
 
     assert second.epoch > first.epoch
-    assert second.acquired.books == 1
+    assert second.acquired.epochs_to_recover == 1
     w.recover(second)
 
 
@@ -93,7 +93,7 @@ WRITES: dict[str, Callable[[OwnedPartition], Any]] = {
     "hand_back": lambda o: o.run(own.hand_back(o.ownership, [b"a"])),
     "start": lambda o: o.run(own.start(o.ownership, [b"a"])),
     "progress": lambda o: o.run(own.progress(o.ownership, {b"a": b"x"})),
-    "abandon": lambda o: o.run(own.abandon(o.ownership, [b"a"])),
+    "end_cancelled": lambda o: o.run(own.end_cancelled(o.ownership, [b"a"])),
     "renew": w.renew,
     "release": lambda o: o.run(own.release(o.ownership, drain_lease_ms=0)),
 }
@@ -198,7 +198,7 @@ def test_a_renewal_brings_commands_and_cancels(world: World) -> None:
     ]  # fmt: skip
     assert [c.id for c in later.commands] == ["7-2"]
     assert heard.cancels == {b"a"}
-    owned.run(own.abandon(owned.ownership, [b"a"]))
+    owned.run(own.end_cancelled(owned.ownership, [b"a"]))
     assert w.renew(owned).cancels == frozenset()
 
 
@@ -233,7 +233,10 @@ def test_a_predecessor_drains_while_its_successor_claims(world: World) -> None:
     assert world.partition.observe().in_flight == 4
 
     new = world.own()
-    assert (new.acquired.books, list(w.claim(new, 9).ids)) == (0, [b"j00004", b"j00005"])
+    assert (new.acquired.epochs_to_recover, list(w.claim(new, 9).ids)) == (
+        0,
+        [b"j00004", b"j00005"],
+    )
     assert w.renew(old).draining
     w.finish(old, claims, 0)
     w.retry(old, [b"j00001"])
@@ -257,10 +260,10 @@ def test_books_of_a_predecessor_whose_lease_ended_are_recovered(world: World) ->
     w.claim(old, starting=1)
     old.run(own.release(old.ownership, drain_lease_ms=5_000))
     new = world.own()
-    assert w.renew(new).books == 0
+    assert w.renew(new).epochs_to_recover == 0
     world.advance(6)
 
-    assert w.renew(new).books == 1
+    assert w.renew(new).epochs_to_recover == 1
     with pytest.raises(FencedError):
         w.retry(old, [b"a"])
     steps = w.recover(new)
@@ -280,7 +283,7 @@ def test_leaving_altogether_queues_the_book_for_recovery(world: World) -> None:
     assert (state.books, state.in_flight) == (1, 1)
     assert world.partition.status("a").state is JobState.IN_FLIGHT
     new = world.own()
-    assert new.acquired.books == 1
+    assert new.acquired.epochs_to_recover == 1
     w.recover(new)
     assert w.drain(new) == ["a"]
 
@@ -309,14 +312,14 @@ def test_after_rekey_calls_under_the_older_nonce_are_refused(world: World) -> No
     claims = w.claim(owned, 1)
     newer = owned.ownership.rotated()
 
-    assert owned.run(own.rekey(newer)) == 1
-    assert owned.run(own.rekey(newer)) == 1  # repeated: its answer may have been lost
+    assert owned.run(own.rotate_nonce(newer)) == 1
+    assert owned.run(own.rotate_nonce(newer)) == 1  # repeated: its answer may have been lost
 
     # What a stalled server carries out late: it would put a running job back into its lane.
     with pytest.raises(FencedError):
         owned.run(own.hand_back(owned.ownership, claims.ids))
     with pytest.raises(FencedError):
-        owned.run(own.rekey(owned.ownership))
+        owned.run(own.rotate_nonce(owned.ownership))
     assert owned.run(own.start(newer, claims.ids)) == 1
     assert world.partition.status("a").state is JobState.IN_FLIGHT
     owned.run(own.finish(newer, {b"g": own.Acks(0, list(claims.ids))}))
@@ -329,7 +332,7 @@ def test_a_draining_life_rekeys_as_well(world: World) -> None:
     owned.run(own.release(owned.ownership, drain_lease_ms=60_000))
     newer = owned.ownership.rotated().rotated()
 
-    assert owned.run(own.rekey(newer)) == 1
+    assert owned.run(own.rotate_nonce(newer)) == 1
 
     with pytest.raises(FencedError):
         owned.run(own.hand_back(owned.ownership, claims.ids))
@@ -342,4 +345,4 @@ def test_nobody_else_rekeys_a_life(world: World) -> None:
     other = own.Ownership(0, "someone", owned.epoch)
 
     with pytest.raises(FencedError):
-        owned.run(own.rekey(other))
+        owned.run(own.rotate_nonce(other))

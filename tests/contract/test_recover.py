@@ -123,11 +123,11 @@ def test_books_of_several_dead_owners_are_recovered_one_after_the_other(world: W
         w.claim(dead, 1)
         crash(world)
     owned = world.own()
-    assert owned.acquired.books == 2
+    assert owned.acquired.epochs_to_recover == 2
 
     steps = w.recover(owned)
 
-    assert [s.books for s in steps] == [1, 0]
+    assert [s.epochs_to_recover for s in steps] == [1, 0]
     assert sorted(w.drain(owned)) == ["a", "b"]
 
 

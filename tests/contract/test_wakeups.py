@@ -75,7 +75,7 @@ def test_nothing_that_becomes_ready_wakes_nobody(world: World) -> None:
     owned.run(own.hand_back(owned.ownership, [b"other"]))
     w.promote(owned)
     world.partition.replay(["other"])
-    owned.run(own.abandon(owned.ownership, [b"a"]))
+    owned.run(own.end_cancelled(owned.ownership, [b"a"]))
     w.recover(owned)
     world.partition.cancel_group(b"g")
 

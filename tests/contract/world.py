@@ -180,7 +180,7 @@ def recover(owned: OwnedPartition, *, max_crashes: int = 3) -> list[own.Recovere
     while True:
         verb = own.recover(owned.ownership, max_crashes=max_crashes, error=b'{"reason":"crashed"}')
         steps.append(owned.run(verb))
-        if not steps[-1].books:
+        if not steps[-1].epochs_to_recover:
             return steps
 
 
@@ -203,7 +203,7 @@ def renew(
 
 def book(owned: OwnedPartition) -> list[bytes]:
     """Return the ids booked under an owner's epoch, what waits in memory first."""
-    verb: Verb[Any] = own.book(owned.ownership)
+    verb: Verb[Any] = own.in_flight(owned.ownership)
     return list(owned.run(verb))
 
 

@@ -257,7 +257,8 @@ class Consumer(Process):
         )
         core.state.progress = self.workers.progress
         self._say(
-            f"owns the partition under epoch {acquired.ownership.epoch}, {acquired.books} books"
+            f"owns the partition under epoch {acquired.ownership.epoch}, "
+            f"{acquired.epochs_to_recover} epochs to recover"
         )
         return self.workers
 

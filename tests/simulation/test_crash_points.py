@@ -10,9 +10,9 @@ import pytest
 from tests.simulation.crash_points import MODES, crash_at, outcomes, points
 
 SCRIPTS = {
-    "abandon", "acquire", "book", "bury", "cancel", "checkpoint", "claim", "command", "enqueue",
-    "finish", "finish_stray", "hand_back", "lead", "observe", "progress", "promote", "record",
-    "recover", "rekey", "release", "renew", "retry", "start",
+    "acquire", "bury", "cancel", "checkpoint", "claim", "command", "end_cancelled", "enqueue",
+    "finish", "finish_stray", "hand_back", "in_flight", "lead", "observe", "progress", "promote",
+    "record", "recover", "release", "renew", "retry", "rotate_nonce", "start",
 }  # fmt: skip
 PARTS = 4
 

@@ -40,7 +40,7 @@ class Reconcile(Step):
         if turn.now_s < self.due_s(turn.now_s):
             return ()
         self._known = set(self._state.in_flight.claimed)
-        return (own.book(self._state.ownership),)
+        return (own.in_flight(self._state.ownership),)
 
     def on_reply(self, ids: Sequence[bytes], turn: Turn) -> None:
         state, now_s = self._state, turn.now_s

@@ -37,5 +37,5 @@ class Recover(Step):
         return (own.recover(state.ownership, max_crashes=max_crashes, error=CRASHED),)
 
     def on_reply(self, result: own.Recovered, turn: Turn) -> None:
-        self._state.lease.to_recover, self._state.work_expected = result.books, True
+        self._state.lease.to_recover, self._state.work_expected = result.epochs_to_recover, True
         turn.events.append(events.RecoveredJobs(result))

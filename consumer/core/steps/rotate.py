@@ -39,7 +39,7 @@ class Rotate(Step):
 
     def verb(self) -> Verb[int]:
         """Return what puts the newest nonce in force."""
-        return own.rekey(self._state.ownership)
+        return own.rotate_nonce(self._state.ownership)
 
     def on_reply(self, _: int, turn: Turn) -> None:
         self.pending = False

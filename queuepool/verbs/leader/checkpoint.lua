@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- checkpoint: note the worker count that a partition runs with, so that a restart resumes there.
+-- ROLES   coordinator ops
 -- KEYS[1] base; derived: ck
 -- ARGV    leader epoch, target workers
 -- Returns 1; or 0 with nothing written when a newer leader wrote before. O(1).

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- command: append one command for the owner of a partition, and remember it as the checkpoint.
+-- ROLES   coordinator ops
 -- KEYS[1] base; derived: cmd wk ck
 -- ARGV    leader epoch, sequence, type (NOOP, SCALE_UP, SCALE_DOWN), target workers, reason,
 --         expires after ms, partition

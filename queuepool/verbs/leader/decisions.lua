@@ -1,5 +1,6 @@
 #!lua flags=no-writes
 -- decisions: read recorded decisions, the newest first.
+-- ROLES   coordinator ops-read ops
 -- KEYS[1] system base; derived: decisions
 -- ARGV    newest id to return ('+'; '(' before an id excludes it), count (1-1000)
 -- Returns [[id, JSON] ...]. O(count).

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- lead: become the leading coordinator, stay it, or learn who is.
+-- ROLES   coordinator ops-read ops
 -- KEYS[1] system base; derived: leader manual
 -- ARGV    nonce ('' to only look), lease ms, address (where operators reach this process)
 -- Returns {1 or 0 (leading), epoch, now ms, ms the lease runs, leader's address, [partition,

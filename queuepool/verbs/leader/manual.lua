@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- manual: set the workers of a partition by hand for a time, or return it to automatic.
+-- ROLES   coordinator ops
 -- KEYS[1] system base; derived: manual
 -- ARGV    partition, workers ('' to clear), time to live ms
 -- Returns the ms at which it ends, 0 when cleared. Expired entries are dropped on the way.

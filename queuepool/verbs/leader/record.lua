@@ -1,5 +1,6 @@
 #!lua
 -- record: keep scaling decisions with their inputs, for whoever asks why.
+-- ROLES   coordinator ops
 -- KEYS[1] system base; derived: decisions leader
 -- ARGV    leader epoch, how many are kept (about), then one JSON text a decision
 -- Returns how many were written: 0 when another leads by now. O(n).

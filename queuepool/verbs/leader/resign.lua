@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- resign: give up leadership at once, so that a standby need not wait for the lease.
+-- ROLES   coordinator ops
 -- KEYS[1] system base; derived: leader
 -- ARGV    nonce
 -- Returns 1 when it led. O(1).

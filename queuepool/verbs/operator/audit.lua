@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- audit: look at a bounded part of a partition for what should be impossible; repair and report it.
+-- ROLES   consumer ops-read ops
 -- KEYS[1] base; derived: j c o dl dg:<group> ua at cr er pr cn dead dr rec fl:<epochs> ring:<0-3>
 --         q:<tier>:<group> cx wk cmd ck dn:<0|1> g:<group>
 -- ARGV    cursor ('0' to begin), repair (1) or only report (0)

@@ -1,5 +1,6 @@
 #!lua flags=no-writes
 -- dead: list dead jobs, the oldest first.
+-- ROLES   ops-read ops
 -- KEYS[1] base; derived: dead j at cr er
 -- ARGV    offset, count (1-200)
 -- Returns [[id, died ms, body ('' when lost), failed attempts, crashes, error] ...]; a count that

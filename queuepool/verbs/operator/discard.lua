@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- discard: delete dead jobs for good.
+-- ROLES   ops
 -- KEYS[1] base; derived: dead j c at cr er g:<group>
 -- ARGV    ids (1-200)
 -- Returns how many were dead. O(n).

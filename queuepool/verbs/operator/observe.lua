@@ -1,5 +1,6 @@
 #!lua flags=no-writes
 -- observe: everything that the coordinator and operators want to know of one partition.
+-- ROLES   coordinator ops-read ops
 -- KEYS[1] base; derived: j c o dl ua dead dr rec ck cmd fl:<epochs> ring:<0-3> q:<tier>:<group>
 -- Returns {now ms, [counter, value ...], [owner field, value ...], jobs, delayed, in-flight, dead,
 --         [lanes of tier 0-3], ms that the oldest waiting job waits (over the lanes next in turn,

@@ -1,5 +1,6 @@
 #!lua
 -- replay: send dead jobs back to their lanes with a clean record, as if they were enqueued now.
+-- ROLES   ops
 -- KEYS[1] base; derived: dead j c wk at cr er g:<group> q:<tier>:<group> ring:<tier>
 -- ARGV    ids (1-200)
 -- Returns how many were dead. O(n).

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- acquire: become the owner of a partition, unless another owner's lease still runs.
+-- ROLES   consumer ops
 -- KEYS[1] base; derived: o rec ck fl:<old epoch>
 -- ARGV    nonce, lease ms, host (for people), replace (1: take what an ended lease left; 0: tell
 --         only)

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- claim: move up to `limit` ready jobs into the in-flight set of the owner's epoch.
+-- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j at cr cx fl:<epoch> ring:<0-3> q:<tier>:<group>
 -- ARGV    nonce, epoch, limit (1-200), starting (how many of them start at once), promote after ms
 --         (0: never), weight of tier 0 .. 3 (all 0: strict order), bytes that the bodies may have

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- finish: record the end of jobs that succeeded and forget them.
+-- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c j fl:<epoch> g:<group> dn:<0|1> r:<id> at cr er pr cn
 -- ARGV    nonce, epoch, how many ids, ids of one group after the other, then of each group: its
 --         name, its bytes, its number of ids, m, m * (id, ttl ms, result)

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- finish_stray: record the end of jobs that succeeded, wherever they are, if they are the ones
--- claimed.
+-- finish_stray: record the end of jobs that succeeded, wherever these are by now.
+-- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl dg:<group> ua dead cx g:<group> dn:<0|1>
 --         r:<id> at cr er pr cn
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed, ttl ms (0: no result),

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- hand_back: return claimed jobs, uncharged and in order, to the front of their lanes.
+-- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c j wk fl:<epoch> at cr er pr cn g:<group> dn:<0|1> q:<tier>:<group>
 --         ring:<tier>
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed ('': whichever)), in claim

@@ -1,5 +1,6 @@
 #!lua
 -- progress: store what running jobs say of themselves; refused when the server is out of memory.
+-- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c pr fl:<epoch>
 -- ARGV    nonce, epoch, then n * (id, text of at most 256 bytes)
 -- Returns how many were in this book; or {FENCED, current epoch}. A draining owner may. O(n).

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- promote: move delayed jobs that are due, at most 100, to the back of their lanes.
+-- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j dl dg:<group> ua wk at cr er cn dn:<0|1> g:<group> q:<tier>:<group>
 --         ring:<tier>
 -- ARGV    nonce, epoch

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- recover: return up to 200 in-flight jobs of a dead owner to the front of their lanes.
+-- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j rec wk at cr cn er pr dead fl:<old epoch> q:<tier>:<group>
 --         ring:<tier> g:<group> dn:<0|1>
 -- ARGV    nonce, epoch, crashes that bury a job, the error to store with it

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- release: give up a partition, at once, so that a successor may take it.
+-- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr rec fl:<epoch>
 -- ARGV    nonce, epoch, lease ms (0: leave altogether; else drain: finish what runs under this
 --         lease)

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- renew: keep the lease, report, and hear what is new.
+-- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr rec cmd cn dl dead j c fl:<epoch> dn:<0|1>
 -- ARGV    nonce, epoch, lease ms, beat (count of renewals), workers, busy, target, last applied
 --         command

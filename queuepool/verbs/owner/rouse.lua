@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- rouse: make due at once the jobs that were set aside for tasks which this owner knows.
+-- ROLES   consumer ops
 -- KEYS[1] base; derived: o c dl ua
 -- ARGV    nonce, epoch, cursor ('0' to begin, then what the last call returned), names of known
 --         tasks

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- start: book claimed jobs as running, so that a crash from now on counts against them.
+-- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c fl:<epoch>
 -- ARGV    nonce, epoch, ids (1-200)
 -- Returns how many are in this book; or {FENCED, current epoch}. A draining owner may. O(n log

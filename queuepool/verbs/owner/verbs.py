@@ -4,134 +4,42 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
 
 from queuepool.errors.escaping import stored_text
 from queuepool.models import Command
 from queuepool.verbs import Argument, Verb, fenced, fields
+from queuepool.verbs.owner.replies import (
+    Acks,
+    Acquired,
+    Buried,
+    Claims,
+    Finished,
+    Held,
+    Ownership,
+    Promoted,
+    Recovered,
+    Renewal,
+)
+
+__all__ = [  # of queuepool.verbs.owner.replies
+    "Acks",
+    "Acquired",
+    "Buried",
+    "Claims",
+    "Finished",
+    "Held",
+    "Ownership",
+    "Promoted",
+    "Recovered",
+    "Renewal",
+]
 
 MAX_BATCH = 200
 CLAIM_BYTES = 1024**2  # of bodies in one claim: what a server sends within a few ms
-_WHICHEVER = repeat(b"")  # body is booked
+_WHICHEVER = repeat(b"")  # body is in flight
 _COMMAND_ID = re.compile(rb"[0-9]{1,20}-[0-9]{1,20}")
-
-
-@dataclass(frozen=True, slots=True)
-class Ownership:
-    """The ownership of one partition: what every write of the owner carries."""
-
-    partition: int
-    nonce: str
-    epoch: int
-
-    def __str__(self) -> str:
-        return f"partition {self.partition}"
-
-    def rotated(self) -> Ownership:
-        """Return the same ownership under its next nonce, which `rekey` puts in force."""
-        stem, _, number = self.nonce.partition(".")
-        return Ownership(self.partition, f"{stem}.{int(number or 0) + 1}", self.epoch)
-
-
-@dataclass(frozen=True, slots=True)
-class Acquired:
-    """The partition is ours. books: in-flight books of predecessors to recover."""
-
-    ownership: Ownership
-    now_ms: int
-    books: int
-    checkpoint: int | None
-    checkpoint_ms: int | None
-    applied: str
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Somebody else owns the partition for another lease_ms."""
-
-    lease_ms: int
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class Renewal:
-    """What the owner hears. next_due_ms: until the next delayed job, None when there is none."""
-
-    draining: bool
-    now_ms: int
-    rolled_back: bool
-    books: int
-    next_due_ms: int | None
-    commands: tuple[Command, ...]
-    cancels: frozenset[bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class Claims:
-    """Claimed jobs, in order. attempts and crashes are empty when no job has any; see read_count.
-
-    taken: ids taken from lanes, marks of cancelled jobs included, or what was asked for when the
-    bodies had as many bytes as they may; fewer than asked for means that nothing else is ready.
-    """
-
-    now_ms: int
-    ids: Sequence[bytes]
-    bodies: Sequence[bytes]
-    attempts: Sequence[bytes | None]
-    crashes: Sequence[bytes | None]
-    taken: int
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """What became of acknowledgements. rolled_back: a failover had undone the claim.
-
-    left: ids that were not in the book but have a body; `finish_stray` tells what becomes of them.
-    """
-
-    finished: int
-    duplicates: int
-    rolled_back: int
-    left: tuple[bytes, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Buried:
-    """One byte a job, b or 0 (not in this book), and how many of the oldest dead had to go."""
-
-    status: bytes
-    evicted: int
-
-
-@dataclass(frozen=True, slots=True)
-class Promoted:
-    """What became due. next_due_ms: 0 when more is due now, None when nothing waits."""
-
-    promoted: int
-    cancelled: int
-    next_due_ms: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Recovered:
-    """What one call returned from a dead owner's book; call again while books > 0."""
-
-    books: int
-    recovered: int
-    crashed: int
-    buried: int
-    cancelled: int
-
-
-@dataclass(slots=True)
-class Acks:
-    """Acknowledgements of one group; results are (id, ttl ms, result) of those that have one."""
-
-    size_bytes: int = 0
-    ids: list[bytes] = field(default_factory=list)
-    results: list[tuple[bytes, int, bytes]] = field(default_factory=list)
 
 
 def acquire(
@@ -226,11 +134,11 @@ def release(ownership: Ownership, *, drain_lease_ms: int) -> Verb[bool]:
     return _owned("release", ownership, [drain_lease_ms], lambda r: bool(r == 2))
 
 
-def rekey(ownership: Ownership) -> Verb[int]:
+def rotate_nonce(ownership: Ownership) -> Verb[int]:
     """Put the newest nonce in force: calls under an older one are refused from then on."""
     stem, _, number = ownership.nonce.partition(".")
     return Verb(
-        "rekey",
+        "rotate_nonce",
         [stem, ownership.epoch, int(number or 0)],
         lambda reply: int(fenced(reply, str(ownership), ownership.epoch)),
     )
@@ -261,7 +169,7 @@ def read_count(raw: bytes | None) -> int | None:
 
 
 def finish(ownership: Ownership, acks: Mapping[bytes, Acks]) -> Verb[Finished]:
-    """Record successes of jobs in this book, by group."""
+    """Record successes of jobs in flight, by group."""
     args: list[Argument] = [0]
     for ack in acks.values():
         args += ack.ids
@@ -324,7 +232,7 @@ def hand_back(
 
 
 def start(ownership: Ownership, ids: Sequence[bytes]) -> Verb[int]:
-    """Book claimed jobs as running."""
+    """Record claimed jobs as running."""
     return _owned("start", ownership, ids, int)
 
 
@@ -333,11 +241,11 @@ def progress(ownership: Ownership, texts: Mapping[bytes, bytes]) -> Verb[int]:
     return _owned("progress", ownership, [x for pair in texts.items() for x in pair], int)
 
 
-def abandon(
+def end_cancelled(
     ownership: Ownership, ids: Sequence[bytes], stamps: Iterable[bytes] = _WHICHEVER
 ) -> Verb[int]:
     """End running jobs as cancelled."""
-    return _owned("abandon", ownership, _stamped(ids, stamps), int)
+    return _owned("end_cancelled", ownership, _stamped(ids, stamps), int)
 
 
 def promote(ownership: Ownership) -> Verb[Promoted]:
@@ -366,9 +274,9 @@ def recover(ownership: Ownership, *, max_crashes: int, error: bytes) -> Verb[Rec
     return _owned("recover", ownership, [max_crashes, error], lambda r: Recovered(*r))
 
 
-def book(ownership: Ownership) -> Verb[Sequence[bytes]]:
-    """List the ids booked under this ownership."""
-    return Verb("book", [ownership.epoch], list)
+def in_flight(ownership: Ownership) -> Verb[Sequence[bytes]]:
+    """List the ids in flight under this ownership."""
+    return Verb("in_flight", [ownership.epoch], list)
 
 
 def _stamped(ids: Sequence[bytes], stamps: Iterable[bytes]) -> list[bytes]:

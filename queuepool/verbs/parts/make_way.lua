@@ -3,5 +3,5 @@ if next(foreign) then
   for _, reply in pairs(foreign) do
     if not string.find(reply.err, 'WRONGTYPE', 1, true) then error(reply) end
   end
-  for key in pairs(foreign) do redis.call('UNLINK', key) end
+  for found in pairs(foreign) do redis.call('UNLINK', found) end
 end

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- cancel: cancel one job: remove it when it waits, ask its handler to stop when it runs.
+-- ROLES   producer ops
 -- KEYS[1] base; derived: j dl dg:<group> ua dead o dr rec c cx cn wk at cr er g:<group> fl:<epochs>
 --         dn:<0|1>
 -- ARGV    id

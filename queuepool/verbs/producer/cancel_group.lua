@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- cancel_group: cancel the jobs that a task group holds now, a bounded step a call.
+-- ROLES   producer ops
 -- KEYS[1] base; derived: j c o dr dl dg:<group> ua cn wk at cr er cx g:<group> q:<0-3>:<group>
 --         fl:<epochs> dn:<0|1>
 -- ARGV    group, cursor ('start', then what the last call returned)

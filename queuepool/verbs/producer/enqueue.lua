@@ -1,5 +1,6 @@
 #!lua
 -- enqueue: accept up to 200 jobs; each id is accepted once.
+-- ROLES   producer ops
 -- KEYS[1] base; derived: j dl dg:<group> c wk cx dead dn:<0|1> g:<group> q:<tier>:<group>
 --         ring:<tier>
 -- ARGV    max_depth (jobs), max_bytes, jobs, bytes

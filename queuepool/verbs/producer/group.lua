@@ -1,5 +1,6 @@
 #!lua flags=no-writes
 -- group: totals of one task group.
+-- ROLES   producer coordinator ops-read ops
 -- KEYS[1] base; derived: g:<group> q:<0-3>:<group> cx
 -- ARGV    group
 -- Returns {total, left, dead, cancelled, delayed, ready, created ms, finished ms (0 while work is

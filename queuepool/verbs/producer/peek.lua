@@ -1,5 +1,6 @@
 #!lua flags=no-writes
 -- peek: whether a partition is in use.
+-- ROLES   producer consumer coordinator ops-read ops
 -- KEYS[1] base; derived: j o
 -- ARGV    none
 -- Returns {jobs stored, ms the owner's lease still runs}, 0 for what is not there. O(1).

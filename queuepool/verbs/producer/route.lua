@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- route: read the record of how many partitions there are; make it where there is none.
+-- ROLES   producer consumer coordinator ops-read ops
 -- KEYS[1] system base; derived: route
 -- ARGV    partitions ('' to only look), layout (how slots map to partitions)
 -- Returns [field, value ...] of the record; empty when there is none, and the caller may not make

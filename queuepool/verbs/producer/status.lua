@@ -1,5 +1,6 @@
 #!lua flags=no-writes
 -- status: tell where one job is.
+-- ROLES   producer ops-read ops
 -- KEYS[1] base; derived: j c dl dead o dr rec fl:<epochs> at cr er pr cn r:<id> dn:<0|1>
 -- ARGV    id
 -- Returns {state, body, ms (due, start or death), failed attempts, crashes, error, progress,

@@ -40,12 +40,12 @@ def bell(redis_url: str, key: bytes) -> Iterator[Doorbell]:
     server.close()
 
 
-BOOK: Verb[Any] = Verb("book", (7,), lambda reply: reply)
+BOOK: Verb[Any] = Verb("in_flight", (7,), lambda reply: reply)
 
 
 def load(client: redis.Redis, key: bytes) -> None:
     """Make the server know the script of BOOK, as an owner's first turn would."""
-    client.eval(script("book").source.decode(), 1, key, 7)
+    client.eval(script("in_flight").source.decode(), 1, key, 7)
 
 
 def later(seconds: float, action: object) -> threading.Timer:

@@ -136,7 +136,7 @@ def evict(s: State, there: set[bytes], *, buried: int, keep_jobs: int, keep_s: f
     return len(gone)
 
 
-def abandon(s: State, epoch: int, ids: Sequence[bytes]) -> int:
+def end_cancelled(s: State, epoch: int, ids: Sequence[bytes]) -> int:
     """End jobs of this life as cancelled."""
     mine = [i for i in dict.fromkeys(ids) if in_book(s, epoch, i)]
     for job_id in mine:

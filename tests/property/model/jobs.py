@@ -229,7 +229,7 @@ class JobsMachine(BaseMachine):
                 lambda _: ending.start(self.state, life.ownership.epoch, ids),
             )
 
-    @rule(back=who, picks=picks, verb=st.sampled_from((own.hand_back, own.abandon)))
+    @rule(back=who, picks=picks, verb=st.sampled_from((own.hand_back, own.end_cancelled)))
     def hand_back_or_abandon(self, back: int, picks: list[int], verb: Any) -> None:
         life = self.life(back)
         if picked := life.pick(picks):

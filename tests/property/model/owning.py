@@ -33,7 +33,7 @@ def renew(s: State, nonce: str, epoch: int, *, lease_s: float, beat: int, applie
     return forgot
 
 
-def rekey(s: State, stem: str, epoch: int, number: int) -> bool:
+def rotate_nonce(s: State, stem: str, epoch: int, number: int) -> bool:
     """Put a life's numbered nonce in force; returns False when the life is over, or ahead."""
 
     def older(nonce: str) -> bool:

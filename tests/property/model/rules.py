@@ -36,7 +36,7 @@ class PartitionMachine(JobsMachine):
         assert got == isinstance(reply, own.Acquired), f"acquired by {nonce}: {reply}"
         if isinstance(reply, own.Acquired):
             assert epoch > self.newest_epoch, "I6: epochs grow, also across a failover"
-            assert reply.books == len(self.state.to_recover)
+            assert reply.epochs_to_recover == len(self.state.to_recover)
             assert reply.checkpoint == (self.state.checkpoint or (None,))[0]
             self.newest_epoch = epoch
             self.lives.append(Life(reply.ownership))
@@ -64,7 +64,7 @@ class PartitionMachine(JobsMachine):
             )
             asked = frozenset(i for i, job in self.state.jobs.items() if job.asked)
             assert (reply.draining, reply.rolled_back, reply.cancels) == (not owner, forgot, asked)
-            assert reply.books == (len(self.state.to_recover) if owner else 0)
+            assert reply.epochs_to_recover == (len(self.state.to_recover) if owner else 0)
             assert reply.commands == ()
             return reply
 
@@ -82,15 +82,15 @@ class PartitionMachine(JobsMachine):
         )
 
     @rule(back=who)
-    def rekey(self, back: int) -> None:
+    def rotate_nonce(self, back: int) -> None:
         """A call was lost: the process goes on under a new nonce, the old one stays a zombie's."""
         life = self.life(back)
         old, new = life.ownership, life.ownership.rotated()
         stem, _, number = new.nonce.partition(".")
 
-        reply = self.run(own.rekey(new))
+        reply = self.run(own.rotate_nonce(new))
 
-        renewed = owning.rekey(self.state, stem, new.epoch, int(number))
+        renewed = owning.rotate_nonce(self.state, stem, new.epoch, int(number))
         assert reply == (1 if renewed else FENCED)
         life.ownership = new
         self.lives.insert(max(0, len(self.lives) - 2), Life(old, life.beat, dict(life.bodies)))
@@ -117,7 +117,7 @@ class PartitionMachine(JobsMachine):
     def book(self, back: int) -> None:
         life = self.life(back)
         book = self.state.books.get(life.ownership.epoch)
-        assert list(self.run(own.book(life.ownership))) == (book.order() if book else [])
+        assert list(self.run(own.in_flight(life.ownership))) == (book.order() if book else [])
 
     # Whoever cancels, operators, the leading coordinator
 

@@ -65,13 +65,13 @@ def test_while_it_waits_nothing_else_is_claimed_and_the_book_is_not_read() -> No
             if world.core.due_s(world.now) > 0:
                 break
             planned = world.core.plan(world.now)
-            assert {"claim", "book"}.isdisjoint(verb.script for verb in planned.verbs)
+            assert {"claim", "in_flight"}.isdisjoint(verb.script for verb in planned.verbs)
             world.core.apply_replies(planned, world.owned.turn(planned.verbs), world.now)
         else:
             raise AssertionError("something stays due while a claim is armed")
 
     assert len(fire(world, plan)) == 2
-    assert "book" in [verb.script for verb in world.core.plan(world.now).verbs]
+    assert "in_flight" in [verb.script for verb in world.core.plan(world.now).verbs]
     world.check()
 
 

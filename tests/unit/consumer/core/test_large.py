@@ -236,7 +236,7 @@ def test_a_new_nonce_and_claims_that_go_back_are_no_progress() -> None:
         world.core.apply_replies(plan, world.owned.turn(plan.verbs), world.now)
         kinds.append((plan.is_rotation, scripts(plan), world.core.is_progress(plan)))
 
-    assert kinds[0] == (True, ["rekey"], False)
+    assert kinds[0] == (True, ["rotate_nonce"], False)
     assert [progress for _, words, progress in kinds if "claim" not in words] == [False] * 3
     assert kinds[1][1] == ["renew"]
     assert any("claim" in words and progress for _, words, progress in kinds)

@@ -70,7 +70,7 @@ def test_a_job_that_runs_again_is_not_handed_back_by_a_late_turn() -> None:
     world.check()
 
 
-@pytest.mark.parametrize("script", ["book", "claim", "renew", "finish", "hand_back"])
+@pytest.mark.parametrize("script", ["in_flight", "claim", "renew", "finish", "hand_back"])
 def test_a_verb_whose_script_the_server_forgot_may_follow_the_others(script: str) -> None:
     world = World(workers=2)
     world.enqueue(20)

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- rekey: change the nonce of an owner life, so that calls sent before are refused from here on.
+-- rotate_nonce: change the nonce of an owner life, so that calls sent before are refused from here on.
+-- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c
 -- ARGV    nonce without its number, epoch, number (the new nonce is nonce.number)
 -- Returns 1; or {FENCED, current epoch} when the life is over or a higher number is in force.

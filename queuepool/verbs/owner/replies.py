@@ -1,0 +1,124 @@
+"""What owners send and hear: their ownership, and the typed replies of their verbs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from queuepool.models import Command
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """The ownership of one partition: what every write of the owner carries."""
+
+    partition: int
+    nonce: str
+    epoch: int
+
+    def __str__(self) -> str:
+        return f"partition {self.partition}"
+
+    def rotated(self) -> Ownership:
+        """Return the same ownership under its next nonce, which `rotate_nonce` puts in force."""
+        stem, _, number = self.nonce.partition(".")
+        return Ownership(self.partition, f"{stem}.{int(number or 0) + 1}", self.epoch)
+
+
+@dataclass(frozen=True, slots=True)
+class Acquired:
+    """The partition is ours. epochs_to_recover: how many predecessors left jobs in flight."""
+
+    ownership: Ownership
+    now_ms: int
+    epochs_to_recover: int
+    checkpoint: int | None
+    checkpoint_ms: int | None
+    applied: str
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Somebody else owns the partition for another lease_ms."""
+
+    lease_ms: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """What the owner hears. next_due_ms: until the next delayed job, None when there is none."""
+
+    draining: bool
+    now_ms: int
+    rolled_back: bool
+    epochs_to_recover: int
+    next_due_ms: int | None
+    commands: tuple[Command, ...]
+    cancels: frozenset[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """Claimed jobs, in order. attempts and crashes are empty when no job has any; see read_count.
+
+    taken: ids taken from lanes, marks of cancelled jobs included, or what was asked for when the
+    bodies had as many bytes as they may; fewer than asked for means that nothing else is ready.
+    """
+
+    now_ms: int
+    ids: Sequence[bytes]
+    bodies: Sequence[bytes]
+    attempts: Sequence[bytes | None]
+    crashes: Sequence[bytes | None]
+    taken: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What became of acknowledgements. rolled_back: a failover had undone the claim.
+
+    left: ids that were not in flight but have a body; `finish_stray` tells what becomes of them.
+    """
+
+    finished: int
+    duplicates: int
+    rolled_back: int
+    left: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Buried:
+    """One byte a job, b or 0 (not in flight here), and how many of the oldest dead had to go."""
+
+    status: bytes
+    evicted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Promoted:
+    """What became due. next_due_ms: 0 when more is due now, None when nothing waits."""
+
+    promoted: int
+    cancelled: int
+    next_due_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What one call recovered from a dead owner; call again while epochs_to_recover > 0."""
+
+    epochs_to_recover: int
+    recovered: int
+    crashed: int
+    buried: int
+    cancelled: int
+
+
+@dataclass(slots=True)
+class Acks:
+    """Acknowledgements of one group; results are (id, ttl ms, result) of those that have one."""
+
+    size_bytes: int = 0
+    ids: list[bytes] = field(default_factory=list)
+    results: list[tuple[bytes, int, bytes]] = field(default_factory=list)
