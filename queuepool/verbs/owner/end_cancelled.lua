@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- end_cancelled: end running jobs as cancelled, because cancellation was requested and they stopped.
+-- end_cancelled: end running jobs as cancelled, because that was requested and they stopped.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c j fl:<epoch> at cr er pr cn g:<group> dn:<0|1>
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed ('': whichever))
