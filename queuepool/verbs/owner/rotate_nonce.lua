@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- rotate_nonce: change the nonce of an ownership, so that calls sent before are refused from now on.
+-- rotate_nonce: change the nonce of an ownership, so that calls sent before are refused.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c
 -- ARGV    nonce without its number, epoch, number (the new nonce is nonce.number)
