@@ -1,0 +1,121 @@
+"""Partitions, their owners and leaders as operators see them: frozen data. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One command of a leader to the owner of a partition; the target is absolute."""
+
+    id: str
+    type: str
+    partition: int
+    target_workers: int
+    reason: str
+    expires_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Who owns a partition, as last reported. host is for people; lease_ms may be negative."""
+
+    host: str
+    epoch: int
+    lease_ms: int
+    heartbeat_ms: int
+    workers: int
+    busy: int
+    target: int
+    applied: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionState:
+    """One partition as observed. ready and lanes are indexed by tier; counters only grow.
+
+    counters: enqueued done failed retried died cancelled duplicate recovered fenced evicted
+    discarded replayed duplicate_finish rollback_finish; one that is missing is 0. aside: the
+    delayed jobs whose task no consumer of the partition knows; aside_tasks: some of these tasks.
+    """
+
+    partition: int
+    observed_ms: int
+    ready: tuple[int, int, int, int]
+    lanes: tuple[int, int, int, int]
+    jobs: int
+    bytes: int
+    delayed: int
+    in_flight: int
+    dead: int
+    oldest_ms: int
+    books: int
+    draining: int
+    counters: Mapping[str, int]
+    owner: Owner | None
+    checkpoint: int | None
+    checkpoint_ms: int | None
+    last_command: str
+    aside: int = 0
+    aside_tasks: tuple[str, ...] = ()
+
+    @property
+    def backlog(self) -> int:
+        """Return the ready jobs that could run now."""
+        return sum(self.ready)
+
+    @property
+    def pwqd(self) -> float:
+        """Return the per-worker queue depth: backlog / max(workers, 1)."""
+        return self.backlog / max(self.owner.workers if self.owner else 0, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leader:
+    """Who leads the coordinators. manual: partition -> (workers set by hand, until ms)."""
+
+    leading: bool
+    epoch: int
+    now_ms: int
+    lease_ms: int
+    address: str
+    manual: Mapping[int, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteRecord:
+    """How many partitions a keyspace has. version grows with each change; layout: see routing."""
+
+    version: int
+    partitions: int
+    layout: str
+    created_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditReport:
+    """What an audit found; see `audit` in docs/protocol.md.
+
+    foreign: values of another type, beside which nothing else may have been looked at. unbalanced:
+    jobs by the law of conservation minus jobs stored.
+    """
+
+    unseated: int = 0
+    orphan: int = 0
+    hollow: int = 0
+    foreign: int = 0
+    miscounted: int = 0
+    stray: int = 0
+    unbalanced: int = 0
+
+    @property
+    def clean(self) -> bool:
+        """Return whether nothing impossible was found."""
+        return self == AuditReport()
+
+    def plus(self, later: AuditReport) -> AuditReport:
+        """Return what this page of a round and the pages before a later one found together."""
+        sums = {f.name: getattr(self, f.name) + getattr(later, f.name) for f in fields(self)}
+        return AuditReport(**sums | {"unbalanced": later.unbalanced})

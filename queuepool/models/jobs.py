@@ -1,0 +1,187 @@
+"""Jobs and groups as applications see them: frozen data, and words for people. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from enum import IntEnum, StrEnum
+from typing import Any, NewType
+
+from queuepool.errors.escaping import key_text
+
+JobId = NewType("JobId", str)
+
+
+def group_text(group: bytes) -> str:
+    """Return the name of a task group for people: its key, or the hash of a long one."""
+    try:
+        text = group.decode()
+    except UnicodeDecodeError:
+        return group.hex()
+    return text if text.isprintable() else group.hex()
+
+
+def in_words(record: Any, names: Iterable[str]) -> str:
+    """Return a repr that people can read: words for enums and groups, no defaults of nothing."""
+    parts = []
+    for name in names:
+        value = getattr(record, name)
+        if value is None or value is False:
+            continue
+        if name == "group":
+            value = group_text(value)
+        elif isinstance(value, (IntEnum, StrEnum)):
+            value = str(value)
+        parts.append(f"{name}={value!r}")
+    return f"{type(record).__name__}({', '.join(parts)})"
+
+
+class Tier(IntEnum):
+    """Priority tier of a job; a lower number is served with more weight."""
+
+    CRITICAL = 0
+    HIGH = 1
+    DEFAULT = 2
+    LOW = 3
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+class Durability(StrEnum):
+    """What must have happened before an enqueue is acknowledged; see docs/lifecycle.md."""
+
+    FAST = "fast"  # the primary carried it out
+    REPLICATED = "replicated"  # enough replicas have it too
+    FSYNCED = "fsynced"  # the primary has written it to its disk
+
+
+class JobState(StrEnum):
+    """Where a job is. UNKNOWN: finished longer ago than is remembered, or never accepted."""
+
+    READY = "ready"
+    DELAYED = "delayed"
+    IN_FLIGHT = "in-flight"
+    DONE = "done"
+    DEAD = "dead"
+    CANCELLED = "cancelled"
+    UNKNOWN = "unknown"
+
+
+class EnqueueStatus(StrEnum):
+    """What became of one job of an enqueue call."""
+
+    ACCEPTED = "accepted"
+    # The id was accepted before; nothing changed. Of an id that you chose, it may be this very call
+    # that got it in, when a first try of it had no answer.
+    DUPLICATE = "duplicate"
+    REJECTED = "rejected"  # not enqueued: a partition was full, or the call ended before its turn
+    UNKNOWN = "unknown"  # sent, not answered or not confirmed: enqueue it again with the same id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorRecord:
+    """Why an attempt failed.
+
+    reason: failed, permanent, timeout, bad-payload, bad-result, crashed, undecodable or
+    unknown-task.
+    """
+
+    reason: str
+    type: str = ""
+    message: str = ""
+    traceback: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStatus:
+    """Where a job is and what is known of it; parts that do not apply are None.
+
+    at_ms: due when delayed, start when in flight (None while it only waits in a consumer's
+    memory), death when dead. attempts counts the failed ones. slot: of its partition key.
+    """
+
+    job_id: JobId
+    state: JobState
+    partition: int
+    task: str | None = None
+    tier: Tier | None = None
+    group: bytes | None = None
+    slot: int | None = None
+    enqueued_ms: int | None = None
+    at_ms: int | None = None
+    attempts: int = 0
+    crashes: int = 0
+    error: ErrorRecord | None = None
+    progress: str | None = None
+    result: Any = None
+    cancel_requested: bool = False
+
+    def __repr__(self) -> str:
+        """Return what is known, in words; without the parts that do not apply."""
+        return in_words(self, [f.name for f in fields(self)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadJob:
+    r"""A dead job as listed: what it was and why it died. payload is None when undecodable.
+
+    A damaged job_id is text with \xHH in it; both pools take it so. long_key: the partition key,
+    when it was too long to be the group; a very long one is cut.
+    """
+
+    job_id: JobId
+    partition: int
+    died_ms: int
+    task: str
+    group: bytes
+    attempts: int
+    crashes: int
+    error: ErrorRecord
+    payload: Mapping[str, Any] | None
+    body: bytes = field(repr=False, default=b"")
+    long_key: str | None = field(repr=False, default=None)
+
+    @property
+    def key(self) -> str:
+        r"""Return the partition key as text, as commands take it: with \xHH for odd bytes."""
+        return self.long_key or key_text(self.group)
+
+    def __repr__(self) -> str:
+        return in_words(self, [f.name for f in fields(self) if f.repr])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupStatus:
+    """Totals of a task group by state; total = the sum of all the others.
+
+    Dead jobs that are no longer kept are `evicted` (their bounds were reached) or `discarded` (by
+    an operator). Nothing is inferred: a job is `done` when its success was recorded.
+    """
+
+    total: int
+    ready: int
+    delayed: int
+    in_flight: int
+    done: int
+    dead: int
+    cancelled: int
+    created_ms: int | None = None
+    finished_ms: int | None = None
+    evicted: int = 0
+    discarded: int = 0
+
+    @property
+    def left(self) -> int:
+        """Return how many jobs have not ended: they are ready, delayed or in flight."""
+        return self.ready + self.delayed + self.in_flight
+
+    @property
+    def died(self) -> int:
+        """Return how many jobs died and were not replayed: dead, evicted or discarded."""
+        return self.dead + self.evicted + self.discarded
+
+    @property
+    def progress(self) -> float:
+        """Return the share of jobs that ended, 0.0 to 1.0; 1.0 for a group without jobs."""
+        return 1.0 if self.total == 0 else (self.total - self.left) / self.total
