@@ -14,7 +14,6 @@ The header is what the scripts read; the envelope is opaque to them. No pickle, 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -22,6 +21,7 @@ import msgspec
 
 from queuepool.errors import InvalidInputError, PayloadTooLargeError, UndecodableError, shown
 from queuepool.models import ErrorRecord
+from queuepool.protocol.finite import is_deeper, not_finite, plain_model
 from queuepool.routing.slots import MAX_GROUP_BYTES
 
 LAYOUT = 0x31  # "1"
@@ -69,24 +69,13 @@ class _StoredError(msgspec.Struct, omit_defaults=True):
 NO_OPTIONS = Options()
 
 
-def _plain(value: Any) -> Any:
-    """Return a model of pydantic as plain values; asked for what msgspec does not know."""
-    if hasattr(type(value), "__pydantic_serializer__") and hasattr(value, "model_dump"):
-        return value.model_dump(mode="json", round_trip=True)
-    raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
-
-
-_encoder = msgspec.json.Encoder(enc_hook=_plain)
+_encoder = msgspec.json.Encoder(enc_hook=plain_model)
 _decoder = msgspec.json.Decoder(Envelope)
 _error_decoder = msgspec.json.Decoder(_StoredError)
 _MAX_ERROR_TEXT = 4096
-_WITHOUT_FLOATS = frozenset((str, int, bool, type(None), bytes))
-_HOLDERS = frozenset((dict, list, tuple))
-_MAX_STEPS = 16  # of the way to a value, told in an error
 MAX_RESULT_BYTES = 1024**2  # one turn may carry hundreds of results
 MAX_NESTING = 64  # levels of lists and objects; readers have limits that depend on their stack
-_BRACKETS = bytes.maketrans(b"{}", b"[]")
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_SHALLOW_BYTES = 2 * MAX_NESTING  # so short a document cannot be deeper
 
 
 def encode_tail(slot: int, group: bytes) -> bytes:
@@ -107,8 +96,9 @@ def encode_envelope(
     parts = (task, plain) if options is NO_OPTIONS else (task, plain, options)
     try:
         envelope = _encoder.encode(parts)
-        deep = _is_deeper(envelope, MAX_NESTING + 1)  # the envelope itself is a list
-        odd = _not_finite(plain) if b"null" in envelope and not deep else None
+        # The envelope itself is a list; each level takes two characters.
+        deep = len(envelope) > _SHALLOW_BYTES and is_deeper(envelope, MAX_NESTING + 1)
+        odd = not_finite(plain) if b"null" in envelope and not deep else None
     except RecursionError:
         deep, odd, envelope = True, None, b""
     except (TypeError, ValueError, OverflowError) as error:
@@ -199,70 +189,6 @@ def decode_envelope(body: bytes) -> Envelope:
         raise UndecodableError(f"the envelope of the job cannot be read: {error}") from error
 
 
-def _is_deeper(document: bytes, levels: int) -> bool:
-    """Return whether a JSON document has more levels of lists and objects than that.
-
-    A short one costs nothing, one with few brackets two counts. Of others the texts are cut out,
-    all but brackets is dropped, and each replacement takes away the innermost level.
-    """
-    if len(document) <= 2 * levels:
-        return False
-    if document.count(b"[") + document.count(b"{") <= levels:
-        return False
-    outside = document.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2]
-    left = b"".join(outside).translate(_BRACKETS, _NO_BRACKETS)
-    for _ in range(levels):
-        left = left.replace(b"[]", b"")
-    return left != b""
-
-
-def _not_finite(value: Any) -> str | None:
-    """Return where a NaN or an infinity is, or None. Asked only where the encoder wrote a null.
-
-    The encoder writes such a number as null, which the reader would take for None.
-    """
-    return (
-        None
-        if _is_finite(value)
-        else _first_not_finite(msgspec.to_builtins(value, enc_hook=_plain))
-    )
-
-
-def _is_finite(value: Any) -> bool:
-    """Return whether plain values hold no such number; False for any that are not plain."""
-    waiting: list[Any] = [(value,)]
-    for holder in waiting:
-        for found in holder.values() if type(holder) is dict else holder:
-            kind = type(found)
-            if kind in _WITHOUT_FLOATS:
-                continue
-            if kind is float:
-                if not math.isfinite(found):
-                    return False
-            elif kind in _HOLDERS:
-                waiting.append(found)
-            else:
-                return False
-    return True
-
-
-def _first_not_finite(value: Any) -> str | None:
-    waiting: list[tuple[Any, Any]] = [(value, None)]  # (value, way to it, the last step first)
-    while waiting:
-        found, way = waiting.pop()
-        if type(found) is dict:
-            waiting += [(inner, (f".{key}", way)) for key, inner in found.items()]
-        elif type(found) in _HOLDERS:
-            waiting += [(inner, (f"[{n}]", way)) for n, inner in enumerate(found)]
-        elif type(found) is float and not math.isfinite(found):
-            steps: list[str] = []
-            while way is not None and len(steps) < _MAX_STEPS:
-                step, way = way
-                steps.append(step[:64])
-            return f"{''.join(reversed(steps)).lstrip('.') or 'it'} is {found}"
-    return None
-
-
 def encode_result(value: Any) -> bytes:
     """Return a handler's result as JSON, at most MAX_RESULT_BYTES.
 
@@ -270,8 +196,8 @@ def encode_result(value: Any) -> bytes:
     """
     try:
         result = _encoder.encode(value)
-        deep = _is_deeper(result, MAX_NESTING)
-        odd = _not_finite(value) if b"null" in result and not deep else None
+        deep = is_deeper(result, MAX_NESTING)
+        odd = not_finite(value) if b"null" in result and not deep else None
     except RecursionError:
         deep, odd, result = True, None, b""
     except (TypeError, ValueError, OverflowError) as error:

@@ -1,0 +1,79 @@
+"""What JSON has no words for, found before it is stored: depth without end, NaN, infinity. Pure."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+
+_WITHOUT_FLOATS = frozenset((str, int, bool, type(None), bytes))
+_HOLDERS = frozenset((dict, list, tuple))
+_MAX_STEPS = 16  # of the way to a value, shown in an error
+_BRACKETS = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+Place = tuple[Any, Any, Any]  # (plain values, what they stand for, the place that holds it)
+
+
+def plain_model(value: Any) -> Any:
+    """Return a model of pydantic as plain values; asked for what msgspec does not know."""
+    if hasattr(type(value), "__pydantic_serializer__") and hasattr(value, "model_dump"):
+        return value.model_dump(mode="json", round_trip=True)
+    raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
+
+
+def is_deeper(document: bytes, levels: int) -> bool:
+    """Return whether a JSON document has more levels of lists and objects than that.
+
+    A short one costs nothing, one with few brackets two counts. Of others the texts are cut out,
+    all but brackets is dropped, and each replacement takes away the innermost level.
+    """
+    if len(document) <= 2 * levels:
+        return False
+    if document.count(b"[") + document.count(b"{") <= levels:
+        return False
+    outside = document.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2]
+    left = b"".join(outside).translate(_BRACKETS, _NO_BRACKETS)
+    for _ in range(levels):
+        left = left.replace(b"[]", b"")
+    return left != b""
+
+
+def not_finite(value: Any) -> str | None:
+    """Return where a NaN or an infinity is, or None. Ask only where the encoder wrote a null.
+
+    The encoder writes such a number as null, which the reader would take for None.
+    """
+    waiting: list[Place] = [((value,), None, None)]
+    for place in waiting:  # it grows
+        holder = place[0]
+        for found in holder.values() if type(holder) is dict else holder:
+            kind = type(found)
+            if kind in _WITHOUT_FLOATS:
+                continue
+            if kind is float:
+                if not math.isfinite(found):
+                    return f"{_shown(found, place)} is {found}"
+            elif kind in _HOLDERS:
+                waiting.append((found, found, place))
+            else:
+                plain = msgspec.to_builtins(found, enc_hook=plain_model)
+                if type(plain) in _HOLDERS:
+                    waiting.append((plain, found, place))
+                elif type(plain) is float and not math.isfinite(plain):
+                    return f"{_shown(found, place)} is {plain}"
+    return None
+
+
+def _shown(found: Any, place: Place) -> str:
+    steps: list[str] = []
+    while place[2] is not None and len(steps) < _MAX_STEPS:  # the outermost is not the caller's
+        holder, itself, outer = place
+        if type(holder) is dict:
+            step = next(f".{key}" for key, value in holder.items() if value is found)
+        else:
+            step = next(f"[{n}]" for n, value in enumerate(holder) if value is found)
+        steps.append(step[:64])
+        found, place = itself, outer
+    return "".join(reversed(steps)).lstrip(".") or "it"
