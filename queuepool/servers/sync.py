@@ -159,11 +159,8 @@ class SyncStream:
         try:
             link.send(packed)
             self._pending.append((verb, loads))
-        except _ERRORS as error:
-            link.drop()
-            raise wire.translate(self._server.name, error) from error
-        except BaseException:
-            link.drop()
+        except BaseException as error:
+            self._drop(link, error)
             raise
         self._link = link
 
@@ -181,11 +178,8 @@ class SyncStream:
             self._pending.popleft()
             reply = self._answers.popleft()
             link.used_s = monotonic()
-        except _ERRORS as error:
-            link.drop()
-            raise wire.translate(self._server.name, error) from error
-        except BaseException:
-            link.drop()
+        except BaseException as error:
+            self._drop(link, error)
             raise
         self._link = link
         if isinstance(reply, Exception):
@@ -208,6 +202,11 @@ class SyncStream:
             link.drop()
         else:
             self._server.connections.give_back(link)
+
+    def _drop(self, link: Any, error: BaseException) -> None:
+        link.drop()
+        if isinstance(error, _ERRORS):
+            raise wire.translate(self._server.name, error) from error
 
     def _take(self) -> Link:
         link, self._link = self._link, None
