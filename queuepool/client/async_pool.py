@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import partial
-from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack, overload
 
 from queuepool.client import calls
-from queuepool.client.arguments import check_wait
 from queuepool.client.base import BasePool
 from queuepool.client.calls import (
     EnqueueOptions,
     KeyedOptions,
     ManyOptions,
-    OneOptions,
     Payload,
     TypedTask,
 )
@@ -24,8 +20,7 @@ from queuepool.client.handles import AsyncJobHandle
 from queuepool.client.network import AsyncNetwork
 from queuepool.client.questions import ask
 from queuepool.client.results import EnqueueResults
-from queuepool.client.routes import PartitionKey
-from queuepool.models import Durability, JobState, JobStatus
+from queuepool.models import JobState, JobStatus
 from queuepool.routing.finding import known_id
 from queuepool.servers import AsyncPort
 from queuepool.tasks.job import AsyncEnqueued, Enqueued, Job, bound
@@ -59,19 +54,17 @@ class AsyncQueuePool(BasePool[AsyncPort]):
         self, task: calls.AnyTask, payload: Payload | None = None, **options: Unpack[KeyedOptions]
     ) -> AsyncEnqueued: ...
 
-    @spelled_out(OneOptions)
+    @spelled_out(EnqueueOptions, partition_key=None)
     async def enqueue(
         self,
         task: Job[Any] | calls.AnyTask,
         payload: Payload | None = None,
-        *,
-        partition_key: str | bytes | None = None,
-        durability: Durability | str | None = None,
         **options: Any,
     ) -> Any:
         """Enqueue one job; it is stored when this returns, as durably as was asked for."""
-        chunk, of = calls.one(self.producer, task, payload, partition_key, **options)
-        answer = await self._network.do(self._sender(durability).one(chunk))
+        sender = self._sender(options.pop("durability", None))
+        chunk, of = calls.one(self.producer, task, payload, **options)
+        answer = await self._network.do(sender.one(chunk))
         if isinstance(task, Job):
             return self._handle(of, answer)
         found: Enqueued[Any] = AsyncEnqueued(answer.job_id, answer.status, answer.partition)
@@ -90,21 +83,15 @@ class AsyncQueuePool(BasePool[AsyncPort]):
         self, task: calls.AnyTask, items: calls.Items, **options: Unpack[ManyOptions]
     ) -> EnqueueResults[AsyncEnqueued]: ...
 
-    @spelled_out(ManyOptions)
+    @spelled_out(ManyOptions, partition_key=None, wait_when_full_s=0.0)
     async def enqueue_many(
         self,
         task: calls.AnyTask | Iterable[Job[Any]],
         items: calls.Items | None = None,
-        *,
-        partition_key: PartitionKey | None = None,
-        wait_when_full_s: float = 0.0,
-        durability: Durability | str | None = None,
         **options: Any,
     ) -> EnqueueResults[Any]:
         """Enqueue any number of jobs, streamed; returns one result per job, in order."""
-        chunks, held, task_of = calls.many(self.producer, task, items, partition_key, **options)
-        wait_s = check_wait("wait_when_full_s", wait_when_full_s)
-        sender = replace(self._sender(durability), wait_when_full_s=wait_s)
+        sender, chunks, held, task_of = self._bulk(task, items, **options)
         results = await self._network.do(sender.all(chunks, held))
         return results.bind(
             AsyncEnqueued, lambda position: partial(self._handle, task_of(position))
@@ -154,10 +141,5 @@ class AsyncQueuePool(BasePool[AsyncPort]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         await self.close()

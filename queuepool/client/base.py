@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
+from queuepool.client import calls
+from queuepool.client.arguments import check_wait
+from queuepool.client.chunks import Chunk
 from queuepool.client.durability import confirmation_for
 from queuepool.client.producer import Producer
+from queuepool.client.routes import PartitionKey
 from queuepool.client.sender import Sender
 from queuepool.errors import InvalidInputError
 from queuepool.models import Durability
 from queuepool.routing.topology import single
 from queuepool.settings.config import PoolConfig
+from queuepool.tasks.job import Job
 from queuepool.tasks.registry import Registry, default_registry
 
 P = TypeVar("P")
@@ -64,6 +69,21 @@ class BasePool(Generic[P]):
         if durability is None:
             return self._default
         return replace(self._default, confirmation=confirmation_for(self.config, durability))
+
+    def _bulk(
+        self,
+        task: calls.AnyTask | Iterable[Job[Any]],
+        items: calls.Items | None,
+        *,
+        partition_key: PartitionKey | None = None,
+        wait_when_full_s: float = 0.0,
+        durability: Durability | str | None = None,
+        **options: Any,
+    ) -> tuple[Sender, Iterator[Chunk], dict[int, Chunk], calls.TaskOf]:
+        """Return what sends the jobs of a call, and what calls.many makes of it."""
+        wait_s = check_wait("wait_when_full_s", wait_when_full_s)
+        sender = replace(self._sender(durability), wait_when_full_s=wait_s)
+        return sender, *calls.many(self.producer, task, items, partition_key, **options)
 
     def _number_of(self, partition_key: str | bytes | None) -> int | None:
         return None if partition_key is None else self.producer.route(partition_key).partition

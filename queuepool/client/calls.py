@@ -21,7 +21,7 @@ from queuepool.client.routes import PartitionKey
 from queuepool.errors import InvalidInputError, shown
 from queuepool.models import Durability, Tier
 from queuepool.tasks.job import Job, R_co
-from queuepool.tasks.options import RunOptions
+from queuepool.tasks.options import RunOptions, refuse_unknown
 from queuepool.tasks.registry import Task
 from queuepool.tasks.typed import TaskFunction
 
@@ -31,13 +31,14 @@ AnyTask: TypeAlias = str | Callable[..., Any]
 Items: TypeAlias = Iterable[Mapping[str, Any] | Job[Any]]
 TaskOf: TypeAlias = Callable[[int], Task | None]
 
-_COMMON = {*RunOptions.__annotations__, "run_at"}
+
+class _CommonOptions(RunOptions, total=False):
+    run_at: datetime | None
 
 
-class OneOptions(RunOptions, total=False):
+class OneOptions(_CommonOptions, total=False):
     """What `enqueue` may say beside the partition key."""
 
-    run_at: datetime | None
     job_id: str | None
     durability: Durability | str | None
 
@@ -54,11 +55,10 @@ class KeyedOptions(OneOptions, total=False):
     partition_key: Required[str | bytes]
 
 
-class ManyOptions(RunOptions, total=False):
+class ManyOptions(_CommonOptions, total=False):
     """What `enqueue_many` may say of all its jobs."""
 
     partition_key: PartitionKey | None
-    run_at: datetime | None
     wait_when_full_s: float
     durability: Durability | str | None
 
@@ -67,8 +67,8 @@ def one(
     producer: Producer,
     task: AnyTask | Job[Any],
     payload: Payload | None,
-    partition_key: str | bytes | None,
     *,
+    partition_key: str | bytes | None = None,
     job_id: str | None = None,
     **options: Any,
 ) -> tuple[Chunk, Task | None]:
@@ -137,8 +137,7 @@ def _forms(
 
 def _common(call: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return what Producer.defaults takes of the options of a call."""
-    if unknown := options.keys() - _COMMON:
-        raise TypeError(f"{call}() got an unexpected keyword argument {min(unknown)!r}")
+    refuse_unknown(call, options, _CommonOptions)
     times = (options.pop(name, None) for name in ("run_at", "delay_s", "delay"))
     return options | {"delay_s": delay_until(*times)}
 

@@ -13,19 +13,15 @@ methods. Both send the same steps; each has a network of its own to carry them o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import partial
-from types import TracebackType
 from typing import Any, Self, Unpack, overload
 
 from queuepool.client import calls
-from queuepool.client.arguments import check_wait
 from queuepool.client.base import BasePool
 from queuepool.client.calls import (
     EnqueueOptions,
     KeyedOptions,
     ManyOptions,
-    OneOptions,
     Payload,
     TypedTask,
 )
@@ -34,8 +30,7 @@ from queuepool.client.handles import JobHandle
 from queuepool.client.network import Network
 from queuepool.client.pipeline import Bulk
 from queuepool.client.results import EnqueueResults
-from queuepool.client.routes import PartitionKey
-from queuepool.models import Durability, JobState, JobStatus
+from queuepool.models import JobState, JobStatus
 from queuepool.partitions.partition import Partition
 from queuepool.partitions.verifying import Verifier
 from queuepool.routing.finding import known_id
@@ -68,14 +63,11 @@ class QueuePool(BasePool[Port]):
         self, task: calls.AnyTask, payload: Payload | None = None, **options: Unpack[KeyedOptions]
     ) -> Enqueued: ...
 
-    @spelled_out(OneOptions)
+    @spelled_out(EnqueueOptions, partition_key=None)
     def enqueue(
         self,
         task: Job[Any] | calls.AnyTask,
         payload: Payload | None = None,
-        *,
-        partition_key: str | bytes | None = None,
-        durability: Durability | str | None = None,
         **options: Any,
     ) -> Any:
         """Enqueue one job; it is stored when this returns, as durably as was asked for.
@@ -94,8 +86,9 @@ class QueuePool(BasePool[Port]):
         server did not answer within retry_for_s: the job may be in; enqueue it again with its id,
         `error.results[0].job_id`.
         """
-        chunk, of = calls.one(self.producer, task, payload, partition_key, **options)
-        enqueued = self._network.do(self._sender(durability).one(chunk))
+        sender = self._sender(options.pop("durability", None))
+        chunk, of = calls.one(self.producer, task, payload, **options)
+        enqueued = self._network.do(sender.one(chunk))
         if isinstance(task, Job):
             return self._handle(of, enqueued)
         return bound(enqueued, self._reach(of))
@@ -113,15 +106,11 @@ class QueuePool(BasePool[Port]):
         self, task: calls.AnyTask, items: calls.Items, **options: Unpack[ManyOptions]
     ) -> EnqueueResults[Enqueued]: ...
 
-    @spelled_out(ManyOptions)
+    @spelled_out(ManyOptions, partition_key=None, wait_when_full_s=0.0)
     def enqueue_many(
         self,
         task: calls.AnyTask | Iterable[Job[Any]],
         items: calls.Items | None = None,
-        *,
-        partition_key: PartitionKey | None = None,
-        wait_when_full_s: float = 0.0,
-        durability: Durability | str | None = None,
         **options: Any,
     ) -> EnqueueResults[Any]:
         """Enqueue any number of jobs, streamed; returns one result per job, in order.
@@ -137,9 +126,7 @@ class QueuePool(BasePool[Port]):
         After an error of an item, all jobs before it are in. The order of a task group is kept,
         except that a partition that is full may let a chunk in before an earlier one.
         """
-        chunks, held, task_of = calls.many(self.producer, task, items, partition_key, **options)
-        wait_s = check_wait("wait_when_full_s", wait_when_full_s)
-        sender = replace(self._sender(durability), wait_when_full_s=wait_s)
+        sender, chunks, held, task_of = self._bulk(task, items, **options)
         if sender.confirmation.verbs:
             results = self._network.do(sender.all(chunks, held))
         else:
@@ -226,10 +213,5 @@ class QueuePool(BasePool[Port]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Unpack
 
 from queuepool.errors import InvalidInputError
 from queuepool.models import in_words
-from queuepool.tasks.options import JobOptions, spelled_out
+from queuepool.tasks.options import JobOptions, refuse_unknown, spelled_out
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -46,14 +46,13 @@ class Job(Generic[R_co]):
     delay: timedelta | float | None = None
     task: str | TaskFunction[..., ..., Any, R_co] | None = None
 
-    @spelled_out(JobOptions)
+    @spelled_out(JobOptions, partition_key=None, job_id=None)
     def with_options(self, **options: Unpack[JobOptions]) -> Job[R_co]:
         """Return the same job with these options; None leaves an option as it is.
 
         greet.job(name="Ada").with_options(tier="high", delay=timedelta(minutes=5))
         """
-        if unknown := options.keys() - JobOptions.__annotations__.keys():
-            raise TypeError(f"with_options() got an unexpected keyword argument {min(unknown)!r}")
+        refuse_unknown("with_options", options, JobOptions)
         changes: dict[str, Any] = {name: v for name, v in options.items() if v is not None}
         if "delay" in changes and "delay_s" in changes:
             raise InvalidInputError("give delay or delay_s, not both")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from inspect import Parameter, Signature, signature
 from typing import Any, TypedDict, TypeVar
 
 from queuepool.errors import InvalidInputError, shown
 from queuepool.models import Tier
+from queuepool.tasks.backoff import Backoff
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,23 +33,40 @@ class JobOptions(RunOptions, total=False):
     job_id: str | None
 
 
+class TaskOptions(TypedDict, total=False):
+    """What `@task(...)` may say of a task."""
+
+    name: str | None
+    max_attempts: int
+    timeout_s: float | None
+    backoff: Backoff
+    tier: Tier | int | str
+    result_ttl_s: float
+
+
+def refuse_unknown(call: str, given: Iterable[str], options: type) -> None:
+    """Raise TypeError for a name that is none of the options, as Python does for its own."""
+    if unknown := set(given) - options.__annotations__.keys():
+        raise TypeError(f"{call}() got an unexpected keyword argument {min(unknown)!r}")
+
+
 def spelled_out(options: type, **defaults: Any) -> Callable[[F], F]:
     """Have `help` show the names behind the `**options`, a TypedDict, of a function.
 
-    defaults: those that are not None.
+    defaults: of some names, which come first; those of the others are None.
     """
 
     def decorate(function: F) -> F:
-        ours = signature(function)
+        ours, notes = signature(function), options.__annotations__
         named = [p for p in ours.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
         more = [
             Parameter(
                 name,
                 Parameter.KEYWORD_ONLY,
                 default=defaults.get(name),
-                annotation=getattr(note, "__forward_arg__", note),
+                annotation=getattr(notes[name], "__forward_arg__", notes[name]),
             )
-            for name, note in options.__annotations__.items()
+            for name in {**defaults, **notes}
             if name not in ours.parameters
         ]
         made = Signature([*named, *more], return_annotation=ours.return_annotation)

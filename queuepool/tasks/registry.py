@@ -15,22 +15,34 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import dataclass, field
-from typing import Any, Concatenate, overload
+from dataclasses import dataclass, field, fields
+from functools import partial
+from typing import Any, Unpack, overload
 
 from queuepool.errors import InvalidInputError, UnknownTaskError, shown
 from queuepool.models import Tier
 from queuepool.tasks.backoff import Backoff
-from queuepool.tasks.context import JobContext
 from queuepool.tasks.options import (
+    TaskOptions,
     check_attempts,
     check_name,
     check_tier,
     check_timeout,
     is_number,
+    refuse_unknown,
+    spelled_out,
 )
 from queuepool.tasks.signature import Signature
-from queuepool.tasks.typed import JobP, R, TaskDecorator, TaskFunction
+from queuepool.tasks.typed import (
+    AsyncContextHandler,
+    AsyncHandler,
+    ContextHandler,
+    ContextTask,
+    JobP,
+    R,
+    TaskDecorator,
+    TaskFunction,
+)
 
 _BACKOFF = Backoff()
 
@@ -66,6 +78,10 @@ class Task:
             raise InvalidInputError(f"backoff={shown(self.backoff)}: use Backoff(base_s=...)")
 
 
+_DEFAULTS = {f.name: f.default for f in fields(Task) if f.name in TaskOptions.__annotations__}
+_DEFAULTS["name"] = None
+
+
 class Registry:
     """Task name -> task. `queuepool.task` fills the default one."""
 
@@ -74,44 +90,21 @@ class Registry:
 
     @overload
     def task(
-        self, function: Callable[Concatenate[JobContext, JobP], Coroutine[Any, Any, R]], /
-    ) -> TaskFunction[Concatenate[JobContext, JobP], JobP, Coroutine[Any, Any, R], R]: ...
+        self, function: AsyncContextHandler[JobP, R], /
+    ) -> ContextTask[JobP, Coroutine[Any, Any, R], R]: ...
+    @overload
+    def task(self, function: ContextHandler[JobP, R], /) -> ContextTask[JobP, R, R]: ...
     @overload
     def task(
-        self, function: Callable[Concatenate[JobContext, JobP], R], /
-    ) -> TaskFunction[Concatenate[JobContext, JobP], JobP, R, R]: ...
-    @overload
-    def task(
-        self, function: Callable[JobP, Coroutine[Any, Any, R]], /
+        self, function: AsyncHandler[JobP, R], /
     ) -> TaskFunction[JobP, JobP, Coroutine[Any, Any, R], R]: ...
     @overload
     def task(self, function: Callable[JobP, R], /) -> TaskFunction[JobP, JobP, R, R]: ...
     @overload
-    def task(
-        self,
-        function: None = None,
-        /,
-        *,
-        name: str | None = None,
-        max_attempts: int = 5,
-        timeout_s: float | None = None,
-        backoff: Backoff = _BACKOFF,
-        tier: Tier | int | str = Tier.DEFAULT,
-        result_ttl_s: float = 3600.0,
-    ) -> TaskDecorator: ...
+    def task(self, function: None = None, /, **options: Unpack[TaskOptions]) -> TaskDecorator: ...
 
-    def task(
-        self,
-        function: Callable[..., Any] | None = None,
-        /,
-        *,
-        name: str | None = None,
-        max_attempts: int = 5,
-        timeout_s: float | None = None,
-        backoff: Backoff = _BACKOFF,
-        tier: Tier | int | str = Tier.DEFAULT,
-        result_ttl_s: float = 3600.0,
-    ) -> Any:
+    @spelled_out(TaskOptions, **_DEFAULTS)
+    def task(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         """Register a plain or `async def` function as a task.
 
         Returns the function as a TaskFunction: called, it is still the function, and
@@ -127,26 +120,24 @@ class Registry:
         kept. Raises InvalidInputError for bad options, a name that is taken, or what is no function
         that a payload could call.
         """
+        refuse_unknown("task", options, TaskOptions)
+        if function is None:
+            return partial(self._register, **options)
+        return self._register(function, **options)
 
-        def register(given: Callable[..., Any]) -> TaskFunction[..., ..., Any, Any]:
-            f = self._undecorated(given, name)
-            own_name = getattr(f, "__name__", "")  # a partial or an object has none
-            if not name and own_name in ("", "<lambda>"):
-                raise InvalidInputError(f"{shown(f)} is no function with a name: @task(name=...)")
-            made = Task(
-                name=name or own_name,
-                function=f,
-                is_async=inspect.iscoroutinefunction(f),
-                max_attempts=max_attempts,
-                timeout_s=timeout_s,
-                backoff=backoff,
-                tier=check_tier(tier),
-                result_ttl_s=result_ttl_s,
-            )
-            self.add(made)
-            return TaskFunction(f, made)
-
-        return register if function is None else register(function)
+    def _register(
+        self, given: Callable[..., Any], *, name: str | None = None, **options: Any
+    ) -> TaskFunction[..., ..., Any, Any]:
+        f = self._undecorated(given, name)
+        own_name = getattr(f, "__name__", "")  # a partial or an object has none
+        if not name and own_name in ("", "<lambda>"):
+            raise InvalidInputError(f"{shown(f)} is no function with a name: @task(name=...)")
+        if "tier" in options:
+            options["tier"] = check_tier(options["tier"])
+        is_async = inspect.iscoroutinefunction(f)
+        made = Task(name=name or own_name, function=f, is_async=is_async, **options)
+        self.add(made)
+        return TaskFunction(f, made)
 
     def _undecorated(self, given: Any, name: str | None) -> Callable[..., Any]:
         if isinstance(given, TaskFunction):  # for another registry, or under one more name

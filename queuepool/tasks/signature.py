@@ -10,8 +10,6 @@ prepared at the first use, when every name that an annotation mentions is there.
 
 from __future__ import annotations
 
-import logging
-import re
 from collections.abc import Callable, Mapping
 from inspect import Parameter
 from typing import Any
@@ -20,11 +18,9 @@ import msgspec
 
 from queuepool.errors import BadPayloadError, InvalidInputError, UndecodableError, shown
 from queuepool.tasks import conversion
-from queuepool.tasks.context import JobContext
+from queuepool.tasks.annotations import Annotations, Argument, context_parameter
 
-_log = logging.getLogger("queuepool.tasks")
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-_CONTEXT = re.compile(r"""(?:^|[.\[|"' ])JobContext(?:$|[\]|"' ])""")
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 Check = Callable[[Mapping[str, Any], bytes], None]
@@ -55,7 +51,7 @@ class Signature:
                 f"task {task!r}: {shown(function)} has no signature that Python can read; "
                 "wrap it in a function of your own"
             ) from None
-        self.context = context or _context_parameter(parameters)
+        self.context = context or context_parameter(parameters)
         own = [p for p in parameters if p.name != self.context]
         for parameter in own:
             if parameter.kind is Parameter.POSITIONAL_ONLY and parameter.default is Parameter.empty:
@@ -70,7 +66,7 @@ class Signature:
         )
         self._others = next((p for p in own if p.kind is Parameter.VAR_KEYWORD), None)
         self._any_name = self._others is not None
-        self._special: dict[str, _Argument] | None = None
+        self._special: dict[str, Argument] | None = None
         self._decoder: msgspec.json.Decoder[Any] | None = None
         self._form: Any = None
         self._odd_keys = False
@@ -162,18 +158,19 @@ class Signature:
 
     def _prepare(self) -> None:
         plain: dict[str, Any] = {}
-        special: dict[str, _Argument] = {}
+        special: dict[str, Argument] = {}
+        annotations = Annotations(self._task, self._function)
         for name, parameter in self._parameters.items():
-            found = self._argument(name, parameter)
+            found = annotations.argument(name, parameter)
             if found is not None:
                 special[name] = found
                 if found.by_msgspec:
                     plain[name] = found.annotation
         if self._others is not None:
-            found = self._argument(self._others.name, self._others)
+            found = annotations.argument(self._others.name, self._others)
             if found is not None:
                 special[""] = found
-        self._read_result = self._result_reader()
+        self._read_result = annotations.result_reader()
         if plain:
             arguments = _typed_dict(plain)
             self._form = msgspec.defstruct(
@@ -191,56 +188,6 @@ class Signature:
             self._decoder = msgspec.json.Decoder(envelope, strict=False, dec_hook=self._hook)
         self.convert = self._convert if special else None
         self._special = special  # last: whoever sees it finds the rest
-
-    def _argument(self, name: str, parameter: Parameter) -> _Argument | None:
-        annotation = self._resolved(name, parameter.annotation)
-        if conversion.is_left_alone(annotation):
-            return None
-        try:
-            if parameter.default is None:
-                annotation = conversion.optional(annotation)
-            if conversion.mentions_pydantic(annotation):
-                return _Argument(annotation, conversion.by_pydantic(annotation), False)
-            if conversion.is_convertible(annotation):
-                return _Argument(annotation, conversion.by_msgspec(annotation), True)
-            why = "no values of it can be made of JSON"
-        except Exception as error:  # of what may stand in an annotation, or of pydantic
-            why = f"{type(error).__name__}: {error}"
-        self._say(name, annotation, why)
-        return None
-
-    def _resolved(self, name: str, note: Any) -> Any:
-        if conversion.is_left_alone(note):
-            return note
-        try:
-            return conversion.resolve(self._function, note)
-        except Exception as error:  # evaluates what the user wrote, wherever it stands
-            self._say(name, conversion.note_text(note) or note, f"{type(error).__name__}: {error}")
-            return Any
-
-    def _say(self, name: str, annotation: Any, why: str) -> None:
-        _log.warning(
-            "task %r: %s is annotated %s, which is not used: its values are handed over as they "
-            "are in the JSON (%s)",
-            self._task,
-            f"its argument {name!r}" if name != "return" else "its result",
-            conversion.shown_type(annotation),
-            why,
-        )
-
-    def _result_reader(self) -> conversion.Convert | None:
-        note = conversion.signature_of(self._function).return_annotation
-        annotation = self._resolved("return", note)
-        if annotation is None or annotation is type(None) or conversion.is_left_alone(annotation):
-            return None
-        try:
-            if conversion.mentions_pydantic(annotation):
-                return conversion.by_pydantic(annotation)
-            if conversion.is_convertible(annotation):
-                return conversion.by_msgspec(annotation)
-        except Exception as error:
-            self._say("return", annotation, f"{type(error).__name__}: {error}")
-        return None
 
     def _convert(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of the handler. Raises BadPayloadError, naming the argument."""
@@ -279,43 +226,11 @@ class Signature:
         return arguments
 
 
-class _Argument:
-    """One parameter whose values are converted."""
-
-    __slots__ = ("annotation", "by_msgspec", "convert", "text")
-
-    def __init__(self, annotation: Any, convert: conversion.Convert, by_msgspec: bool) -> None:
-        self.annotation, self.convert, self.by_msgspec = annotation, convert, by_msgspec
-        self.text = conversion.is_text(annotation)
-
-    def make(self, value: Any) -> Any:
-        # Whoever writes `id: str` and gets a number means its digits; a bool or a list is a slip.
-        if self.text and type(value) in (int, float):
-            return str(value)
-        return self.convert(value)
-
-
 def _typed_dict(fields: dict[str, Any]) -> Any:
     """Return a TypedDict of these fields, each of which may be missing."""
     from typing import TypedDict
 
     return TypedDict("Arguments", fields, total=False)  # type: ignore[operator]
-
-
-def _context_parameter(parameters: list[Parameter]) -> str | None:
-    for parameter in parameters:
-        note = parameter.annotation
-        if any(map(_is_context, (note, *getattr(note, "__args__", ())))):
-            return parameter.name
-        if parameter.name == "ctx" and note is Parameter.empty:
-            return parameter.name
-    return None
-
-
-def _is_context(note: Any) -> bool:
-    # Text when the module has `from __future__ import annotations`, under whatever alias.
-    text = conversion.note_text(note)
-    return note is JobContext or (text is not None and bool(_CONTEXT.search(text)))
 
 
 def _listed(names: Any) -> str:
@@ -326,8 +241,8 @@ def _why(error: Exception) -> str:
     text = str(error)
     details = getattr(error, "errors", None)
     if callable(details):  # of pydantic: several lines, with a link in each
-        told = details(include_url=False, include_context=False, include_input=False)
+        found = details(include_url=False, include_context=False, include_input=False)
         text = "; ".join(
-            ".".join(map(str, e["loc"])) + (": " if e["loc"] else "") + e["msg"] for e in told[:3]
+            ".".join(map(str, e["loc"])) + (": " if e["loc"] else "") + e["msg"] for e in found[:3]
         )
     return text[:500]

@@ -18,7 +18,16 @@ import inspect
 import sys
 import typing
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    overload,
+)
 
 from queuepool.tasks.context import JobContext
 from queuepool.tasks.job import Job
@@ -81,20 +90,25 @@ class TaskFunction(Generic[CallP, JobP, V_co, R_co]):
         return f"<task {self.name!r}: {getattr(self, '__qualname__', self.__wrapped__)}>"
 
 
+# The four kinds of handlers, by whether they take the context first and whether they are awaited.
+ContextHandler: TypeAlias = Callable[Concatenate[JobContext, JobP], R]
+AsyncContextHandler: TypeAlias = Callable[Concatenate[JobContext, JobP], Coroutine[Any, Any, R]]
+AsyncHandler: TypeAlias = Callable[JobP, Coroutine[Any, Any, R]]
+ContextTask: TypeAlias = TaskFunction[Concatenate[JobContext, JobP], JobP, V_co, R]
+
+
 class TaskDecorator(Protocol):
     """What `@task(...)` with options returns."""
 
     @overload
     def __call__(
-        self, function: Callable[Concatenate[JobContext, JobP], Coroutine[Any, Any, R]], /
-    ) -> TaskFunction[Concatenate[JobContext, JobP], JobP, Coroutine[Any, Any, R], R]: ...
+        self, function: AsyncContextHandler[JobP, R], /
+    ) -> ContextTask[JobP, Coroutine[Any, Any, R], R]: ...
+    @overload
+    def __call__(self, function: ContextHandler[JobP, R], /) -> ContextTask[JobP, R, R]: ...
     @overload
     def __call__(
-        self, function: Callable[Concatenate[JobContext, JobP], R], /
-    ) -> TaskFunction[Concatenate[JobContext, JobP], JobP, R, R]: ...
-    @overload
-    def __call__(
-        self, function: Callable[JobP, Coroutine[Any, Any, R]], /
+        self, function: AsyncHandler[JobP, R], /
     ) -> TaskFunction[JobP, JobP, Coroutine[Any, Any, R], R]: ...
     @overload
     def __call__(self, function: Callable[JobP, R], /) -> TaskFunction[JobP, JobP, R, R]: ...
