@@ -36,6 +36,16 @@ class AsyncQueuePool(BasePool[AsyncPort]):
     """Enqueue jobs, follow them, cancel them. For the tasks of one event loop.
 
     Arguments, results and errors are those of QueuePool.
+
+    >>> async def main() -> None:
+    ...     async with AsyncQueuePool("redis://localhost:6379/0", partitions=4) as pool:
+    ...         job = await pool.enqueue(greet.job(name="Ada"), partition_key="welcome-7")
+    ...         print(await job.result(timeout_s=10))
+    ...         await pool.enqueue_many("greet", [{"name": "Ada"}] * 300, partition_key="bulk-42")
+    ...         print((await pool.group("bulk-42").wait(show=False)).done)
+    >>> asyncio.run(main())
+    Hello, Ada
+    300
     """
 
     def _open(self, servers: Mapping[str, AsyncPort] | None) -> None:
@@ -61,7 +71,10 @@ class AsyncQueuePool(BasePool[AsyncPort]):
         payload: Payload | None = None,
         **options: Any,
     ) -> Any:
-        """Enqueue one job; it is stored when this returns, as durably as was asked for."""
+        """Enqueue one job; it is stored when this returns, as durably as was asked for.
+
+        The options and errors are those of QueuePool.enqueue.
+        """
         sender = self._sender(options.pop("durability", None))
         chunk, of = calls.one(self.producer, task, payload, **options)
         answer = await self._network.do(sender.one(chunk))
@@ -90,7 +103,10 @@ class AsyncQueuePool(BasePool[AsyncPort]):
         items: calls.Items | None = None,
         **options: Any,
     ) -> EnqueueResults[Any]:
-        """Enqueue any number of jobs, streamed; returns one result per job, in order."""
+        """Enqueue any number of jobs, streamed; returns one result per job, in order.
+
+        The options and errors are those of QueuePool.enqueue_many.
+        """
         sender, chunks, held, task_of = self._bulk(task, items, **options)
         results = await self._network.do(sender.all(chunks, held))
         return results.bind(

@@ -106,7 +106,17 @@ class _Group:
 
 
 class TaskGroup(_Group):
-    """All jobs that share a partition key. Holds no state: every answer is asked anew."""
+    """All jobs that share a partition key. Holds no state: each call asks the server.
+
+    >>> group = pool.group("bulk-42")
+    >>> pool.enqueue_many("greet", [{"name": "Ada"}] * 300, partition_key="bulk-42").accepted
+    300
+    >>> status = group.wait(timeout_s=30, show=False)
+    >>> status.total, status.done, status.died, status.progress
+    (300, 300, 0, 1.0)
+    >>> group.cancel()  # nothing is left to cancel
+    (0, 0)
+    """
 
     __slots__ = ()
     _network: Network

@@ -42,7 +42,16 @@ from queuepool.tasks.typed import R
 
 
 class QueuePool(BasePool[Port]):
-    """Enqueue jobs, follow them, cancel them. Safe to share between threads."""
+    """Enqueue jobs, follow them, cancel them. Safe to share between threads.
+
+    >>> @task
+    ... def greet(name: str) -> str:
+    ...     return f"Hello, {name}"
+    >>> with QueuePool("redis://localhost:6379/0", partitions=4) as pool:
+    ...     job = pool.enqueue(greet.job(name="Ada"), partition_key="welcome-7")
+    ...     print(job.result(timeout_s=10))  # a consumer runs it
+    Hello, Ada
+    """
 
     def _open(self, servers: Mapping[str, Port] | None) -> None:
         self._network = Network(self.config, servers)
@@ -72,10 +81,11 @@ class QueuePool(BasePool[Port]):
     ) -> Any:
         """Enqueue one job; it is stored when this returns, as durably as was asked for.
 
-            job = pool.enqueue(greet.job(name="Ada"), partition_key="welcome-7")
-            job.result(timeout_s=10)                        # a str, as greet is annotated
-
-            pool.enqueue("greet", {"name": "Ada"}, partition_key="welcome-7")
+        >>> job = pool.enqueue(greet.job(name="Ada"), partition_key="welcome-7")
+        >>> job.result(timeout_s=10)  # a str, as greet is annotated
+        'Hello, Ada'
+        >>> pool.enqueue("greet", {"name": "Ada"}, partition_key="welcome-7", job_id="ada").status
+        <EnqueueStatus.ACCEPTED: 'accepted'>
 
         task: a job made by `task.job(...)`, which answers with its JobHandle; or a task, by name or
         function, with its payload: the handler's keyword arguments. Where the task is registered,
@@ -115,8 +125,12 @@ class QueuePool(BasePool[Port]):
     ) -> EnqueueResults[Any]:
         """Enqueue any number of jobs, streamed; returns one result per job, in order.
 
-            pool.enqueue_many((greet.job(name=n) for n in names), partition_key="bulk-42")
-            pool.enqueue_many("greet", ({"name": n} for n in names), partition_key="bulk-42")
+        >>> names = ["Ada", "Grace"]
+        >>> results = pool.enqueue_many((greet.job(name=n) for n in names), partition_key="bulk-42")
+        >>> results.accepted, results[1].result(timeout_s=10)
+        (2, 'Hello, Grace')
+        >>> pool.enqueue_many("greet", ({"name": n} for n in names), partition_key="bulk-42")
+        EnqueueResults(accepted=2, duplicates=0, rejected=0, unknown=0)
 
         task: jobs made by `task.job(...)`, of one task or of several; or a task, and the items:
         payloads, or Job objects that say more. partition_key: one for all, or a function of
@@ -144,6 +158,10 @@ class QueuePool(BasePool[Port]):
     def status(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobStatus:
         """Tell where a job is. The key says in which partition to look.
 
+        >>> job = pool.enqueue(greet.job(name="Ada"), partition_key="welcome-7", delay_s=3600)
+        >>> print(pool.status(job.job_id).state)
+        delayed
+
         Without it, an id that the library made says so itself; for one of your own all partitions
         are asked. Raises InvalidInputError when several have a job of that id.
         """
@@ -153,6 +171,10 @@ class QueuePool(BasePool[Port]):
         self, job_id: str, *, partition_key: str | bytes | None = None, timeout_s: float = 30.0
     ) -> Any:
         """Wait for a job to end; return its result. Raises WaitTimeoutError, or the job's error.
+
+        >>> job = pool.enqueue(greet.job(name="Ada"), partition_key="welcome-7")
+        >>> pool.result(job.job_id, timeout_s=10)
+        'Hello, Ada'
 
         The key may be left out, as for `status`.
         """
@@ -168,6 +190,10 @@ class QueuePool(BasePool[Port]):
     def cancel(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobState:
         """Cancel a job; returns the state it was in. The key may be left out, as for `status`.
 
+        >>> job = pool.enqueue(greet.job(name="Ada"), partition_key="welcome-7", delay_s=3600)
+        >>> print(pool.cancel(job.job_id))
+        delayed
+
         READY and DELAYED: it is gone. IN_FLIGHT: its handler sees ctx.cancel_requested. DEAD,
         DONE, UNKNOWN: nothing to cancel. CANCELLED: it was cancelled already, perhaps by a first
         try of this call whose answer was lost.
@@ -175,7 +201,13 @@ class QueuePool(BasePool[Port]):
         return self.job(job_id, partition_key=partition_key).cancel()
 
     def group(self, partition_key: str | bytes) -> TaskGroup:
-        """Return a handle on a task group: totals, progress, wait, cancel."""
+        """Return a handle on a task group: totals, progress, wait, cancel.
+
+        >>> pool.enqueue_many("greet", [{"name": "Ada"}] * 300, partition_key="bulk-42").accepted
+        300
+        >>> pool.group("bulk-42").wait(timeout_s=30, show=False).done
+        300
+        """
         return TaskGroup(self._network, self.producer.route(partition_key), partition_key)
 
     # -- partitions --------------------------------------------------------------------------------

@@ -110,10 +110,13 @@ class Registry:
         Returns the function as a TaskFunction: called, it is still the function, and
         `function.job(...)` is a typed job for `enqueue` and `enqueue_many`:
 
-            @task(max_attempts=3)
-            def greet(name: str) -> str: ...
-
-            pool.enqueue(greet.job(name="Ada"), partition_key="welcome-7").result()
+        >>> @task(max_attempts=3, timeout_s=30)
+        ... def greet(name: str) -> str:
+        ...     return f"Hello, {name}"
+        >>> greet("Grace")
+        'Hello, Grace'
+        >>> pool.enqueue(greet.job(name="Ada"), partition_key="welcome-7").result(timeout_s=10)
+        'Hello, Ada'
 
         name: the function's own by default. max_attempts: executions in all. timeout_s: how long
         one may take. backoff: between attempts. result_ttl_s: how long a result other than None is
