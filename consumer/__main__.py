@@ -11,11 +11,11 @@ import contextlib
 import faulthandler
 import logging
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from prometheus_client import CollectorRegistry
 
@@ -28,19 +28,19 @@ from consumer.telemetry.report import EventLog
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, FencedError
 from queuepool.errors.hindrances import HindranceError
+from queuepool.process.endings import CONFIGURATION, FAILED, FENCED, OK, WATCHDOG, exit_now
+from queuepool.process.exposition import exposed
 from queuepool.process.keeping import RouteKeeper
-from queuepool.process.startup import import_app, refuse_servers_that_cannot_work
-from queuepool.servers import forking
+from queuepool.process.signals import SignalHandlers
+from queuepool.process.startup import import_app, load_both, refuse_servers_that_cannot_work
 from queuepool.servers.connect import connect
 from queuepool.settings.config import PoolConfig
-from queuepool.settings.environment import load, load_pool_config
+from queuepool.settings.environment import load
 from queuepool.tasks.registry import default_registry
 from queuepool.telemetry import printing
 from queuepool.telemetry.events import fan_out
 from queuepool.telemetry.logs import configure
-from queuepool.telemetry.metrics_server import expose
 
-OK, FAILED, CONFIGURATION, FENCED, WATCHDOG = 0, 1, 2, 3, 4
 _log = logging.getLogger("consumer")
 
 
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one consumer until SIGTERM or SIGINT; returns the exit code."""
     faulthandler.enable()  # a segfaulting handler names itself
     try:
-        settings, config = _load(_parse(argv))
+        settings, config = load_both(partial(_settings, _parse(argv)))
         configure(settings.log_format, settings.log_level)
         _import_app(settings.app)
         # An answer must come well within a lease, or one slow turn loses it.
@@ -87,7 +87,10 @@ def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
         consumer.stop()
 
     keeper = RouteKeeper(pool, refuse)
-    with _exposed(registry, watchdog, settings), _signals(consumer):
+    serves = exposed(registry, watchdog.problem, settings, setting="CONSUMER_METRICS_PORT")
+    with serves as url, _signals(consumer):
+        if url is not None:
+            _log.info("metrics and health on %s", url)
         try:
             watchdog.start()
             keeper.start()
@@ -96,7 +99,7 @@ def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
             metrics.listen(events.Fenced(error))
             _log.error("%s", error)
             # What still runs here runs elsewhere by now: end at once, do not wait for threads.
-            _flush_and_exit(FENCED)
+            exit_now(FENCED)
         except (ConfigurationError, HindranceError):
             raise
         except Exception:  # a handler may have broken anything: what it did counts as a crash
@@ -116,7 +119,7 @@ def _leave(code: int) -> int:
     for thread in threading.enumerate():
         keeps = not thread.daemon and thread is not threading.main_thread()
         if keeps or thread.name.startswith("queuepool-worker"):
-            _flush_and_exit(code)
+            exit_now(code)
     return code
 
 
@@ -137,23 +140,6 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--metrics-port", type=int, help="port of /metrics and /healthz")
     parser.add_argument("--log-format", choices=("text", "json"))
     return parser.parse_args(argv)
-
-
-def _load(flags: argparse.Namespace) -> tuple[ConsumerSettings, PoolConfig]:
-    """Return both kinds of settings. Raises ConfigurationError with the problems of both."""
-    problems: list[str] = []
-    settings, config = None, None
-    try:
-        settings = _settings(flags)
-    except ConfigurationError as error:
-        problems += error.problems
-    try:
-        config = load_pool_config()
-    except ConfigurationError as error:
-        problems += error.problems
-    if settings is None or config is None:
-        raise ConfigurationError(*problems)
-    return settings, config
 
 
 def _settings(flags: argparse.Namespace) -> ConsumerSettings:
@@ -190,34 +176,7 @@ def _probe(pool: QueuePool) -> Callable[[], None]:
 
 def _end(_why: str) -> None:
     faulthandler.dump_traceback()
-    _flush_and_exit(WATCHDOG)
-
-
-def _flush_and_exit(code: int) -> None:
-    logging.shutdown()
-    printing.flush_all()
-    os._exit(code)
-
-
-@contextlib.contextmanager
-def _exposed(
-    registry: CollectorRegistry, watchdog: Watchdog, settings: ConsumerSettings
-) -> Iterator[None]:
-    if settings.metrics_port < 0:
-        yield
-        return
-    http = expose(
-        registry,
-        watchdog.problem,
-        host=settings.metrics_host,
-        port=settings.metrics_port,
-        setting="CONSUMER_METRICS_PORT",
-    )
-    _log.info("metrics and health on http://%s:%d", settings.metrics_host, http.port)
-    try:
-        yield
-    finally:
-        http.stop()
+    exit_now(WATCHDOG)
 
 
 @contextlib.contextmanager
@@ -231,28 +190,11 @@ def _signals(consumer: Consumer) -> Iterator[None]:
             os._exit(128 + number)
         consumer.stop()
 
-    handlers = _Handlers(on_signal)
+    handlers = SignalHandlers(on_signal)
     try:
         yield
     finally:
         handlers.put_back()
-
-
-class _Handlers:
-    """Our signal handlers, and those before them, which a child of a handler gets back."""
-
-    def __init__(self, handler: Callable[[int, object], None]) -> None:
-        self._before = {n: signal.signal(n, handler) for n in (signal.SIGTERM, signal.SIGINT)}
-        forking.keep(self)
-
-    def put_back(self) -> None:
-        """Restore what was before us; idempotent."""
-        while self._before:
-            signal.signal(*self._before.popitem())
-
-    def after_fork(self) -> None:
-        """Let SIGTERM end a child, as whoever forked it expects."""
-        self.put_back()
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry
@@ -35,19 +36,18 @@ from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, UnavailableError
 from queuepool.errors.hindrances import HindranceError
 from queuepool.partitions.route import Leave
+from queuepool.process.endings import CONFIGURATION, FAILED, OK, WATCHDOG, exit_now
+from queuepool.process.exposition import exposed
 from queuepool.process.keeping import RouteKeeper
-from queuepool.process.startup import refuse_servers_that_cannot_work
+from queuepool.process.startup import load_both, refuse_servers_that_cannot_work
 from queuepool.settings.config import PoolConfig
-from queuepool.settings.environment import load_pool_config
 from queuepool.telemetry import printing
 from queuepool.telemetry.events import fan_out
 from queuepool.telemetry.logs import configure
-from queuepool.telemetry.metrics_server import expose
 
 if TYPE_CHECKING:
     from coordinator.api.server import StatusServer
 
-OK, FAILED, CONFIGURATION, WATCHDOG = 0, 1, 2, 4
 _STOP_S = 0.8  # for the loop to end and resign: together with the rest, less than a second
 _GRACE_S = 0.2  # for calls that run
 _log = logging.getLogger("coordinator")
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     quieten()
     overrides = _parse(argv)
     try:
-        settings, config = _load(overrides)
+        settings, config = load_both(partial(load, overrides))
         configure(settings.log_format, settings.log_level)
         return run(settings, config)
     except ConfigurationError as error:
@@ -108,14 +108,15 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
         _call(here, stopping)
 
     keeper = RouteKeeper(pool, refuse)
-    with _exposed(registry, watchdog, settings) as http:
+    serves = exposed(registry, watchdog.problem, settings, setting="COORDINATOR_METRICS_PORT")
+    with serves as url:
         await server.start(StatusService(ClusterInfo.of(pool.config, settings), store, operators))
         _warn_if_open(settings)
         try:
             coordinator.start()
             watchdog.start()
             keeper.start()
-            _announce(bound, http)
+            _announce(bound, "none" if url is None else f"{url}/metrics")
             await _until(stopping, store, server)
         finally:
             keeper.stop()
@@ -190,23 +191,6 @@ def _stop_on_signals() -> asyncio.Event:
     return stopping
 
 
-@contextlib.contextmanager
-def _exposed(
-    registry: CollectorRegistry, watchdog: Watchdog, settings: CoordinatorSettings
-) -> Iterator[str]:
-    if settings.metrics_port < 0:
-        yield "none"
-        return
-    host, port = settings.metrics_host, settings.metrics_port
-    http = expose(
-        registry, watchdog.problem, host=host, port=port, setting="COORDINATOR_METRICS_PORT"
-    )
-    try:
-        yield f"http://{host}:{http.port}/metrics"
-    finally:
-        http.stop()
-
-
 def _announce(grpc_address: str, metrics: str) -> None:
     """Say where this process is reached: in the log, and as one line that a program can read."""
     _log.info("coordinator up", extra={"grpc": grpc_address, "metrics": metrics})
@@ -220,23 +204,6 @@ def _warn_if_open(settings: CoordinatorSettings) -> None:
             "anyone who can reach %s can set worker counts (COORDINATOR_GRPC_INSECURE is set)",
             settings.grpc_host,
         )
-
-
-def _load(overrides: dict[str, Any]) -> tuple[CoordinatorSettings, PoolConfig]:
-    """Return both kinds of settings. Raises ConfigurationError with the problems of both."""
-    problems: list[str] = []
-    settings, config = None, None
-    try:
-        settings = load(overrides)
-    except ConfigurationError as error:
-        problems += error.problems
-    try:
-        config = load_pool_config()
-    except ConfigurationError as error:
-        problems += error.problems
-    if settings is None or config is None:
-        raise ConfigurationError(*problems)
-    return settings, config
 
 
 def _parse(argv: Sequence[str] | None) -> dict[str, Any]:
@@ -262,8 +229,7 @@ def _parse(argv: Sequence[str] | None) -> dict[str, Any]:
 def _end(why: str) -> None:
     _log.critical("%s: exiting, so that the supervisor restarts this process", why)
     faulthandler.dump_traceback()
-    logging.shutdown()
-    os._exit(WATCHDOG)
+    exit_now(WATCHDOG)
 
 
 if __name__ == "__main__":

@@ -43,24 +43,28 @@ class Listen:
 
 
 @dataclass(slots=True)
-class Sleep:
+class Wait:
+    """Let so much time pass."""
+
+    seconds: float
+
+
+class Sleep(Wait):
     """Wait on the bell, at most so long."""
 
-    seconds: float
+    __slots__ = ()
 
 
-@dataclass(slots=True)
-class Rest:
+class Rest(Wait):
     """Wait so long."""
 
-    seconds: float
+    __slots__ = ()
 
 
-@dataclass(slots=True)
-class Pause:
+class Pause(Wait):
     """Wait so long, unless the consumer is stopped."""
 
-    seconds: float
+    __slots__ = ()
 
 
 Effect: TypeAlias = Call | Listen | Sleep | Rest | Pause

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import singledispatchmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -28,7 +28,7 @@ _BOUNDS_S = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
     300.0, 900.0, 3600.0,
 )  # fmt: skip
-_ENDS = {end: end.name.lower() for end in End}
+_ENDS = {end: end.name.lower() for end in End} | {End.CANCELLED: "abandon"}  # as ever
 _MAX_TASKS = 200  # labels are bounded: tasks beyond are counted together
 
 
@@ -61,17 +61,17 @@ class ConsumerMetrics(Collector):
         self._process: dict[str, _Histogram] = {}
         self._turns = _Histogram()
         self._ends: Counter[tuple[str, str]] = Counter()
-        self._counts = dict.fromkeys(
-            ("claimed", "duplicates", "recovered", "turn_failures", "fenced", "reconciled",
-             "rollbacks", "commands", "commands_refused", "evicted"), 0,
-        )  # fmt: skip
+        self._counts = dict.fromkeys(_TEXTS, 0)
 
-    @singledispatchmethod
     def listen(self, event: object) -> None:
-        """Count one event; those without a method below are not counted."""
+        """Count one event; those that are not named below are not counted."""
+        if isinstance(event, events.Turned):
+            self._turned(event)
+        elif (counted := _COUNTED.get(type(event))) is not None:
+            name, amount = counted
+            self._counts[name] += amount(event)
 
-    @listen.register
-    def _(self, event: events.Turned) -> None:
+    def _turned(self, event: events.Turned) -> None:
         self._counts["claimed"] += event.claimed
         self._counts["duplicates"] += event.duplicates
         self._turns.observe((event.seconds,))
@@ -91,38 +91,6 @@ class ConsumerMetrics(Collector):
         wait = self._wait.setdefault(task, _Histogram())
         wait.observe([o.job.waited_ms / 1000 + o.started_s - o.job.claimed_s for o in outcomes])
         self._ends.update([(task, o.reason or _ENDS[o.end]) for o in outcomes])
-
-    @listen.register
-    def _(self, event: events.EvictedDead) -> None:
-        self._counts["evicted"] += event.jobs
-
-    @listen.register
-    def _(self, event: events.RecoveredJobs) -> None:
-        self._counts["recovered"] += event.result.recovered
-
-    @listen.register
-    def _(self, event: events.TurnFailed) -> None:
-        self._counts["turn_failures"] += 1
-
-    @listen.register
-    def _(self, event: events.Fenced) -> None:
-        self._counts["fenced"] += 1
-
-    @listen.register
-    def _(self, event: events.Reconciled) -> None:
-        self._counts["reconciled"] += event.jobs
-
-    @listen.register
-    def _(self, event: events.RolledBack) -> None:
-        self._counts["rollbacks"] += 1
-
-    @listen.register
-    def _(self, event: events.Resized) -> None:
-        self._counts["commands"] += 1
-
-    @listen.register
-    def _(self, event: events.CommandRefused) -> None:
-        self._counts["commands_refused"] += 1
 
     def collect(self) -> Iterator[Metric]:
         """Return the samples of this moment."""
@@ -186,6 +154,16 @@ class ConsumerMetrics(Collector):
         yield owning
 
 
+_COUNTED: dict[type, tuple[str, Callable[[Any], int]]] = {  # event -> counter, by how much
+    events.RecoveredJobs: ("recovered", lambda event: event.result.recovered),
+    events.TurnFailed: ("turn_failures", lambda _: 1),
+    events.Fenced: ("fenced", lambda _: 1),
+    events.Reconciled: ("reconciled", lambda event: event.jobs),
+    events.RolledBack: ("rollbacks", lambda _: 1),
+    events.Resized: ("commands", lambda _: 1),
+    events.CommandRefused: ("commands_refused", lambda _: 1),
+    events.EvictedDead: ("evicted", lambda event: event.jobs),
+}
 _TEXTS = {
     "claimed": "Jobs claimed.",
     "duplicates": "Jobs whose end had already been recorded.",

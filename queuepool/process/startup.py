@@ -5,12 +5,38 @@ from __future__ import annotations
 import importlib
 import sys
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, ScriptError, UnavailableError
+from queuepool.settings.config import PoolConfig
+from queuepool.settings.environment import load_pool_config
 from queuepool.verbs.producer import confirm
+
+S = TypeVar("S")
+
+
+def load_both(load_own: Callable[[], S]) -> tuple[S, PoolConfig]:
+    """Return a process's own settings and those of the pool.
+
+    Raises ConfigurationError with the problems of both.
+    """
+    problems: list[str] = []
+    own, config = None, None
+    try:
+        own = load_own()
+    except ConfigurationError as error:
+        problems += error.problems
+    try:
+        config = load_pool_config()
+    except ConfigurationError as error:
+        problems += error.problems
+    if own is None or config is None:
+        raise ConfigurationError(*problems)
+    return own, config
 
 
 def refuse_servers_that_cannot_work(pool: QueuePool) -> None:

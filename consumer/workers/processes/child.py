@@ -46,6 +46,7 @@ from consumer.workers.processes.frames import (
 )
 from consumer.workers.runner import Runner
 from queuepool.errors import ConfigurationError
+from queuepool.process.signals import SignalHandlers
 from queuepool.process.startup import import_app
 from queuepool.servers import forking
 from queuepool.tasks.registry import default_registry
@@ -64,7 +65,8 @@ def main(descriptor: int, parent: int) -> None:
     os.set_inheritable(descriptor, False)  # programs that a handler starts do not hold it
     _die_with(parent)
     faulthandler.enable()  # a segfaulting handler names itself
-    signals = _Signals()
+    # Handlers that do nothing: an ignored signal would stay so in every program started here.
+    signals = SignalHandlers(lambda *_: None)
     with socket.socket(fileno=descriptor) as pipe:
         _Child(pipe).serve()
     signals.put_back()
@@ -196,23 +198,3 @@ class _OwnLoop:
     def close(self) -> None:
         if self._runner is not None:
             self._runner.close()
-
-
-class _Signals:
-    """Handlers that do nothing, and those before them, which a child of a handler gets back.
-
-    A signal that were ignored would stay so in every program that a handler starts.
-    """
-
-    def __init__(self) -> None:
-        self._before = {
-            n: signal.signal(n, lambda *_: None) for n in (signal.SIGTERM, signal.SIGINT)
-        }
-        forking.keep(self)
-
-    def put_back(self) -> None:
-        while self._before:
-            signal.signal(*self._before.popitem())
-
-    def after_fork(self) -> None:
-        self.put_back()
