@@ -21,6 +21,7 @@ from queuepool.settings.config import PoolConfig
 from queuepool.settings.environment import QueuePoolSettings, load
 from tests.bad_inputs.conftest import APP
 from tests.paths import ROOT
+from tests.shell import Shell
 
 CANARY = "hunter2"
 POOL = {
@@ -80,15 +81,21 @@ def run(directory: Path, *words: str, **variables: str) -> subprocess.CompletedP
     ids=["check", "consumer", "coordinator", "up", "up with bad children", "status"],
 )
 def test_every_problem_is_printed_at_once_with_its_variable(
-    tmp_path: Path, words: list[str], variables: Mapping[str, str]
-) -> None:
-    done = run(tmp_path, *words, **variables)
+    tmp_path: Path, words: list[str], variables: Mapping[str, str],
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    if words[0] in ("check", "status"):
+        monkeypatch.chdir(tmp_path)
+        code, out, err = Shell(capsys).run_with(*words, **variables)
+    else:
+        done = run(tmp_path, *words, **variables)
+        code, out, err = done.returncode, done.stdout, done.stderr
 
-    printed = done.stdout + done.stderr
+    printed = out + err
     # `up` itself sets the partition of its consumers.
     expected = variables.keys() - ({"CONSUMER_PARTITION"} if "--partitions" in words else set())
     assert [name for name in expected if name not in printed] == []
-    assert done.returncode == 2, printed
+    assert code == 2, printed
     assert "Traceback" not in printed
     assert CANARY not in printed
 

@@ -1,5 +1,6 @@
 """The gRPC API of a real process."""
 
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,18 @@ def client(running: Process) -> Iterator[QueuePoolClient]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def shared(redis_url: str) -> Iterator[QueuePoolClient]:
+    """A client of a process that is shared by tests which leave it as it was."""
+    process = Process(redis_url, f"test-{uuid.uuid4().hex[:16]}")
+    try:
+        with connect(process.grpc) as made:
+            wait_until(lambda: _cluster(made).leader.is_me)
+            yield made
+    finally:
+        process.kill()
+
+
 def _cluster(client: QueuePoolClient) -> cluster_pb2.Cluster:
     try:
         return client.GetCluster(api.GetClusterRequest()).cluster
@@ -54,12 +67,12 @@ def test_the_cluster_is_described(
     assert [(s.name, s.partitions, s.reachable) for s in cluster.servers] == [("main", 2, True)]
 
 
-def test_partitions_come_in_pages(client: QueuePoolClient) -> None:
-    first = client.ListPartitions(api.ListPartitionsRequest(page_size=1))
-    second = client.ListPartitions(
+def test_partitions_come_in_pages(shared: QueuePoolClient) -> None:
+    first = shared.ListPartitions(api.ListPartitionsRequest(page_size=1))
+    second = shared.ListPartitions(
         api.ListPartitionsRequest(page_size=1, page_token=first.next_page_token)
     )
-    huge = client.ListPartitions(api.ListPartitionsRequest(page_size=10**9))
+    huge = shared.ListPartitions(api.ListPartitionsRequest(page_size=10**9))
 
     assert [p.partition for p in first.partitions] == [0]
     assert [p.partition for p in second.partitions] == [1]
@@ -68,23 +81,23 @@ def test_partitions_come_in_pages(client: QueuePoolClient) -> None:
 
 
 @pytest.mark.parametrize("token", ["x", "-1", "999999999999", "٣"])
-def test_a_page_token_of_ones_own_making_is_refused(client: QueuePoolClient, token: str) -> None:
+def test_a_page_token_of_ones_own_making_is_refused(shared: QueuePoolClient, token: str) -> None:
     with pytest.raises(grpc.RpcError) as caught:
-        client.ListPartitions(api.ListPartitionsRequest(page_token=token))
+        shared.ListPartitions(api.ListPartitionsRequest(page_token=token))
     assert code_of(caught.value) is grpc.StatusCode.INVALID_ARGUMENT
 
     with pytest.raises(grpc.RpcError) as caught:
-        client.ListDecisions(api.ListDecisionsRequest(page_token=token))
+        shared.ListDecisions(api.ListDecisionsRequest(page_token=token))
     assert code_of(caught.value) is grpc.StatusCode.INVALID_ARGUMENT
 
 
-def test_an_unknown_partition_is_not_found(client: QueuePoolClient) -> None:
+def test_an_unknown_partition_is_not_found(shared: QueuePoolClient) -> None:
     calls: list[Callable[[], Any]] = [
-        lambda: client.GetPartition(api.GetPartitionRequest(partition=2)),
-        lambda: client.SetWorkers(api.SetWorkersRequest(partition=2, workers=9, ttl_s=1)),
-        lambda: client.ClearWorkers(api.ClearWorkersRequest(partition=2)),
-        lambda: client.ListDecisions(api.ListDecisionsRequest(partition=2)),
-        lambda: next(iter(client.WatchPartitions(api.WatchPartitionsRequest(partitions=[2])))),
+        lambda: shared.GetPartition(api.GetPartitionRequest(partition=2)),
+        lambda: shared.SetWorkers(api.SetWorkersRequest(partition=2, workers=9, ttl_s=1)),
+        lambda: shared.ClearWorkers(api.ClearWorkersRequest(partition=2)),
+        lambda: shared.ListDecisions(api.ListDecisionsRequest(partition=2)),
+        lambda: next(iter(shared.WatchPartitions(api.WatchPartitionsRequest(partitions=[2])))),
     ]
     for call in calls:
         with pytest.raises(grpc.RpcError) as caught:
@@ -110,9 +123,9 @@ def test_a_group_is_read_by_its_key(pool: QueuePool, client: QueuePoolClient) ->
         assert code_of(caught.value) is code
 
 
-def test_a_message_that_is_too_large_is_refused(client: QueuePoolClient) -> None:
+def test_a_message_that_is_too_large_is_refused(shared: QueuePoolClient) -> None:
     with pytest.raises(grpc.RpcError) as caught:
-        client.GetGroup(api.GetGroupRequest(partition_key=b"x" * 10_000_000))
+        shared.GetGroup(api.GetGroupRequest(partition_key=b"x" * 10_000_000))
 
     assert code_of(caught.value) is grpc.StatusCode.RESOURCE_EXHAUSTED
 
@@ -156,7 +169,7 @@ def test_workers_set_by_hand_become_a_command_and_end_with_their_time(
     reasons = [
         d.reason for d in client.ListDecisions(api.ListDecisionsRequest(partition=0)).decisions
     ]
-    assert "set by hand for 60 s by an operator: before the sale" in reasons
+    assert "set manually for 60 s by an operator: before the sale" in reasons
     assert "returned to automatic scaling by an operator" in reasons
 
 
@@ -174,10 +187,10 @@ def test_a_manual_count_ends_by_itself(pool: QueuePool, client: QueuePoolClient)
     ("workers", "ttl_s"), [(0, 60), (5, 0), (5, -1), (5, float("nan")), (5, float("inf"))]
 )
 def test_impossible_manual_counts_are_refused(
-    client: QueuePoolClient, workers: int, ttl_s: float
+    shared: QueuePoolClient, workers: int, ttl_s: float
 ) -> None:
     with pytest.raises(grpc.RpcError) as caught:
-        client.SetWorkers(api.SetWorkersRequest(partition=0, workers=workers, ttl_s=ttl_s))
+        shared.SetWorkers(api.SetWorkersRequest(partition=0, workers=workers, ttl_s=ttl_s))
 
     assert code_of(caught.value) is grpc.StatusCode.INVALID_ARGUMENT
 
@@ -201,9 +214,9 @@ def test_watching_brings_a_message_per_cycle(pool: QueuePool, client: QueuePoolC
     assert sum(p.backlog for p in messages[-1].partitions) == 30
 
 
-def test_watching_one_partition_at_an_interval(client: QueuePoolClient) -> None:
+def test_watching_one_partition_at_an_interval(shared: QueuePoolClient) -> None:
     request = api.WatchPartitionsRequest(partitions=[1], min_interval_ms=400)
-    stream = client.WatchPartitions(request, timeout=20)
+    stream = shared.WatchPartitions(request, timeout=20)
 
     first, second = next(stream), next(stream)
     stream.cancel()

@@ -82,7 +82,7 @@ def test_with_a_client_authority_only_its_certificates_get_an_answer(
     with grpc.secure_channel(running.grpc, without) as channel, pytest.raises(grpc.RpcError):
         QueuePoolStub(channel).GetCluster(api.GetClusterRequest(), timeout=3)
 
-    wait_until(lambda: any("set by hand" in line for line in running.log))
+    wait_until(lambda: any("set manually" in line for line in running.log))
     assert any("actor=" in line and "localhost" in line for line in running.log)
 
 

@@ -12,9 +12,11 @@ import pytest
 from queuepool import ConfigurationError, QueuePool
 from queuepool.cli.exits import Exit
 from queuepool.embedded import EmbeddedServer
+from queuepool.process.startup import import_app
 from tests.e2e.clusters import clean_environment
 from tests.old_server import old_server
 from tests.paths import ROOT
+from tests.shell import Shell
 
 GOOD = "from queuepool import task\n\n@task\ndef noop() -> None:\n    ...\n"
 SYNTAX = GOOD + "\ndef broken(:\n"
@@ -47,15 +49,10 @@ def run(directory: Path, *words: str, **environment: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize(
     ("source", "says"),
-    [
-        (SYNTAX, "--app tasks: "),
-        (RAISES, "its import failed: RuntimeError: no database today ("),
-        (MISSING, "its import failed: ModuleNotFoundError: No module named 'no_such_package_any"),
-        (EXITS, "its import failed: SystemExit: 3 ("),
-        ("", "no function in it is decorated with @task"),
-    ],
+    [(SYNTAX, "--app tasks: "), ("", "no function in it is decorated with @task")],
+    ids=["syntax", "no task"],
 )
-def test_a_module_that_cannot_be_imported_is_one_line(
+def test_a_module_that_cannot_be_used_is_one_line(
     tmp_path: Path, redis_url: str, source: str, says: str
 ) -> None:
     (tmp_path / "tasks.py").write_text(source)
@@ -65,8 +62,33 @@ def test_a_module_that_cannot_be_imported_is_one_line(
     assert code == 2
     assert says in said
     assert said.count("\n") == 1
-    if source not in ("", EXITS):
-        assert f"tasks.py, line {source.count(chr(10)) if source != MISSING else 1})" in said
+    assert not source or f"tasks.py, line {source.count(chr(10))})" in said
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        (RAISES, "RuntimeError: no database today ({file}, line 7)"),
+        (
+            MISSING,
+            "ModuleNotFoundError: No module named 'no_such_package_anywhere' ({file}, line 1)",
+        ),
+        (EXITS, "SystemExit: 3 ({file}, line 2)"),
+    ],
+    ids=["raises", "missing", "exits"],
+)
+def test_why_an_import_failed_is_said_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, says: str
+) -> None:
+    file = tmp_path / "hopeless.py"
+    file.write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    with pytest.raises(ConfigurationError) as caught:
+        import_app("hopeless")
+
+    text = f"--app hopeless: its import failed: {says.format(file=file)}"
+    assert str(caught.value).splitlines() == [text]
 
 
 def test_up_ends_when_the_module_cannot_be_imported(tmp_path: Path) -> None:
@@ -95,11 +117,17 @@ def test_a_server_that_is_too_old_is_one_line(
     assert said.count("\n") == 1
 
 
-def test_commands_say_that_a_server_is_too_old(tmp_path: Path, old_url: str) -> None:
+def test_commands_say_that_a_server_is_too_old(
+    tmp_path: Path,
+    old_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text("a\n1\n")
     bulk = ("bulk", "rows.csv", "--task", "t", "--key", "k")
     for words in (("status",), ("group", "show", "x"), ("dead", "list"), bulk):
-        code, said = run(tmp_path, *words, QUEUEPOOL_URL=old_url)
+        code, _, said = Shell(capsys).run_with(*words, QUEUEPOOL_URL=old_url)
         assert (code, "Use Redis 7.0 or newer" in said) == (Exit.USAGE, True), (words, said)
 
     code, said = run(tmp_path, "up", "--app", "tasks", "--url", old_url)
