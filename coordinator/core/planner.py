@@ -159,7 +159,7 @@ class Planner:
             mode=Mode.MANUAL,
             previous=memory.target if memory.policy is not None else inputs.reported,
             target=target,
-            reason=f"set to {workers} by hand",
+            reason=f"set to {workers} manually",
             clamps=()
             if target == workers
             else ("max_workers" if workers > target else "min_workers",),

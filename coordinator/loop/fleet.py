@@ -1,6 +1,6 @@
 """All partitions at once: one round trip a server, and no server waits for another.
 
-A server that does not answer costs its own partitions their replies and the others nothing:
+A server that does not respond costs its own partitions their replies and the others nothing:
 the round trips run side by side, each bounded by the request timeout.
 """
 

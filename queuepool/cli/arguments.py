@@ -48,7 +48,7 @@ def add_grpc(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--grpc",
         metavar="HOST:PORT",
-        help="the coordinator (QUEUEPOOL_GRPC); without one the servers are asked directly",
+        help="the coordinator (QUEUEPOOL_GRPC); without one, the servers are asked directly",
     )
 
 

@@ -26,13 +26,13 @@ class Exit(IntEnum):
 
 _MEANINGS = {
     Exit.OK: "done",
-    Exit.FAILED: "not done, or something is wrong: the message on standard error says what",
-    Exit.USAGE: "wrong arguments, input or settings; nothing was done",
-    Exit.UNAVAILABLE: "a server or the coordinator did not answer; running it again is safe",
-    Exit.DIED: "ended, but some jobs died; `queuepool dead list` shows those still kept",
-    Exit.UNATTENDED: "shown, but some partition has no owner: nobody runs its jobs (`status`)",
+    Exit.FAILED: "failed, or found a problem; see the message on standard error",
+    Exit.USAGE: "invalid arguments, input or settings; nothing was done",
+    Exit.UNAVAILABLE: "a server or the coordinator did not respond; running it again is safe",
+    Exit.DIED: "finished, but some jobs died; `queuepool dead list` shows those still stored",
+    Exit.UNATTENDED: "shown, but a partition has no owner, so its jobs do not run (`status`)",
     Exit.INTERRUPTED: "interrupted by Ctrl-C",
-    Exit.BROKEN_PIPE: "whoever read the output went away",
+    Exit.BROKEN_PIPE: "the reader of the output closed the pipe",
 }
 
 

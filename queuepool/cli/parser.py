@@ -14,7 +14,7 @@ from queuepool.telemetry import printing
 _DESCRIPTION = """\
 Partitioned background jobs for bulk work, on Redis or Valkey.
 
-The commands find their server in QUEUEPOOL_URL (or QUEUEPOOL_SERVERS), else in the cluster that
+Commands use the server in QUEUEPOOL_URL (or QUEUEPOOL_SERVERS), or else the cluster that
 `queuepool up` runs in the current directory.
 """
 

@@ -20,7 +20,7 @@ def seconds_of(delay: timedelta | float | None, delay_s: float | None) -> float 
     if delay is None:
         return delay_s
     if delay_s is not None:
-        raise InvalidInputError("give delay or delay_s, not both")
+        raise InvalidInputError("use delay or delay_s, not both")
     return delay.total_seconds() if isinstance(delay, timedelta) else delay
 
 
@@ -36,7 +36,7 @@ def delay_until(
     if run_at is None:
         return delay_s
     if delay_s is not None:
-        raise InvalidInputError("give a delay or run_at, not both")
+        raise InvalidInputError("use a delay or run_at, not both")
     if not isinstance(run_at, datetime):
         raise InvalidInputError(f"run_at={shown(run_at)} must be a datetime, or use delay")
     if run_at.utcoffset() is None:

@@ -83,10 +83,10 @@ def one(
         return producer.single(defaults, payload, partition_key, job_id), defaults.of
     job = task
     if payload is not None:
-        raise InvalidInputError("a job has its arguments already: leave the payload out")
+        raise InvalidInputError("a job already has its arguments: omit the payload")
     if job.task is None:
         raise InvalidInputError(
-            "this job names no task: make it by task.job(...), or pass the task and the payload"
+            "this job has no task: create it with task.job(...), or pass the task and the payload"
         )
     defaults = producer.defaults(job.task, **common | _own(job))
     partition_key = partition_key if job.partition_key is None else job.partition_key
@@ -118,13 +118,15 @@ def _forms(
 ) -> tuple[Defaults, Items, TaskOf]:
     if items is not None:
         if not isinstance(task, str) and not callable(task):
-            raise InvalidInputError(f"{shown(task)} is no task: pass its name, or the function")
+            raise InvalidInputError(
+                f"{shown(task)} is not a task: pass a task's name, or its function"
+            )
         common = producer.defaults(task, **call)
         return common, items, lambda _position: common.of
     if isinstance(task, (str, TaskFunction, Job)) or not isinstance(task, Iterable):
         raise InvalidInputError(
-            f"enqueue_many({shown(task)}) has no items: they are the second argument, behind the "
-            "task; or pass an iterable of jobs made by task.job(...)"
+            f"enqueue_many({shown(task)}) has no items: pass them as the second argument, after "
+            "the task, or pass an iterable of jobs created with task.job(...)"
         )
 
     def for_task(name: str | TaskFunction[..., ..., Any, Any]) -> Defaults:

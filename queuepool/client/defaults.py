@@ -46,16 +46,16 @@ def own_defaults(call: Defaults, job: Job[Any] | None, known: dict[TaskName, Def
         if call.for_task is None:
             return call
         raise InvalidInputError(
-            "the call names no task, so each job must: pass the task first, or jobs made by "
-            "task.job(...), such as write_row.job(id=1)"
+            "neither the call nor the job names a task: pass the task first, or jobs created "
+            "with task.job(...), such as write_row.job(id=1)"
         )
     found = known.get(task)
     if found is None:
         name = task if isinstance(task, str) else task.name
         if call.for_task is None and name != call.task:
             raise InvalidInputError(
-                f"a job of task {shown(name)} in a call for task {shown(call.task)}: leave the "
-                "call's task out, and each job brings its own"
+                f"a job of task {shown(name)} in a call for task {shown(call.task)}: omit the "
+                "call's task, so that each job uses its own"
             )
         found = call if call.for_task is None else call.for_task(task)
         if len(known) >= _KNOWN_TASKS:

@@ -98,10 +98,10 @@ class Confirmation:
         if found != _ALWAYS:
             shows = ", ".join(f"{name} {value}" for name, value in found.items())
             return UnconfirmableError(
-                "durability=fsynced needs a server that fsyncs every write before it answers; this "
-                f"one shows: {shows or 'nothing, CONFIG is refused'}. Set `appendonly yes`, "
-                "`appendfsync always`, `no-appendfsync-on-rewrite no`, and let the user read them "
-                "(+config|get); or use another QUEUEPOOL_DURABILITY"
+                "durability=fsynced needs a server that fsyncs every write before it replies; "
+                f"this one reports: {shows or 'nothing, CONFIG is refused'}. Set `appendonly "
+                "yes`, `appendfsync always`, `no-appendfsync-on-rewrite no`, and permit the "
+                "user to read them (+config|get); or use another QUEUEPOOL_DURABILITY"
             )
         if isinstance(reply, QueuePoolError):
             if "unknown command" not in str(reply):
@@ -110,7 +110,7 @@ class Confirmation:
                 return None
             return UnconfirmableError(
                 "QUEUEPOOL_CONFIRM_REPLICAS with durability=fsynced needs WAITAOF, which this "
-                "server does not know: use Redis 7.2 or Valkey, or durability=replicated"
+                "server does not support: use Redis 7.2 or Valkey, or durability=replicated"
             )
         local, replicas = reply
         if local >= 1 and replicas >= self.replicas:

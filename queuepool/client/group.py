@@ -33,8 +33,8 @@ class JobDiedError(JobError):
         why = f"{e.type}: {e.message}" if e and e.type else (e.reason if e else "unknown")
         why = visible(why)  # a handler wrote it, or whoever may write to the server
         super().__init__(
-            f"job {status.job_id} is dead after {status.attempts} attempts: {why}. "
-            "`queuepool dead show` has the details, `queuepool dead replay` runs it again."
+            f"job {status.job_id} is dead after {status.attempts} attempts: {why}. `queuepool "
+            "dead show` shows the details, `queuepool dead replay` runs it again."
         )
 
 
@@ -97,8 +97,8 @@ class _Group:
                 if time.monotonic() + pause_s > deadline:
                     raise WaitTimeoutError(
                         f"{status.left:,} of {status.total:,} jobs of group "
-                        f"{self.partition_key!r} are left after {timeout_s:g} s; they go on "
-                        "without you"
+                        f"{self.partition_key!r} are left after {timeout_s:g} s; they continue "
+                        "to run"
                     )
                 yield Pause(pause_s)
                 pause_s = min(0.25, pause_s * 1.5)

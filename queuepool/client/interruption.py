@@ -65,7 +65,7 @@ def tell(error: BaseException, results: EnqueueResults) -> None:
     with suppress(AttributeError, TypeError):  # an exception of somebody's that takes neither
         error.results = results  # type: ignore[attr-defined]
         error.add_note(
-            f"interrupted amid an enqueue: {results.accepted + results.duplicates:,} jobs are in, "
-            f"{results.unknown:,} may or may not be, {results.rejected:,} are not; `results` of "
-            "this exception tells of each. Enqueueing with the same ids again adds nothing twice"
+            f"interrupted during an enqueue: {results.accepted + results.duplicates:,} jobs are "
+            f"stored, {results.unknown:,} may be, {results.rejected:,} are not; see `results` "
+            "of this exception. Enqueueing again with the same ids adds nothing twice"
         )

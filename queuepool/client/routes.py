@@ -51,8 +51,8 @@ class Routes:
             return known
         if partition_key is None:
             raise InvalidInputError(
-                "partition_key is missing: name what belongs together, such as the id of the bulk "
-                "action; jobs that share it form a task group"
+                "partition_key is missing: use a name for the jobs that belong together, such "
+                "as the id of the bulk action; jobs with the same key form a task group"
             )
         route = self._new(partition_key)
         if len(partition_key) <= MAX_GROUP_BYTES:

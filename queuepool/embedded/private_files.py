@@ -68,8 +68,8 @@ def refuse_writable(descriptor: int, path: Path) -> None:
     if os.fstat(descriptor).st_mode & _WRITABLE_BY_OTHERS:
         raise UnsafePathError(
             path,
-            "can be written by other users of this machine",
-            f"If nobody else has changed it, take their right away: chmod go-w {_shown(path)}",
+            "is writable by other users of this machine",
+            f"If no one else has changed it, remove their permission: chmod go-w {_shown(path)}",
         )
 
 
@@ -82,8 +82,8 @@ def refuse_shared_parent(directory: int, path: Path) -> None:
     if above.st_mode & stat.S_IWOTH and not above.st_mode & stat.S_ISVTX:
         raise UnsafePathError(
             path,
-            "lies in a directory that every user of this machine may write to",
-            "Use a directory of yours, or take the right away (chmod o-w) from that one",
+            "is in a directory that every user of this machine can write to",
+            "Use a directory that you own, or remove the permission (chmod o-w) from that one",
         )
 
 
@@ -96,7 +96,7 @@ def tighten(descriptor: int, path: Path) -> None:
         if os.fstat(descriptor).st_mode & _OTHERS:
             raise UnsafePathError(
                 path,
-                "stays open to other users: its file system keeps no rights",
+                "remains accessible to other users: its file system does not store permissions",
                 "Use a directory on another file system",
             )
 
@@ -216,7 +216,7 @@ def _translated(path: Path, error: OSError) -> Exception:
     if error.errno == errno.ELOOP or os.path.islink(path):  # noqa: PTH114 - it never raises
         return UnsafePathError(path, "is a symbolic link", "Remove it, or work elsewhere")
     if error.errno == errno.ENXIO:
-        return UnsafePathError(path, "is no regular file", "Remove it, or work elsewhere")
+        return UnsafePathError(path, "is not a regular file", "Remove it, or work elsewhere")
     return error
 
 
@@ -225,7 +225,7 @@ def refuse_irregular(found: os.stat_result, path: Path) -> None:
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(found.st_mode):
-        raise UnsafePathError(path, "is no regular file", "Remove it, or work elsewhere")
+        raise UnsafePathError(path, "is not a regular file", "Remove it, or work elsewhere")
 
 
 def refuse_links(found: os.stat_result, path: Path) -> None:
@@ -242,8 +242,8 @@ def _refuse_others(found: os.stat_result, path: Path) -> None:
         raise UnsafePathError(
             path,
             f"belongs to the user with the id {found.st_uid} and not to you ({me})",
-            "Work in a directory of yours, or name the server yourself (QUEUEPOOL_URL) and the "
-            "coordinator (QUEUEPOOL_GRPC)",
+            "Work in a directory that you own, or set the server (QUEUEPOOL_URL) and the "
+            "coordinator (QUEUEPOOL_GRPC) yourself",
         )
 
 

@@ -30,7 +30,7 @@ _TIED_LAUNCHER = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 if os.getppid() != int(sys.argv[1]):
-    sys.exit("the process that started this server is gone")
+    sys.exit("the process that started this server has ended")
 os.execv(sys.argv[2], sys.argv[2:])
 """
 

@@ -102,7 +102,7 @@ class PayloadTooLargeError(InvalidInputError):
         self.size, self.limit = size, limit
         super().__init__(
             f"the job takes {size:,} bytes, over the limit of {limit:,}; nothing was enqueued. "
-            "Store the data elsewhere and enqueue a reference to it, or raise "
+            "Store the data elsewhere and enqueue a reference, or raise "
             "QUEUEPOOL_MAX_PAYLOAD_BYTES for producers and consumers."
         )
 
@@ -139,8 +139,8 @@ class LocalError(UnavailableError):
     def __init__(self, server: str, missing: str) -> None:
         self.server = server
         super().__init__(
-            f"{server} was not asked, and nothing was written: {missing}. It is not the server's "
-            "fault; trying again helps once it is fixed here."
+            f"{server} was not contacted, and nothing was written: {missing}. The problem is on "
+            "this machine, not on the server; retry once it is fixed here."
         )
 
 
@@ -169,10 +169,11 @@ class QueueFullError(UnavailableError):
         else:
             limit = "QUEUEPOOL_MAX_BYTES" + ("" if max_bytes is None else f"={max_bytes}")
         super().__init__(
-            f"partition {partition} is full: {depth:,} jobs in {size_bytes:,} bytes have not "
-            f"ended, and {rejected:,} more would exceed {limit}, so they were not enqueued. Retry "
-            "later with the same ids (enqueue_many waits when given wait_when_full_s). When jobs "
-            "are ready, more workers make room; delayed ones need time, or a higher limit."
+            f"partition {partition} is full: {depth:,} jobs in {size_bytes:,} bytes are "
+            f"unfinished, and {rejected:,} more would exceed {limit}, so they were not "
+            "enqueued. Retry later with the same ids (enqueue_many waits if wait_when_full_s "
+            "is set). If jobs are ready, add workers; delayed jobs need time, or a higher "
+            "limit."
         )
 
 
@@ -199,9 +200,9 @@ class NotConfirmedError(UnavailableError):
         short = "it was not fsynced" if not fsynced else f"{replicas} of {wanted} replicas have it"
         super().__init__(
             f"partition {partition}: stored on the primary, but not {durability} after "
-            f"{waited_s:g} s: {short}. Enqueue again with the same ids, which adds nothing twice; "
-            "if it persists, look at the replicas and their lag (QUEUEPOOL_CONFIRM_REPLICAS, "
-            "QUEUEPOOL_TIMEOUT_S)."
+            f"{waited_s:g} s: {short}. Enqueue again with the same ids, which adds nothing "
+            "twice; if it persists, check the replicas and their lag "
+            "(QUEUEPOOL_CONFIRM_REPLICAS, QUEUEPOOL_TIMEOUT_S)."
         )
 
 
@@ -212,16 +213,16 @@ class FencedError(QueuePoolError):
         self.what, self.epoch, self.current = what, epoch, current
         if current < epoch:
             known = f"epoch {current}" if current else "no owner"
-            found = f"is ahead of the server, which knows of {known}"
+            found = f"is ahead of the server's, which is {known}"
             remedy = (
-                "the server lost its latest writes in a crash or a failover: look at its "
+                "the server lost its latest writes in a crash or a failover: check its "
                 "persistence and its replicas."
             )
         else:
-            found = f"was replaced by {current}" if current > epoch else "was given up"
+            found = f"was replaced by {current}" if current > epoch else "was released"
             remedy = (
-                "if it repeats, two processes are configured for the same partition or the host "
-                "stalls for longer than the lease."
+                "if this repeats, two processes are configured for the same partition, or the "
+                "host stalls for longer than the lease."
             )
         super().__init__(
             f"{what}: epoch {epoch} {found}. Nothing was written. Exit and let the supervisor "
@@ -287,7 +288,7 @@ class RetryLater(JobError):  # noqa: N818 - reads as an instruction: raise Retry
         if not (isinstance(seconds, (int, float)) and 0 <= seconds <= 366 * 86400):
             raise InvalidInputError(f"RetryLater({given}): the delay must be 0 s to 366 days")
         self.delay_s: float = seconds
-        super().__init__(reason or f"asked to run again in {seconds:g} s")
+        super().__init__(reason or f"requested a retry in {seconds:g} s")
 
 
 class JobCancelled(JobError):  # noqa: N818 - a state, not a failure

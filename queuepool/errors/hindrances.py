@@ -20,9 +20,9 @@ class NoThreadError(HindranceError):
 
     def __init__(self, purpose: str, error: BaseException) -> None:
         super().__init__(
-            f"no thread {purpose} ({error}), so this process ends; nothing is lost. Raise the "
-            "limit of threads or memory (ulimit -u, pids.max), and start it again; a supervisor "
-            "does that by itself."
+            f"no thread {purpose} ({error}), so this process exits; nothing is lost. Raise the "
+            "limit of threads or memory (ulimit -u, pids.max), and restart it; a supervisor "
+            "restarts it automatically."
         )
 
 

@@ -70,26 +70,26 @@ def contradiction(config: PoolConfig, record: RouteRecord) -> str:
     count = config.topology.partitions
     if record.layout != LAYOUT:
         return (
-            f"{_named(config)} maps keys to partitions by {record.layout!r}, and this version of "
-            f"queuepool knows only {LAYOUT!r}. Nothing was done: upgrade queuepool here"
+            f"{_named(config)} maps keys to partitions by {record.layout!r}, but this version "
+            f"of queuepool supports only {LAYOUT!r}. Nothing was done: upgrade queuepool here"
         )
     if record.partitions == count:
         return ""
     return (
-        f"{count} partitions are configured here (QUEUEPOOL_PARTITIONS), but {_named(config)} has "
-        f"{record.partitions}: jobs would be looked for, and wait, in the wrong ones. Nothing was "
-        f"done. Set QUEUEPOOL_PARTITIONS={record.partitions}, or use another QUEUEPOOL_STAGE or "
-        "QUEUEPOOL_QUEUE"
+        f"{count} partitions are configured here (QUEUEPOOL_PARTITIONS), but {_named(config)} "
+        f"has {record.partitions}: jobs would be stored in, and read from, the wrong ones. "
+        f"Nothing was done. Set QUEUEPOOL_PARTITIONS={record.partitions}, or use another "
+        "QUEUEPOOL_STAGE or QUEUEPOOL_QUEUE"
     )
 
 
 def _used(config: PoolConfig, number: int, jobs: int) -> str:
-    holds = f"holds {jobs:,} jobs" if jobs else "has a living consumer"
+    holds = f"holds {jobs:,} jobs" if jobs else "has a live consumer"
     return (
-        f"{config.topology.partitions} partitions are configured here (QUEUEPOOL_PARTITIONS), but "
-        f"partition {number} of {_named(config)} {holds}, so it has {number + 1} or more. Nothing "
-        "was done. Set QUEUEPOOL_PARTITIONS to the count that the others use, or stop those "
-        "consumers and drain that partition first"
+        f"{config.topology.partitions} partitions are configured here (QUEUEPOOL_PARTITIONS), "
+        f"but partition {number} of {_named(config)} {holds}, so it has {number + 1} or more. "
+        "Nothing was done. Set QUEUEPOOL_PARTITIONS to the count used by the others, or stop "
+        "those consumers and drain that partition first"
     )
 
 

@@ -44,7 +44,7 @@ class RouteKeeper:
 
     def start(self) -> None:
         """Begin; call once. Raises NoThreadError."""
-        start_thread(self._thread, "to keep an eye on the route record")
+        start_thread(self._thread, "to watch the route record")
 
     def stop(self) -> None:
         """End soon; waits for nothing. Idempotent, legal before start."""
@@ -59,10 +59,10 @@ class RouteKeeper:
             if not verified:
                 self._refuse(error)
                 return False
-            self._note(f"the route record contradicts this process, which goes on: {error}")
+            self._note(f"the route record contradicts this process, which continues: {error}")
         except QueuePoolError as error:
             if not verified:
-                self._note(f"the route record cannot be read, so this process goes on: {error}")
+                self._note(f"the route record cannot be read; this process continues: {error}")
         else:
             self._note("")
         return True
@@ -71,7 +71,7 @@ class RouteKeeper:
         if trouble and trouble != self._trouble:
             _log.warning("%s", trouble)
         elif self._trouble and not trouble:
-            _log.info("the route record is read and says the same as this process")
+            _log.info("the route record can be read again and matches this process")
         self._trouble = trouble
 
     def _run(self) -> None:

@@ -89,8 +89,9 @@ def encode_envelope(
     """Return the envelope as JSON. Raises InvalidInputError or PayloadTooLargeError."""
     if type(payload) is not dict and not isinstance(payload, Mapping):
         raise InvalidInputError(
-            f"the payload must map the handler's arguments, not be a {type(payload).__name__}; "
-            f"for a single value pass {{'value': ...}} to task {shown(task)}"
+            "the payload must be a mapping of the handler's arguments, not a "
+            f"{type(payload).__name__}; for a single value pass {{'value': ...}} to task "
+            f"{shown(task)}"
         )
     plain = payload if isinstance(payload, dict) else dict(payload)
     parts = (task, plain) if options is NO_OPTIONS else (task, plain, options)
@@ -103,18 +104,18 @@ def encode_envelope(
         deep, odd, envelope = True, None, b""
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInputError(
-            f"the payload of task {shown(task)} is not JSON: {error}. Send plain values; "
+            f"the payload of task {shown(task)} is not JSON: {error}. Use plain values, and "
             "convert others in the producer."
         ) from None  # the error may hold the payload
     if deep:
         raise InvalidInputError(
             f"the payload of task {shown(task)} is nested deeper than {MAX_NESTING} levels, or "
-            "holds itself; nothing was enqueued. Send it flatter, or as text of its own."
+            "contains itself; nothing was enqueued. Flatten it, or send it as a string."
         )
     if odd is not None:
         raise InvalidInputError(
-            f"the payload of task {shown(task)} is not JSON: {odd}, and JSON has no such number. "
-            "Send None or leave the field out."
+            f"the payload of task {shown(task)} is not JSON: {odd}, which JSON does not "
+            "support. Send None or omit the field."
         )
     if len(envelope) > limit:
         raise PayloadTooLargeError(size=len(envelope), limit=limit)
@@ -126,8 +127,8 @@ def read_header(body: bytes) -> tuple[int, int, int, bytes, int]:
     try:
         if body[0] != LAYOUT:
             raise UndecodableError(
-                f"the job has layout {body[:1]!r}, this version reads layout b'1'; "
-                "upgrade this process"
+                f"the job has layout {body[:1]!r}; this version reads layout b'1'; upgrade this "
+                "process"
             )
         numbers = _numbers(body)
         size = numbers & 0xFF
@@ -205,15 +206,15 @@ def encode_result(value: Any) -> bytes:
         raise InvalidInputError(f"the result is not JSON: {error}; return plain values") from None
     if deep:
         raise InvalidInputError(
-            f"the result is nested deeper than {MAX_NESTING} levels, or holds itself; return it "
-            "flatter, or as text of its own"
+            f"the result is nested deeper than {MAX_NESTING} levels, or contains itself; "
+            "flatten it, or return it as a string"
         )
     if odd is not None:
-        raise InvalidInputError(f"the result is not JSON: {odd}; return None in its place")
+        raise InvalidInputError(f"the result is not JSON: {odd}; return None instead")
     if len(result) > MAX_RESULT_BYTES:
         raise InvalidInputError(
             f"the result takes {len(result):,} bytes, over the limit of {MAX_RESULT_BYTES:,}; "
-            "store it elsewhere and return a reference to it"
+            "store it elsewhere and return a reference"
         )
     return result
 

@@ -47,7 +47,7 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
 SYSTEM_KEYS: dict[str, tuple[str, str]] = {
     "leader": ("HASH", "the leading coordinator: nonce, epoch, expiry, address"),
     "decisions": ("STREAM", "recent scaling decisions with their inputs and reasons"),
-    "manual": ("HASH", "partition -> workers set by hand, with expiry"),
+    "manual": ("HASH", "partition -> workers set manually, with expiry"),
     "route": ("HASH", "how many partitions there are: version, partitions, layout, created ms"),
 }
 

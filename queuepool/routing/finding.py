@@ -27,8 +27,8 @@ def known_id(job_id: object) -> JobId:
         if is_damaged or (text == job_id and 1 <= len(text) <= _LONGEST):
             return JobId(text)
     raise InvalidInputError(
-        f"job_id={shown(job_id)}: use 1 to {_LONGEST} of A-Z a-z 0-9 _ . : - (a damaged id is "
-        "written as `queuepool dead list` shows it)"
+        f"job_id={shown(job_id)}: use 1 to {_LONGEST} of A-Z a-z 0-9 _ . : - (write a damaged "
+        "id as `queuepool dead list` shows it)"
     )
 
 
@@ -55,8 +55,8 @@ def the_only_one(statuses: Iterable[JobStatus]) -> JobStatus:
     if len(found) > 1:
         places = ", ".join(str(status.partition) for status in found[:8])
         raise InvalidInputError(
-            f"there are jobs with the id {found[0].job_id} in {len(found)} partitions ({places}), "
-            "since an id is unique only within one: say which by its partition key "
+            f"several jobs have the id {found[0].job_id} in {len(found)} partitions ({places}), "
+            "since an id is unique only within a partition: specify the partition key "
             "(partition_key=..., --key)"
         )
     return found[0] if found else answers[0]

@@ -39,7 +39,7 @@ class Topology:
         """Return the name of the server that holds a partition. Raises ConfigurationError."""
         if not 0 <= partition < len(self.placement):
             raise ConfigurationError(
-                f"there is no partition {partition}: they are 0 to {len(self.placement) - 1} "
+                f"there is no partition {partition}: use 0 to {len(self.placement) - 1} "
                 "(setting QUEUEPOOL_PARTITIONS)"
             )
         return self.placement[partition]
@@ -62,15 +62,15 @@ def build(servers: Mapping[str, str], partitions: int, placement: str) -> Topolo
     if not placement.strip():
         if len(servers) != 1:
             raise ConfigurationError(
-                f"QUEUEPOOL_SERVERS names {len(servers)} servers ({', '.join(servers)}): say which "
-                "partitions each holds with QUEUEPOOL_PLACEMENT, such as 0-5=main,6-7=big"
+                f"QUEUEPOOL_SERVERS names {len(servers)} servers ({', '.join(servers)}): assign "
+                "partitions to them with QUEUEPOOL_PLACEMENT, such as 0-5=main,6-7=big"
             )
         return Topology(dict(servers), (next(iter(servers)),) * partitions)
     placed = _placed(servers, placement)
     missing = [n for n in range(partitions) if n not in placed]
     if missing:
         raise ConfigurationError(
-            f"QUEUEPOOL_PLACEMENT leaves out partition {missing[0]}; all of 0 to {partitions - 1} "
+            f"QUEUEPOOL_PLACEMENT omits partition {missing[0]}; all of 0 to {partitions - 1} "
             "need a server"
         )
     return Topology(dict(servers), tuple(placed[n] for n in range(partitions)))
@@ -88,7 +88,7 @@ def _placed(servers: Mapping[str, str], placement: str) -> dict[int, str]:
         first, last, name = int(match[1]), int(match[2] or match[1]), match[3]
         if first > last:
             raise ConfigurationError(
-                f"QUEUEPOOL_PLACEMENT: {rule.strip()!r} ends before it begins; write {last}-{first}"
+                f"QUEUEPOOL_PLACEMENT: {rule.strip()!r} ends before it starts; write {last}-{first}"
             )
         if name not in servers:
             raise ConfigurationError(

@@ -30,8 +30,9 @@ def bearer(token: str) -> tuple[str, str]:
     """Return the metadata entry that carries a token; ConfigurationError when it cannot."""
     if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise ConfigurationError(
-            "the gRPC token must be printable ASCII without spaces, since it travels in a header; "
-            "make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+            "the gRPC token must be printable ASCII without spaces, since it is sent in a "
+            "header; generate one with: python -c 'import secrets; "
+            "print(secrets.token_urlsafe(32))'"
         )
     return AUTHORIZATION, f"Bearer {token}"
 
@@ -54,8 +55,8 @@ def connect(
     """
     if (tls_cert is None) != (tls_key is None) or (tls_cert is not None and tls_ca is None):
         raise ConfigurationError(
-            "a certificate of ours needs its key and the authority of the server: set "
-            "QUEUEPOOL_GRPC_CERT, QUEUEPOOL_GRPC_KEY and QUEUEPOOL_GRPC_CA, or no certificate"
+            "a client certificate needs its key and the server's CA: set QUEUEPOOL_GRPC_CERT, "
+            "QUEUEPOOL_GRPC_KEY and QUEUEPOOL_GRPC_CA, or no certificate"
         )
     if tls_ca is None:
         plain = grpc.insecure_channel(address)
@@ -71,8 +72,8 @@ def _pem(path: str | Path) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise ConfigurationError(
-            f"cannot read the certificate, authority or key {path}: {error.strerror}. Name a PEM "
-            "file, or leave it out for a plain connection."
+            f"cannot read the certificate, authority or key {path}: {error.strerror}. Set it to "
+            "a PEM file, or unset it for an unencrypted connection."
         ) from error
 
 

@@ -172,14 +172,14 @@ class Doorbell:
 
     def _asked(self) -> Link:
         if self._link is None:
-            raise redis.ConnectionError("the connection was given up")
+            raise redis.ConnectionError("the connection was closed")
         return self._link
 
     def _drop(self) -> None:
         link, self._link = self._link, None
         if self._armed:
             self._reply = UnavailableError(
-                "the connection was lost: it may or may not have happened"
+                "the connection was lost; the call may or may not have been executed"
             )
         self._asking = self._armed = False
         if self._socket >= 0:

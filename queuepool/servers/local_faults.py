@@ -1,6 +1,6 @@
 """What of a failed connection is this machine's own fault, and not the server's.
 
-Whoever reads "the server does not answer" looks at the server. When this process has no descriptor
+Whoever reads "the server does not respond" looks at the server. When this process has no descriptor
 left, or a certificate file is gone, the server was never asked.
 """
 
@@ -20,14 +20,16 @@ _REMEDIES = {
     "LimitNOFILE= of systemd), or find what keeps files open",
     errno.ENFILE: "this machine has too many open files: raise fs.file-max, or find what keeps "
     "files open",
-    errno.ENOMEM: "this machine has no memory left for a connection: give it more, or run less",
-    errno.ENOBUFS: "this machine has no memory left for a connection: give it more, or run less",
-    errno.EADDRNOTAVAIL: "this machine has no local port left for a connection: find what makes "
-    "so many, or raise net.ipv4.ip_local_port_range",
+    errno.ENOMEM: "this machine has no memory left for a connection: add memory, or run fewer "
+    "processes",
+    errno.ENOBUFS: "this machine has no memory left for a connection: add memory, or run fewer "
+    "processes",
+    errno.EADDRNOTAVAIL: "this machine has no local port left for a connection: find out which "
+    "process opens so many, or raise net.ipv4.ip_local_port_range",
 }
 _FILE_GONE = (
-    "a file that its URL or QUEUEPOOL_TLS_CA, QUEUEPOOL_TLS_CERT or QUEUEPOOL_TLS_KEY names is not "
-    "there: put it back, or correct the setting"
+    "a file that its URL or QUEUEPOOL_TLS_CA, QUEUEPOOL_TLS_CERT or QUEUEPOOL_TLS_KEY names "
+    "does not exist: restore it, or fix the setting"
 )
 
 

@@ -212,8 +212,8 @@ class SyncStream:
         link, self._link = self._link, None
         if link is None:
             raise UnavailableError(
-                f"{self._server.name}: the connection was given up amid what was sent on it; that "
-                "may or may not have happened"
+                f"{self._server.name}: the connection was closed while calls were in progress; "
+                "they may or may not have been executed"
             )
         return link
 

@@ -14,22 +14,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-_OTHER_PORT = "it does not speak TLS on this port: use its TLS port, or redis:// if it has none"
-_OTHER_NAME = "its certificate is for another name: use that name in the URL"
+_OTHER_PORT = "it does not use TLS on this port: use its TLS port, or redis:// if it has none"
+_OTHER_NAME = "its certificate is for another host name: use that name in the URL"
 _WANTS_OURS = (
-    "it ended the TLS connection, as servers do that want a certificate of ours, from an authority "
-    "they know: set QUEUEPOOL_TLS_CERT and QUEUEPOOL_TLS_KEY"
+    "it closed the TLS connection, as servers do that require a client certificate from a CA "
+    "they trust: set QUEUEPOOL_TLS_CERT and QUEUEPOOL_TLS_KEY"
 )
 # What OpenSSL says, in capitals -> what to do. The first that matches counts.
 _REMEDIES = {
     "HOSTNAME MISMATCH": _OTHER_NAME,
     "IP ADDRESS MISMATCH": _OTHER_NAME,
     "CERTIFICATE HAS EXPIRED": "its certificate has expired: renew it",
-    "CERTIFICATE_VERIFY_FAILED": "its certificate is not signed by an authority that is known "
-    "here: set QUEUEPOOL_TLS_CA",
+    "CERTIFICATE_VERIFY_FAILED": "its certificate is not signed by a CA that is trusted here: "
+    "set QUEUEPOOL_TLS_CA",
     "WRONG_VERSION_NUMBER": _OTHER_PORT,
     "RECORD_LAYER_FAILURE": _OTHER_PORT,
-    "HANDSHAKE OPERATION TIMED OUT": "it does not answer the TLS handshake: is this its TLS port?",
+    "HANDSHAKE OPERATION TIMED OUT": "it does not respond to the TLS handshake: is this its TLS "
+    "port?",
     "CERTIFICATE_REQUIRED": _WANTS_OURS,
     "UNKNOWN_CA": _WANTS_OURS,
     "EOF OCCURRED IN VIOLATION": _WANTS_OURS,
@@ -66,7 +67,10 @@ class Tls:
             # An empty password and not None: OpenSSL would ask for one on the terminal.
             context.load_cert_chain(self.cert, self.key, self.key_password or "")
         except (OSError, ValueError) as error:
-            remedy = "; is QUEUEPOOL_TLS_KEY its key, and QUEUEPOOL_TLS_KEY_PASSWORD right?"
+            remedy = (
+                "; check that QUEUEPOOL_TLS_KEY is its key and QUEUEPOOL_TLS_KEY_PASSWORD "
+                "is correct"
+            )
             found.append(f"QUEUEPOOL_TLS_CERT={self.cert}: {_reason(error)}{remedy}")
         return found
 
@@ -97,7 +101,7 @@ def tls_problems(tls: Tls, servers: Mapping[str, str]) -> list[str]:
     found = tls.problems()
     if tls and servers and all(tls.added_to(url) == url for url in servers.values()):
         found.append(
-            "QUEUEPOOL_TLS_* is set, but the way to the server is plain: its URL must begin with "
+            "QUEUEPOOL_TLS_* is set, but the connection is unencrypted: the URL must start with "
             "rediss:// or rediss+cluster://"
         )
     return found

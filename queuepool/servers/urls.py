@@ -58,8 +58,8 @@ def check_url(url: str) -> tuple[str, bool]:
     if not separator or scheme not in _SCHEMES:
         told = f"not with {scheme}://" if separator and _SCHEME.fullmatch(scheme) else "not as this"
         raise ConfigurationError(
-            f"a Redis URL begins with redis://, rediss://, unix:// or redis+cluster://, {told} one "
-            f"does {_SETTINGS}"
+            f"a Redis URL starts with redis://, rediss://, unix:// or redis+cluster://, {told} "
+            f"one does {_SETTINGS}"
         )
     scheme = _SCHEMES[scheme]
     plain = f"{scheme}://{rest}"
@@ -109,15 +109,15 @@ def _problem(plain: str, *, cluster: bool) -> str:
         port = parts.port
         options = parse_qsl(parts.query, keep_blank_values=True, max_num_fields=100)
     except UnicodeEncodeError:
-        return "it holds bytes that are not UTF-8; write them as %HH"
+        return "it contains bytes that are not UTF-8; write them as %HH"
     except ValueError as error:  # its text quotes the URL, and what seems a port may be a password
         if "IPv6" in str(error) or "bracket" in str(error):
-            return f"what stands in [ and ] is no IPv6 address. {_QUOTING}"
+            return f"the text between [ and ] is not an IPv6 address. {_QUOTING}"
         return f"the port is not a number from 1 to 65535. {_QUOTING}"
     if any(c < " " or "\x7f" <= c <= "\x9f" for c in plain):
-        return "it holds a control character; in a password write it as %HH"
+        return "it contains a control character; in a password, write it as %HH"
     if parts.fragment or "#" in plain:
-        return f"it has a #. {_QUOTING}"
+        return f"it contains a #. {_QUOTING}"
     where = _socket_problem(parts) if parts.scheme == "unix" else _tcp_problem(parts, port, cluster)
     return where or _option_problem(options)
 
@@ -127,15 +127,15 @@ def _tcp_problem(parts: SplitResult, port: int | None, cluster: bool) -> str:
         return f"the port is not a number from 1 to 65535. {_QUOTING}"
     if not _DATABASE.fullmatch(parts.path):
         return (
-            f"{display_name(parts.geturl())}: what follows the port is the number of a database, "
-            "such as /0"
+            f"{display_name(parts.geturl())}: the port may be followed only by a database "
+            "number, such as /0"
         )
     if cluster and parts.path.strip("/").strip("0"):
-        return "a cluster has no database but 0"
+        return "a cluster has only database 0"
     host = unquote(parts.hostname or "")
     if not host:
         is_named = cluster or "@" in parts.netloc
-        return f"it names no host. {_QUOTING}" if is_named else ""  # redis:// is this machine
+        return f"it has no host. {_QUOTING}" if is_named else ""  # redis:// is this machine
     return _host_problem(host)
 
 
@@ -144,9 +144,9 @@ def _host_problem(host: str) -> str:
         try:
             IPv6Address(host)
         except ValueError:
-            return f"what stands in [ and ] is no IPv6 address. {_QUOTING}"
+            return f"the text between [ and ] is not an IPv6 address. {_QUOTING}"
         return ""
-    remedy = f"the host is no name or address that can be looked up. {_QUOTING}"
+    remedy = f"the host is not a name or address that can be resolved. {_QUOTING}"
     if len(host) > _LONGEST_HOST or not host.isprintable() or set(host) & set(" /?#@[]%"):
         return remedy
     try:
@@ -159,7 +159,7 @@ def _host_problem(host: str) -> str:
 def _socket_problem(parts: SplitResult) -> str:
     path = unquote(parts.path)
     if parts.hostname or not path.strip("/"):
-        return "it names no file: write unix:///PATH/OF/THE/SOCKET, all of the path"
+        return "it has no path: write unix:///PATH/OF/THE/SOCKET with the full path"
     if "\0" in path or len(path.encode()) > _LONGEST_SOCKET:
         return f"the path of a socket has at most {_LONGEST_SOCKET} bytes, none of them a NUL"
     return ""
@@ -186,6 +186,6 @@ def _is_wait(text: str) -> bool:
 def _bad_option(name: str) -> str:
     known = name in _OPTIONS or name in _KNOWN or _TLS_OPTION.fullmatch(name)
     return (
-        "the URL of a server has an option that it cannot have, or no valid value: "
-        f"{name if known else '(not told, it may be part of a password)'}"
+        "the URL of a server has an unsupported option or an invalid value: "
+        f"{name if known else '(not shown, since it may be part of a password)'}"
     )

@@ -54,11 +54,12 @@ _FORBIDDEN = ("ACL failure in script", "The user executing the script can't")
 # Its stub knows tuples of one element only.
 _pack: Callable[[tuple[Any, ...]], bytes] = pack_command
 _REMEDIES = {
-    "no permissions": "grant the ACL user what its role needs: `queuepool acl` prints the rules, "
-    "docs/security.md explains them",
-    "cluster support disabled": "it is no cluster: its URL begins with redis://",
-    "WRONGTYPE": "another program writes to queuepool's keys: use a stage or queue of its own. "
-    "What stays there, the owner of the partition or `queuepool audit --repair` deletes",
+    "no permissions": "grant the ACL user the permissions of its role: `queuepool acl` prints "
+    "the rules, docs/security.md explains them",
+    "cluster support disabled": "it is not a cluster: its URL starts with redis://",
+    "WRONGTYPE": "another program writes to queuepool's keys: use a separate stage or queue. "
+    "The owner of the partition, or `queuepool audit --repair`, deletes the "
+    "foreign values",
 }
 
 
@@ -100,15 +101,15 @@ def translate(name: str, error: Exception) -> QueuePoolError:
     word = text.split(" ", 1)[0].rstrip(":")
     if isinstance(error, OutOfMemoryError):
         return UnavailableError(
-            f"{name}: out of memory (maxmemory reached); nothing was written. Producers wait until "
+            f"{name}: out of memory (maxmemory reached); nothing was written. Retry when "
             "workers have made room; raise maxmemory if it persists."
         )
     transient = isinstance(error, _TRANSIENT) or word in _TRANSIENT_WORDS or is_misplaced(error)
     if any(words in text for words in _TOO_OLD):
         return ConfigurationError(
-            f"{name} cannot run queuepool's scripts; it is older than Redis 7.0, or made like one "
-            "that is. Nothing was written. Use Redis 7.0 or newer, or Valkey; `queuepool check` "
-            "says what is missing."
+            f"{name} cannot run queuepool's scripts; it is older than Redis 7.0, or emulates an "
+            "older version. Nothing was written. Use Redis 7.0 or newer, or Valkey; `queuepool "
+            "check` reports what is missing."
         )
     if isinstance(error, ResponseError) and not transient:
         forbidden = isinstance(error, NoPermissionError) or any(w in text for w in _FORBIDDEN)
@@ -120,7 +121,7 @@ def translate(name: str, error: Exception) -> QueuePoolError:
         return kind(f"{name} refused: {text[:500]}. {remedy[0].upper()}{remedy[1:]}.")
     if isinstance(error, AuthenticationError):
         return UnavailableError(
-            f"{name}: {text[:500]} Nothing was written. Put user and password into QUEUEPOOL_URL."
+            f"{name}: {text[:500]} Nothing was written. Set the user and password in QUEUEPOOL_URL."
         )
     if isinstance(error, FAILURES):
         ours = local_error(name, error)
@@ -129,8 +130,8 @@ def translate(name: str, error: Exception) -> QueuePoolError:
         hint = tls.remedy(error)
         return UnavailableError(
             f"{name}: {type(error).__name__}: {text[:500].rstrip('.') or 'no answer'}. "
-            f"{hint and f'{hint[0].upper()}{hint[1:]}. '}The call may or may not "
-            "have happened; calling again with the same ids is safe."
+            f"{hint and f'{hint[0].upper()}{hint[1:]}. '}The call may or may not have been "
+            "executed; repeating it with the same ids is safe."
         )
     raise error
 

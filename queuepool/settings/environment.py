@@ -190,7 +190,7 @@ def load(settings: type[S], overrides: Mapping[str, Any] | None = None) -> S:
         found = _described(error, prefix) + _further(settings, given, error)
         raise ConfigurationError(*found) from error
     except Exception as error:  # pydantic-settings: a variable that is not JSON where it must be
-        raise ConfigurationError(f"{error}; dictionaries are written as JSON") from error
+        raise ConfigurationError(f"{error}; write dictionaries as JSON") from error
 
 
 def refuse_what_is_no_text(prefix: str, overrides: Mapping[str, Any] | None = None) -> None:

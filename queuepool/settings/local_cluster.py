@@ -83,7 +83,7 @@ def _parsed(content: bytes) -> LocalCluster:
     """Return what a state file says. Raises ValueError, which quotes nothing of it."""
     found: Any = json.loads(content)
     if not isinstance(found, dict) or not _has_right_types(found):
-        raise ValueError("it is no state of `queuepool up` of this version")
+        raise ValueError("it is not a state file of this version of `queuepool up`")
     return LocalCluster(**found)
 
 

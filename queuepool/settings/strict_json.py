@@ -24,4 +24,4 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         return made
     counts = Counter(key for key, _ in pairs)
     twice, _ = counts.most_common(1)[0]
-    raise DuplicateKeyError(f"the key {shown(twice)} stands twice in an object; keep one of them")
+    raise DuplicateKeyError(f"the key {shown(twice)} occurs twice in an object; keep one of them")

@@ -55,7 +55,7 @@ class Job(Generic[R_co]):
         refuse_unknown("with_options", options, JobOptions)
         changes: dict[str, Any] = {name: v for name, v in options.items() if v is not None}
         if "delay" in changes and "delay_s" in changes:
-            raise InvalidInputError("give delay or delay_s, not both")
+            raise InvalidInputError("use delay or delay_s, not both")
         if "delay" in changes or "delay_s" in changes:
             changes = {"delay": None, "delay_s": None} | changes
         return replace(self, **changes)
@@ -88,8 +88,8 @@ class Enqueued(_Bound, Generic[R_co]):
         reach = getattr(self, "reach", None)
         if reach is None:
             raise InvalidInputError(
-                f"nothing is known here of the pool that job {self.job_id} went to: "
-                "pool.job(job_id, partition_key=...) finds it"
+                f"this handle has no pool for job {self.job_id}: use pool.job(job_id, "
+                "partition_key=...)"
             )
         handle: JobHandle[R_co] = reach(self)
         return handle

@@ -134,7 +134,7 @@ class Registry:
         f = self._undecorated(given, name)
         own_name = getattr(f, "__name__", "")  # a partial or an object has none
         if not name and own_name in ("", "<lambda>"):
-            raise InvalidInputError(f"{shown(f)} is no function with a name: @task(name=...)")
+            raise InvalidInputError(f"{shown(f)} is not a named function: use @task(name=...)")
         if "tier" in options:
             options["tier"] = check_tier(options["tier"])
         is_async = inspect.iscoroutinefunction(f)
@@ -163,8 +163,8 @@ class Registry:
         known = self._tasks.get(task.name)
         if known is not None and not _same(known.function, task.function):
             raise InvalidInputError(
-                f"two functions want to be task {task.name!r}: {_where(known.function)} and "
-                f"{_where(task.function)}. Give one of them another name: @task(name=...)"
+                f"two functions are registered as task {task.name!r}: {_where(known.function)} "
+                f"and {_where(task.function)}. Give one of them another name: @task(name=...)"
             )
         self._tasks[task.name] = task
 

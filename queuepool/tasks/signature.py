@@ -48,16 +48,15 @@ class Signature:
             parameters = list(conversion.signature_of(function).parameters.values())
         except (TypeError, ValueError):
             raise InvalidInputError(
-                f"task {task!r}: {shown(function)} has no signature that Python can read; "
-                "wrap it in a function of your own"
+                f"task {task!r}: {shown(function)} has no readable signature; wrap it in a function"
             ) from None
         self.context = context or context_parameter(parameters)
         own = [p for p in parameters if p.name != self.context]
         for parameter in own:
             if parameter.kind is Parameter.POSITIONAL_ONLY and parameter.default is Parameter.empty:
                 raise InvalidInputError(
-                    f"task {task!r}: its parameter {parameter.name!r} is positional-only, and the "
-                    "fields of a payload are passed by name: move it behind the `/`"
+                    f"task {task!r}: its parameter {parameter.name!r} is positional-only, but "
+                    "payload fields are passed by name: move it after the `/`"
                 )
         self._parameters = {p.name: p for p in own if p.kind in _NAMED}
         self.names = frozenset(self._parameters)
@@ -113,7 +112,7 @@ class Signature:
             raise InvalidInputError(f"{error}. Nothing was enqueued for it.") from None
         except RecursionError:
             raise InvalidInputError(
-                f"task {self._task!r}: its arguments are nested too deep to be read again. "
+                f"task {self._task!r}: its arguments are nested too deeply to be decoded again. "
                 "Nothing was enqueued for it."
             ) from None
 
@@ -130,8 +129,9 @@ class Signature:
             return self._read_result(result)
         except (ValueError, TypeError) as error:
             raise UndecodableError(
-                f"the result of task {self._task!r} is not what it is annotated to return: "
-                f"{_why(error)}. It is {shown(result)}; the status of the job has it as it is."
+                f"the result of task {self._task!r} does not match its return annotation: "
+                f"{_why(error)}. It is {shown(result)}; the job's status has the unconverted "
+                "value."
             ) from None
 
     def _check_names(self, keys: Any) -> None:

@@ -23,7 +23,7 @@ def fan_out(listeners: Iterable[Listener]) -> Listener:
             try:
                 listener(event)
             except Exception:
-                _log.exception("a listener failed on %s", type(event).__name__)
+                _log.exception("an event listener failed on %s", type(event).__name__)
 
     return emit
 

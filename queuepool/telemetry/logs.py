@@ -97,7 +97,7 @@ def _log_uncaught(
 ) -> None:
     if issubclass(kind, KeyboardInterrupt):
         return
-    _log.critical("an error that nobody caught", exc_info=(kind, error, trace))
+    _log.critical("uncaught error", exc_info=(kind, error, trace))
 
 
 def _log_uncaught_of_thread(failure: threading.ExceptHookArgs) -> None:
@@ -106,4 +106,4 @@ def _log_uncaught_of_thread(failure: threading.ExceptHookArgs) -> None:
     name = failure.thread.name if failure.thread is not None else "?"
     if failure.exc_value is not None:
         found = (failure.exc_type, failure.exc_value, failure.exc_traceback)
-        _log.critical("an error that nobody caught in thread %s", name, exc_info=found)
+        _log.critical("uncaught error in thread %s", name, exc_info=found)

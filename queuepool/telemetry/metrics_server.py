@@ -27,15 +27,15 @@ class PortInUseError(HindranceError):
 
     def __init__(self, *, setting: str, host: str, port: int) -> None:
         super().__init__(
-            f"{setting}={port}: another process has listened on {host}:{port} for {_IN_USE_S:g} s. "
-            "Nothing was started. End it (ss -ltnp names it), or set 0 to take a free port."
+            f"{setting}={port}: another process has listened on {host}:{port} for {_IN_USE_S:g} "
+            "s. Nothing was started. Stop it (ss -ltnp shows it), or set 0 for a free port."
         )
 
 
 class MetricsServer:
     """Metrics and health on an address of their own; one thread. port 0 takes a free one.
 
-    health returns None when all is well, else the reason, which makes /healthz answer 503.
+    health returns None when no problems found, else the reason, which makes /healthz answer 503.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class MetricsServer:
             reply = self._reply(request.path)
         except Exception:  # of a collector, or of health
             if not self._failing:
-                _log.exception("%s cannot be answered", request.path)
+                _log.exception("%s cannot be served", request.path)
             self._failing = True
             return Reply(status=500, body=b"this failed; the log has the reason\n")
         self._failing = False
@@ -120,12 +120,13 @@ def expose(
         except OSError as error:
             if error.errno in LACKING:
                 raise HindranceError(
-                    f"{setting}={port}: no socket can be made ({error.strerror}). Nothing was "
-                    "started. Raise the limit (ulimit -n, LimitNOFILE= of systemd), or free some."
+                    f"{setting}={port}: cannot create a socket ({error.strerror}). Nothing was "
+                    "started. Raise the limit (ulimit -n, LimitNOFILE= of systemd), or free "
+                    "some."
                 ) from error
             if error.errno != errno.EADDRINUSE:
                 raise ConfigurationError(
-                    f"{setting}={port} on {host}: {error.strerror or error}; 0 takes a free port"
+                    f"{setting}={port} on {host}: {error.strerror or error}; 0 selects a free port"
                 ) from error
             if monotonic() > until:
                 raise PortInUseError(setting=setting, host=host, port=port) from error

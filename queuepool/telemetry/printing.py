@@ -113,7 +113,7 @@ class ArgumentParser(argparse.ArgumentParser):
 def show_uncaught(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Print an error that nobody caught, as sys.excepthook: its text may be a stranger's."""
+    """Print an uncaught error, as sys.excepthook; escape its text, which is untrusted."""
     _write(sys.stderr, f"{uncaught_text(kind, error, trace)}\n")
 
 

@@ -26,6 +26,6 @@ class FakeClock:
     def advance(self, seconds: float) -> None:
         """Let `seconds` pass: leases run out, delays and retries become due."""
         if seconds < 0:
-            raise InvalidInputError(f"advance({seconds}): time does not go back")
+            raise InvalidInputError(f"advance({seconds}): time cannot go back")
         with self._lock:
             self._now_s += seconds

@@ -190,7 +190,7 @@ class PartitionData:
         self.ended.sets[self.ended.in_use].add(member)
 
     def result(self, job_id: bytes) -> bytes | None:
-        """Return a stored result that is still kept."""
+        """Return a stored result if it has not expired."""
         value, expires = self.results.get(job_id, (b"", -1))
         return value if self.now <= expires else None
 

@@ -202,7 +202,9 @@ def _record(error: BaseException) -> ErrorRecord:
             reason=reason, type=type(error).__qualname__, message=str(error), traceback=trace
         )
     except BaseException:  # a text that raises, a class without a name
-        return ErrorRecord(reason=reason, message="the handler raised what cannot be read")
+        return ErrorRecord(
+            reason=reason, message="the handler raised an exception that has no readable text"
+        )
 
 
 def refuse_a_running_loop() -> None:
@@ -212,6 +214,6 @@ def refuse_a_running_loop() -> None:
     except RuntimeError:
         return
     raise InvalidInputError(
-        "run_jobs was called from a coroutine, and an async handler needs a loop of its own: "
-        "await asyncio.to_thread(run_jobs, pool)"
+        "run_jobs was called from a coroutine, but an async handler needs a separate event "
+        "loop: use await asyncio.to_thread(run_jobs, pool)"
     )

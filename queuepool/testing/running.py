@@ -146,7 +146,7 @@ def _own(partition: Partition) -> OwnedPartition:
     owned = partition.acquire(lease_s=_LEASE_S, host="run_jobs")
     if isinstance(owned, own.Held):
         raise UnavailableError(
-            f"partition {partition.number} is owned by somebody else for another "
+            f"partition {partition.number} is owned by another process for another "
             f"{owned.lease_ms / 1000:g} s: stop that consumer, or advance the clock"
         )
     return owned

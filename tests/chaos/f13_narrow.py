@@ -73,7 +73,7 @@ def _hopeless(trial: Trial) -> Result:
         if rig.owner() is not owner:
             said.append("a narrow link cost the partition")
         if "did not reach the server in time" not in owner.log:
-            said.append("nobody was told of the result that was given up")
+            said.append("nobody was told of the result that was released")
         verdict = rig.verdict().also(said)
         failures = _turn_failures(owner.get("/metrics")[1])
     return Result(verdict=verdict, sums={"turns without an answer": failures})

@@ -33,7 +33,7 @@ def _run(trial: Trial) -> Result:
         producer.ends()
         rig.drained(jobs + forks)
         if second.get("/healthz")[0] != 200:
-            said.append("the next consumer does not answer on its port")
+            said.append("the next consumer does not respond on its port")
         children = (rig.directory / "children").read_text().splitlines()
         if len({line.split()[1] for line in children}) < len(_HOWS):
             said.append(f"only {len(children)} children were made")

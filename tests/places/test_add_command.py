@@ -35,7 +35,7 @@ RECIPE = (
         partial(
             Scratch.insert_after,
             path="queuepool/cli/commands/__init__.py",
-            anchor='    Command("status", "show every partition once", "status"),\n',
+            anchor='    Command("status", "show every partition", "status"),\n',
             text='    Command("hello", "say hello", "hello"),\n',
         ),
     ),

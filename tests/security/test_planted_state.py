@@ -92,8 +92,8 @@ def a_link(path: Path) -> None:
     ("how", "why"),
     [
         pytest.param(owned_by_another, "belongs to the user with the id 65534", marks=as_root),
-        (writable_by_all, "can be written by other users"),
-        (writable_by_the_group, "can be written by other users"),
+        (writable_by_all, "is writable by other users"),
+        (writable_by_the_group, "is writable by other users"),
         (a_link, "is a symbolic link"),
     ],
 )
@@ -126,7 +126,7 @@ def test_state_where_everybody_may_swap_directories_is_refused(directory: Path) 
     plant()
     directory.chmod(0o777)
 
-    with pytest.raises(UnsafePathError, match="every user of this machine may write to"):
+    with pytest.raises(UnsafePathError, match="every user of this machine can write to"):
         local.read()
 
     directory.chmod(0o1777)  # sticky, as /tmp is: only owners move their entries
@@ -160,7 +160,7 @@ def test_a_pipe_in_its_place_is_refused_and_not_waited_for() -> None:
     local.STATE_DIR.mkdir()
     os.mkfifo(local.STATE_DIR / "cluster.json")
 
-    with pytest.raises(UnsafePathError, match="no regular file"):
+    with pytest.raises(UnsafePathError, match="not a regular file"):
         local.read()
 
 
@@ -358,7 +358,7 @@ def test_up_waits_for_no_pipe(directory: Path, what: str) -> None:
 
     code, said = up(directory)
 
-    assert (code, "no regular file" in said) == (Exit.USAGE, True)
+    assert (code, "not a regular file" in said) == (Exit.USAGE, True)
 
 
 def test_up_refuses_a_directory_that_everybody_may_write_to(directory: Path) -> None:
@@ -366,7 +366,7 @@ def test_up_refuses_a_directory_that_everybody_may_write_to(directory: Path) -> 
 
     code, said = up(directory)
 
-    assert (code, "every user of this machine may write to" in said) == (Exit.USAGE, True)
+    assert (code, "every user of this machine can write to" in said) == (Exit.USAGE, True)
 
 
 def test_a_file_that_lies_there_already_is_not_overwritten() -> None:

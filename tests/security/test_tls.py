@@ -132,7 +132,7 @@ def test_a_certificate_for_another_name_is_refused(
     url = Tls(ca=trust.ours.ca).added_to(misnamed.over_tls(host))
 
     for text in failure(url):
-        assert "for another name" in text
+        assert "for another host name" in text
     ask(f"{url}&ssl_check_hostname=false")  # the name is all that was wrong with it
 
 
@@ -275,10 +275,10 @@ def test_check_names_the_remedy(
     [
         ({"CA": "none.pem"}, "QUEUEPOOL_TLS_CA=none.pem: there is no such file"),
         ({"CA": __file__}, "QUEUEPOOL_TLS_CA"),
-        ({"KEY_PASSWORD": "wrong"}, "QUEUEPOOL_TLS_KEY_PASSWORD right?"),
-        ({"KEY_PASSWORD": None}, "QUEUEPOOL_TLS_KEY_PASSWORD right?"),
+        ({"KEY_PASSWORD": "wrong"}, "QUEUEPOOL_TLS_KEY_PASSWORD is correct"),
+        ({"KEY_PASSWORD": None}, "QUEUEPOOL_TLS_KEY_PASSWORD is correct"),
         ({"CERT": None}, "QUEUEPOOL_TLS_KEY needs QUEUEPOOL_TLS_CERT"),
-        ({"URL": "redis://h/0"}, "must begin with rediss://"),
+        ({"URL": "redis://h/0"}, "must start with rediss://"),
     ],
     ids=str,
 )

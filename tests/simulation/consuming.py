@@ -82,7 +82,7 @@ class Bell:
 
     def disarm(self) -> None:
         if self.armed is not None:
-            self.armed, self._reply = None, UnavailableError("simulated: it was given up")
+            self.armed, self._reply = None, UnavailableError("simulated: it was released")
 
     def close(self) -> None:
         self.disarm()

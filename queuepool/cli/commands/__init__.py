@@ -19,21 +19,23 @@ class Command(NamedTuple):
 
 
 COMMANDS: Final = (  # in the order of `queuepool --help`
-    Command("demo", "watch 100,000 jobs being spread over workers that rise and fall", "demo.main"),
+    Command(
+        "demo",
+        "run a two-minute demo: 100,000 jobs and workers that scale up and down",
+        "demo.main",
+    ),
     Command("up", "run a whole cluster on this machine until Ctrl-C", "up"),
     # main() hands the words behind these two over unread.
-    Command("consumer", "run one consumer: it owns a partition and runs its jobs", None),
-    Command("coordinator", "run one coordinator: it decides on worker counts", None),
+    Command("consumer", "run one consumer, which owns a partition and runs its jobs", None),
+    Command("coordinator", "run one coordinator, which decides worker counts", None),
     Command("bulk", "enqueue a job for each row of a file", "bulk"),
-    Command("job", "look at or cancel one job", "job"),
-    Command("group", "look at, wait for or cancel a group", "group"),
-    Command("status", "show every partition once", "status"),
+    Command("job", "show or cancel a job", "job"),
+    Command("group", "show, wait for or cancel a group", "group"),
+    Command("status", "show every partition", "status"),
     Command("watch", "show every partition, live, until Ctrl-C", "watch"),
-    Command("scale", "set a partition's workers by hand for a time", "scale"),
+    Command("scale", "set a partition's workers manually for a limited time", "scale"),
     Command("dead", "list, show, replay or discard dead jobs", "dead"),
-    Command("check", "check settings and servers: every problem", "check"),
-    Command("audit", "look for what should be impossible", "audit"),
-    Command(
-        "acl", "print a server's users, one a role, with just the rights that each needs", "acl"
-    ),
+    Command("check", "check settings and servers, and report every problem", "check"),
+    Command("audit", "check partitions for inconsistencies", "audit"),
+    Command("acl", "print a server's users, one per role, with least privilege", "acl"),
 )

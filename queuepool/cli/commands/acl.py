@@ -23,9 +23,9 @@ _HASH = re.compile(r"#[0-9a-f]{64}")
 
 
 DESCRIPTION = """\
-Print users for producers, consumers, coordinators and operators, with just the rights
+Print users for producers, consumers, coordinators and operators, with the permissions
 that each needs. Passwords, or # and their SHA-256, are read from QUEUEPOOL_ACL_PRODUCER,
-_CONSUMER, _COORDINATOR, _OPS_READ, _OPS and _ADMIN; those that are missing are made
+_CONSUMER, _COORDINATOR, _OPS_READ, _OPS and _ADMIN; missing ones are generated
 and printed on standard error.
 """
 
@@ -42,11 +42,15 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="a server's ACL file (the default), commands for redis-cli, or a file without "
         "passwords",
     )
-    add("--newer", action="store_true", help="also what Valkey and Redis 7.2 know, but not 7.0")
+    add(
+        "--newer",
+        action="store_true",
+        help="also commands of Valkey and Redis 7.2 that Redis 7.0 lacks",
+    )
     add(
         "--fsynced",
         action="store_true",
-        help="let producers see how the server fsyncs: QUEUEPOOL_DURABILITY=fsynced needs it",
+        help="let producers read the fsync settings, as QUEUEPOOL_DURABILITY=fsynced requires",
     )
 
 

@@ -36,10 +36,10 @@ def run(arguments: argparse.Namespace) -> Exit:
             )
             output.say(f"partition {number}: {found or 'clean'}")
     if unclean and arguments.repair:
-        output.remark("what could be fixed is fixed; run it again to see whether it is clean")
+        output.remark("fixed what could be fixed; run it again to verify")
     elif unclean:
         raise CommandError(
             f"{unclean} partitions are not clean; `queuepool audit --repair` fixes what it can. "
-            "Please report how it came about."
+            "Please report how it happened."
         )
     return Exit.OK

@@ -33,8 +33,8 @@ from queuepool.models import Durability, GroupStatus, Tier
 from queuepool.telemetry import printing
 
 DESCRIPTION = """\
-Enqueue a job for each row of a CSV file with a header (fields are strings) or
-each object of a JSON lines file. The file is checked first: one bad row, and nothing is enqueued.
+Enqueue a job for each row of a CSV file with a header (fields are strings) or each
+object of a JSON Lines file. The file is checked first: if a row is invalid, nothing is enqueued.
 """
 
 
@@ -47,27 +47,27 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add(
         "--id",
         metavar="COLUMN",
-        help="whose value tells the rows apart: a second run adds no row twice (default: the "
-        "file's content and the row's line)",
+        help="column that identifies rows, so that a second run adds nothing twice (default: "
+        "the file's content and the row's line)",
     )
-    add("--wait", action="store_true", help="until all jobs have ended")
+    add("--wait", action="store_true", help="wait until all jobs have ended")
     add("--timeout", type=duration, metavar="TIME", help="of --wait")
-    add("--format", choices=("csv", "jsonl"), help="default: by the file's name")
+    add("--format", choices=("csv", "jsonl"), help="default: from the file's extension")
     add("--tier", choices=[tier.name.lower() for tier in Tier])
-    add("--delay", type=duration, metavar="TIME", help="before the jobs may run")
-    add("--max-attempts", type=positive, metavar="N", help="executions at most")
-    add("--skip", type=count, default=0, metavar="N", help="leave out the first rows")
+    add("--delay", type=duration, metavar="TIME", help="delay before the jobs may run")
+    add("--max-attempts", type=positive, metavar="N", help="maximum number of executions")
+    add("--skip", type=count, default=0, metavar="N", help="skip the first rows")
     add(
         "--wait-when-full",
         type=duration,
         default=300.0,
         metavar="TIME",
-        help="for room in a full partition (default 5m)",
+        help="wait for room in a full partition (default 5m)",
     )
     add(
         "--durability",
         choices=[str(durability) for durability in Durability],
-        help="what an acknowledged job has survived (default: QUEUEPOOL_DURABILITY)",
+        help="how durable an acknowledged job is (default: QUEUEPOOL_DURABILITY)",
     )
     add_json(parser)
 
@@ -125,9 +125,9 @@ def _wait(arguments: argparse.Namespace, group: TaskGroup, tally: Tally) -> Grou
         return group.wait(timeout_s=arguments.timeout, show=False if arguments.json else None)
     except KeyboardInterrupt:
         raise CommandError(
-            f"interrupted: all {tally.rows:,} rows are enqueued, and their jobs go on without "
-            f"this command; `queuepool group show {shlex.quote(arguments.key)}` tells how far "
-            "they are",
+            f"interrupted: all {tally.rows:,} rows are enqueued, and their jobs continue "
+            f"without this command; `queuepool group show {shlex.quote(arguments.key)}` shows "
+            "their progress",
             Exit.INTERRUPTED,
         ) from None
 
@@ -149,14 +149,14 @@ def _is_stream(name: str) -> bool:
 def _remark_on_a_second_run(tally: Tally, before: GroupStatus) -> None:
     if tally.duplicates:
         output.remark(
-            f"{tally.duplicates:,} rows were not added again: jobs with their ids are there, or "
-            "ended less than two minutes ago (dead ones run again by `queuepool dead replay`)"
+            f"{tally.duplicates:,} rows were not added again: jobs with their ids exist, or "
+            "ended less than two minutes ago (`queuepool dead replay` runs dead ones again)"
         )
     elif before.total:
         output.remark(
-            f"the group had {before.total:,} jobs before, {before.left:,} of them not ended. If "
-            "they were these rows, they run again: ids that ended are remembered for a minute or "
-            "two (docs/first-day.md)"
+            f"the group had {before.total:,} jobs before, {before.left:,} of them unfinished. "
+            "If they were these rows, they run again: ended ids are remembered for one to two "
+            "minutes (docs/first-day.md)"
         )
 
 
@@ -179,7 +179,7 @@ def _warn_without_consumer(group: TaskGroup) -> None:
         return
     if owner is None or owner.lease_ms <= 0:
         output.remark(
-            f"partition {group.partition.number} has no consumer now: the jobs wait until one "
+            f"partition {group.partition.number} has no consumer: the jobs wait until one "
             "starts (`queuepool up`, or `queuepool consumer`)"
         )
 
@@ -196,8 +196,10 @@ def _outcome(before: GroupStatus, after: GroupStatus) -> dict[str, int]:
 
 def _remedy(summary: dict[str, Any]) -> str:
     if not summary["dead"]:
-        return "None of them is kept any more, so enqueue their rows again"
-    which = "them" if summary["dead"] == summary["died"] else f"the {summary['dead']:,} still kept"
+        return "None of them is stored any more, so enqueue their rows again"
+    which = (
+        "them" if summary["dead"] == summary["died"] else (f"the {summary['dead']:,} still stored")
+    )
     return (
         f"See `queuepool dead list --key {shlex.quote(summary['key'])}`; "
         f"`queuepool dead replay` runs {which} again"

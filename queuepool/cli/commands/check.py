@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> Exit:
         findings.append(Finding("ok", "settings", _describe(config)))
         for name, url in config.topology.servers.items():
             found = inspect(name, url, config)
-            unreachable = unreachable or any("does not answer" in f.text for f in found)
+            unreachable = unreachable or any("does not respond" in f.text for f in found)
             findings += found
         findings += starmap(Finding, keyspace.judge(config))
     errors = [f for f in findings if f.level == "error"]
@@ -63,7 +63,7 @@ def _print(findings: list[Finding]) -> None:
         output.say(f"{f.level:<8}{f.where}: {f.text}")
     counts = [(level, sum(f.level == level for f in findings)) for level in ("error", "warning")]
     output.say(
-        ", ".join(f"{n} {level}{'s' * (n != 1)}" for level, n in counts if n) or "all is well"
+        ", ".join(f"{n} {level}{'s' * (n != 1)}" for level, n in counts if n) or "no problems found"
     )
 
 
@@ -81,4 +81,4 @@ def unknown_variables(environment: Mapping[str, str]) -> Iterator[Finding]:
     known = {f"QUEUEPOOL_{name.upper()}" for name in QueuePoolSettings.model_fields}
     for name in sorted(environment):
         if name.upper().startswith("QUEUEPOOL_") and name.upper() not in known | OTHER_VARIABLES:
-            yield Finding("warning", "settings", f"{name} is set, but no setting has this name")
+            yield Finding("warning", "settings", f"{name} is set, but there is no such setting")

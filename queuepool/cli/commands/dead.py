@@ -39,16 +39,16 @@ COLUMNS = (
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `queuepool dead`, each with the filters that choose jobs."""
     actions = Actions(parser)
-    listing = actions.add("list", run_list, "list dead jobs, the oldest first")
+    listing = actions.add("list", run_list, "list dead jobs, oldest first")
     showing = actions.add("show", run_show, "show dead jobs with payload and error")
-    replaying = actions.add("replay", run_replay, "run dead jobs again, with a clean record")
-    discarding = actions.add("discard", run_discard, "delete dead jobs for good")
+    replaying = actions.add("replay", run_replay, "run dead jobs again, with attempts reset")
+    discarding = actions.add("discard", run_discard, "delete dead jobs permanently")
     for action in (listing, showing, replaying, discarding):
         _add_filters(action)
     listing.add_argument("--limit", type=positive, default=50, help="default 50")
     for action in (replaying, discarding):
-        action.add_argument("--all", action="store_true", help="all that the filters leave")
-    discarding.add_argument("--yes", action="store_true", help="do not ask")
+        action.add_argument("--all", action="store_true", help="every job that matches the filters")
+    discarding.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     for action in (listing, showing, replaying, discarding):
         add_json(action)
 
@@ -58,9 +58,11 @@ def _add_filters(action: argparse.ArgumentParser) -> None:
     add("ids", nargs="*", metavar="ID")
     add("--partition", type=count, metavar="N")
     add("--task", metavar="NAME")
-    add("--key", metavar="KEY", help="of this partition key")
-    add("--error", metavar="TEXT", help="whose reason or error has this in it")
-    add("--older-than", type=duration, metavar="TIME", help="dead for so long")
+    add("--key", metavar="KEY", help="only of this partition key")
+    add("--error", metavar="TEXT", help="only those whose reason or error contains this")
+    add(
+        "--older-than", type=duration, metavar="TIME", help="only those dead for at least this long"
+    )
 
 
 def run_list(arguments: argparse.Namespace) -> Exit:
@@ -87,7 +89,9 @@ def run_list(arguments: argparse.Namespace) -> Exit:
 def run_show(arguments: argparse.Namespace) -> Exit:
     """Show dead jobs with everything that is known of them."""
     if not arguments.ids and not _is_filtered(arguments):
-        raise CommandError("name job ids or a filter; `queuepool dead list` shows them", Exit.USAGE)
+        raise CommandError(
+            "give job ids or a filter; `queuepool dead list` shows the jobs", Exit.USAGE
+        )
     with open_pool() as pool:
         count, damage = 0, list[QueuePoolError]()
         for dead in matching(pool, arguments, damage):
@@ -97,7 +101,7 @@ def run_show(arguments: argparse.Namespace) -> Exit:
             else:
                 print_dead(dead)
     if count == 0 and not damage:
-        raise CommandError("no dead job matches; `queuepool dead list` shows what there is")
+        raise CommandError("no dead job matches; `queuepool dead list` shows all")
     return _ended(damage)
 
 
@@ -113,7 +117,7 @@ def run_discard(arguments: argparse.Namespace) -> Exit:
 
 def _change(arguments: argparse.Namespace, verb: str, past: str) -> Exit:
     if not (arguments.ids or arguments.all or _is_filtered(arguments)):
-        raise CommandError(f"say which jobs to {verb}: ids, a filter, or --all", Exit.USAGE)
+        raise CommandError(f"specify which jobs to {verb}: ids, a filter, or --all", Exit.USAGE)
     with open_pool() as pool:
         chosen: dict[int, list[str]] = {}
         damage: list[QueuePoolError] = []
@@ -136,7 +140,7 @@ def _change(arguments: argparse.Namespace, verb: str, past: str) -> Exit:
 
 
 def _ended(damage: Sequence[QueuePoolError]) -> Exit:
-    """Return that all is well, or raise what kept a partition from being read, when others were."""
+    """Return OK, or raise the first problem that kept a partition from being read."""
     for error in damage[1:]:
         output.remark(str(error))
     if damage:
@@ -147,9 +151,9 @@ def _ended(damage: Sequence[QueuePoolError]) -> Exit:
 def _confirm(count: int) -> None:
     if not printing.input_is_terminal():
         raise CommandError(
-            f"{count:,} dead jobs would be deleted for good; confirm with --yes", Exit.USAGE
+            f"{count:,} dead jobs would be deleted permanently; confirm with --yes", Exit.USAGE
         )
-    answer = printing.ask(f"Delete {count:,} dead jobs for good? [y/N]")
+    answer = printing.ask(f"Delete {count:,} dead jobs permanently? [y/N]")
     if answer.lower() not in ("y", "yes"):
         raise CommandError("nothing was deleted")
 
@@ -175,7 +179,7 @@ def matching(
                 yield from (dead for dead in page if matches(dead))
                 offset += len(page)
         except (ScriptError, UndecodableError) as error:
-            error.add_note(f"so no more dead jobs of partition {partition.number} were read")
+            error.add_note(f"so no further dead jobs of partition {partition.number} were read")
             damage.append(error)
 
 

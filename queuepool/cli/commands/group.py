@@ -18,7 +18,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `queuepool group`."""
     actions = Actions(parser)
     showing = actions.add("show", show, "show a group")
-    waiting = actions.add("wait", wait, "wait for the end of a group")
+    waiting = actions.add("wait", wait, "wait until a group has ended")
     cancelling = actions.add("cancel", cancel, "cancel a group")
     for action in (showing, waiting, cancelling):
         action.add_argument("key", metavar="KEY", help="the partition key")
@@ -50,7 +50,7 @@ def cancel(arguments: argparse.Namespace) -> Exit:
     if arguments.json:
         output.print_json({"key": arguments.key, "cancelled": cancelled, "asked": asked})
     else:
-        output.say(f"{cancelled:,} cancelled; {asked:,} that run were asked to stop")
+        output.say(f"{cancelled:,} cancelled; {asked:,} running ones were asked to stop")
     return Exit.OK
 
 
@@ -59,8 +59,8 @@ def print_group(status: GroupStatus, arguments: argparse.Namespace) -> None:
     plain = {"key": arguments.key} | groups.describe(status)
     if status.total == 0:
         raise CommandError(
-            f"no jobs are known under the key {arguments.key!r}: they ended a while ago, or were "
-            "enqueued under another key"
+            f"there are no jobs with the key {arguments.key!r}: they ended some time ago, or "
+            "were enqueued under another key"
         )
     if arguments.json:
         output.print_json(plain)

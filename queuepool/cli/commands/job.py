@@ -25,7 +25,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     ):
         action.add_argument("job_id", metavar="ID")
         action.add_argument(
-            "--key", metavar="KEY", help="its partition key; needed when several have this id"
+            "--key",
+            metavar="KEY",
+            help="its partition key; needed if several partitions have this id",
         )
         add_json(action)
 
@@ -36,7 +38,8 @@ def show(arguments: argparse.Namespace) -> Exit:
         status = pool.status(arguments.job_id, partition_key=key_of(arguments.key))
     if status.state is JobState.UNKNOWN:
         raise CommandError(
-            f"job {status.job_id} is unknown: it ended longer ago than is remembered, or was never "
+            f"job {status.job_id} is unknown: it ended longer ago than the retention period, or "
+            "was never "
             + (f"enqueued under the key {arguments.key!r}" if arguments.key else "enqueued here")
         )
     if arguments.json:
@@ -52,7 +55,7 @@ def show(arguments: argparse.Namespace) -> Exit:
 def fields_of(status: JobStatus) -> dict[str, Any]:
     """Return what is known of a job, as people read it."""
     at = {JobState.DELAYED: "due", JobState.IN_FLIGHT: "started", JobState.DEAD: "died"}
-    asked = "asked for; its handler was told" if status.cancel_requested else None
+    asked = "requested; its handler has been notified" if status.cancel_requested else None
     fields = {
         "job": id_cell(status.job_id),
         "state": str(status.state),
@@ -88,7 +91,7 @@ def cancel(arguments: argparse.Namespace) -> Exit:
     if arguments.json:
         output.print_json({"job_id": arguments.job_id, "was": was})
     if was is JobState.IN_FLIGHT:
-        output.remark("it runs; its handler was asked to stop")
+        output.remark("it is running; its handler was asked to stop")
     elif was not in (JobState.READY, JobState.DELAYED):
         raise CommandError(f"job {arguments.job_id} is {was}: there is nothing to cancel")
     elif not arguments.json:

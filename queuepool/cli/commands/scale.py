@@ -1,4 +1,4 @@
-"""queuepool scale: set a partition's workers by hand for a time."""
+"""queuepool scale: set a partition's workers manually for a limited time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _LONGEST_S = 7 * 86400
 _MOST = 4096  # workers that the settings allow
 
 
-DESCRIPTION = "Set a partition's workers by hand for a time; automatic scaling resumes afterwards."
+DESCRIPTION = (
+    "Set a partition's workers manually for a limited time; automatic scaling resumes afterwards."
+)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +38,7 @@ def run(arguments: argparse.Namespace) -> Exit:
     """Set or clear a manual worker count."""
     if arguments.auto == (arguments.workers is not None):
         raise CommandError(
-            "say how many workers (queuepool scale 3 24 --for 10m), or --auto", Exit.USAGE
+            "give a number of workers (queuepool scale 3 24 --for 10m), or --auto", Exit.USAGE
         )
     if not arguments.auto and not 1 <= arguments.duration <= _LONGEST_S:
         raise CommandError("--for: use 1s to 7d", Exit.USAGE)
@@ -69,9 +71,9 @@ def _by_coordinator(arguments: argparse.Namespace, endpoint: Endpoint) -> dict[s
         most = client.GetCluster(api.GetClusterRequest()).cluster.limits.max_workers
         if 0 < most < arguments.workers:
             raise CommandError(
-                f"{arguments.workers:,} workers are above the maximum of {most:,} that the "
-                "coordinator has (COORDINATOR_MAX_WORKERS); nothing was changed. Raise it, and "
-                "CONSUMER_MAX_WORKERS with it, or ask for fewer",
+                f"{arguments.workers:,} workers are above the maximum of {most:,} of the "
+                "coordinator (COORDINATOR_MAX_WORKERS); nothing was changed. Raise it together "
+                "with CONSUMER_MAX_WORKERS, or request fewer",
                 Exit.USAGE,
             )
         reply = client.SetWorkers(
@@ -104,12 +106,12 @@ def _directly(arguments: argparse.Namespace) -> dict[str, Any]:
             verb = lead.set_manual(number, arguments.workers, ttl_ms=int(arguments.duration * 1000))
         until_ms = verb.read(server.run(key, [verb])[0])
     if not leads:
-        output.remark("no coordinator leads now: it takes effect when one does")
+        output.remark("no coordinator leads; the change takes effect when one does")
     if arguments.auto:
         return {"partition": number, "mode": "automatic"}
     output.remark(
-        "no coordinator was asked, so its maximum is not known here: no more than "
-        "COORDINATOR_MAX_WORKERS and CONSUMER_MAX_WORKERS allow are applied (`queuepool status`)"
+        "no coordinator was reached, so its maximum is unknown: at most COORDINATOR_MAX_WORKERS "
+        "and CONSUMER_MAX_WORKERS are applied (`queuepool status`)"
     )
     return _manual(number, arguments.workers, until_ms)
 

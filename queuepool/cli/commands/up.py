@@ -63,9 +63,9 @@ class Interrupts:
 
 
 DESCRIPTION = """\
-Run a server (unless one is given), a coordinator and a consumer for each partition,
-supervised. Other commands in the same directory find the cluster by themselves.
-Ctrl-C drains: running jobs end, the others wait for the next `up`.
+Run and supervise a server (unless one is given), a coordinator, and a consumer for each
+partition. Other commands in the same directory find the cluster automatically.
+Ctrl-C drains: running jobs finish, the others wait for the next `up`.
 """
 
 
@@ -73,21 +73,21 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool up`."""
     add = parser.add_argument
     add("--app", required=True, metavar="MODULE", help="modules with @task functions")
-    add("--partitions", type=positive, metavar="N", help="default 4, a consumer each")
+    add("--partitions", type=positive, metavar="N", help="default 4, with one consumer each")
     add(
         "--url",
         help="a Redis or Valkey to use instead of starting one; - reads it from standard input, "
-        "since a password typed here is seen by all (else QUEUEPOOL_URL)",
+        "since a password given here is visible to all users (default: QUEUEPOOL_URL)",
     )
     add("--base-workers", type=positive, metavar="N", help="workers of an idle consumer")
-    add("--max-workers", type=positive, metavar="N", help="workers at most")
-    add("--data-dir", metavar="DIR", help="jobs are kept here (.queuepool/data)")
+    add("--max-workers", type=positive, metavar="N", help="maximum number of workers")
+    add("--data-dir", metavar="DIR", help="where jobs are stored (default .queuepool/data)")
     add(
         "--drain",
         type=duration,
         default=30.0,
         metavar="TIME",
-        help="how long jobs may still run after Ctrl-C (default 30s)",
+        help="how long running jobs may take after Ctrl-C (default 30s)",
     )
 
 
@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace) -> Exit:
             _attend(cluster, interrupts)
         finally:
             if interrupts.count:
-                output.remark("draining: running jobs may end (Ctrl-C again to stop hard)")
+                output.remark("draining: waiting for running jobs (Ctrl-C again forces a stop)")
             with ExitStack() as ending:
                 ending.callback(cluster.stop, interrupts.hurry)
                 local.remove()
@@ -145,8 +145,8 @@ def _only_one() -> Iterator[None]:
         opened = open(local.STATE_DIR / "up.lock", "a+", opener=private.opener)  # noqa: SIM115
     except OSError as error:
         raise CommandError(
-            f"`queuepool up` keeps its logs and its state in {Path.cwd() / local.STATE_DIR}, which "
-            f"cannot be written: {error.strerror or error}. Run it in a directory of yours",
+            f"`queuepool up` stores its logs and state in {Path.cwd() / local.STATE_DIR}, which "
+            f"cannot be written: {error.strerror or error}. Run it in a directory that you own",
             Exit.USAGE,
         ) from error
     with opened as lock:
@@ -156,8 +156,8 @@ def _only_one() -> Iterator[None]:
             lock.seek(0)
             holder = output.clean(lock.read(20)) or "?"
             raise CommandError(
-                f"`queuepool up` runs in this directory already (process {holder}). "
-                "Use it, stop it with Ctrl-C there, or run this one in another directory"
+                f"`queuepool up` is already running in this directory (process {holder}). Use "
+                "that one, stop it with Ctrl-C, or run this one in another directory"
             ) from None
         lock.truncate(0)
         lock.write(str(os.getpid()))
@@ -194,7 +194,7 @@ def _attend(cluster: LocalProcesses, interrupts: Interrupts) -> None:
                 continue
             missing = unready(pool)
             if not missing and not cluster.grpc_address:
-                missing = "the coordinator has not said yet where it listens"
+                missing = "the coordinator has not reported its address yet"
             late = time.monotonic() - started_s > _READY_S
             if not missing:
                 output.remark(*_welcome(cluster))

@@ -24,7 +24,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--interval", type=duration, default=1.0, metavar="TIME", help="default 1s")
     parser.add_argument("--for", dest="duration", type=duration, metavar="TIME", help="then stop")
     add_grpc(parser)
-    add_json(parser, "print a JSON object a line and interval")
+    add_json(parser, "print one JSON object per line and interval")
 
 
 def run(arguments: argparse.Namespace) -> Exit:

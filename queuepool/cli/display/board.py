@@ -103,7 +103,7 @@ def _owned(row: PartitionRow) -> Any:
 def _workers(row: PartitionRow) -> str:
     if row.manual_until_ms:
         left_s = row.manual_until_ms / 1000 - time.time()
-        return f"{row.workers}/{row.target} by hand {format_duration(left_s)}"
+        return f"{row.workers}/{row.target} manual {format_duration(left_s)}"
     return f"{row.workers}/{row.target}"
 
 
@@ -152,7 +152,7 @@ def _leader(view: ClusterView) -> Any:
         text = f"led by {output.clean(view.leader)}, epoch {view.leader_epoch}"
         return output.styled(f"{text} (seen through: {view.source})", "dim")
     return output.styled(
-        "no coordinator leads: jobs run, worker counts stay as they are (`queuepool coordinator`)",
+        "no coordinator leads: jobs run, worker counts stay the same (`queuepool coordinator`)",
         "yellow",
     )
 

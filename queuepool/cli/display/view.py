@@ -15,7 +15,7 @@ _ENDED = ("done", "retried", "died")
 class PartitionRow:
     """One partition at one moment. lease_ms <= 0: the owner is overdue. per_s: executions ended.
 
-    problem: why the rest is old or missing; empty when all is well.
+    problem: why the rest is old or missing; empty when no problems found.
     """
 
     partition: int

@@ -29,7 +29,7 @@ def judge(config: PoolConfig) -> Iterator[Line]:
             yield "error", config.topology.system, text
         else:
             count = config.topology.partitions
-            known = "has no route record yet: the first to enqueue or to run makes it"
+            known = "has no route record yet: the first process to enqueue or run jobs creates it"
             if record is not None:
                 known = f"has {record.partitions} partitions, record version {record.version}"
             yield "ok", "route", f"the keyspace {known} ({count} are configured)"

@@ -20,8 +20,8 @@ _PINGS = 20
 _SLOW_S = 0.01
 _SKEW_S = 5.0
 _RIGHTS = (
-    "The check needs the rights of `ops`: `queuepool acl` prints them, docs/security.md explains "
-    "them; producers, consumers and coordinators do with less"
+    "This check needs the permissions of `ops` (see `queuepool acl` and docs/security.md); "
+    "producers, consumers and coordinators need fewer"
 )
 
 
@@ -56,7 +56,7 @@ def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:
                 found = [Finding(level, where, text) for level, text in _look(client, base)]
         return [*found, *confirmation(url, where, first, config)]
     except redis.AuthenticationError as error:
-        return [Finding("error", where, f"refuses the password: {error}. Fix QUEUEPOOL_URL")]
+        return [Finding("error", where, f"rejects the password: {error}. Fix QUEUEPOOL_URL")]
     except redis.exceptions.NoPermissionError as error:
         return [Finding("error", where, f"{output.clean(str(error))}. {_RIGHTS}")]
     except redis.ResponseError as error:  # it answers, so starting it is no remedy
@@ -68,10 +68,14 @@ def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:
         problem = output.clean(f"{type(error).__name__}: {error}")
         remedy = tls.remedy(error) or "start it, or fix QUEUEPOOL_URL"
         remedy = remedy[0].upper() + remedy[1:]
-        return [Finding("error", where, f"does not answer ({problem}). {remedy}")]
+        return [Finding("error", where, f"does not respond ({problem}). {remedy}")]
     except (ValueError, TypeError, LookupError, AttributeError) as error:  # of reading an answer
         kind = type(error).__name__
-        return [Finding("error", where, f"answers what no Redis does ({kind}). Fix QUEUEPOOL_URL")]
+        return [
+            Finding(
+                "error", where, f"does not reply like a Redis server ({kind}). Fix QUEUEPOOL_URL"
+            )
+        ]
 
 
 def _cluster(name: str, url: str, base: bytes, timeout_s: float) -> Iterator[Finding]:
@@ -108,7 +112,7 @@ def confirmation(url: str, where: str, partition: int, config: PoolConfig) -> It
     finally:
         server.close()
     if problem is None:
-        text = f"confirms writes as QUEUEPOOL_DURABILITY={wanted.durability} asks"
+        text = f"confirms writes as required by QUEUEPOOL_DURABILITY={wanted.durability}"
         yield Finding("ok", where, text)
     else:
         text = f"QUEUEPOOL_DURABILITY={wanted.durability}: {output.clean(str(problem))}"
@@ -124,8 +128,8 @@ def _look(client: Any, base: bytes, *, cluster: bool = False) -> Iterator[tuple[
         yield (
             "error",
             (
-                f"{name_of(info)} cannot do what queuepool needs: {', '.join(missing)}. "
-                "Use Redis 7.0 or newer, or Valkey"
+                f"{name_of(info)} lacks what queuepool needs: {', '.join(missing)}. Use Redis "
+                "7.0 or newer, or Valkey"
             ),
         )
     if forbidden:
@@ -139,7 +143,7 @@ def _look(client: Any, base: bytes, *, cluster: bool = False) -> Iterator[tuple[
         if failure.trouble is Trouble.OTHER:
             yield "error", f"{failure.function} failed: {output.clean(failure.text)}"
     if not failures:
-        yield "ok", f"{name_of(info)} knows and allows every function that is used"
+        yield "ok", f"{name_of(info)} supports and permits every function that queuepool uses"
     yield from judge_info(info, cluster=cluster)
     yield from _timing(client)
 
@@ -178,14 +182,15 @@ def _timing(client: Any) -> Iterator[tuple[str, str]]:
         return  # told among the functions that are missing
     middle_s = statistics.median(times)
     level = "warning" if middle_s > _SLOW_S else "ok"
-    remark = ". Run consumers nearer to it" if middle_s > _SLOW_S else ""
+    remark = ". Run consumers closer to it" if middle_s > _SLOW_S else ""
     yield level, f"answers in {middle_s * 1000:.2f} ms (median of {_PINGS}){remark}"
     skew_s = time.time() - (seconds + microseconds / 1e6)
     if abs(skew_s) > _SKEW_S:
         yield (
             "warning",
             (
-                f"its clock is {abs(skew_s):.1f} s {'behind' if skew_s > 0 else 'ahead of'} this "
-                "machine's: jobs with a run-at time start that much off. Synchronise the clocks"
+                f"its clock is {abs(skew_s):.1f} s {'behind' if skew_s > 0 else 'ahead of'} "
+                "this machine's: jobs with a run-at time start early or late by that much. "
+                "Synchronize the clocks"
             ),
         )

@@ -25,22 +25,23 @@ def judge_info(info: Mapping[str, Any], *, cluster: bool) -> Iterator[tuple[str,
         yield (
             "error",
             (
-                f"maxmemory-policy is {policy}: a full server would silently delete jobs. "
-                "Set: CONFIG SET maxmemory-policy noeviction (and in its configuration file)"
+                f"maxmemory-policy is {policy}: a full server would silently delete jobs. Run: "
+                "CONFIG SET maxmemory-policy noeviction (and in its configuration file)"
             ),
         )
     if info.get("role", "master") != "master":
-        yield "error", "it is a replica and takes no writes; name the primary in QUEUEPOOL_URL"
+        yield "error", "it is a read-only replica; set QUEUEPOOL_URL to the primary"
     if info.get("cluster_enabled") and not cluster:
         yield (
             "error",
             (
-                "it is a node of a cluster, but the URL is not; write redis+cluster:// instead of redis://"
+                "it is a cluster node, but the URL is not a cluster URL; use redis+cluster:// "
+                "instead of redis://"
             ),
         )
     yield from _judge_memory(info)
     if not info.get("maxmemory") and info.get("total_system_memory"):
-        yield "ok", "maxmemory is not set: QUEUEPOOL_MAX_BYTES bounds what a partition may hold"
+        yield "ok", "maxmemory is not set: QUEUEPOOL_MAX_BYTES limits each partition"
     if not info.get("aof_enabled"):
         snapshots = info.get("config_save", "")
         kept = "only snapshots are kept" if snapshots else "nothing is written to disk"
@@ -54,7 +55,7 @@ def judge_info(info: Mapping[str, Any], *, cluster: bool) -> Iterator[tuple[str,
     elif info.get("aof_last_write_status") == "err":
         yield "error", "the append-only file cannot be written; is its disk full?"
     if info.get("loading"):
-        yield "warning", "it is loading its data; it answers when that is done"
+        yield "warning", "it is loading its data, and responds when that is done"
 
 
 def _judge_memory(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -65,8 +66,9 @@ def _judge_memory(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             "error" if used >= _FULL * limit else "warning",
             (
                 f"{used / limit:.0%} of maxmemory is used ({used / 2**20:,.0f} of "
-                f"{limit / 2**20:,.0f} MiB): when it is full, producers are refused. Raise "
-                "maxmemory, let workers catch up, or see what else fills it (`queuepool status`)"
+                f"{limit / 2**20:,.0f} MiB): when it is full, enqueues are rejected. Raise "
+                "maxmemory, let workers catch up, or find out what else uses it (`queuepool "
+                "status`)"
             ),
         )
     elif limit:
@@ -75,7 +77,7 @@ def _judge_memory(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield (
             "ok",
             (
-                "lazyfree-lazy-expire is no: the server frees large keys that expire while others "
-                "wait. Better: CONFIG SET lazyfree-lazy-expire yes (and in its configuration file)"
+                "lazyfree-lazy-expire is no: the server blocks while it frees large expired "
+                "keys. Run: CONFIG SET lazyfree-lazy-expire yes (and in its configuration file)"
             ),
         )

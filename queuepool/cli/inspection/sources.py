@@ -125,7 +125,7 @@ def _row_of_message(m: Any) -> PartitionRow:
         manual_until_ms=m.manual_until_ms if m.HasField("manual_until_ms") else None,
         set_aside=m.set_aside,
         unknown_tasks=tuple(m.unknown_tasks),
-        problem=m.error or ("not seen for a while" if m.stale else ""),
+        problem=m.error or ("not observed for a while" if m.stale else ""),
     )
 
 
@@ -187,14 +187,14 @@ def translated(address: str) -> Iterator[None]:
         away = code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
         if away:
             raise CommandError(
-                f"no coordinator answers at {address}. Start one (`queuepool up` or `queuepool "
-                "coordinator`), or name another with --grpc or QUEUEPOOL_GRPC",
+                f"no coordinator responds at {address}. Start one (`queuepool up` or `queuepool "
+                "coordinator`), or set another address with --grpc or QUEUEPOOL_GRPC",
                 Exit.UNAVAILABLE,
             ) from error
         if code is grpc.StatusCode.UNAUTHENTICATED:
             details += (
-                "; set QUEUEPOOL_GRPC_TOKEN, and name the coordinator with --grpc or "
-                "QUEUEPOOL_GRPC: the token goes to no address that a state file names"
+                "; set QUEUEPOOL_GRPC_TOKEN, and give the address with --grpc or "
+                "QUEUEPOOL_GRPC: the token is never sent to an address from a state file"
             )
         wrong = code in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.INVALID_ARGUMENT)
         raise CommandError(
@@ -218,9 +218,7 @@ def open_source(given: str | None) -> Iterator[Source]:
             except CommandError as error:
                 if given is not None or error.code is not Exit.UNAVAILABLE:
                     raise
-                output.remark(
-                    f"no coordinator answers at {address}: the servers are asked directly"
-                )
+                output.remark(f"no coordinator responds at {address}: asking the servers directly")
             else:
                 yield source
                 return

@@ -149,7 +149,7 @@ class LocalProcesses:
     def step(self) -> None:
         """Look after everything once. Raises CommandError when it cannot go on."""
         if self._server is not None and not self._server_lives():
-            self._say("the server ended; it starts again with the jobs it has on disk")
+            self._say("the server ended; restarting it with the jobs on its disk")
             self._server.start()
         if self._supervisor is not None:
             try:
@@ -185,7 +185,7 @@ class LocalProcesses:
         limit_s = self.spec.drain_s + _STOP_S
         killed = supervisor.stop(self._consumers(), timeout_s=limit_s, hurry=hurry)
         if killed:
-            self._say(f"killed: {', '.join(killed)}; what they ran will run again")
+            self._say(f"killed: {', '.join(killed)}; their running jobs will run again")
         supervisor.stop([_COORDINATOR], timeout_s=_STOP_S, hurry=hurry)
 
 

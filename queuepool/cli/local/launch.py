@@ -45,7 +45,7 @@ def tie_to(parent: int) -> None:
     else:  # no kernel tells us: look, once a second
         threading.Thread(target=_look_for, args=(parent,), name="parent", daemon=True).start()
     if os.getppid() != parent:  # it ended before we could ask to be told
-        sys.exit("the process that started this one is gone")
+        sys.exit("the process that started this one has ended")
 
 
 def _look_for(parent: int) -> None:

@@ -18,9 +18,9 @@ from queuepool.telemetry import printing
 
 _LONGEST = 64 * 1024
 _WARNING = (
-    "warning: the password in --url could be read by every user of this machine (ps) until now, "
-    "and your shell may keep it in its history. It is in the environment from here on. Set "
-    "QUEUEPOOL_URL, or give the URL on standard input (--url - < FILE), and change this password"
+    "warning: until now, every user of this machine could read the password in --url (ps), and "
+    "your shell may keep it in its history. From here on it is only in the environment. Use "
+    "QUEUEPOOL_URL or standard input (--url - < FILE), and change this password"
 )
 
 

@@ -145,8 +145,8 @@ class Supervisor:
             for line in child.log.last_lines(3):
                 self._say(f"{child.spec.name}| {line}")
         self._say(
-            f"{child.spec.name} {describe_exit(code)}; it starts again in {pause_s:.1f} s "
-            f"(log: {child.log.path})"
+            f"{child.spec.name} {describe_exit(code)}; restarting in {pause_s:.1f} s (log: "
+            f"{child.log.path})"
         )
 
     def _spawn(self, child: _Child) -> None:
@@ -164,7 +164,7 @@ class Supervisor:
     def _show(self, child: _Child) -> None:
         lines, left_out = child.budget.admit(child.log.important(), time.monotonic())
         if left_out:
-            self._say(f"{child.spec.name}| {left_out:,} more such lines are in {child.log.path}")
+            self._say(f"{child.spec.name}| {left_out:,} similar lines are in {child.log.path}")
         for line in lines:
             self._say(f"{child.spec.name}| {visible(line)[:500]}")
 

@@ -20,7 +20,7 @@ from queuepool.protocol import codec
 from queuepool.tasks.job import Job
 
 _BATCH = 5_000  # rows a call: what may be uncertain when a server goes away amid one
-_NOT_TWICE = "a row that is in is not added twice, while its job lives and for a minute after"
+_NOT_TWICE = "a row is not added twice while its job exists and for a minute after it ends"
 
 Advance = Callable[[int], None]
 Check = Callable[[Payload], None]
@@ -50,7 +50,7 @@ def check_file(arguments: argparse.Namespace, form: str, check: Check, id_of: Ro
     if total == 0:
         raise InvalidInputError(f"{name} has no rows; nothing was enqueued")
     if skip >= total:
-        raise InvalidInputError(f"--skip {skip} leaves out all {total:,} rows of {name}")
+        raise InvalidInputError(f"--skip {skip} skips all {total:,} rows of {name}")
     return total - skip
 
 
@@ -132,17 +132,17 @@ def _where_it_stopped(done: int, error: BaseException, *, sending: bool = True) 
         done += sure
         if perhaps:
             return (
-                f"the first {done:,} rows are enqueued, and perhaps the next {perhaps:,}; "
-                f"run it again, or go on with --skip {done}: {_NOT_TWICE}"
+                f"the first {done:,} rows are enqueued, and possibly the next {perhaps:,}; run "
+                f"it again, or continue with --skip {done}: {_NOT_TWICE}"
             )
-        return f"exactly the first {done:,} rows are enqueued; go on later with --skip {done}"
+        return f"exactly the first {done:,} rows are enqueued; continue later with --skip {done}"
     if isinstance(error, RowError):
-        return f"the first {done:,} rows are enqueued; fix the row and go on with --skip {done}"
+        return f"the first {done:,} rows are enqueued; fix the row and continue with --skip {done}"
     if not sending:
-        return f"exactly the first {done:,} rows are enqueued; go on later with --skip {done}"
+        return f"exactly the first {done:,} rows are enqueued; continue later with --skip {done}"
     return (
-        f"the first {done:,} rows are enqueued, and perhaps some of the next {_BATCH:,}; "
-        f"run it again, or go on with --skip {done}: {_NOT_TWICE}"
+        f"the first {done:,} rows are enqueued, and possibly some of the next {_BATCH:,}; run "
+        f"it again, or continue with --skip {done}: {_NOT_TWICE}"
     )
 
 

@@ -36,7 +36,8 @@ def by_column(column: str, task: str, key: str | bytes) -> RowId:
         value = payload[column]
         if isinstance(value, bool) or not isinstance(value, (str, int)) or not str(value).strip():
             raise RowError(
-                line, f"column {shown(column)} holds no id: --id needs a text or a whole number"
+                line,
+                f"column {shown(column)} has no usable id: --id needs a string or a whole number",
             )
         return make(str(value).encode("utf-8", "surrogatepass"))
 

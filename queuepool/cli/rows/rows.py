@@ -37,7 +37,9 @@ def guess_format(name: str) -> str:
         return "csv"
     if suffix in (".jsonl", ".ndjson", ".json"):
         return "jsonl"
-    raise InvalidInputError(f"{name}: is it CSV or JSON lines? Say --format csv or --format jsonl")
+    raise InvalidInputError(
+        f"{name}: cannot tell whether it is CSV or JSON Lines. Use --format csv or --format jsonl"
+    )
 
 
 def open_rows(name: str) -> TextIO:
@@ -64,7 +66,7 @@ def read_rows(lines: Iterable[str], form: str) -> Iterator[Row]:
         # Files are decoded in blocks, so the line is only known to be a later one.
         raise RowError(
             line + 1,
-            f"here or below is a byte that is not UTF-8 ({error.reason}); convert the file, for "
+            f"this line or a later one is not UTF-8 ({error.reason}); convert the file, for "
             "example with iconv -f LATIN1 -t UTF-8",
         ) from error
 
@@ -112,7 +114,8 @@ def _csv_rows(lines: _Lines) -> Iterator[Row]:
                     raise RowError(
                         line,
                         f"{len(fields)} fields, but the header has {len(header)} "
-                        f"({', '.join(header)[:200]}). Quote fields that hold commas or breaks",
+                        f"({', '.join(header)[:200]}). Quote fields that contain commas or line "
+                        "breaks",
                     )
                 yield line, dict(zip(header, fields, strict=True))
             elif len(header) == 1:
@@ -128,7 +131,7 @@ def _csv_rows(lines: _Lines) -> Iterator[Row]:
 def _check_header(fields: list[str]) -> list[str]:
     header = [field.strip() for field in fields]
     if not header or not all(header):
-        raise RowError(1, "the header has a field without a name; every column needs one")
+        raise RowError(1, "the header has a field without a name")
     twice = {name for name in header if header.count(name) > 1}
     if twice:
         raise RowError(1, f"the header names {', '.join(sorted(twice))[:200]} more than once")

@@ -1,7 +1,7 @@
 """A Redis Cluster: each partition is one hash tag, so one node has all of its keys.
 
     call --> map: slot of the key -> address --> the node's own Server
-      ^                  | MOVED, or the node does not answer
+      ^                  | MOVED, or the node does not respond
       +---- retry by the caller <-- forget the map; the next call reads it from any node known
 
 The map is read from one node after another: from those that the last map named, then from that in
@@ -91,7 +91,7 @@ class ClusterServer:
         address = slots.address_of(key)
         if address is None:
             self._map = None
-            raise UnavailableError(f"{self.name}: no node serves the slot of {key!r} now")
+            raise UnavailableError(f"{self.name}: no node currently serves the slot of {key!r} now")
         known = self._nodes.get(address)
         return known or self._nodes.setdefault(address, self._connect(address))
 
@@ -218,7 +218,9 @@ class AsyncClusterServer:
             address = slots.address_of(key)
             if address is None:
                 self._map = None
-                raise UnavailableError(f"{self.name}: no node serves the slot of {key!r} now")
+                raise UnavailableError(
+                    f"{self.name}: no node currently serves the slot of {key!r} now"
+                )
             return self._nodes[address]
 
     async def _read_map(self) -> SlotMap:
@@ -255,5 +257,5 @@ def _named_by_the_cluster(name: str, address: str) -> Iterator[None]:
         yield
     except ConfigurationError as error:
         raise UnavailableError(
-            f"{name} names a node that nobody can reach, {shown(address)}; nothing was written"
+            f"{name} redirects to an unreachable node, {shown(address)}; nothing was written"
         ) from error

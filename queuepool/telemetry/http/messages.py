@@ -40,15 +40,15 @@ def read_head(received: bytes | bytearray) -> Request | Reply | None:
     head = bytes(received).lstrip(b"\r\n")  # empty lines before a request are allowed
     end = _END.search(head)
     if len(received) > MAX_HEAD_BYTES and (end is None or end.end() > MAX_HEAD_BYTES):
-        return _refusal(431, f"a header has {MAX_HEAD_BYTES} bytes at most")
+        return _refusal(431, f"the request header exceeds {MAX_HEAD_BYTES} bytes")
     if end is None:
         return None
     line = _LINE.fullmatch(head[: end.start()].split(b"\n", 1)[0].rstrip(b"\r"))
     if line is None:
-        return _refusal(400, "this is no request of HTTP/1")
+        return _refusal(400, "this is not an HTTP/1 request")
     method, target, version = (part.decode("ascii") for part in line.groups())
     if version != "1":
-        return _refusal(505, "HTTP/1.0 and HTTP/1.1 are spoken here")
+        return _refusal(505, "only HTTP/1.0 and HTTP/1.1 are supported")
     if method not in {"GET", "HEAD"}:
         return _refusal(405, "try GET", allow="GET, HEAD")
     path = _AUTHORITY.sub("", target, count=1) if not target.startswith("/") else target

@@ -82,7 +82,7 @@ class HttpServer:
     def start(self) -> None:
         """Begin to answer. Raises NoThreadError; then the port is free again."""
         try:
-            start_thread(self._thread, "to answer for metrics and health")
+            start_thread(self._thread, "to serve metrics and health")
         except HindranceError:
             self._close()
             raise
@@ -113,10 +113,10 @@ class HttpServer:
             except Exception as error:
                 if isinstance(error, OSError) and error.errno in _GONE:
                     self._forget()
-                    _log.error("metrics and health are not answered any more: %s", error)
+                    _log.error("metrics and health are no longer served: %s", error)
                     return
                 if not failing:  # no memory, for instance: it may pass
-                    _log.exception("metrics and health were not answered")
+                    _log.exception("a request for metrics or health failed")
                 failing, rest_s = True, PAUSE_S
             self._stopping.wait(rest_s)
         self._close()

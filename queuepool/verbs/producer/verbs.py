@@ -30,8 +30,8 @@ def _refusal(what: str, size: int, most: int) -> InvalidInputError:
     named = {"jobs": "a call of", "id": "a job id of", "group": "a task group of"}.get(what)
     said = f"{named} {size:,} {unit}; at most {most}, and at least one," if named else "the call"
     return InvalidInputError(
-        f"the server refused {said} as no part of the protocol; nothing was enqueued. "
-        "Enqueue through queuepool.QueuePool, which checks this before any I/O."
+        f"the server rejected {said} as invalid; nothing was enqueued. Enqueue through "
+        "queuepool.QueuePool, which checks this before any I/O."
     )
 
 

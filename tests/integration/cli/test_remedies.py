@@ -65,4 +65,4 @@ def test_check_warns_before_the_memory_is_full(
 
         client.config_set("maxmemory", int(grown / 0.98))
         assert shell.run("check") == Exit.FAILED
-        assert "producers are refused. Raise maxmemory" in shell.out
+        assert "enqueues are rejected. Raise maxmemory" in shell.out

@@ -163,7 +163,7 @@ def test_without_a_descriptor_the_limit_is_named_and_it_passes(redis_url: str, s
 
     for line in (single, bulk, bell, twin):
         assert "too many open files (its limit is 64): raise the limit" in line
-        assert "was not asked, and nothing was written" in line
+        assert "was not contacted, and nothing was written" in line
     assert single.endswith("['rejected']")
     assert bulk.endswith("['rejected', 'rejected', 'rejected']")
     assert twin.endswith("['rejected']")

@@ -99,7 +99,7 @@ def test_up_ends_when_the_module_cannot_be_imported(tmp_path: Path) -> None:
     assert code == Exit.USAGE
     assert "--app tasks: " in said
     assert "tasks.py, line 7" in said
-    assert "starts again" not in said
+    assert "restarting in" not in said
 
 
 @pytest.mark.parametrize("words", [("consumer", "--app", "tasks"), ("coordinator",)])

@@ -65,12 +65,12 @@ def ends(program: str, process: str, *words: str, url: str, stage: str) -> tuple
     ("process", "thread", "named"),
     [
         ("consumer", "queuepool-watchdog", "for the watchdog"),
-        ("consumer", "queuepool-http", "to answer for metrics and health"),
-        ("consumer", "queuepool-route", "to keep an eye on the route record"),
+        ("consumer", "queuepool-http", "to serve metrics and health"),
+        ("consumer", "queuepool-route", "to watch the route record"),
         ("coordinator", "coordinator-watchdog", "for the watchdog"),
         ("coordinator", "coordinator-loop", "for the control loop"),
-        ("coordinator", "queuepool-http", "to answer for metrics and health"),
-        ("coordinator", "queuepool-route", "to keep an eye on the route record"),
+        ("coordinator", "queuepool-http", "to serve metrics and health"),
+        ("coordinator", "queuepool-route", "to watch the route record"),
     ],
 )
 def test_a_process_without_a_thread_of_its_own_says_one_line_and_is_restarted(

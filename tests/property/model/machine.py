@@ -132,7 +132,7 @@ class BaseMachine(RuleBasedStateMachine):
     @rule()
     @precondition(lambda self: self.copy is not None)
     def fail_over(self) -> None:
-        """Go back to what the replica had; time does not go back, nor does what processes know."""
+        """Go back to what the replica had, unlike time and what processes know."""
         assert self.copy is not None
         dumps, then = self.copy
         passed, calls, births = self.state.now_s - then.now_s, self.state.call, self.state.births

@@ -1,4 +1,4 @@
-"""The processes of the model test: what they remember does not go back when a server does."""
+"""The processes of the model test, whose memory does not go back when a server does."""
 
 from __future__ import annotations
 

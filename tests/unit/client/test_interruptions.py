@@ -62,7 +62,7 @@ def check(error: BaseException, server: FaultyServer, total: int) -> None:
     accepted = statuses(results, EnqueueStatus.ACCEPTED)
     maybe = statuses(results, EnqueueStatus.UNKNOWN)
     assert accepted <= set(there) <= accepted | maybe
-    assert any("interrupted amid an enqueue" in note for note in error.__notes__)
+    assert any("interrupted during an enqueue" in note for note in error.__notes__)
 
 
 def bulk(pool: QueuePool) -> Any:
@@ -156,7 +156,7 @@ def test_ctrl_c_amid_the_items_tells_exactly_what_is_in() -> None:
     assert (results.accepted, results.unknown, results.rejected) == (24, 0, 3)
     assert statuses(results, EnqueueStatus.ACCEPTED) == set(stored(server))
     (note,) = caught.value.__notes__
-    assert "24 jobs are in, 0 may or may not be, 3 are not" in note
+    assert "24 jobs are stored, 0 may be, 3 are not" in note
 
 
 def test_a_confirmed_bulk_call_tells_it_too() -> None:

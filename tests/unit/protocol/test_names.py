@@ -74,7 +74,7 @@ def test_a_placement_says_where_each_partition_is(text: str) -> None:
     [
         (TWO, 4, "", "names 2 servers (main, big)"),
         ({}, 4, "", "names 0 servers"),
-        (TWO, 4, "0-2=main", "leaves out partition 3"),
+        (TWO, 4, "0-2=main", "omits partition 3"),
         (TWO, 4, "0-3=other", "'other'"),
         (TWO, 4, "0-2=main,2-3=big", "places partition 2 twice"),
         (TWO, 4, "3-0=main", "write 0-3"),
@@ -83,7 +83,7 @@ def test_a_placement_says_where_each_partition_is(text: str) -> None:
         (TWO, 4, "0-3=main,", "not FIRST-LAST=SERVER"),
         (TWO, 4, "0 - 3=main", "not FIRST-LAST=SERVER"),
         (TWO, 4, "-1=main", "not FIRST-LAST=SERVER"),
-        (TWO, 4, "9" * 30 + "=main", "leaves out partition 0"),
+        (TWO, 4, "9" * 30 + "=main", "omits partition 0"),
         (TWO, 0, "", "1 to 4096"),
         (TWO, 4097, "", "1 to 4096"),
         (TWO, "4", "", "1 to 4096"),

@@ -59,7 +59,7 @@ def test_a_result_nested_deeper_than_the_bound_is_no_result(levels: int) -> None
 def test_a_payload_that_holds_itself_is_refused() -> None:
     payload: dict[str, Any] = {}
     payload["me"] = [payload]
-    with pytest.raises(InvalidInputError, match="holds itself"):
+    with pytest.raises(InvalidInputError, match="contains itself"):
         MemoryPool().enqueue("t", payload, partition_key="g")
 
 

@@ -71,9 +71,9 @@ def test_a_cluster_that_cannot_be_found_is_unavailable() -> None:
     ("current", "found", "remedy"),
     [
         (b"8", "epoch 7 was replaced by 8.", "two processes"),
-        (b"7", "epoch 7 was given up.", "two processes"),
-        (b"6", "epoch 7 is ahead of the server, which knows of epoch 6.", "lost its latest writes"),
-        (b"0", "epoch 7 is ahead of the server, which knows of no owner.", "persistence"),
+        (b"7", "epoch 7 was released.", "two processes"),
+        (b"6", "epoch 7 is ahead of the server's, which is epoch 6.", "lost its latest writes"),
+        (b"0", "epoch 7 is ahead of the server's, which is no owner.", "persistence"),
     ],
 )
 def test_a_fenced_owner_learns_why(current: bytes, found: str, remedy: str) -> None:

@@ -76,7 +76,7 @@ def test_every_problem_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"servers": f'["redis://u:{CANARY}@h"]'}, "QUEUEPOOL_SERVERS"),
         ({"servers": '{"a": 7}'}, "QUEUEPOOL_SERVERS_A"),
         ({"servers": f'{{"a": "redis://u:{CANARY}@h", "b": "redis://k"}}'}, "names 2 servers"),
-        ({"url": "redis://h", "placement": "0-2=main"}, "leaves out partition 3"),
+        ({"url": "redis://h", "placement": "0-2=main"}, "omits partition 3"),
         ({"url": "redis://h", "placement": "0-3=other"}, "names server 'other'"),
         ({"url": "redis://h", "partitions": "4097"}, "QUEUEPOOL_PARTITIONS"),
         ({"url": "redis://h", "timeout_s": "nan"}, "QUEUEPOOL_TIMEOUT_S"),

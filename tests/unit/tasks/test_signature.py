@@ -353,7 +353,7 @@ def test_results_are_what_the_function_is_annotated_to_return() -> None:
 
     assert Signature("t", price, None).read_result("1.10") == Decimal("1.10")
     stored = json.loads(ADA.model_dump_json())
-    with pytest.raises(Exception, match=r"is not what it is annotated to return"):
+    with pytest.raises(Exception, match=r"does not match its return annotation"):
         Signature("t", price, None).read_result({"a": 1})
     assert (
         Signature("t", customer, None).read_result(
@@ -372,5 +372,5 @@ def test_positional_only_parameters_are_refused_at_the_registration(make: Any) -
 
 
 def test_a_function_without_a_signature_is_refused_at_the_registration() -> None:
-    with pytest.raises(InvalidInputError, match="no signature"):
+    with pytest.raises(InvalidInputError, match="no readable signature"):
         Registry().task(name="t")(max)

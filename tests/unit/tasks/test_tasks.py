@@ -99,7 +99,9 @@ def test_two_functions_of_one_name_are_told_apart(registry: Registry) -> None:
 
     registry.task(make(1))
     registry.task(make(1))  # the same code again: its module was imported twice
-    with pytest.raises(InvalidInputError, match=r"two functions want to be task 'send'.*name="):
+    with pytest.raises(
+        InvalidInputError, match=r"two functions are registered as task 'send'.*name="
+    ):
         registry.task(make(2))
 
 

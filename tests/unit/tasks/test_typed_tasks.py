@@ -71,8 +71,8 @@ def test_an_async_task_gives_its_coroutine(registry: Registry) -> None:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (int, "a class"), (5, "nothing that can be called"), (lambda: None, "no function with a"),
-        ("name", "nothing that can be called"), (functools.partial(int), "no function with a name"),
+        (int, "a class"), (5, "nothing that can be called"), (lambda: None, "not a named"),
+        ("name", "nothing that can be called"), (functools.partial(int), "not a named function"),
     ],
 )  # fmt: skip
 def test_what_is_no_function_is_refused(registry: Registry, wrong: Any, words: str) -> None:
@@ -154,7 +154,7 @@ def test_items_may_be_jobs_of_the_task_that_the_call_names(
 
 @pytest.mark.parametrize("items", [[{"n": 1}], [Job({"n": 1})]])
 def test_without_a_task_every_item_must_name_its_own(pool: MemoryPool, items: Any) -> None:
-    with pytest.raises(InvalidInputError, match="names no task"):
+    with pytest.raises(InvalidInputError, match="names a task"):
         pool.enqueue_many(items, partition_key=KEY)
 
 
@@ -227,7 +227,7 @@ def test_retry_later_refuses_what_is_no_delay(wrong: Any) -> None:
 def test_retry_later_takes_its_delay_by_either_name() -> None:
     assert RetryLater(delay_s=30, reason="busy").delay_s == 30
     assert RetryLater(delay=timedelta(minutes=1)).delay_s == 60
-    assert str(RetryLater(timedelta(minutes=1))) == "asked to run again in 60 s"
+    assert str(RetryLater(timedelta(minutes=1))) == "requested a retry in 60 s"
 
 
 def test_arguments_are_checked_at_the_enqueue_and_nothing_is_enqueued(

@@ -105,4 +105,4 @@ def test_every_listener_hears_although_one_fails(caplog: pytest.LogCaptureFixtur
     fan_out([ignore, fail, heard.append])("event")
 
     assert heard == ["event"]
-    assert "a listener failed on str" in caplog.text
+    assert "an event listener failed on str" in caplog.text

@@ -41,7 +41,7 @@ _SCALING = {  # quicker on the way down than in earnest: nobody watches a demo f
 
 DESCRIPTION = """\
 Run a cluster of real processes for two minutes: bulk actions of 100,000 jobs in total,
-and small groups that pass them untouched. Nothing is left behind.
+and small groups that overtake them. Nothing is left behind.
 """
 
 
@@ -49,7 +49,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool demo`."""
     parser.add_argument("--items", type=positive, default=100_000, metavar="N", help="bulk jobs")
     parser.add_argument("--no-live", action="store_true", help="plain lines instead of a live view")
-    add_json(parser, "print the summary as one JSON object, the last line of standard output")
+    add_json(parser, "print the summary as one JSON object on the last line of standard output")
 
 
 def run(arguments: argparse.Namespace) -> Exit:

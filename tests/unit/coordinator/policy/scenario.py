@@ -71,8 +71,8 @@ def report(run: Run) -> str:
         f"finished {partition.finished}, left {partition.backlog + partition.busy}, "
         f"last end {partition.last_finish_s:.1f} s",
         f"wait p50 {waits[len(waits) // 2]:.1f} s, p99 {waits[len(waits) * 99 // 100]:.1f} s",
-        f"workers at most {run.peak}, at the end {partition.workers}; "
-        f"worker-seconds {partition.worker_s:.0f}",
+        f"workers at most {run.peak}, at the end {partition.workers}; worker-seconds "
+        f"{partition.worker_s:.0f}",
         f"changes {len(run.changes)}, reversals {run.reversals}",
     ]
     return "\n".join(lines) + "\n"
