@@ -53,7 +53,7 @@ class Annotations:
                 return Argument(annotation, conversion.by_pydantic(annotation), False)
             if conversion.is_convertible(annotation):
                 return Argument(annotation, conversion.by_msgspec(annotation), True)
-            why = "no values of it can be made of JSON"
+            why = "values of it cannot be created from JSON"
         except Exception as error:  # of what may stand in an annotation, or of pydantic
             why = f"{type(error).__name__}: {error}"
         self._say(name, annotation, why)
@@ -70,8 +70,8 @@ class Annotations:
 
     def _say(self, name: str, annotation: Any, why: str) -> None:
         _log.warning(
-            "task %r: %s is annotated %s, which is not used: its values are handed over as they "
-            "are in the JSON (%s)",
+            "task %r: %s is annotated %s, which is ignored: its values are passed as decoded "
+            "from JSON (%s)",
             self._task,
             f"its argument {name!r}" if name != "return" else "its result",
             conversion.shown_type(annotation),

@@ -151,7 +151,7 @@ def test_a_count_set_by_hand_holds_against_the_policy_and_is_shown_as_such() -> 
     decisions = [world.cycle() for _ in range(20)]
 
     assert {(r.mode, r.target, r.reason) for r in decisions} == {
-        (Mode.MANUAL, 12, "set to 12 by hand")
+        (Mode.MANUAL, 12, "set to 12 manually")
     }
     assert [(o.type, o.target) for o in world.sent] == [("SCALE_UP", 12)]
 
