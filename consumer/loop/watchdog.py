@@ -14,13 +14,12 @@ that renewed the lease. An owner that renews for ever over a full outbox is deaf
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 from time import monotonic
 
 from consumer.core.liveness import Liveness
 from queuepool.errors import QueuePoolError
-from queuepool.errors.hindrances import start_thread
+from queuepool.process.watching import Watch
 
 _log = logging.getLogger("consumer.watchdog")
 
@@ -41,7 +40,7 @@ def verdict(
     return None
 
 
-class Watchdog:
+class Watchdog(Watch):
     """Watches a loop; `probe` asks the server on a fresh connection, and raises when it is away."""
 
     def __init__(
@@ -51,18 +50,12 @@ class Watchdog:
         probe: Callable[[], object],
         end: Callable[[str], None],
     ) -> None:
-        self._liveness, self._stall_s, self._probe, self._end = liveness, stall_s, probe, end
+        super().__init__(
+            self._look_again, end, interval_s=min(1.0, stall_s / 4), name="queuepool-watchdog"
+        )
+        self._liveness, self._stall_s, self._probe = liveness, stall_s, probe
         self._answering_s: float | None = None
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="queuepool-watchdog", daemon=True)
-
-    def start(self) -> None:
-        """Begin to watch. Raises NoThreadError."""
-        start_thread(self._thread, "for the watchdog")
-
-    def stop(self) -> None:
-        """Stop watching. Idempotent, legal before start."""
-        self._stopping.set()
+        self._looked_s = monotonic()
 
     def problem(self) -> str | None:
         """Return what is wrong for the health endpoint, or None."""
@@ -72,27 +65,24 @@ class Watchdog:
         why = self._liveness.why
         return f"no successful turn for {silent:.0f} s" + (f": {why}" if why else "")
 
-    def _run(self) -> None:
-        looked_s = monotonic()
-        while not self._stopping.wait(min(1.0, self._stall_s / 4)):
-            since_s, looked_s = monotonic() - looked_s, monotonic()
-            if self.problem() is None or since_s > self._stall_s:
-                # A process that was stopped as a whole: the loop may not have had its turn yet.
-                self._answering_s = None
-                continue
-            try:
-                self._probe()
-                self._answering_s = self._answering_s or monotonic()
-            except QueuePoolError:
-                self._answering_s = None
-            why = verdict(
-                now_s=monotonic(),
-                last_pass_s=self._liveness.last_pass_s,
-                last_reply_s=self._liveness.last_reply_s,
-                stall_s=self._stall_s,
-                answering_s=self._answering_s,
-            )
-            if why is not None:
-                _log.critical("terminating this process: %s", why)
-                self._end(why)
-                return
+    def _look_again(self) -> str | None:
+        since_s, self._looked_s = monotonic() - self._looked_s, monotonic()
+        if self.problem() is None or since_s > self._stall_s:
+            # A process that was stopped as a whole: the loop may not have had its turn yet.
+            self._answering_s = None
+            return None
+        try:
+            self._probe()
+            self._answering_s = self._answering_s or monotonic()
+        except QueuePoolError:
+            self._answering_s = None
+        why = verdict(
+            now_s=monotonic(),
+            last_pass_s=self._liveness.last_pass_s,
+            last_reply_s=self._liveness.last_reply_s,
+            stall_s=self._stall_s,
+            answering_s=self._answering_s,
+        )
+        if why is not None:
+            _log.critical("terminating this process: %s", why)
+        return why

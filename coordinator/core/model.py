@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from coordinator.policy import Direction
 from queuepool.models import Leader, PartitionState
 
 
@@ -91,15 +92,9 @@ class PartitionDecision(Target):
     command: ScaleCommand | None = None
 
     @property
-    def direction(self) -> str:
-        """Return up, down or hold."""
-        return (
-            "up"
-            if self.target > self.previous
-            else "down"
-            if self.target < self.previous
-            else "hold"
-        )
+    def direction(self) -> Direction:
+        """Tell whether the wanted number rose, fell or stayed."""
+        return Direction.between(self.previous, self.target)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ from coordinator.core.model import (
     ScaleCommand,
     finished_total,
 )
-from coordinator.policy import Limits, Policy, PolicyState, Reading
+from coordinator.policy import Direction, Limits, Policy, PolicyState, Reading
 
 UP, DOWN = "SCALE_UP", "SCALE_DOWN"
 
@@ -103,7 +103,7 @@ class Planner:
             if not seen.unusable_reason:
                 memory, decision = self._command(epoch, memory, decision, seen, now_s)
             kind = (decision.mode, decision.clamps, decision.inputs is None)
-            if decision.command or decision.direction != "hold" or kind != before.noted:
+            if decision.command or decision.direction is not Direction.HOLD or kind != before.noted:
                 notable.append(decision)
             after[seen.partition] = replace(memory, noted=kind)
             decisions.append(decision)

@@ -74,20 +74,3 @@ class Fleet:
     def close(self) -> None:
         """Let the helper threads go. Idempotent; does not wait for a server that hangs."""
         self._crew.close()
-
-
-def read(verb: Verb[Any], reply: Reply) -> Any:
-    """Return the typed reply. Raises UnavailableError or another QueuePoolError, nothing else.
-
-    What a damaged record makes of a reading is an error of that partition alone.
-    """
-    try:
-        return verb.read(reply)
-    except QueuePoolError:
-        raise
-    except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise UnavailableError(
-            f"{verb.script} returned an unreadable reply ({type(error).__name__}: {error}). "
-            "Another program or version may have written to this keyspace; run `queuepool "
-            "check`."
-        ) from error

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from coordinator.core.model import Observation, finished_total
 from coordinator.events import ObservationFailed
-from coordinator.loop.fleet import Fleet, read
+from coordinator.loop.fleet import Fleet
 from queuepool.errors import QueuePoolError
 from queuepool.telemetry.events import Listener, ignore
 from queuepool.verbs.operator.verbs import observe
@@ -40,7 +40,7 @@ class Observer:
         failed: dict[str, list[Observation]] = {}
         for (number, verb), reply in zip(self._verbs, replies, strict=True):
             try:
-                observation = Observation(partition=number, at_s=at_s, state=read(verb, reply))
+                observation = Observation(partition=number, at_s=at_s, state=verb.read(reply))
             except QueuePoolError as error:
                 observation = Observation(partition=number, at_s=at_s, problem=str(error)[:300])
                 failed.setdefault(self._fleet.topology.server_of(number), []).append(observation)

@@ -12,7 +12,7 @@ from coordinator.core.model import Mode, Observation, PartitionDecision, ScaleCo
 from coordinator.core.planner import CyclePlan, PartitionMemory, Planner, command_number
 from coordinator.decisions.ledger import DecisionBook, DecisionRecord
 from coordinator.events import CommandFailed, CommandRefused, CommandSent, Decided, RecordsLost
-from coordinator.loop.fleet import Call, Fleet, read
+from coordinator.loop.fleet import Call, Fleet
 from queuepool.errors import QueuePoolError
 from queuepool.telemetry.events import Listener, ignore
 from queuepool.verbs.leader import verbs as lead
@@ -86,7 +86,7 @@ class Term:
         verbs = [_command(self.epoch, noop, n, ttl_s=self._planner.command_ttl_s) for n in numbers]
         for call, reply in zip(verbs, self._fleet.run(verbs), strict=True):
             try:
-                accepted, newest = read(call[1], reply)
+                accepted, newest = call[1].read(reply)
             except QueuePoolError:
                 continue
             if accepted or command_number(newest)[0] == self.epoch:
@@ -113,7 +113,7 @@ class Term:
         # The replies to checkpoints follow those to commands.
         for command, call, reply in zip(commands, calls, replies, strict=False):
             try:
-                accepted, newest = read(call[1], reply)
+                accepted, newest = call[1].read(reply)
             except QueuePoolError as error:
                 self._emit(CommandFailed(command, str(error)[:300]))
                 continue
@@ -122,7 +122,7 @@ class Term:
             )
         for (number, verb), reply in zip(calls, replies, strict=True):
             with contextlib.suppress(QueuePoolError):
-                read(verb, reply)
+                verb.read(reply)
                 self._checkpointed.add(number)
 
     def _record(

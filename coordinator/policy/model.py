@@ -8,6 +8,7 @@ this package reads a clock, a server or a random number, so a recorded run repla
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 
 def require(condition: bool, message: str) -> None:
@@ -22,6 +23,11 @@ class Direction(StrEnum):
     UP = "up"
     DOWN = "down"
     HOLD = "hold"
+
+    @classmethod
+    def between(cls, before: int, after: int) -> Self:
+        """Return the way from one count to another."""
+        return cls("up" if after > before else "down" if after < before else "hold")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +120,4 @@ class Decision:
     @property
     def direction(self) -> Direction:
         """Tell whether the wanted number rose, fell or stayed."""
-        if self.target > self.previous:
-            return Direction.UP
-        return Direction.DOWN if self.target < self.previous else Direction.HOLD
+        return Direction.between(self.previous, self.target)

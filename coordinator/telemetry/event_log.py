@@ -6,6 +6,7 @@ import logging
 
 from coordinator import events as e
 from coordinator.core.model import Snapshot
+from coordinator.policy import Direction
 
 _log = logging.getLogger("coordinator")
 _audit = logging.getLogger("coordinator.audit")
@@ -32,7 +33,7 @@ class EventLog:
             case e.ObservationFailed(server, partitions, problem):
                 self._server_is_away(server, partitions, problem)
             case e.Decided(decision):
-                level = logging.INFO if decision.direction != "hold" else logging.DEBUG
+                level = logging.INFO if decision.direction is not Direction.HOLD else logging.DEBUG
                 _log.log(
                     level, "partition %d: %d -> %d workers: %s",
                     decision.partition, decision.previous, decision.target, decision.reason,
