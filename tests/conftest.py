@@ -21,6 +21,7 @@ from queuepool.partitions.partition import Partition
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
 from queuepool.settings.config import PoolConfig
+from tests.shell import Shell
 from tests.waiting import wait_until
 
 # `make test` tries the same examples every time, so that a change is judged by what it changes;
@@ -114,6 +115,22 @@ def pool(redis_url: str, stage: str) -> Iterator[QueuePool]:
 @pytest.fixture
 def partition(pool: QueuePool) -> Partition:
     return pool.partition(0)
+
+
+@pytest.fixture
+def shell(
+    redis_url: str,
+    stage: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Shell:
+    """Run commands over the keyspace of the test, in an empty directory."""
+    monkeypatch.setenv("QUEUEPOOL_URL", redis_url)
+    monkeypatch.setenv("QUEUEPOOL_STAGE", stage)
+    monkeypatch.setattr("queuepool.cli.commands.status._RATE_OVER_S", 0.0)
+    monkeypatch.chdir(tmp_path)
+    return Shell(capsys)
 
 
 @pytest.fixture(autouse=True)

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from queuepool import InvalidInputError, cli
+from queuepool import InvalidInputError
 from queuepool.cli.exits import Exit
 from queuepool.cli.rows.rows import Row, RowError, open_rows, read_rows
 from queuepool.client.pool import QueuePool
 from queuepool.testing import MemoryPool
+from tests.shell import Shell
 
 CELLS = st.text(st.characters(codec="utf-8"), max_size=6) | st.sampled_from(
     ["a", "b", ",", '"', '""', "\r\n", "\n", "\r", "\x00", "{", '{"a":', "NaN", "1e999", "[]"]
@@ -85,22 +86,13 @@ def test_a_file_that_cannot_be_opened_is_named(
     ids=["NaN", "infinity", "deep", "surrogate", "long number"],
 )  # fmt: skip
 def test_bulk_names_the_line_of_a_row_that_is_no_json_and_enqueues_nothing(
-    row: str,
-    redis_url: str,
-    stage: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    row: str, shell: Shell
 ) -> None:
-    monkeypatch.setenv("QUEUEPOOL_URL", redis_url)
-    monkeypatch.setenv("QUEUEPOOL_STAGE", stage)
-    monkeypatch.chdir(tmp_path)
     Path("rows.jsonl").write_text(json.dumps({"price": 1}) + "\n" + row + "\n")
 
-    code = cli.main(["bulk", "rows.jsonl", "--task", "work", "--key", "g"])
+    code = shell.run("bulk", "rows.jsonl", "--task", "work", "--key", "g")
 
-    printed = capsys.readouterr().err
     assert code == Exit.USAGE
-    assert "line 2" in printed
+    assert "line 2" in shell.err
     with QueuePool.from_env() as pool:
         assert pool.group("g").status().total == 0

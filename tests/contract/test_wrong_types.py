@@ -155,7 +155,10 @@ def test_a_wrong_type_is_told_and_changes_nothing(scene: Busy, name: str) -> Non
     assert tried == keys_of(name), "add a call that touches the key, or correct the header"
 
 
-@pytest.mark.parametrize("suffix", [s for s in PARTITION_KEYS if "<" not in s])
+NAMED_AFTER = ("q:2:g", "g:g", "dg:g", "ring:2", "dn:0", "dn:1")  # a group, a tier, a window
+
+
+@pytest.mark.parametrize("suffix", [*(s for s in PARTITION_KEYS if "<" not in s), *NAMED_AFTER])
 def test_an_audit_finds_it_and_a_repair_leaves_a_partition_in_order(
     server_world: World, suffix: str
 ) -> None:
@@ -173,20 +176,3 @@ def test_an_audit_finds_it_and_a_repair_leaves_a_partition_in_order(
         server_world.damaged = True
     else:
         assert len(w.claim(server_world.own()).ids) == 3
-
-
-@pytest.mark.parametrize("suffix", ["q:2:g", "g:g", "dg:g", "ring:2", "dn:0", "dn:1"])
-def test_an_audit_finds_it_in_what_is_named_after_something(
-    server_world: World, suffix: str
-) -> None:
-    base, client = server_world.partition.key, server_world.client
-    w.enqueue(server_world, w.names("j", 3))
-    client.delete(base + b":" + suffix.encode())
-    client.set(base + b":" + suffix.encode(), "not ours")
-
-    found = server_world.partition.audit().foreign
-    server_world.partition.audit(repair=True)
-
-    assert found == 1
-    assert server_world.partition.audit().clean
-    assert len(w.claim(server_world.own()).ids) == 3

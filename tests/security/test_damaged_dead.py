@@ -21,18 +21,10 @@ from tests.shell import Shell
 GOOD = b"good-one"
 
 
-@pytest.fixture
-def shell(
-    redis_url: str,
-    stage: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Shell:
-    monkeypatch.setenv("QUEUEPOOL_URL", redis_url)
-    monkeypatch.setenv("QUEUEPOOL_STAGE", stage)
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QUEUEPOOL_PARTITIONS", "2")
     monkeypatch.setenv("COLUMNS", "400")
-    return Shell(capsys)
 
 
 @pytest.fixture

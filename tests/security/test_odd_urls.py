@@ -110,6 +110,16 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+def said_of(
+    url: str, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, str]:
+    """Run a command with this URL; return its exit code and its words."""
+    monkeypatch.setenv("QUEUEPOOL_URL", url)
+    code = cli.main(command.split())
+    captured = capsys.readouterr()
+    return code, captured.out + captured.err
+
+
 @pytest.mark.parametrize(
     ("command", "url"),
     [
@@ -122,12 +132,8 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_command_refuses_an_odd_url_in_one_line(
     url: str, command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("QUEUEPOOL_URL", url)
+    code, text = said_of(url, command, monkeypatch, capsys)
 
-    code = cli.main(command.split())
-
-    captured = capsys.readouterr()
-    text = captured.out + captured.err
     assert code == 2
     assert len(text.splitlines()) <= 2  # `check` counts the errors
     assert "QUEUEPOOL_URL: " in text
@@ -188,14 +194,11 @@ def test_a_url_that_is_no_text_is_refused(url: object) -> None:
 def test_a_server_that_is_away_is_told_without_a_traceback(
     url: str, command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("QUEUEPOOL_URL", url)
+    code, text = said_of(url, command, monkeypatch, capsys)
 
-    code = cli.main(command.split())
-
-    captured = capsys.readouterr()
     assert code in (1, 3)  # 1: for want of a file here
-    assert not controls(captured.out + captured.err)
-    assert SECRET not in captured.out + captured.err
+    assert not controls(text)
+    assert SECRET not in text
 
 
 @pytest.mark.parametrize("name", ["URL", "SERVERS"])

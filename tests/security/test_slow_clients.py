@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from queuepool.client.pool import QueuePool
-from queuepool.models import JobState
+from queuepool.models import JobState, Owner
+from queuepool.partitions.partition import Partition
 from tests.integration.consumer.processes import ConsumerProcess
 from tests.integration.coordinator.cluster import Process, look
 from tests.security.slow_clients import Strangers, ask, cpu_s, descriptors, threads
@@ -48,6 +49,17 @@ def port_of(text: str) -> int:
     return port
 
 
+def owning(consumer: ConsumerProcess, partition: Partition) -> tuple[int, Owner]:
+    """Wait until it owns the partition and answers; return (its port, what the server knows)."""
+    consumer.owns(partition)
+    consumer.says("metrics and health on ")
+    port = port_of(consumer.log)
+    ask(port)
+    owner = partition.observe().owner
+    assert owner is not None
+    return port, owner
+
+
 def limit_descriptors(pid: int, most: int, *, keep: int | None = None) -> None:
     """Let a process open no more; keep: to where it may be raised again."""
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, keep or most))
@@ -64,12 +76,7 @@ def test_a_consumer_keeps_its_lease_of_a_second_and_answers_honest_clients(
     pool: QueuePool, consumer: ConsumerProcess, limited: bool
 ) -> None:
     partition = pool.partition(0)
-    consumer.owns(partition)
-    consumer.says("metrics and health on ")
-    port = port_of(consumer.log)
-    ask(port)
-    owner = partition.observe().owner
-    assert owner is not None
+    port, owner = owning(consumer, partition)
     before, began = descriptors(consumer.pid), len(list(threads(consumer.pid)))
     if limited:
         limit_descriptors(consumer.pid, before + SPARE)
@@ -104,12 +111,7 @@ def test_a_consumer_that_can_open_nothing_at_all_keeps_its_lease_and_does_not_sp
     pool: QueuePool, consumer: ConsumerProcess
 ) -> None:
     partition = pool.partition(0)
-    consumer.owns(partition)
-    consumer.says("metrics and health on ")
-    port = port_of(consumer.log)
-    ask(port)
-    owner = partition.observe().owner
-    assert owner is not None
+    port, owner = owning(consumer, partition)
     ran(pool)  # it has opened what it needs for that
     limit_descriptors(consumer.pid, 4, keep=1024)  # below every one that it could give up
     used_s, since_s = cpu_s(consumer.pid), monotonic()

@@ -31,16 +31,6 @@ from queuepool.testing import MemoryPool, run_jobs
 KEY = "k"
 
 
-@pytest.fixture
-def registry() -> Registry:
-    return Registry()
-
-
-@pytest.fixture
-def pool(registry: Registry) -> MemoryPool:
-    return MemoryPool(registry=registry)
-
-
 def test_a_task_is_still_the_function(registry: Registry) -> None:
     @registry.task
     def price(count: int, each: Decimal = Decimal(1)) -> Decimal:

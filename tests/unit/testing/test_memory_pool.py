@@ -29,16 +29,6 @@ from queuepool.testing import FakeClock, MemoryPool, run_jobs
 KEY = "orders"
 
 
-@pytest.fixture
-def registry() -> Registry:
-    return Registry()
-
-
-@pytest.fixture
-def pool(registry: Registry) -> MemoryPool:
-    return MemoryPool(registry=registry)
-
-
 def test_the_documented_example_is_true() -> None:
     result = doctest.testmod(queuepool.testing)
 
