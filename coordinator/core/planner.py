@@ -26,6 +26,7 @@ from coordinator.core.model import (
     finished_total,
 )
 from coordinator.policy import Direction, Limits, Policy, PolicyState, Reading
+from queuepool.models import Owner
 
 UP, DOWN = "SCALE_UP", "SCALE_DOWN"
 
@@ -216,17 +217,9 @@ class Planner:
             memory = replace(memory, reason=decision.reason)
         if decision.target == owner.target:
             return replace(memory, pending=None), decision
-        pending, why = memory.pending, memory.reason
-        if (
-            pending is not None
-            and pending.target == decision.target
-            and pending.owner_epoch == owner.epoch
-        ):
-            heard = command_number(owner.applied) >= command_number(pending.command_id)
-            patience_s = self.command_ttl_s if heard else 2 * self.cycle_s
-            # Half a cycle of slack: cycles are never exactly as long as they should be.
-            if now_s - pending.at_s < patience_s - self.cycle_s / 2:
-                return memory, decision
+        if self._may_still_be_obeyed(memory.pending, decision.target, owner, now_s):
+            return memory, decision
+        why = memory.reason
         if decision.target == decision.previous:
             why = f"{owner.target} reported but {decision.target} are wanted; {why}".rstrip("; ")
         command = ScaleCommand(
@@ -244,6 +237,16 @@ class Planner:
         )
         memory = replace(memory, sequence=command.sequence, pending=pending)
         return memory, replace(decision, command=command)
+
+    def _may_still_be_obeyed(
+        self, pending: PendingCommand | None, target: int, owner: Owner, now_s: float
+    ) -> bool:
+        if pending is None or pending.target != target or pending.owner_epoch != owner.epoch:
+            return False
+        heard = command_number(owner.applied) >= command_number(pending.command_id)
+        wait_s = self.command_ttl_s if heard else 2 * self.cycle_s
+        # Half a cycle of slack: cycles are never exactly as long as they should be.
+        return now_s - pending.at_s < wait_s - self.cycle_s / 2
 
 
 def command_number(command_id: str) -> tuple[int, int]:

@@ -38,8 +38,7 @@ def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:
     """Return everything that is to be said of one server."""
     import redis
 
-    from queuepool.servers import tls, wire
-    from queuepool.servers.local_faults import local_error
+    from queuepool.servers import wire
 
     plain_url, cluster = wire.check_url(url)
     where = f"{name} ({wire.display_name(plain_url)})"
@@ -55,27 +54,32 @@ def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:
             with redis.Redis.from_pool(pool) as client:
                 found = [Finding(level, where, text) for level, text in _look(client, base)]
         return [*found, *confirmation(url, where, first, config)]
-    except redis.AuthenticationError as error:
-        return [Finding("error", where, f"rejects the password: {error}. Fix QUEUEPOOL_URL")]
-    except redis.exceptions.NoPermissionError as error:
-        return [Finding("error", where, f"{output.clean(str(error))}. {_RIGHTS}")]
-    except redis.ResponseError as error:  # it answers, so starting it is no remedy
-        return [Finding("error", where, f"refuses: {output.clean(str(error))}")]
     except wire.FAILURES as error:
-        ours = local_error(where, error)
-        if ours is not None:
-            return [Finding("error", where, str(ours))]
-        problem = output.clean(f"{type(error).__name__}: {error}")
-        remedy = tls.remedy(error) or "start it, or fix QUEUEPOOL_URL"
-        remedy = remedy[0].upper() + remedy[1:]
-        return [Finding("error", where, f"does not respond ({problem}). {remedy}")]
-    except (ValueError, TypeError, LookupError, AttributeError) as error:  # of reading an answer
+        return [Finding("error", where, _failure(error, where))]
+    except (ValueError, TypeError, LookupError, AttributeError) as error:  # of reading a reply
         kind = type(error).__name__
-        return [
-            Finding(
-                "error", where, f"does not reply like a Redis server ({kind}). Fix QUEUEPOOL_URL"
-            )
-        ]
+        text = f"does not reply like a Redis server ({kind}). Fix QUEUEPOOL_URL"
+        return [Finding("error", where, text)]
+
+
+def _failure(error: Exception, where: str) -> str:
+    import redis
+
+    from queuepool.servers import tls
+    from queuepool.servers.local_faults import local_error
+
+    if isinstance(error, redis.AuthenticationError):
+        return f"rejects the password: {error}. Fix QUEUEPOOL_URL"
+    if isinstance(error, redis.exceptions.NoPermissionError):
+        return f"{output.clean(str(error))}. {_RIGHTS}"
+    if isinstance(error, redis.ResponseError):  # it answers, so starting it is no remedy
+        return f"refuses: {output.clean(str(error))}"
+    ours = local_error(where, error)
+    if ours is not None:
+        return str(ours)
+    problem = output.clean(f"{type(error).__name__}: {error}")
+    remedy = tls.remedy(error) or "start it, or fix QUEUEPOOL_URL"
+    return f"does not respond ({problem}). {remedy[0].upper()}{remedy[1:]}"
 
 
 def _cluster(name: str, url: str, base: bytes, timeout_s: float) -> Iterator[Finding]:

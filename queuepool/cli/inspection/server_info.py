@@ -42,6 +42,12 @@ def judge_info(info: Mapping[str, Any], *, cluster: bool) -> Iterator[tuple[str,
     yield from _judge_memory(info)
     if not info.get("maxmemory") and info.get("total_system_memory"):
         yield "ok", "maxmemory is not set: QUEUEPOOL_MAX_BYTES limits each partition"
+    yield from _judge_persistence(info)
+    if info.get("loading"):
+        yield "warning", "it is loading its data, and responds when that is done"
+
+
+def _judge_persistence(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if not info.get("aof_enabled"):
         snapshots = info.get("config_save", "")
         kept = "only snapshots are kept" if snapshots else "nothing is written to disk"
@@ -54,8 +60,6 @@ def judge_info(info: Mapping[str, Any], *, cluster: bool) -> Iterator[tuple[str,
         )
     elif info.get("aof_last_write_status") == "err":
         yield "error", "the append-only file cannot be written; is its disk full?"
-    if info.get("loading"):
-        yield "warning", "it is loading its data, and responds when that is done"
 
 
 def _judge_memory(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -82,4 +82,4 @@ def test_the_check_tells_of_a_server_that_confirms(
 
         assert cli.main(["check"]) == Exit.OK
 
-    assert "confirms writes as QUEUEPOOL_DURABILITY=fsynced asks" in capsys.readouterr().out
+    assert "confirms writes as required by QUEUEPOOL_DURABILITY=fsynced" in capsys.readouterr().out
