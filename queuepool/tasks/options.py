@@ -42,6 +42,8 @@ class TaskOptions(TypedDict, total=False):
     backoff: Backoff
     tier: Tier | int | str
     result_ttl_s: float
+    pool: str
+    slots: int
 
 
 def refuse_unknown(call: str, given: Iterable[str], options: type) -> None:

@@ -32,6 +32,7 @@ from queuepool.tasks.options import (
     refuse_unknown,
     spelled_out,
 )
+from queuepool.tasks.places import DEFAULT_POOL, check_pool, check_slots
 from queuepool.tasks.signature import Signature
 from queuepool.tasks.typed import (
     AsyncContextHandler,
@@ -60,6 +61,8 @@ class Task:
     backoff: Backoff = _BACKOFF
     tier: Tier = Tier.DEFAULT
     result_ttl_s: float = 3600.0
+    pool: str = DEFAULT_POOL
+    slots: int = 1
     signature: Signature = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -76,6 +79,8 @@ class Task:
             )
         if not isinstance(self.backoff, Backoff):
             raise InvalidInputError(f"backoff={shown(self.backoff)}: use Backoff(base_s=...)")
+        check_pool(self.pool)
+        check_slots(self.slots)
 
 
 _DEFAULTS = {f.name: f.default for f in fields(Task) if f.name in TaskOptions.__annotations__}
@@ -120,8 +125,9 @@ class Registry:
 
         name: the function's own by default. max_attempts: executions in all. timeout_s: how long
         one may take. backoff: between attempts. result_ttl_s: how long a result other than None is
-        kept. Raises InvalidInputError for bad options, a name that is taken, or what is no function
-        that a payload could call.
+        kept. pool: the pool of workers that runs it. slots: how many places there a job takes.
+        Raises InvalidInputError for bad options, a name that is taken, or what is no function that
+        a payload could call.
         """
         refuse_unknown("task", options, TaskOptions)
         if function is None:

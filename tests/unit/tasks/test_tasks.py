@@ -53,6 +53,8 @@ def test_options_are_kept(registry: Registry) -> None:
         {"tier": True}, {"tier": None},
         {"result_ttl_s": -1}, {"result_ttl_s": 31 * 86400}, {"result_ttl_s": float("nan")},
         {"result_ttl_s": "1"}, {"backoff": 5}, {"backoff": None},
+        {"pool": ""}, {"pool": "Video"}, {"pool": 5}, {"pool": "a" * 33}, {"pool": "a=b"},
+        {"slots": 0}, {"slots": True}, {"slots": 1.5}, {"slots": 4097},
         {"name": "x" * 129}, {"name": "ü" * 65}, {"name": "\ud800"},
     ],
 )  # fmt: skip

@@ -1,0 +1,28 @@
+"""Where a task runs: a pool of workers by name, and how many of its places a job takes. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from queuepool.errors import InvalidInputError, shown
+
+DEFAULT_POOL = "default"
+MAX_SLOTS = 4096
+_NAME = re.compile("[a-z][a-z0-9_-]{0,31}")
+
+
+def check_pool(name: object) -> str:
+    """Return a valid name of a pool. Raises InvalidInputError."""
+    if isinstance(name, str) and _NAME.fullmatch(name):
+        return name
+    raise InvalidInputError(
+        f"pool={shown(name)}: use a name of 1 to 32 of a-z 0-9 _ - that begins with a letter"
+    )
+
+
+def check_slots(slots: object) -> int:
+    """Return a valid number of places. Raises InvalidInputError."""
+    is_int = isinstance(slots, int) and not isinstance(slots, bool)
+    if isinstance(slots, int) and is_int and 1 <= slots <= MAX_SLOTS:
+        return slots
+    raise InvalidInputError(f"slots={shown(slots)}: use 1 to {MAX_SLOTS:,} places of the pool")
