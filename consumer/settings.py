@@ -10,9 +10,11 @@ from pydantic import field_validator, model_validator
 from pydantic_settings import BaseSettings
 
 from consumer.core.commands import MAX_WORKERS
+from consumer.core.pools import Kind, PoolPlan, parse_pools
 from queuepool.errors import shown
 from queuepool.settings import fields
 from queuepool.settings.fields import read_from, setting
+from queuepool.tasks.places import DEFAULT_POOL
 
 
 class ConsumerSettings(BaseSettings):
@@ -26,6 +28,21 @@ class ConsumerSettings(BaseSettings):
     workers: int = setting(8, "Base number of workers.", ge=1, le=MAX_WORKERS)
     max_workers: int = setting(
         0, "Maximum workers a command may set; 0: 8 x CONSUMER_WORKERS.", ge=0, le=MAX_WORKERS
+    )
+    pools: str = setting(
+        "",
+        "The pool of workers and its kind, in place of the two above: `default=8..64` (threads), "
+        "`default=async:200..2000`, `default=process:2..4`.",
+    )
+    process_max_jobs: int = setting(
+        0, "A child of a process pool is replaced after so many jobs; 0: never.", ge=0, le=10**9
+    )
+    process_max_rss_mb: int = setting(
+        0,
+        "MiB of memory above which a child is killed in a job, and above 3/4 of which it is "
+        "replaced after one; 0: no bound. Linux only.",
+        ge=0,
+        le=2**20,
     )
     lease_s: float = setting(10.0, "How long ownership lasts without a renewal.", ge=1, le=300)
     drain_s: float = setting(
@@ -93,10 +110,42 @@ class ConsumerSettings(BaseSettings):
             )
         return self
 
+    @model_validator(mode="after")
+    def _pools_that_can_be_had(self) -> Self:
+        if self.pools and {"workers", "max_workers"} & self.model_fields_set:
+            raise ValueError(
+                "CONSUMER_POOLS and CONSUMER_WORKERS or CONSUMER_MAX_WORKERS both say how many "
+                "workers there are: drop one, default=8..64 says the same as 8 and 64"
+            )
+        if len(self.pool_plans) > 1:
+            raise ValueError(
+                f"CONSUMER_POOLS={shown(self.pools)} names {len(self.pool_plans)} pools: a "
+                "consumer runs one for now. Jobs of all tasks wait in the same lanes, so those of "
+                "a full pool would hold up the others"
+            )
+        return self
+
+    @property
+    def pool_plans(self) -> tuple[PoolPlan, ...]:
+        """Return the pools, one of them `default`. Raises ValueError."""
+        if self.pools:
+            return parse_pools(self.pools)
+        most = self.max_workers or min(8 * self.workers, MAX_WORKERS)
+        return (PoolPlan(DEFAULT_POOL, Kind.THREADS, self.workers, most),)
+
+    @property
+    def least_workers(self) -> int:
+        """Return how many workers of the default pool there are at rest."""
+        return self._default_plan.least
+
     @property
     def most_workers(self) -> int:
         """Return the most workers that a command may set."""
-        return self.max_workers or min(8 * self.workers, MAX_WORKERS)
+        return self._default_plan.most
+
+    @property
+    def _default_plan(self) -> PoolPlan:
+        return next(plan for plan in self.pool_plans if plan.name == DEFAULT_POOL)
 
     @property
     def tier_weights(self) -> tuple[int, int, int, int]:

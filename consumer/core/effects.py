@@ -101,6 +101,10 @@ class Workers(Protocol):
         """Return how many there should be."""
 
     @property
+    def spare(self) -> int:
+        """Return how many places there are beyond the target; below 0 while some are missing."""
+
+    @property
     def queued(self) -> int:
         """Return how many jobs wait for a worker."""
 

@@ -144,7 +144,7 @@ class ConsumerLife:
         return restored_workers(
             acquired.checkpoint,
             (acquired.now_ms - (acquired.checkpoint_ms or 0)) / 1000,
-            min_workers=self._settings.workers,
+            min_workers=self._settings.least_workers,
             max_workers=self._settings.most_workers,
             tau_s=self._settings.checkpoint_tau_s,
         )

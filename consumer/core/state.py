@@ -22,7 +22,8 @@ class State:
 
     promote_s, reconcile_s, poll_s: the next promotion, reading of the in-flight set, and claim
     without a reason. work_expected: a claim would find something, as far as is known.
-    alive: worker threads, as the loop sees them. progress: newest text of a running job, by id.
+    alive: workers, as the loop sees them. spare: places beyond the target, see `places`.
+    progress: newest text of a running job, by id.
     armed: the turn whose claim waits at the server for a token.
     """
 
@@ -34,13 +35,21 @@ class State:
         self.in_flight = InFlight(max(1, settings.max_crashes - 1))
         self.prefetch = Prefetch(settings.prefetch)
         self.pace = Pace(settings.lease_s, own.MAX_BATCH)
-        self.alive = 0
+        self.alive = self.spare = 0
         self.progress: dict[bytes, bytes] = {}
         self.draining = False
         self.armed: Turn | None = None
         self.work_expected = True
         self.promote_s = self.poll_s = now_s
         self.reconcile_s = now_s + RECONCILE_EVERY_S
+
+    @property
+    def places(self) -> int:
+        """Return how many jobs may run now.
+
+        Fewer than the target while child processes start or heavy jobs take several places.
+        """
+        return self.lease.target + self.spare
 
     def promote_by(self, due_s: float) -> None:
         """Note that a delayed job is due at this moment."""

@@ -57,7 +57,7 @@ class TurnLoop:
         if ended:
             core.on_ended(ended)
             self._last_end_s = now
-        core.state.alive = workers.alive
+        core.state.alive, core.state.spare = workers.alive, workers.spare
         self._mind_memory(now)
         if now < self._retry_s:  # jobs that end ring, and must not shorten the pause
             return self._retry_s - now

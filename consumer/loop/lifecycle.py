@@ -21,8 +21,9 @@ from consumer.core.liveness import Liveness
 from consumer.core.owner import Core
 from consumer.core.standby import Standby
 from consumer.settings import ConsumerSettings
+from consumer.workers import hiring
+from consumer.workers.crew import ClosableWorkers
 from consumer.workers.event_loop import HandlerLoop
-from consumer.workers.pool import WorkerPool
 from consumer.workers.runner import Runner
 from consumer.workers.timeouts import Timekeeper
 from queuepool.client.pool import QueuePool
@@ -34,11 +35,15 @@ from queuepool.telemetry.events import Listener, ignore
 from queuepool.verbs.owner import verbs as own
 
 _STEP_S = 0.1
+_LEAVE_S = 1.0  # that workers without a job may take to leave
 _NEEDED_FRAMES = min(200, sys.getrecursionlimit())  # by a turn, with much to spare
 
 
 class Consumer:
-    """One consumer. `run` returns when it was stopped and has released its partition."""
+    """One consumer. `run` returns when it was stopped and has released its partition.
+
+    Raises ConfigurationError when its pools cannot run the tasks of the registry.
+    """
 
     def __init__(
         self,
@@ -48,6 +53,7 @@ class Consumer:
         registry: Registry = default_registry,
         listen: Listener = ignore,
     ) -> None:
+        hiring.check(settings, registry)
         self._pool, self._settings, self._registry, self.listen = pool, settings, registry, listen
         self._stop = threading.Event()
         self._resting = threading.Event()  # never set
@@ -57,7 +63,7 @@ class Consumer:
         self.liveness = Liveness(now, now)
         self.partition: int | None = None
         self.core: Core | None = None
-        self.workers: WorkerPool | None = None
+        self.workers: ClosableWorkers | None = None
 
     def stop(self) -> None:
         """Ask the loop to drain and end; callable from anywhere, idempotent."""
@@ -81,8 +87,7 @@ class Consumer:
         try:
             self._drive(life)
             if self.workers is not None and not life.handed_back:
-                self.workers.resize(0)
-                self.workers.join(1.0)
+                self.workers.close(_LEAVE_S)
         except FencedError:
             for job in self.core.claimed.values() if self.core else ():
                 job.cancelled = True  # it is somebody else's by now: a handler that looks may stop
@@ -91,7 +96,7 @@ class Consumer:
             if self._bell is not None:
                 self._bell.close()
             if self.workers is not None:
-                self.workers.resize(0)
+                self.workers.close(0.0)
             self._timekeeper.stop()
             self._handlers.stop()
 
@@ -151,12 +156,19 @@ class Consumer:
             draw=random.random,
         )
 
-    def _make_workers(self, acquired: own.Acquired, core: Core) -> WorkerPool:
+    def _make_workers(self, acquired: own.Acquired, core: Core) -> ClosableWorkers:
         ring = self._bell.ring if self._bell is not None else lambda: None
         self.partition, self.core = acquired.ownership.partition, core
         runner = Runner(self._registry, acquired.ownership, self._handlers, self._timekeeper)
         core.state.progress = runner.progress
-        self.workers = WorkerPool(runner, ring)
+        self.workers = hiring.hire(
+            self._settings,
+            self._registry,
+            acquired.ownership,
+            runner=runner,
+            handlers=self._handlers,
+            ring=ring,
+        )
         return self.workers
 
 

@@ -147,6 +147,15 @@ class ConsumerMetrics(Collector):
         for state, value in values.items():
             family.add_metric([partition, state], value)
         yield family
+        if workers and workers.replaced:
+            ended = CounterMetricFamily(
+                "queuepool_pool_processes_ended",
+                "Child processes of a process pool that ended, by why.",
+                labels=["partition", "why"],
+            )
+            for why, count in workers.replaced.copy().items():
+                ended.add_metric([partition, why], count)
+            yield ended
         owning = GaugeMetricFamily(
             "queuepool_owner", "1 if this process owns the partition.", labels=["partition"]
         )

@@ -35,17 +35,14 @@ from consumer.workers.runner import Attempt, Runner
 _FROM_WITHIN = "the handler was cancelled from within"
 
 
-class AsyncPool(Pool):
-    """Coroutines that run jobs. `ring` is called whenever an execution has ended."""
-
-    spare = 0
+class AsyncPool(Pool[Runner]):
+    """Coroutines that run jobs."""
 
     def __init__(self, runner: Runner, handlers: HandlerLoop, ring: Callable[[], None]) -> None:
-        super().__init__(runner)
-        self._runner, self._handlers, self._ring = runner, handlers, ring
+        super().__init__(runner, ring)
+        self._handlers = handlers
         self._waiting: deque[ClaimedJob] = deque()
         self._running: dict[ClaimedJob, Attempt | None] = {}
-        self._ended: deque[Outcome] = deque()
         self._giving = threading.Lock()
         self._origin = Origin()
         self._target = 0
@@ -82,14 +79,13 @@ class AsyncPool(Pool):
             jobs.append(job)
         return jobs
 
-    def take_ended(self) -> list[Outcome]:
-        """Return the executions that ended since the last call."""
-        ended = self._ended
-        return [ended.popleft() for _ in range(len(ended))]
+    def close(self, timeout_s: float) -> bool:  # noqa: ARG002 - nothing here is waited for
+        """Have no slots any more; returns whether nothing runs.
 
-    def close(self, timeout_s: float) -> None:  # noqa: ARG002 - nothing here is waited for
-        """Have no slots any more. What still runs ends with the loop, which is the caller's."""
+        What still does, ends with the loop, which is the caller's.
+        """
         self.resize(0)
+        return not self._running
 
     def _next(self) -> ClaimedJob | None:
         try:

@@ -1,32 +1,53 @@
-"""What every pool of workers has, whatever its workers are."""
+"""What the pools of each kind share: they execute by one runner, and tell what ended in one way."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
 
-from consumer.core.jobs import ClaimedJob, Outcome
+from consumer.core.jobs import Outcome
 
 
-class RunsJobs(Protocol):
-    """Runs one job at a time for whoever calls it; none after start_until_s."""
+class Runs(Protocol):
+    """What a pool needs to know of its runner. start_until_s: no job begins after it."""
 
     start_until_s: float
 
-    def run(self, job: ClaimedJob) -> Outcome:
-        """Execute a job, or hand it back; never raises."""
+
+R = TypeVar("R", bound=Runs)
 
 
-class Pool:
-    """The runner of a pool decides whether a job may still start, so it has the deadline."""
+class Pool(Generic[R]):
+    """Runs jobs. `ring` is called whenever an execution has ended.
 
-    def __init__(self, runner: RunsJobs) -> None:
-        self._limits = runner
+    spare: places beyond the target; below 0 while some are missing. See consumer.workers.
+    """
+
+    def __init__(self, runner: R, ring: Callable[[], None]) -> None:
+        self._runner, self._ring = runner, ring
+        self._ended: deque[Outcome] = deque()
 
     @property
     def start_until_s(self) -> float:
         """Return the monotonic time after which no job may start."""
-        return self._limits.start_until_s
+        return self._runner.start_until_s
 
     @start_until_s.setter
     def start_until_s(self, until_s: float) -> None:
-        self._limits.start_until_s = until_s
+        self._runner.start_until_s = until_s
+
+    @property
+    def spare(self) -> int:
+        """Return how many places there are beyond the target."""
+        return 0
+
+    @property
+    def replaced(self) -> Counter[str]:
+        """Return how many child processes ended, by why; of a pool that has any."""
+        return Counter()
+
+    def take_ended(self) -> list[Outcome]:
+        """Return the executions that ended since the last call."""
+        ended = self._ended
+        return [ended.popleft() for _ in range(len(ended))]

@@ -9,7 +9,9 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from queuepool import JobCancelled, JobContext, PermanentError, RetryLater, task
 from queuepool.tasks.backoff import Backoff
@@ -19,13 +21,18 @@ _log = logging.getLogger("dangerous")
 IMPORTED_BY = os.getpid()
 
 
-@task(backoff=_SOON)
+def harmful(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Register a task as `harm.<its name>`: names are shared with all other apps of the tests."""
+    return lambda function: task(name=f"harm.{function.__name__}", **options)(function)
+
+
+@harmful(backoff=_SOON)
 def double(ctx: JobContext, n: int) -> int:
     """Compute."""
     return 2 * n
 
 
-@task
+@harmful()
 def facts(ctx: JobContext) -> dict[str, object]:
     """Tell what a handler sees."""
     return {
@@ -42,26 +49,26 @@ def facts(ctx: JobContext) -> dict[str, object]:
     }
 
 
-@task(backoff=_SOON)
+@harmful(backoff=_SOON)
 def segfault() -> None:
     """Read where nothing is."""
     ctypes.string_at(0)
 
 
-@task(backoff=_SOON, timeout_s=0.4)
+@harmful(backoff=_SOON, timeout_s=0.4)
 def endless_in_c() -> int:
     """Hold the interpreter for hours, in one call."""
     return sum(range(10**12))
 
 
-@task(backoff=_SOON)
+@harmful(backoff=_SOON)
 def leave(status: int = 3) -> None:
     """End the process."""
     os._exit(status)
 
 
-@task(backoff=_SOON)
-def raises_one_of(what: str = "ValueError") -> None:
+@harmful(backoff=_SOON)
+def raises(what: str = "ValueError") -> None:
     """Raise one of several."""
     kinds = {
         "ValueError": ValueError("no"),
@@ -73,7 +80,7 @@ def raises_one_of(what: str = "ValueError") -> None:
     raise kinds[what]
 
 
-@task(backoff=_SOON)
+@harmful(backoff=_SOON)
 def take_memory(mib: int, seconds: float = 0.0) -> int:
     """Take so much, for so long."""
     taken = bytearray(mib * 2**20)
@@ -85,20 +92,20 @@ def take_memory(mib: int, seconds: float = 0.0) -> int:
 KEPT: list[bytearray] = []
 
 
-@task
+@harmful()
 def leak(mib: int) -> int:
     """Take memory and keep it; returns the process."""
     KEPT.append(bytearray(b"x") * (mib * 2**20))
     return os.getpid()
 
 
-@task(backoff=_SOON)
+@harmful(backoff=_SOON)
 def match(text: str) -> bool:
     """Look for what takes 2^64 steps not to find."""
     return re.fullmatch(r"(a+)+b", text) is not None
 
 
-@task
+@harmful()
 def wait_for(ctx: JobContext, gate: str) -> int:
     """Run until a file is there, or the job is to be cancelled; returns the process."""
     ctx.progress("began")
@@ -109,28 +116,28 @@ def wait_for(ctx: JobContext, gate: str) -> int:
     return os.getpid()
 
 
-@task(timeout_s=30)
+@harmful(timeout_s=30)
 async def coroutine(n: int) -> int:
     """Await."""
     await asyncio.sleep(0.001)
     return n + 1
 
 
-@task
+@harmful()
 async def ruins_the_loop() -> None:
     """Stop the event loop of the process."""
     asyncio.get_running_loop().stop()
     await asyncio.sleep(0.1)
 
 
-@task(backoff=_SOON)
+@harmful(backoff=_SOON)
 def close_everything() -> None:
     """Close every descriptor, also that of the consumer."""
     os.closerange(3, 256)
     threading.Event().wait(10)
 
 
-@task(backoff=_SOON)
+@harmful(backoff=_SOON)
 def write_anywhere() -> None:
     """Write into every descriptor, also that of the consumer."""
     for descriptor in range(3, 64):
@@ -141,7 +148,7 @@ def write_anywhere() -> None:
     threading.Event().wait(10)
 
 
-@task(backoff=_SOON, timeout_s=0.5)
+@harmful(backoff=_SOON, timeout_s=0.5)
 def parent_of(seconds: float, note: str) -> None:
     """Start a program that outlives the handler unless somebody ends it."""
     child = subprocess.Popen([sys.executable, "-c", f"import time; time.sleep({seconds})"])
@@ -149,7 +156,7 @@ def parent_of(seconds: float, note: str) -> None:
     child.wait()
 
 
-@task
+@harmful()
 def forks() -> int:
     """Fork; the copy returns as well."""
     pid = os.fork()
@@ -158,26 +165,26 @@ def forks() -> int:
     return os.getpid()
 
 
-@task
+@harmful()
 def killed_by(number: int = signal.SIGTERM) -> str:
     """Send this process a signal; tell that it goes on."""
     os.kill(os.getpid(), number)
     return "here"
 
 
-@task
+@harmful()
 def logs(text: str) -> None:
     """Write a line of log."""
     _log.warning("%s", text)
 
 
-@task
+@harmful()
 def large(size: int, payload: str = "") -> str:
     """Return so much."""
     return "x" * (size + len(payload))
 
 
-@task
+@harmful()
 def burn(rounds: int) -> int:
     """Keep one processor busy."""
     value = 1

@@ -17,7 +17,7 @@ _WAKE_S = 0.002
 
 
 class SimulatedWorkers:
-    """What the WorkerPool and the Runner of consumer.workers are to a real consumer."""
+    """What the ThreadPool and the Runner of consumer.workers are to a real consumer."""
 
     def __init__(
         self,
@@ -45,6 +45,11 @@ class SimulatedWorkers:
     def alive(self) -> int:
         """Return how many workers there are."""
         return max(self.target, len(self._running))
+
+    @property
+    def spare(self) -> int:
+        """Return how many places there are beyond the target."""
+        return 0
 
     @property
     def queued(self) -> int:

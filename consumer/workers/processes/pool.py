@@ -40,16 +40,14 @@ from consumer.workers.processes.keeper import Keeper
 from consumer.workers.runner import Runner
 
 
-class ProcessPool(Pool):
+class ProcessPool(Pool[Runner]):
     """Children that run jobs. `ring` is called whenever an execution ended or a child is ready."""
 
     def __init__(
         self, runner: Runner, start: Start, bounds: Bounds, ring: Callable[[], None]
     ) -> None:
-        super().__init__(runner)
-        self._ring = ring
+        super().__init__(runner, ring)
         self._waiting: deque[ClaimedJob] = deque()
-        self._ended: deque[Outcome] = deque()
         self._keeper = Keeper(runner, start, bounds, take=self._take, end=self._end, ring=ring)
 
     @property
@@ -99,12 +97,12 @@ class ProcessPool(Pool):
         if self._keeper.broken is not None:
             text = "the process pool failed, and its jobs cannot end"
             raise RuntimeError(text) from self._keeper.broken
-        ended = self._ended
-        return [ended.popleft() for _ in range(len(ended))]
+        return super().take_ended()
 
-    def close(self, timeout_s: float) -> None:
-        """Let idle children end for so long, then kill all. Idempotent, legal before start."""
+    def close(self, timeout_s: float) -> bool:
+        """Let idle children end for so long, then kill all; returns True. Idempotent."""
         self._keeper.stop(monotonic() + timeout_s)
+        return True
 
     def _take(self) -> ClaimedJob | None:
         try:

@@ -18,6 +18,7 @@ class SlowWorkers:
 
     alive = target = 4
     start_until_s = 0.0
+    spare = 0
 
     def __init__(self) -> None:
         self.waiting: list[ClaimedJob] = []

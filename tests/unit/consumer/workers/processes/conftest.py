@@ -45,7 +45,7 @@ class Bench:
         **payload: Any,
     ) -> ClaimedJob:
         self._jobs += 1
-        body = make_body(task, payload, options)
+        body = make_body(f"harm.{task}", payload, options)
         return claimed(b"job-%d" % self._jobs, body, attempt, 0, 0, monotonic())
 
     def submit(self, task: str, count: int = 1, **payload: Any) -> list[ClaimedJob]:

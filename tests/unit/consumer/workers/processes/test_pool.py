@@ -47,11 +47,11 @@ def test_its_handler_sees_what_any_handler_sees(bench: Bench) -> None:
     outcome = bench.outcomes(1)[0]
     seen: dict[str, Any] = json.loads(outcome.result or b"")
 
-    assert (seen["id"], seen["task"], seen["attempt"]) == (job.id.decode(), "facts", 4)
+    assert (seen["id"], seen["task"], seen["attempt"]) == (job.id.decode(), "harm.facts", 4)
     assert (seen["partition"], seen["token"]) == (OWNERSHIP.partition, OWNERSHIP.epoch)
     assert seen["group"].encode("latin-1") == job.group
     assert 0 < seen["deadline"] - monotonic() <= 20
-    assert (outcome.job, outcome.end, outcome.task) == (job, End.DONE, "facts")
+    assert (outcome.job, outcome.end, outcome.task) == (job, End.DONE, "harm.facts")
     assert outcome.result_ttl_ms == 3_600_000
     assert job.claimed_s <= outcome.started_s <= outcome.ended_s <= monotonic()
 
@@ -69,7 +69,7 @@ def test_its_handler_sees_what_any_handler_sees(bench: Bench) -> None:
 def test_what_a_handler_raises_ends_the_job_as_in_a_thread(
     bench: Bench, what: str, end: End, reason: str
 ) -> None:
-    outcome = bench.one("raises_one_of", what=what)
+    outcome = bench.one("raises", what=what)
 
     assert (outcome.end, outcome.reason, outcome.charged) == (end, reason, what != "RetryLater")
     assert outcome.delay_ms == 3000 or what != "RetryLater"
@@ -81,7 +81,7 @@ def test_a_payload_that_does_not_fit_and_an_unknown_task_end_as_in_a_thread(benc
     bad, unknown = bench.one("double", n="x"), bench.one("nobody", n=1)
 
     assert (bad.end, bad.reason) == (End.BURY, "bad-payload")
-    assert (unknown.end, unknown.aside, unknown.charged) == (End.RETRY, "nobody", False)
+    assert (unknown.end, unknown.aside, unknown.charged) == (End.RETRY, "harm.nobody", False)
 
 
 @pytest.mark.parametrize(

@@ -12,23 +12,28 @@ retires; idle ones are nudged by an empty queue entry. Nothing that runs is ever
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from time import monotonic
+from typing import Protocol
 
 from consumer.core.jobs import ClaimedJob, Outcome
-from consumer.workers.base import Pool, RunsJobs
+from consumer.workers.base import Pool, Runs
 
 
-class WorkerPool(Pool):
-    """Threads that run jobs. `ring` is called whenever an execution has ended."""
+class RunsInThreads(Runs, Protocol):
+    """Executes a job in the thread that calls it."""
 
-    def __init__(self, runner: RunsJobs, ring: Callable[[], None]) -> None:
-        super().__init__(runner)
-        self._run, self._ring = runner.run, ring
+    def run(self, job: ClaimedJob) -> Outcome:
+        """Execute a job; never raises."""
+
+
+class ThreadPool(Pool[RunsInThreads]):
+    """Threads that run jobs."""
+
+    def __init__(self, runner: RunsInThreads, ring: Callable[[], None]) -> None:
+        super().__init__(runner, ring)
         self._queue: SimpleQueue[ClaimedJob | None] = SimpleQueue()
-        self._ended: deque[Outcome] = deque()
         self._lock = threading.Lock()
         self._threads: set[threading.Thread] = set()
         self._target = 0
@@ -88,20 +93,23 @@ class WorkerPool(Pool):
                 self._queue.put(None)
             return jobs
 
-    def take_ended(self) -> list[Outcome]:
-        """Return the executions that ended since the last call."""
-        ended = self._ended
-        return [ended.popleft() for _ in range(len(ended))]
+    def has_ended(self) -> bool:
+        """Return whether take_ended would return something."""
+        return bool(self._ended)
 
-    def join(self, timeout_s: float) -> bool:
-        """Wait until all threads have left after resize(0); returns whether they did."""
+    def close(self, timeout_s: float) -> bool:
+        """Have no threads any more, and wait so long until all have left; returns whether so.
+
+        A handler that does not return keeps its thread, which nothing can end.
+        """
+        self.resize(0)
         deadline = monotonic() + timeout_s
         for thread in tuple(self._threads):
             thread.join(max(0.0, deadline - monotonic()))
         return not self._threads
 
     def _work(self) -> None:
-        get, run, ended, ring = self._queue.get, self._run, self._ended, self._ring
+        get, run, ended, ring = self._queue.get, self._runner.run, self._ended, self._ring
         while True:
             job = get()
             if job is not None:

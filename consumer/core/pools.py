@@ -1,0 +1,113 @@
+"""What `--pools` asks for, and whether the tasks fit. Pure.
+
+    default=8..64            threads, the usual kind: 8 at rest, at most 64
+    io=async:200..2000       coroutines on one event loop
+    cpu=process:2            child processes, always 2
+
+A task runs in the pool that it names; where there is no such pool, in `default`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from consumer.core.commands import MAX_WORKERS
+from queuepool.errors import InvalidInputError, shown
+from queuepool.tasks.places import DEFAULT_POOL, check_pool
+
+if TYPE_CHECKING:
+    from queuepool.tasks.registry import Task
+
+_MAX_PROCESSES = 256
+_MAX_POOLS = 16
+_POOL = re.compile(r"([^=]*)=(?:([a-z]+):)?(\d{1,6})(?:\.\.(\d{1,6}))?", re.ASCII)
+
+
+class Kind(StrEnum):
+    """What runs the jobs of a pool."""
+
+    THREADS = "threads"
+    ASYNC = "async"
+    PROCESS = "process"
+
+
+@dataclass(frozen=True, slots=True)
+class PoolPlan:
+    """One pool: `least` workers at rest, at most `most`."""
+
+    name: str
+    kind: Kind
+    least: int
+    most: int
+
+
+def parse_pools(text: str) -> tuple[PoolPlan, ...]:
+    """Return the pools that a text like `default=8..64,cpu=process:2` names. Raises ValueError."""
+    plans = tuple(_parsed(part.strip()) for part in text.split(",", _MAX_POOLS))
+    names = [plan.name for plan in plans]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ValueError(f"pool {min(twice)!r} is there twice")
+    if len(plans) > _MAX_POOLS:
+        raise ValueError(f"use at most {_MAX_POOLS} pools")
+    if DEFAULT_POOL not in names:
+        raise ValueError(
+            f"there is no pool {DEFAULT_POOL!r}, where tasks run that name no other: add "
+            f"{DEFAULT_POOL}=8..64, say"
+        )
+    return plans
+
+
+def _parsed(part: str) -> PoolPlan:
+    found = _POOL.fullmatch(part)
+    if found is None:
+        raise ValueError(
+            f"{shown(part)}: write name=4, name=4..32, name=async:200..2000 or the like"
+        )
+    try:
+        name = check_pool(found[1])
+    except InvalidInputError as error:
+        raise ValueError(str(error)) from None
+    if (found[2] or Kind.THREADS) not in tuple(Kind):
+        raise ValueError(f"pool {name!r}: kind {shown(found[2])} is none of {', '.join(Kind)}")
+    kind, least = Kind(found[2] or Kind.THREADS), int(found[3])
+    most = int(found[4]) if found[4] else least
+    if most < least:
+        raise ValueError(f"pool {name!r}: {least}..{most} is upside down: the smaller comes first")
+    limit = _MAX_PROCESSES if kind is Kind.PROCESS else MAX_WORKERS
+    if not 1 <= least <= most <= limit:
+        raise ValueError(f"pool {name!r}: {least}..{most}: use 1 to {limit} for kind {kind}")
+    return PoolPlan(name, kind, least, most)
+
+
+def home(task: Task, plans: Iterable[PoolPlan]) -> PoolPlan:
+    """Return the pool in which a task runs."""
+    by_name = {plan.name: plan for plan in plans}
+    return by_name.get(task.pool) or by_name[DEFAULT_POOL]
+
+
+def misfits(tasks: Iterable[Task], plans: Sequence[PoolPlan]) -> list[str]:
+    """Return why these pools cannot run these tasks, a sentence for each that does not fit."""
+    problems = []
+    for task in tasks:
+        plan = home(task, plans)
+        if plan.kind is Kind.ASYNC and not task.is_async:
+            problems.append(
+                f"task {task.name!r} is a plain function, and its pool {plan.name!r} is of kind "
+                "async, whose event loop it would block: make it `async def`, or use a pool of "
+                "threads or processes"
+            )
+        if task.slots > plan.most:
+            problems.append(
+                f"task {task.name!r} takes slots={task.slots}, and its pool {plan.name!r} has at "
+                f"most {plan.most}: raise the one or lower the other"
+            )
+    return problems
+
+
+def strangers(tasks: Iterable[Task], plans: Sequence[PoolPlan]) -> dict[str, str]:
+    """Return the tasks whose pool is not here, with that pool: they run in `default`."""
+    return {task.name: task.pool for task in tasks if home(task, plans).name != task.pool}
