@@ -37,5 +37,6 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
     Command("dead", "list, show, replay or discard dead jobs", "dead"),
     Command("check", "check settings and servers, and report every problem", "check"),
     Command("audit", "check partitions for inconsistencies", "audit"),
+    Command("protocol", "show the Lua script of a verb, as servers run it", "protocol"),
     Command("acl", "print a server's users, one per role, with least privilege", "acl"),
 )

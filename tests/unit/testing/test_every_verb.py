@@ -1,0 +1,25 @@
+"""Every script has a twin in memory and a test that runs on both."""
+
+import re
+
+from queuepool.testing import server
+from queuepool.verbs.acl import ROLES
+from queuepool.verbs.scripts import names, script
+from tests.paths import ROOT
+
+
+def test_every_script_has_a_twin_in_memory() -> None:
+    assert sorted(server._VERBS) == names()
+
+
+def test_every_script_is_tried_by_a_contract_test() -> None:
+    tests = "\n".join(p.read_text() for p in (ROOT / "tests" / "contract").glob("test_*.py"))
+
+    assert [n for n in names() if not re.search(rf"\.\w*{n}\(|\"{n}\"|\b{n}\.\w+\(", tests)] == []
+
+
+def test_every_script_names_roles_that_there_are_and_operators() -> None:
+    for name in names():
+        roles = script(name).header("ROLES").split()
+        assert set(roles) <= set(ROLES), name
+        assert "ops" in roles, name
