@@ -14,5 +14,5 @@ def noop(**payload: object) -> None:
 
 @task
 def nap(ms: float, i: int = 0) -> None:  # noqa: ARG001 - tells payloads apart
-    """Sleep: a job that waits for somebody else."""
+    """Sleep: a job that waits for someone else."""
     time.sleep(ms / 1000)

@@ -24,7 +24,7 @@ class LeadLost:
 
 @dataclass(frozen=True, slots=True)
 class LeaderChanged:
-    """Somebody else leads."""
+    """Someone else leads."""
 
     epoch: int
     address: str
@@ -79,14 +79,14 @@ class CommandRefused:
 
 @dataclass(frozen=True, slots=True)
 class RecordsLost:
-    """Decisions could not be kept, for as long as their server was away."""
+    """Decisions could not be kept, for as long as their server was down."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorCalled:
-    """Somebody called what is for operators. partition: None when it was not read.
+    """Someone called what is for operators. partition: None when it was not read.
 
     Of many refused calls only the first are events of this kind; `CallsLeftOut` counts the rest.
     """

@@ -18,7 +18,7 @@ from typing import Any
 
 
 class Struck(BaseException):
-    """What strikes; nobody else raises it."""
+    """What strikes; no one else raises it."""
 
 
 def struck_at(

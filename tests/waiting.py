@@ -19,7 +19,7 @@ def wait_until(
     starved of CPU does not fail over a condition that holds by now.
     """
     deadline = time.monotonic() + timeout_s
-    pause = threading.Event()  # nobody sets it: its wait is a bounded pause
+    pause = threading.Event()  # no one sets it: its wait is a bounded pause
     while not predicate():
         if time.monotonic() >= deadline:
             if predicate():
@@ -29,7 +29,7 @@ def wait_until(
 
 
 def process_is_gone(pid: int) -> bool:
-    """Return whether no process runs under `pid`; one that nobody has reaped counts as gone."""
+    """Return whether no process runs under `pid`; one that no one has reaped counts as gone."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except FileNotFoundError:

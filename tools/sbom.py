@@ -4,7 +4,7 @@ Run: `python -m tools.sbom --out build/sbom.cdx.json`, or `make sbom`.
 
 cyclonedx-py describes this environment, without asking a network; what only development needs is
 left out. The same environment gives the same bytes. What is installed must be what constraints.txt
-says, so the file describes the versions that everybody gets who installs with it. It holds for this
+says, so the file describes the versions that everyone gets who installs with it. It holds for this
 platform and version of Python: async-timeout, for instance, is needed by Python 3.11.2 alone.
 """
 
@@ -50,7 +50,7 @@ def _requirements() -> list[str]:
 def runtime_graph() -> dict[str, set[str]]:
     """Return who needs whom at run time, by name; "" is queuepool itself.
 
-    What only extras need that nobody asked for is left out, though it may be installed.
+    What only extras need that no one asked for is left out, though it may be installed.
     """
     graph: dict[str, set[str]] = {"": set()}
     waiting = [("", Requirement(each)) for each in _requirements()]

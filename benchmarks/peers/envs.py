@@ -1,7 +1,7 @@
 """An environment for each peer, made when it is first needed.
 
     FOLDER/celery-1f0c.../          the name ends in a digest of what is installed
-                          complete  written last; without it the folder is made anew
+                          complete  written last; without it the folder is made again
 
 Raises PeerError, naming the remedy, when a program is missing or an installation fails.
 """
@@ -102,5 +102,5 @@ def _run(command: list[str], home: Path) -> None:
     if done.returncode:
         raise PeerError(
             f"`{' '.join(command[:4])} ...` ended with {done.returncode} in {home}. The folder is "
-            f"incomplete and will be made anew next time.\n{done.stderr[-2000:]}"
+            f"incomplete and will be rebuilt next time.\n{done.stderr[-2000:]}"
         )

@@ -1,7 +1,7 @@
 """Reading what the jobs wrote down, while they write.
 
 Slots of a file are taken in order but written by many threads, so an unused slot may precede used
-ones, for a moment or, after a kill, for ever. Each pass begins at the first unused slot and ends
+ones, for a moment or, after a kill, forever. Each pass begins at the first unused slot and ends
 after a run of unused ones that is longer than any number of threads.
 """
 

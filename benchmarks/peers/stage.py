@@ -171,7 +171,7 @@ class Stage:
         return lambda: len(self.records.ran) >= jobs
 
     def used_bytes(self) -> int:
-        """Return the server's memory once nobody else is connected, or after 2 s."""
+        """Return the server's memory once no one else is connected, or after 2 s."""
         deadline = time.monotonic() + 2.0
         while time.monotonic() < deadline and not self._workers:
             clients: Any = self._client.info("clients")

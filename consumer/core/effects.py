@@ -3,7 +3,7 @@
     Call     one round trip: the replies in order, errors of single verbs in their places; where
              there is no answer at all, an UnavailableError is thrown into the life
     Listen   the Bell of a partition, to sleep on; or an UnavailableError
-    Sleep    until a token comes, somebody rings, or the time is over: the token, or None
+    Sleep    until a token comes, someone rings, or the time is over: the token, or None
     Rest     until the time is over, whoever rings
     Pause    as Rest, but it ends a moment after the consumer is asked to stop
 

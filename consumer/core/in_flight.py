@@ -147,7 +147,7 @@ class InFlight:
     def starts_to_report(self, now_s: float, workers: int) -> list[ClaimedJob]:
         """Return the jobs to report as started: suspects before they begin, others after.
 
-        One that is reported and waits for a worker would be charged for somebody else's crash.
+        One that is reported and waits for a worker would be charged for someone else's crash.
         """
         suspects = self.suspects.to_start(now_s, workers - self.open)
         self.suspects.on_start_sent(suspects)

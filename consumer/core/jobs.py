@@ -66,7 +66,7 @@ class Outcome(msgspec.Struct, eq=False, gc=False):  # nothing it holds points ba
     """The end of one execution: what to record. Times are time.monotonic() seconds.
 
     max_attempts: how many it may have, of one that failed or returned a result. unanswered: how
-    often it was sent alone, in vain. aside: the task that nobody here knows.
+    often it was sent alone, without success. aside: the task that no one here knows.
     """
 
     job: ClaimedJob

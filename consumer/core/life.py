@@ -7,7 +7,7 @@
 It is written once, as steps that yield effects (consumer.core.effects): threads drive it in
 production and a scheduler on virtual time in the simulation, so what is proved is what runs. A
 pass: take what ended, take a turn if one is due, start what was claimed; else sleep until
-something is due or somebody rings: the server with a token, a worker, a signal. A turn that gets
+something is due or someone rings: the server with a token, a worker, a signal. A turn that gets
 no answer is repeated with backoff for as long as it takes; meanwhile nothing is started once the
 lease may be over.
 """
@@ -123,7 +123,7 @@ class ConsumerLife:
                 failing_since_s = failing_since_s or self._liveness.last_reply_s
                 pause_s = _BELL.delay_s(failed, self._draw())
                 self._emit(events.TurnFailed(error, pause_s))
-                with suppress(FencedError):  # it is somebody else's by now: all the better
+                with suppress(FencedError):  # it is someone else's by now: all the better
                     yield from self._release(acquired.ownership, drain=False)
                 # For the watchdog: where nothing is begun for long, a new process may help.
                 self._liveness.last_reply_s, self._liveness.why = failing_since_s, str(error)

@@ -247,7 +247,7 @@ class Core:
             step.on_no_reply(turn, now_s)
 
     def is_progress(self, turn: Turn) -> bool:
-        """Return whether the answer to the newest turn shows that the work of this owner goes on.
+        """Return whether the answer to the newest turn shows that the work of this owner continues.
 
         Without an end or a start it does only when there was nothing to record or to claim.
         """

@@ -6,7 +6,7 @@ memory. So the prefetch covers what the workers finish during one turn:
     ends per turn = workers x turn seconds / seconds per job
     prefetch      = 2 x ends per (turn + linger), and 0 when fewer than one job in four turns ends
 
-With jobs in memory nobody waits for the loop, so it lingers a moment and records several ends in
+With jobs in memory no one waits for the loop, so it lingers a moment and records several ends in
 one turn, which costs the workers less of the interpreter than a turn for each. When it can claim
 as much as one claim holds it does not linger: for very short jobs, `most` is two such claims, and
 the server makes up one of them while the workers run the other.

@@ -3,7 +3,7 @@
     looking --no answer--> outage: only asks --answers--> quiet for a lease --> looking
 
 A lease that ended is taken within a second. After an outage of the server every lease may have
-ended at once although its owner lives; so whoever saw the outage replaces nobody until the server
+ended at once although its owner lives; so whoever saw the outage replaces no one until the server
 has answered again for one lease, and living owners renew in that time.
 
 To look is to acquire what is free, and to learn how long the leases of others last: a write, so
@@ -65,7 +65,7 @@ class Standby:
             wait_s = _LOOK_S
             self._verify()
             try:
-                # All the time, for a second outage begins the wait anew.
+                # All the time, for a second outage begins the wait again.
                 replaces = not outage and self._clock() >= quiet_until
                 found = yield from self._look(replaces=replaces)
                 liveness.last_reply_s, liveness.why = self._clock(), ""

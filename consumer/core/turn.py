@@ -24,7 +24,7 @@ class Turn:
     outcomes: what it records, about sent_bytes large; recorded: whether the server has all of it.
     starts: jobs that it reports as started. claiming: how many jobs it asks for; starting: how many
     of those find a free worker. jobs: to start now. left: ids that the server did not finish.
-    progress: its replies show that the work of this owner goes on.
+    progress: its replies show that the work of this owner continues.
     """
 
     now_s: float

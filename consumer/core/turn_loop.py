@@ -160,7 +160,7 @@ class TurnLoop:
         return pause
 
     def _mind_memory(self, now: float) -> None:
-        # Jobs in memory that nobody begins keep others waiting: give them back.
+        # Jobs in memory that no one begins keep others waiting: give them back.
         core, workers = self._core, self._workers
         if workers.queued and now - self._last_end_s > core.prefetch.stall_timeout_s():
             jobs = workers.withdraw()

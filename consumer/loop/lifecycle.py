@@ -90,7 +90,7 @@ class Consumer:
                 self.workers.close(_LEAVE_S)
         except FencedError:
             for job in self.core.claimed.values() if self.core else ():
-                job.cancelled = True  # it is somebody else's by now: a handler that looks may stop
+                job.cancelled = True  # it is someone else's by now: a handler that looks may stop
             raise
         finally:
             if self._bell is not None:

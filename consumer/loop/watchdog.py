@@ -1,12 +1,12 @@
 """Liveness: report when the loop does not live, and end the process when only that helps.
 
     turned lately                                 healthy
-    no turn for stall_s, the server is away       unhealthy, but we stay: a restart fixes nothing
+    no turn for stall_s, the server is down       unhealthy, but we stay: a restart fixes nothing
     no turn for stall_s, the server answers us    deaf: after another stall_s the process ends
     the loop did not even pass for 2 x stall_s    hung: the process ends
 
 A turn is one that recorded or claimed something; where nothing was there to record or to claim, one
-that renewed the lease. An owner that renews for ever over a full outbox is deaf.
+that renewed the lease. An owner that renews forever over a full outbox is deaf.
 
 "The server answers us" is asked on a fresh connection, so that a broken one cannot hide it.
 """
@@ -41,7 +41,7 @@ def verdict(
 
 
 class Watchdog(Watch):
-    """Watches a loop; `probe` asks the server on a fresh connection, and raises when it is away."""
+    """Watches a loop; `probe` asks the server on a fresh connection, and raises when it is down."""
 
     def __init__(
         self,

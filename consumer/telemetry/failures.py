@@ -87,6 +87,6 @@ def _level(died: bool) -> int:
 
 
 def plain(text: str) -> str:
-    """Return a name on one line: nobody forges a line of the log, or steers a terminal, by one."""
+    """Return a name on one line: no one forges a line of the log, or steers a terminal, by one."""
     shown = visible(text[: _LONGEST + 1])
     return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"

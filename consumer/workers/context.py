@@ -46,7 +46,7 @@ class RunContext:
 
     @property
     def cancel_requested(self) -> bool:
-        """Return whether somebody asked to cancel, or the partition was lost."""
+        """Return whether someone asked to cancel, or the partition was lost."""
         return self._job.cancelled
 
     def progress(self, text: str) -> None:

@@ -9,7 +9,7 @@ starts with the first async job.
 
 Handlers share the loop, and none may spoil it for those after it: its task factory, exception
 handler and debug flag are put back before and after each job, tasks are made without the factory,
-and a loop that was stopped goes on. Every job that waits for a loop learns of its end.
+and a loop that was stopped continues. Every job that waits for a loop learns of its end.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class HandlerLoop:
         return value
 
     def begin(self, coroutine: _Made) -> Future[Any]:
-        """Have a coroutine run; returns what hears of its end. Never waits.
+        """Have a coroutine run; returns what learns of its end. Never waits.
 
         Nothing but a value, an Exception or CancelledError may come out of it, see `limited`.
         Raises RuntimeError as `run` does.
@@ -147,7 +147,7 @@ class _Serving:
         """Have a child of a handler end when it gives control back to this loop.
 
         A handler forked while it ran on the loop. Its child shares the selector with the parent,
-        and all other jobs of the loop would go on in it as well.
+        and all other jobs of the loop would continue in it as well.
         """
         if self._thread is threading.current_thread():
             ready = getattr(self.loop, "_ready", None)  # without it, others may run a step first

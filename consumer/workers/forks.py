@@ -1,6 +1,6 @@
 """Handlers that fork: the child ends where its part of the handler ends.
 
-    handler --os.fork()--> parent   goes on, its end is the end of the attempt
+    handler --os.fork()--> parent   continues, its end is the end of the attempt
                      `---> child    returns, sys.exit(), an exception: the process ends, here
 
 Without that a child would return into the worker that called the handler, as a second worker with

@@ -114,7 +114,7 @@ class Runner:
         self._origin = Origin()
         self.progress: Progress = {}
         for task in registry:
-            task.signature.prepare()  # said at the start, not amid the first jobs
+            task.signature.prepare()  # said at the start, not during the first jobs
         self.start_until_s = float("inf")
         self._unknown = unknown.UnknownTasks()
 

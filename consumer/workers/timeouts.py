@@ -20,7 +20,7 @@ of a lock and the block that would release it. Therefore, between `__enter__` an
    So it does no harm wherever it appears, even in `__exit__` or just before it.
 4. One that was sent and has not arrived is met in `__exit__`, once the keeper has said that it is
    sent. The worker waits for that, a few bytecodes of the keeper, in a place of its own. It is not
-   taken back (by sending None): CPython 3.11 would keep its flag of a pending exception for ever,
+   taken back (by sending None): CPython 3.11 would keep its flag of a pending exception forever,
    which slows every loop of the process, and makes a tracer (a debugger, coverage) hang.
 
 Invariant: after the block is left, no exception of ours is on its way to the thread.
@@ -48,12 +48,12 @@ from typing import Final
 from queuepool.errors import JobTimeoutError
 
 _WORKER, _KEEPER = "worker", "keeper"
-_AWAKE: Final = float("-inf")  # the keeper looks before it sleeps: nobody needs to wake it
+_AWAKE: Final = float("-inf")  # the keeper looks before it sleeps: no one needs to wake it
 _SWEEP = 1024  # ended limits are thrown away by so many
 _IDLE_S = 60.0
 _SENDING_S = 10.0  # most that a worker waits for three bytecodes of the keeper
 _LOOK_S = 0.001
-_STEPS = 100  # an exception that is on its way arrives when a loop begins anew
+_STEPS = 100  # an exception that is on its way arrives when a loop begins again
 
 
 class _StrikeError(JobTimeoutError):
@@ -102,7 +102,7 @@ class _Limit:
 
     @property
     def open(self) -> bool:
-        """Return whether nobody has decided yet."""
+        """Return whether no one has decided yet."""
         return not self._decided
 
     def decide(self, who: str) -> bool:
@@ -116,7 +116,7 @@ class _Limit:
             pass
 
     def _wait_until_sent(self) -> None:
-        place = threading.Lock()  # nobody else knows it: it may be left in any state
+        place = threading.Lock()  # no one else knows it: it may be left in any state
         place.acquire()
         until = monotonic() + _SENDING_S
         # A forked child has no keeper, and nothing is sent to it.

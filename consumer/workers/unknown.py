@@ -1,10 +1,10 @@
 """Jobs of tasks that this consumer does not know: for how long each is set aside.
 
-Nobody here can run them before another consumer takes the partition, which makes those that it
+No one here can run them before another consumer takes the partition, which makes those that it
 knows due at once. So they wait longer and longer: as long as the task has been known to be unknown,
 from a second to a minute; and when there are many, the sooner a minute, so that a hundred thousand
 cost other jobs nothing that counts. A later job never gets an earlier time than the one before it,
-which keeps the order of a group, but for one thing: a takeover amid a round of looking at them all
+which keeps the order of a group, but for one thing: a takeover during a round of looking at all
 begins where that round stood.
 """
 

@@ -44,7 +44,7 @@ _SESSION_S = 60.0  # of a tool that asks what there is
 class Authorization(grpc.aio.ServerInterceptor):
     """Lets calls through by role.
 
-    emit: hears of calls, on the event loop's thread. connections: is told who called on which.
+    emit: learns of calls, on the event loop's thread. connections: is told who called on which.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""How many calls at once, all told and of one holder: two kinds of bounds. Pure.
+"""How many calls at once, in total and of one holder: two kinds of bounds. Pure.
 
     Places          full: the newcomer is refused          callers who have shown who they are
     YieldingPlaces  full: the oldest place of whoever       strangers, who could otherwise keep
-                    holds most is taken away                everybody else out
+                    holds most is taken away                everyone else out
 
 A holder is whatever tells callers apart: an address, or role, names and address.
 """
@@ -52,7 +52,7 @@ class Place:
 class YieldingPlaces:
     """At most `most` at once, at most `most_each` of one holder; the newest always has one.
 
-    So strangers who hold every place delay nobody: they lose the ones that they hold longest.
+    So strangers who hold every place delay no one: they lose the ones that they hold longest.
     Taking one costs as much as there are holders, `most` at worst. For one thread.
     """
 

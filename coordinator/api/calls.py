@@ -88,7 +88,7 @@ async def read_request(
 ) -> Request:
     """Return the request of a call, or end the call with what is wrong with it.
 
-    grpc itself would wait for the rest of a request for ever, and answer bytes that are no message
+    grpc itself would wait for the rest of a request forever, and answer bytes that are no message
     with UNKNOWN and the name of an exception. arrivals: where half-sent requests wait.
     """
     raw: Any = grpc.aio.EOF

@@ -1,7 +1,7 @@
 """Connections to the API that are too many: strangers' go first, so that operators find a place.
 
 grpc bounds connections by one number, and whoever is there first has them: strangers could open
-that many, and nobody else would get in. So that number is a second line, for the descriptors of
+that many, and no one else would get in. So that number is a second line, for the descriptors of
 this process. Well below it the surplus is closed here: of callers who have shown no token before
 viewers, of those before operators, of the address with most, the oldest first.
 

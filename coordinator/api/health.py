@@ -52,7 +52,7 @@ class Health:
         self._changed = asyncio.Event()
 
     def end(self) -> None:
-        """Tell everybody NOT_SERVING, for good. Idempotent."""
+        """Tell everyone NOT_SERVING, permanently. Idempotent."""
         self.set_all(False)
         self._ended = True
 

@@ -1,7 +1,7 @@
 """Calls of methods that a server does not have never reach grpc's own loop over calls.
 
 That loop, of grpcio's asyncio server, decodes the name of such a method as UTF-8, and a name that
-is none ends the loop, and with it the server: one request of a stranger closes the API for good.
+is none ends the loop, and with it the server: one request of a stranger closes the API permanently.
 The methods that the server has are requested one by one and need no name. So the calls of all
 others are taken out here, before their names are read, and answered by `refuse`.
 
@@ -64,6 +64,6 @@ async def ended(server: grpc.aio.Server) -> None:
 
 
 async def _end(refuse: Refuse, context: Any) -> None:
-    # A caller that has hung up makes its answer fail; there is nobody left to hear of it.
+    # A caller that has hung up makes its answer fail; there is no one left to learn of it.
     with contextlib.suppress(Exception):
         await refuse(context)

@@ -106,7 +106,7 @@ class Operators:
             target=target if workers is None else workers,
             reason=f"{what} by an operator" + (f": {why}" if why else ""),
         )
-        # Its own book: the loop's is used by the loop's thread alone. Lost when nobody leads.
+        # Its own book: the loop's is used by the loop's thread alone. Lost when no one leads.
         self._book.fresh().write(snapshot.leader_epoch, [record])
 
     def close(self) -> None:

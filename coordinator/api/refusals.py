@@ -32,6 +32,6 @@ class Refusals(Generic[Kind]):
         return count <= LINES
 
     def end_window(self) -> list[tuple[Kind, int]]:
-        """Begin anew; returns the kinds of which lines were left out, with how many."""
+        """Begin again; returns the kinds of which lines were left out, with how many."""
         counts, self._counts = self._counts, {}
         return [(kind, count - LINES) for kind, count in counts.items() if count > LINES]

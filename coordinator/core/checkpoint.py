@@ -2,7 +2,7 @@
 
 A consumer that starts resumes at the checkpoint, the less of it the older it is (see
 consumer.core.restore). A command writes one; in quiet times the leader repeats it, so that the age
-says how long nobody has run the partition and not how long nobody has changed it.
+says how long no one has run the partition and not how long no one has changed it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def due(
 
     commanded: partitions that get a command in this cycle, which writes its own. written: those
     whose checkpoint bears this leader's epoch; any other is due at once, since only that
-    keeps a leader that was replaced from writing it. A partition that runs under nobody is left
+    keeps a leader that was replaced from writing it. A partition that runs under no one is left
     out: its checkpoint is meant to age.
     """
     found = []

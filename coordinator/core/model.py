@@ -27,7 +27,7 @@ class Observation:
         """Return why nothing may be concluded from this, or an empty string.
 
         A partition that is seen but whose owner is gone, silent or new tells nothing about its
-        workers: a decision made from that would shrink what nobody has looked at.
+        workers: a decision made from that would shrink what no one has looked at.
         """
         if self.state is None:
             return self.problem or "not observed"

@@ -17,7 +17,7 @@ from queuepool.errors import InvalidInputError, QueuePoolError
 from queuepool.servers import Port
 from queuepool.verbs.leader import verbs as lead
 
-_MAX_WAITING = 1_000  # records kept in memory while their server is away
+_MAX_WAITING = 1_000  # records kept in memory while their server is down
 _MAX_WRITTEN_AT_ONCE = 200
 _MAX_READ_AT_ONCE = 1_000
 _MAX_SCANNED = 10_000  # entries that one filtered page may look at
@@ -53,7 +53,7 @@ class DecisionBook:
     def write(self, epoch: int, records: Iterable[DecisionRecord]) -> int:
         """Keep records, and those that could not be kept before; returns how many were lost.
 
-        A leader that was replaced writes nothing. While the server is away records wait here.
+        A leader that was replaced writes nothing. While the server is down records wait here.
         """
         lost = 0
         for record in records:
@@ -75,7 +75,7 @@ class DecisionBook:
     ) -> tuple[list[tuple[str, DecisionRecord]], str]:
         """Return ([(id, record)], token of the next, older page or empty), the newest first.
 
-        Raises InvalidInputError for a token that is none of ours, UnavailableError.
+        Raises InvalidInputError for a token that is not one of ours, UnavailableError.
         """
         newest = f"({_checked(token)}" if token else "+"
         found: list[tuple[str, DecisionRecord]] = []

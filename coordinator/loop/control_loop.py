@@ -3,7 +3,7 @@
     renew the lead -> observe every partition -> if leading: decide, send, note -> publish -> pause
 
 A standby runs the same turns without deciding, so it answers status and takes over from one turn
-to the next. A server that is away is no failure of a turn: nothing is seen there, so nothing
+to the next. A server that is down is no failure of a turn: nothing is seen there, so nothing
 changes there. Other threads see only snapshots (`store`).
 
 A turn is written once, as steps between which others may act: the thread makes them without a
@@ -176,7 +176,7 @@ class ControlLoop:
         if lease.error is not None:
             self._emit(LeadUnknown(lease.error))
         if lease.leading and (self._term is None or self._term.epoch != epoch):
-            # Command numbers go on while the epoch does, so only another epoch starts a new term.
+            # Command numbers continue within an epoch, so only another epoch starts a new term.
             self._term = self._parts.new_term(epoch)
         if lease.leading and not self._leading:
             self._emit(LeadGained(epoch))

@@ -1,6 +1,6 @@
 """A few threads for calls that block, started when they are needed, and again after a refusal.
 
-What a thread was refused for is never left behind in a queue, to be done when nobody waits for it.
+What a thread was refused for is never left behind in a queue, to be done when no one waits for it.
 """
 
 from __future__ import annotations
@@ -81,6 +81,6 @@ class Crew:
             if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(work())
-                except BaseException as error:  # whoever waits for it hears of it
+                except BaseException as error:  # whoever waits for it learns of it
                     future.set_exception(error)
             del future, work

@@ -1,6 +1,6 @@
 """Who leads. At most one coordinator decides at a time, and a late one is refused.
 
-    standby --lead--> leader, epoch e --lead (renews)--> leader, e --resign--> nobody
+    standby --lead--> leader, epoch e --lead (renews)--> leader, e --resign--> no one
        ^                        |
        +-- lease over, or another epoch ------------------+
 
@@ -58,7 +58,7 @@ class Leadership:
         return known is not None and known.leading and self._clock() < self._until_s
 
     def renew(self) -> LeaseStatus:
-        """Ask for the lead, or keep it. Raises nothing when the server is away."""
+        """Ask for the lead, or keep it. Raises nothing when the server is down."""
         verb = lead.lead(self._nonce, lease_ms=round(self._lease_s * 1000), address=self.address)
         asked_s = self._clock()
         try:

@@ -33,7 +33,7 @@ class Observer:
         self.reached: dict[str, bool] = dict.fromkeys(fleet.servers, False)
 
     def observe(self) -> Sequence[Observation]:
-        """Return one observation a partition, in order. Raises nothing when a server is away."""
+        """Return one observation a partition, in order. Raises nothing when a server is down."""
         replies = self._fleet.run(self._verbs)
         at_s = self._clock()
         seen: list[Observation] = []

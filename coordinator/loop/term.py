@@ -54,7 +54,7 @@ class Term:
         now_ms: int,
         finished_per_s: Mapping[int, float],
     ) -> None:
-        """Do everything that one cycle asks for. Raises nothing for a server that is away."""
+        """Do everything that one cycle asks for. Raises nothing for a server that is down."""
         self.cycle += 1
         self._announce()
         # Where the older leader is not locked out yet, nothing may be decided.

@@ -40,7 +40,7 @@ class Watchdog(Watch):
 
     def _look_again(self) -> str | None:
         # Several times in a row: after the whole process was frozen (SIGSTOP, a paused machine),
-        # this thread may be the first to go on; the loop gets a limit's time to do the same.
+        # this thread may be the first to continue; the loop gets a limit's time to do the same.
         problem = self.problem()
         self._strikes = self._strikes + 1 if problem is not None else 0
         return problem if self._strikes >= _STRIKES else None

@@ -76,7 +76,7 @@ class Policy(ABC, Generic[C, S]):
         """Return the decision of one cycle.
 
         A missing reading holds the target (inside the limits) and leaves the state as it
-        was: time that nobody observed never counts towards a shrink.
+        was: time that no one observed never counts towards a shrink.
         """
         if reading is None:
             return bounded(state, state.target, limits, NOT_SEEN)

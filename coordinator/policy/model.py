@@ -60,7 +60,7 @@ class Reading:
     def observed_s(self, last_at_s: float | None, cycle_s: float) -> float:
         """Return the seconds that this reading adds to what was observed, at most one cycle.
 
-        A gap in the observations therefore counts as one cycle, however long it was: nobody
+        A gap in the observations therefore counts as one cycle, however long it was: no one
         knows what happened in it, so neither a hold nor a decay may run through it.
         """
         if last_at_s is None:

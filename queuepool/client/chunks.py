@@ -53,7 +53,7 @@ class Chunk(msgspec.Struct, eq=False):
 
     @property
     def whole(self) -> bool:
-        """Return whether every job in it is; one is not that an interruption struck amid `add`."""
+        """Return whether every job is complete; an interruption of `add` leaves one that is not."""
         return 0 < len(self.ids) == len(self.positions)
 
     def mark_unanswered(self, since_s: float) -> None:

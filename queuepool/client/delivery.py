@@ -4,7 +4,7 @@
       |----full: wait for room, for as long as the caller said-------> REJECTED, QueueFullError
       |----no answer, or "not now": try again for retry_for_s--------> UNKNOWN or REJECTED, raised
       |----in, but not as durable as asked for (queuepool.client.durability)-> UNKNOWN, raised
-      +----refused for good------------------------------------------> raised
+      +----refused permanently------------------------------------------> raised
 
 The sync and the asyncio pool share it; both bring the clock, the jitter and the network.
 A chunk is unanswered once a call with it was not answered: it may be in. It is sent again only for
@@ -95,7 +95,7 @@ def note(results: EnqueueResults, chunk: Chunk, answer: bytes) -> None:
     """Note what the server said of each job of a chunk.
 
     A duplicate of a chunk that may have been in before: under an id that we made it is our own job,
-    accepted by the call that was not answered. Under one that the application chose, nobody can
+    accepted by the call that was not answered. Under one that the application chose, no one can
     tell that from a job that was there already: it stays a duplicate.
     """
     codes = answer.translate(_CODE_OF)
@@ -119,7 +119,7 @@ def note_settled(
 
 
 def record_unknown(results: EnqueueResults, chunk: Chunk) -> None:
-    """Note a chunk that nobody will send again: unknown when it may be in, else rejected."""
+    """Note a chunk that no one will send again: unknown when it may be in, else rejected."""
     code = REJECTED if chunk.unanswered_since_s is None else UNKNOWN
     results.put(chunk.positions, chunk.ids, chunk.partition, [code] * len(chunk.ids))
 
@@ -170,7 +170,7 @@ class Delivery:
 
     def _pause(self, answer: Full | QueuePoolError, now_s: float, jitter: float) -> float | None:
         if isinstance(answer, Full):
-            self._retries = Attempts(now_s + self._config.retry_for_s)  # it is there: begin anew
+            self._retries = Attempts(now_s + self._config.retry_for_s)  # it is there: begin again
             return self._waits.next_pause(now_s, jitter)
         if isinstance(answer, UnavailableError) and not isinstance(answer, NotConfirmedError):
             return self._retries.next_pause(now_s, jitter)

@@ -149,7 +149,7 @@ class TaskGroup(_Group):
 
         Ended is not done: look at `died` and `cancelled` of what is returned. show: draw a
         progress bar on standard error; None: when that is a terminal. on_progress:
-        called with each new status. Raises WaitTimeoutError; the group goes on.
+        called with each new status. Raises WaitTimeoutError; the group continues.
         """
         return self._network.do(self._wait(timeout_s, show, on_progress))
 

@@ -92,7 +92,7 @@ class _Handle(Generic[R_co]):
 
 
 class JobHandle(_Handle[R_co]):
-    """One job, to ask for: `result()`, `status()`, `cancel()`. Every answer is asked anew.
+    """One job, to ask for: `result()`, `status()`, `cancel()`. Every answer is asked again.
 
     Thread-safe.
     """

@@ -62,7 +62,7 @@ def tell(error: BaseException, results: EnqueueResults) -> None:
 
     The exception gets `results`, with the id of every job that was taken, and a note that sums up.
     """
-    with suppress(AttributeError, TypeError):  # an exception of somebody's that takes neither
+    with suppress(AttributeError, TypeError):  # an exception of someone's that takes neither
         error.results = results  # type: ignore[attr-defined]
         error.add_note(
             f"interrupted during an enqueue: {results.accepted + results.duplicates:,} jobs are "

@@ -104,7 +104,7 @@ class Producer:
 
         held: filled with the chunks whose jobs were taken, until the one after them is asked for.
         An error of an item, or of the iterable, comes out after all that was taken before it; but
-        at once when it is a timeout, or struck amid a job.
+        at once when it is a timeout, or struck during a job.
         """
         open_chunks = {} if held is None else held
         return Chunker(self._routes, self.config, defaults, partition_key).chunks(

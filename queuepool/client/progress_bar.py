@@ -1,4 +1,4 @@
-"""The progress bar of a group that somebody waits for."""
+"""The progress bar of a group that someone waits for."""
 
 from __future__ import annotations
 

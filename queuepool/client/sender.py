@@ -4,7 +4,7 @@
     all     chunks in batches: each batch is one call to one partition, confirmed at its end
     batch   one of them; what was not in after it is sent again, chunk by chunk
 
-Whatever ends a call amid all this, an error of a server as well as Ctrl-C or the timeout of the job
+Whatever ends a call during this, an error of a server as well as Ctrl-C or the timeout of the job
 that makes it, carries the results of all jobs that were taken: a chunk is noted as unknown before
 it is sent, and its answer after it was read.
 """

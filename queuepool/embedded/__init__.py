@@ -8,7 +8,7 @@ Without a data directory it keeps nothing. With one it appends every write to a 
 synced each second, so jobs outlive restarts and a power cut costs at most the last second.
 
     binary      which server program is run
-    directory   where it keeps its files, and that nobody else does
+    directory   where it keeps its files, and that no one else does
     process     the server itself: start, stop, crash
 """
 

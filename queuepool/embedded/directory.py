@@ -1,4 +1,4 @@
-"""Where an embedded server keeps its files, that only one server does, and that nobody else reads.
+"""Where an embedded server keeps its files, that only one server does, and that no one else reads.
 
     EmbeddedServer --holds--> DATA_DIR/embedded.lock <--inherits-- the server process
 
@@ -72,7 +72,7 @@ class ServerDirectory:
 
     def open_log(self) -> IO[bytes]:
         """Return the server's log for appending; `log_tail` speaks of what comes from now on."""
-        # A file and not a pipe: a pipe that nobody reads fills up and stops the server.
+        # A file and not a pipe: a pipe that no one reads fills up and stops the server.
         log = open(self.path / _LOG, "ab", opener=private.opener)  # noqa: SIM115
         self._log_start = log.tell()
         return log
@@ -95,7 +95,7 @@ def _make_private(path: Path) -> None:
     """Make the directory and what a server left in it ours alone.
 
     One that holds other files as well keeps its rights, unless others may write to it: it may be
-    somebody's home. What is the server's in it is ours alone all the same.
+    someone's home. What is the server's in it is ours alone nevertheless.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 from queuepool.embedded.errors import EmbeddedServerError
 
 HOST = "127.0.0.1"
-# Below the range the kernel takes client ports from, for two reasons: nobody's outgoing
+# Below the range the kernel takes client ports from, for two reasons: no one's outgoing
 # connection can occupy the port while the server restarts, and a client that reconnects to a
 # dead server cannot be connected to itself. Cluster buses (port + 10000) fit below it as well.
 PORTS = range(10_300, 22_700)
@@ -49,7 +49,7 @@ def ask(port: int, password: str = "") -> bytes:
 def may_be_of(port: int, pid: int) -> bool:
     """Return False when whoever listens on `port` is certainly not the process `pid`.
 
-    A stranger there may call itself anything; the kernel knows better. True when nobody listens
+    A stranger there may call itself anything; the kernel knows better. True when no one listens
     yet, and where the system has no /proc to ask.
     """
     listening = set(_listening(port))

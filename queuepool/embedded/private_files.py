@@ -31,7 +31,7 @@ _DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 
 
 class UnsafePathError(ConfigurationError):
-    """A file or directory may be the work of somebody else; it was neither used nor changed."""
+    """A file or directory may be the work of someone else; it was neither used nor changed."""
 
     def __init__(self, path: Path, problem: str, remedy: str) -> None:
         super().__init__(f"{_shown(path)} {problem}, so it is not used. {remedy}.")
@@ -74,7 +74,7 @@ def refuse_writable(descriptor: int, path: Path) -> None:
 
 
 def refuse_shared_parent(directory: int, path: Path) -> None:
-    """Raise UnsafePathError when everybody may put another directory in the place of this one.
+    """Raise UnsafePathError when everyone may put another directory in the place of this one.
 
     A sticky directory such as /tmp is none of those: there only the owner of an entry moves it.
     """

@@ -25,7 +25,7 @@ _PORT_ATTEMPTS = 8
 
 # Runs between fork and server: the kernel shall end the server when the process that started it
 # ends. Doing it here and not in a preexec_fn keeps Python from running in a forked copy of
-# a process with threads, where any lock may be held for ever.
+# a process with threads, where any lock may be held forever.
 _TIED_LAUNCHER = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGTERM)
@@ -69,7 +69,7 @@ class EmbeddedServer:
         self._with_password, self._password = with_password, ""
         self._directory: ServerDirectory | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._guard = threading.RLock()  # re-entrant: a signal handler may stop us amid start
+        self._guard = threading.RLock()  # re-entrant: a signal handler may stop us during start
 
     def __repr__(self) -> str:
         process = self._process
@@ -130,7 +130,7 @@ class EmbeddedServer:
         """Shut the server down so that its data survives; legal at any time, any number of times.
 
         Returns when the process is gone. A server that does not end in time is killed; what it
-        had acknowledged by then is in its file all the same, short of a power cut.
+        had acknowledged by then is in its file nevertheless, short of a power cut.
         """
         with self._guard:
             atexit.unregister(self.stop)
@@ -156,7 +156,7 @@ class EmbeddedServer:
             try:
                 process = self._launch_on(port, directory)
             except EmbeddedServerError:
-                # Between our look and the server's bind somebody else may have taken the port.
+                # Between our look and the server's bind someone else may have taken the port.
                 if "in use" not in directory.log_tail():
                     raise
             else:
@@ -220,7 +220,7 @@ class EmbeddedServer:
 
 
 def _configure(process: subprocess.Popen[bytes], port: int, password: str) -> None:
-    # What everybody can read in a process's arguments neither opens the server nor says on which
+    # What everyone can read in a process's arguments neither opens the server nor says on which
     # port it is about to listen, so that another process could be there first.
     lines = f"port {port}\n" + (f"requirepass {password}\n" if password else "")
     with contextlib.suppress(BrokenPipeError), process.stdin as stdin:  # type: ignore[union-attr]
@@ -246,7 +246,7 @@ def _wait_for_answer(process: subprocess.Popen[bytes], port: int, password: str)
 
 
 def _answer_of(pid: int, port: int, password: str) -> bytes:
-    """Return what a process says on a port; what somebody else says there counts for nothing."""
+    """Return what a process says on a port; what someone else says there counts for nothing."""
     answer = ask(port, password) if may_be_of(port, pid) else b""
     return answer if may_be_of(port, pid) else b""
 

@@ -1,4 +1,4 @@
-"""Temporary directories of servers: each with a lock, and removed when nobody holds it any more.
+"""Temporary directories of servers: each with a lock, and removed when no one holds it any more.
 
 A process that is killed removes nothing. Its lock is free then, by the kernel's doing, and whoever
 makes the next temporary directory removes what it left. One whose lock is held is in use; one that
@@ -27,10 +27,10 @@ def make() -> tuple[Path, IO[str]]:
     """Return a new directory of ours alone, and its lock file, held. Raises OSError."""
     _remove_left_ones()
     path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    # It gets its name only once it is held, or somebody else's start could take it for left.
+    # It gets its name only once it is held, or someone else's start could take it for left.
     unnamed = path / f"{LOCK}.new"
     lock_file = _open(unnamed)
-    with suppress(OSError):  # a file system without locks: then nobody removes what is left
+    with suppress(OSError):  # a file system without locks: then no one removes what is left
         fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         unnamed.rename(path / LOCK)
     return path, lock_file

@@ -84,7 +84,7 @@ class ConfigurationError(QueuePoolError):
 class UnconfirmableError(ConfigurationError):
     """A server cannot confirm what `durability` asks for; the message names the remedy.
 
-    The jobs are stored on the primary all the same. results: as of UnavailableError; enqueue those
+    The jobs are stored on the primary nevertheless. results: as of UnavailableError; enqueue those
     that are `unknown` again with the same ids once it is fixed.
     """
 
@@ -133,7 +133,7 @@ class LocalError(UnavailableError):
     """No connection could be made for want of something here; the server was not asked.
 
     Descriptors, memory, a local port, a file of certificates. Nothing was written. It may pass, so
-    whatever tries again when a server is away tries again here.
+    whatever tries again when a server is down tries again here.
     """
 
     def __init__(self, server: str, missing: str) -> None:

@@ -1,7 +1,7 @@
 """What keeps a process from starting now and may not later: it ends with a code that is restarted.
 
 A thread that cannot be started is the commonest: whoever needs it for its whole life says so in one
-line and ends, for a process without its watchdog or its control loop would look well for ever.
+line and ends, for a process without its watchdog or its control loop would look well forever.
 """
 
 from __future__ import annotations

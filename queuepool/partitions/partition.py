@@ -69,7 +69,7 @@ class Partition:
         return sum(self.run(operate.replay(part)) for part in _batches(ids))
 
     def discard(self, ids: Sequence[str]) -> int:
-        """Delete dead jobs for good; returns how many were dead."""
+        """Delete dead jobs permanently; returns how many were dead."""
         return sum(self.run(operate.discard(part)) for part in _batches(ids))
 
     def audit(self, *, repair: bool = False) -> AuditReport:

@@ -99,7 +99,7 @@ def _named(config: PoolConfig) -> str:
 
 
 def _beyond(config: PoolConfig) -> list[tuple[int, Call]]:
-    # Where a partition lies that is not placed, nobody can say: it may be on any of the servers.
+    # Where a partition lies that is not placed, no one can say: it may be on any of the servers.
     count = config.topology.partitions
     numbers = range(count, min(count + _BEYOND, MAX_PARTITIONS))
     return [

@@ -1,7 +1,7 @@
 """Asking for the route record beside what a process does, so that it can hold nothing up.
 
 An attempt runs in a thread, or a task, of its own. The first call of a pool waits for it; when the
-server that keeps the record is away, calls go on without an answer and later ones hear of it.
+server that keeps the record is down, calls go on without an answer and later ones learn of it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class _Attempt:
             self._run()
 
     def under_way(self) -> bool:
-        # Of a thread that a fork left behind, nobody will hear.
+        # Of a thread that a fork left behind, no one will hear.
         return not self.done.is_set() and self._pid == os.getpid()
 
     def _run(self) -> None:
@@ -160,7 +160,7 @@ def run_each(servers: Mapping[str, Port], calls: Sequence[Call]) -> list[Any]:
 
 def _wait_s(config: PoolConfig, state: Verification) -> float:
     if len(config.topology.servers) == 1:
-        return config.timeout_s  # it keeps the jobs as well: without it nothing goes on
+        return config.timeout_s  # it keeps the jobs as well: without it nothing continues
     return _OTHER_SERVER_S if state.answered else 0.0
 
 

@@ -2,7 +2,7 @@
 
 A server that forgot it (FLUSHALL, a failover that rolled back) gets it again from those who read
 it before, so that the next process with another count is refused as ever. A record that changes
-under a process that has verified its own count stops nobody: what runs, runs where it was claimed;
+under a process that has verified its own count stops no one: what runs, runs where it was claimed;
 the contradiction is logged at each of its ends.
 """
 
@@ -51,7 +51,7 @@ class RouteKeeper:
         self._stopping.set()
 
     def look(self) -> bool:
-        """Look once; return whether to go on."""
+        """Look once; return whether to continue."""
         verified = self._pool.route.state.verified
         try:
             self._pool.route.read(Leave.RESTORE if verified else Leave.RECORD)

@@ -42,7 +42,7 @@ def load_both(load_own: Callable[[], S]) -> tuple[S, PoolConfig]:
 def refuse_servers_that_cannot_work(pool: QueuePool) -> None:
     """Raise ConfigurationError when a server answers, and can never do what is needed.
 
-    One that is away, or refuses for now, is waited for elsewhere.
+    One that is down, or refuses for now, is waited for elsewhere.
     """
     seen = set()
     for partition in pool.partitions():

@@ -1,4 +1,4 @@
-"""A thread that looks after another one, and ends the process when that has stopped for good."""
+"""A thread that looks after another one, and ends the process when that has stopped permanently."""
 
 from __future__ import annotations
 

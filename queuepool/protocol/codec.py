@@ -182,7 +182,7 @@ def check_id(job_id: bytes) -> None:
 
 
 def decode_envelope(body: bytes) -> Envelope:
-    """Return the envelope of a body. Raises UndecodableError; nobody else's exception."""
+    """Return the envelope of a body. Raises UndecodableError; no one else's exception."""
     end = read_header(body)[4]
     try:
         return _decoder.decode(body[end:])

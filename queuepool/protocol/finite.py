@@ -1,4 +1,4 @@
-"""What JSON has no words for, found before it is stored: depth without end, NaN, infinity. Pure."""
+"""What JSON has no words for, found before it is stored: unbounded depth, NaN, infinity. Pure."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
     token of operators ------> operator       certificate named as an operator --> operator
     token of viewers --------> viewer         any other certificate -------------> viewer
-    no or another token -----> nobody         (none: TLS itself refuses)
+    no or another token -----> no one         (none: TLS itself refuses)
 
-With both, the lesser right counts. Without either, everybody who reaches the API is an operator.
+With both, the lesser right counts. Without either, everyone who reaches the API is an operator.
 No call shows payloads, so there is no role for reading them.
 """
 
@@ -80,7 +80,7 @@ class Access:
         if not self._known:
             return ApiRole.OPERATOR
         given = [value for key, value in metadata or () if key == AUTHORIZATION]
-        # More than one is refused, since nobody knows which of them a proxy has checked.
+        # More than one is refused, since no one knows which of them a proxy has checked.
         if len(given) != 1:
             return None
         # All are compared: how long it takes must not tell which of them was nearly right.

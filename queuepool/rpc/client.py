@@ -51,7 +51,7 @@ def connect(
     `tls_ca` is a PEM file with the authority that signed the server's certificate; without it
     the connection is plain, and a token can be read by anyone on the way. `tls_cert` and `tls_key`
     are what we show to a server that asks who we are. Nothing is sent before the first call, which
-    raises grpc.RpcError (UNAVAILABLE) when nobody answers. Thread-safe. Raises ConfigurationError.
+    raises grpc.RpcError (UNAVAILABLE) when no one answers. Thread-safe. Raises ConfigurationError.
     """
     if (tls_cert is None) != (tls_key is None) or (tls_cert is not None and tls_ca is None):
         raise ConfigurationError(

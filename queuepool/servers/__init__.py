@@ -84,7 +84,7 @@ class Bell(Protocol):
 class Stream(Protocol):
     """Verbs sent ahead of their replies. Used by one thread; a failure closes it.
 
-    So does an interruption amid a push or a pull: no reply is read after one that may be another's.
+    So does an interruption during push or pull: no reply is read after one that may be another's.
     """
 
     def push(self, verb: Verb[Any]) -> None:

@@ -31,7 +31,7 @@ class AsyncConnections:
         forking.keep(self)
 
     def after_fork(self) -> None:
-        """Begin anew in a forked child: the parent reads from all connections there are."""
+        """Begin again in a forked child: the parent reads from all connections there are."""
         # Kept, not closed: closing would take them out of the selector, which the parent shares.
         self._inherited += [*self._free, *self._held]
         self._free, self._held = [], set()
@@ -88,7 +88,7 @@ class AsyncConnections:
 
         Raises the client's errors, and TimeoutError when `timeout_s` pass without a reply.
         """
-        writer = connection._writer  # noqa: SLF001 - send_packed_command would connect anew
+        writer = connection._writer  # noqa: SLF001 - send_packed_command would reconnect
         if writer is None:
             raise redis.ConnectionError("the connection was closed")
         now_s = asyncio.get_running_loop().time

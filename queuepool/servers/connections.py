@@ -2,15 +2,15 @@
 
     free --borrow--> in one pair of hands --give_back, in order--> free
                           |
-                          +-- drop, or forgotten by everybody --> closed, its seat is empty
+                          +-- drop, or forgotten by everyone --> closed, its seat is empty
 
 An exception can strike a thread between any two steps: Ctrl-C, the timeout of a job, a debugger.
 So nothing here relies on a `finally` that runs to its end, and there is no lock that could stay
 held:
 - Only what is in order comes back: all that was asked on it is answered. Whoever is interrupted
-  amid an exchange never reaches `give_back`, which is one step of the interpreter; so no reply that
+  in an exchange never reaches `give_back`, which is one step of the interpreter; so no reply that
   is outstanding can be read by another, and no connection is ever in two pairs of hands.
-- A seat is a weak reference: one that nobody holds any more is empty, however that came about.
+- A seat is a weak reference: one that no one holds any more is empty, however that came about.
 - A link never connects a second time: what was on its way is lost with it, and is never taken for
   the answer to something else.
 """
@@ -53,8 +53,8 @@ class Link:
         return False
 
     def send(self, packed: bytes) -> None:
-        """Send what is packed; never connects anew."""
-        socket = self.connection._sock  # noqa: SLF001 - send_packed_command would connect anew
+        """Send what is packed; never reconnect."""
+        socket = self.connection._sock  # noqa: SLF001 - send_packed_command would reconnect
         if socket is None:
             raise redis.ConnectionError("the connection was closed")
         socket.sendall(packed)
@@ -80,8 +80,8 @@ class Link:
         return int(socket.fileno())
 
     def quiet(self) -> bool:
-        """Return whether it is open and has nothing to say, as it must when nobody asked."""
-        if self.connection._sock is None:  # noqa: SLF001 - can_read would connect anew
+        """Return whether it is open and has nothing to say, as it must when no one asked."""
+        if self.connection._sock is None:  # noqa: SLF001 - can_read would reconnect
             return False
         try:
             return not self.connection.can_read()
@@ -129,7 +129,7 @@ class Connections:
         return link
 
     def after_fork(self) -> None:
-        """Begin anew in a forked child: the parent reads from all connections there are."""
+        """Begin again in a forked child: the parent reads from all connections there are."""
         seats = list(self._seats.values())
         self._reset()
         for seat in seats:

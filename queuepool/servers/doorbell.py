@@ -67,7 +67,7 @@ class Doorbell:
             if self._sleeping:
                 try:
                     os.write(self._write, b"!")
-                except OSError:  # full (it will wake anyway) or closed (nobody sleeps)
+                except OSError:  # full (it will wake anyway) or closed (no one sleeps)
                     return
 
     def wait(self, timeout_s: float) -> bytes | None:

@@ -2,7 +2,7 @@
 
 A fork copies everything: sockets that the parent reads from, a port it listens on, locks that
 other threads held. Whatever has such a thing registers with `keep`; in each child `after_fork` is
-called on it, in the only thread there is, before Python code of the child goes on. A child that
+called on it, in the only thread there is, before Python code of the child continues. A child that
 executes another program has none of it: descriptors of Python are closed on exec.
 """
 
@@ -19,7 +19,7 @@ class Inherited(Protocol):
     """Something with an inherited part. `after_fork` takes no lock and never raises."""
 
     def after_fork(self) -> None:
-        """Close what belongs to the parent, make locks anew."""
+        """Close what belongs to the parent, make locks again."""
 
 
 generation = 0  # forks between this process and the one that imported this module
@@ -32,7 +32,7 @@ def keep(thing: Inherited) -> None:
 
 
 def close_inherited(held: Any) -> None:
-    """Close a socket's copy in this process; the parent's connection goes on. None is ignored."""
+    """Close a socket's copy in this process; the parent's connection continues. None is ignored."""
     if isinstance(held, socket.socket):
         with contextlib.suppress(OSError):
             held.close()  # no shutdown: that would end it for the parent, too

@@ -52,7 +52,7 @@ class Server:
                 for i, reply in zip(places, repeated, strict=True):
                     replies[i] = reply
             if any(wire.is_misplaced(reply) for reply in replies):
-                hand[0].drop()  # a demoted primary: find the new one by connecting anew
+                hand[0].drop()  # a demoted primary: find the new one by connecting again
             else:
                 self.connections.give_back(hand.pop())
         except _ERRORS as error:
@@ -119,7 +119,7 @@ class Server:
 
 
 def drop_all(hand: list[Link]) -> None:
-    """Close what is in somebody's hand."""
+    """Close what is in someone's hand."""
     for link in hand:
         link.drop()
 
@@ -150,7 +150,7 @@ class SyncStream:
         """Send a verb without waiting for its reply. Raises UnavailableError; then it is closed."""
         packed = wire.pack(self._key, verb)
         # The first one loads the script: a verb that the server does not know would be overtaken
-        # by those behind it, once somebody else has loaded the script.
+        # by those behind it, once someone else has loaded the script.
         loads = verb.script != "" and verb.script not in self._server.loaded
         if loads:
             self._server.loaded.add(verb.script)

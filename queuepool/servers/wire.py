@@ -44,12 +44,12 @@ FAILURES = (RedisError, RedisClusterException, OSError)
 _MISPLACED = (AskError, ClusterDownError, ReadOnlyError)
 _TRANSIENT = (*_MISPLACED, TryAgainError, NoScriptError)
 _TRANSIENT_WORDS = frozenset(("BUSY", "MISCONF", "NOMASTERLINK", "NOREPLICAS"))
-# What a script hears of a slot that moves, and a confirmation of a primary that was demoted; the
+# What a script learns of a slot that moves, and a confirmation of a primary that was demoted; the
 # server gives them no words of their own.
 _MOVING = ("non local key", "the cluster is down", "cannot be used with replica", "UNBLOCKED")
 # What an older server says of the first line of a script, which names its flags.
 _TOO_OLD = ("unexpected symbol near '#'",)
-# What a script hears of a missing right, from Valkey and from Redis.
+# What a script learns of a missing right, from Valkey and from Redis.
 _FORBIDDEN = ("ACL failure in script", "The user executing the script can't")
 # Its stub knows tuples of one element only.
 _pack: Callable[[tuple[Any, ...]], bytes] = pack_command
@@ -169,7 +169,7 @@ def repetition(
 def repeated(loads: Sequence[bytes], replies: Sequence[Any]) -> Sequence[Any]:
     """Return the replies to the calls that were sent behind `loads`; see `repetition`.
 
-    A script that could not be loaded is the reason why its calls could not be carried out: its
+    A script that could not be loaded is the reason why its calls could not be executed: its
     refusal stands in for the server's "no such script", which sounds as if it would pass.
     """
     again = replies[len(loads) :]

@@ -62,7 +62,7 @@ def write(cluster: LocalCluster, directory: Path = STATE_DIR) -> None:
 
 def read(directory: Path = STATE_DIR) -> LocalCluster | None:
     """Return the cluster running in this directory, or None. Raises ConfigurationError."""
-    if not hasattr(os, "geteuid"):  # nobody runs `queuepool up` there
+    if not hasattr(os, "geteuid"):  # no one runs `queuepool up` there
         return None
     path = directory / _FILE
     try:

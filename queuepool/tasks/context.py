@@ -38,7 +38,7 @@ class JobContext(Protocol):
 
     @property
     def cancel_requested(self) -> bool:
-        """Return whether somebody asked to cancel; stop by raising JobCancelled."""
+        """Return whether someone asked to cancel; stop by raising JobCancelled."""
 
     def progress(self, text: str) -> None:
         """Publish how far the job is: at most 256 bytes, the newest wins, sent with a turn."""

@@ -111,7 +111,7 @@ class Enqueued(_Bound, Generic[R_co]):
 
 
 def bound(enqueued: Enqueued[R_co], reach: Callable[[Enqueued[Any]], Any] | None) -> Enqueued[R_co]:
-    """Return an answer that is nobody's yet with a way to its job, without making it again."""
+    """Return an answer that is no one's yet with a way to its job, without making it again."""
     object.__setattr__(enqueued, "reach", reach)
     return enqueued
 

@@ -71,8 +71,8 @@ def _value(value: object) -> str:
 def configure(style: str = "text", level: str = "INFO") -> None:
     """Send all logs of this process to standard error in the given style, json or text.
 
-    So go warnings, and errors that nobody caught. A record that cannot be written is dropped, even
-    when somebody closed standard error.
+    So go warnings, and errors that no one caught. A record that cannot be written is dropped, even
+    when someone closed standard error.
     """
     logging.raiseExceptions = False
     handler = logging.StreamHandler(sys.stderr)
@@ -87,7 +87,7 @@ def configure(style: str = "text", level: str = "INFO") -> None:
 
 
 def clean_last_resort() -> None:
-    """Clean what is logged where nobody has set logs up: in commands."""
+    """Clean what is logged where no one has set logs up: in commands."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(TextFormatter())
 

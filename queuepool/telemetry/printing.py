@@ -76,7 +76,7 @@ def flush() -> None:
 
 
 def flush_all() -> None:
-    """Write out what waits for either stream; one that somebody closed is left alone."""
+    """Write out what waits for either stream; one that someone closed is left alone."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(ValueError, OSError, AttributeError):
             stream.flush()
@@ -98,7 +98,7 @@ def remarks_are_on_terminal() -> bool:
 
 
 def input_is_terminal() -> bool:
-    """Return whether somebody can be asked."""
+    """Return whether someone can be asked."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 

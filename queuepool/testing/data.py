@@ -56,7 +56,7 @@ class Group:
 
 @dataclass(slots=True)
 class OwnerRecord:
-    """Who owns the partition. An empty nonce: nobody, since the last one left."""
+    """Who owns the partition. An empty nonce: no one, since the last one left."""
 
     nonce: bytes
     epoch: int
@@ -168,7 +168,7 @@ class PartitionData:
         return group
 
     def group_of(self, body: bytes) -> Group:
-        """Return the group of a body, made anew when it was forgotten."""
+        """Return the group of a body, made again when it was forgotten."""
         name = codec.read_group(body)
         return self.find_group(name) or self.groups.setdefault(name, Group())
 

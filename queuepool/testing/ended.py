@@ -27,7 +27,7 @@ class Ended:
         self.heed_the_clock(now)
 
     def heed_the_clock(self, now: int) -> None:
-        """Begin the minute anew when the clock went back."""
+        """Begin the minute again when the clock went back."""
         self.since = min(self.since, now)
 
     def over(self, now: int) -> list[set[bytes]]:

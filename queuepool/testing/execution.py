@@ -82,7 +82,7 @@ class Context:
 
     @property
     def cancel_requested(self) -> bool:
-        """Return whether somebody asked to cancel, asked anew each time."""
+        """Return whether someone asked to cancel, asked again each time."""
         return self._owned.partition.status(self.job_id).cancel_requested
 
     def progress(self, text: str) -> None:

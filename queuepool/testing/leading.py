@@ -36,7 +36,7 @@ def resign(s: SystemData, args: Args) -> Any:
 
 
 def manual(s: SystemData, args: Args) -> Any:
-    """Set workers of a partition by hand for a time, or clear it."""
+    """Set workers of a partition manually for a limited time, or clear it."""
     s.manual = {p: (n, ms) for p, (n, ms) in s.manual.items() if ms > s.now}
     if args[1] == b"":
         s.manual.pop(args[0], None)

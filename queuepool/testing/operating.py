@@ -119,7 +119,7 @@ def _restamped(body: bytes, p: PartitionData) -> bytes:
 
 
 def discard(p: PartitionData, args: Args) -> Any:
-    """Delete dead jobs for good."""
+    """Delete dead jobs permanently."""
     n = 0
     for job_id in args:
         if not p.dead.remove(job_id):
@@ -202,7 +202,7 @@ def _strays(p: PartitionData, books: list[ScoredSet]) -> list[tuple[dict[bytes, 
 
 
 def _recount(p: PartitionData, *, repair: bool) -> int:
-    """Count the bytes of the bodies anew; return whether they were others."""
+    """Count the bytes of the bodies again; return whether they were others."""
     true = {
         "bytes": p.jobs.values(),
         "dead_bytes": [p.jobs.get(i, b"") for _, i in p.dead.entries()],
@@ -215,7 +215,7 @@ def _recount(p: PartitionData, *, repair: bool) -> int:
 
 
 def _balance(p: PartitionData, ready: dict[int, int], seated: set[Lane], missing: int) -> None:
-    """Count ready jobs anew by so many, no further than the lanes bear out."""
+    """Count ready jobs again by so many, no further than the lanes bear out."""
     for tier in TIERS:
         lanes = [p.lanes.get(lane, ()) for lane in seated if lane[0] == tier]
         gap = sum(i in p.jobs for ids in lanes for i in ids) - ready[tier]

@@ -58,7 +58,7 @@ def renew(p: PartitionData, args: Args) -> Any:
 
 
 def _asked(p: PartitionData, epoch: int) -> list[bytes]:
-    # Only what this owner runs: nobody else can stop it.
+    # Only what this owner runs: no one else can stop it.
     return [job_id for _, job_id in p.book(epoch).entries() if job_id in p.cancels]
 
 

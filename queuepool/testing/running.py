@@ -101,7 +101,7 @@ def run_jobs(pool: QueuePool, *, max_jobs: int = 10_000, jitter: float = 0.5) ->
     exception of a handler never comes out of here: it is in the report, whose `raise_errors()`
     raises it, and in `pool.status`.
     Timeouts hold for async handlers only. Raises UnavailableError when a partition is owned by
-    somebody else.
+    someone else.
     """
     if any(task.is_async for task in pool.producer.registry):
         refuse_a_running_loop()

@@ -179,7 +179,7 @@ class MemoryStream:
         """Do nothing: every reply is here."""
 
     def close(self) -> None:
-        """Drop replies that nobody pulled. Idempotent."""
+        """Drop replies that no one pulled. Idempotent."""
         self._replies.clear()
 
 

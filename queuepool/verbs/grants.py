@@ -78,5 +78,5 @@ COORDINATOR = _grant("""
     route     hsetnx
 """)
 NOTHING: Grant = {}
-# Beside what the others may: a replay writes the body anew, with another stamp.
+# Beside what the others may: a replay writes the body again, with another stamp.
 OPERATOR = _union(PRODUCER, CONSUMER, COORDINATOR, _grant("j hset\ncmd unlink\nck unlink"))

@@ -21,7 +21,7 @@ from importlib.resources.abc import Traversable
 
 CALLERS = ("producer", "owner", "operator", "leader")  # folders: who calls what is in them
 _USES = re.compile(rb"^( *)-- uses: (.+)\n", re.MULTILINE)
-_FIELD = r"^-- %s +(.*(?:\n--  +.*)*)"  # goes on in lines that are indented
+_FIELD = r"^-- %s +(.*(?:\n--  +.*)*)"  # continues in lines that are indented
 _LINE = re.compile(rb"^(?=.)", re.MULTILINE)
 
 

@@ -150,7 +150,7 @@ def write_anywhere() -> None:
 
 @harmful(backoff=_SOON, timeout_s=0.5)
 def parent_of(seconds: float, note: str) -> None:
-    """Start a program that outlives the handler unless somebody ends it."""
+    """Start a program that outlives the handler unless someone ends it."""
     child = subprocess.Popen([sys.executable, "-c", f"import time; time.sleep({seconds})"])
     Path(note).write_text(str(child.pid))
     child.wait()
@@ -167,7 +167,7 @@ def forks() -> int:
 
 @harmful()
 def killed_by(number: int = signal.SIGTERM) -> str:
-    """Send this process a signal; tell that it goes on."""
+    """Send this process a signal; tell that it continues."""
     os.kill(os.getpid(), number)
     return "here"
 

@@ -67,7 +67,7 @@ def wait_for(ctx: JobContext, gate: str, progress: str = "") -> None:
 
 @task
 def until_cancelled(ctx: JobContext) -> None:
-    """Run until somebody asks to cancel."""
+    """Run until someone asks to cancel."""
     _note("begin", ctx)
     while not ctx.cancel_requested:
         _pause(0.005)

@@ -63,7 +63,7 @@ gRPC: random bytes and values, 10 MB, tokens, page sizes, callers that do not re
     ../integration/coordinator/test_api.py::test_a_caller_that_does_not_read_costs_no_memory
     ../integration/coordinator/test_api.py::test_only_so_many_streams_are_open_at_once
 
-handlers that do their worst: a failed attempt, text cut at 4 kB, everybody else goes on
+handlers that do their worst: a failed attempt, text cut at 4 kB, everyone else continues
     test_handlers.py::test_whatever_is_raised_fails_the_attempt_alone
     test_handlers.py::test_whatever_is_returned_and_is_no_result_fails_the_attempt_alone
     test_handlers.py::test_bad_manners_do_no_harm

@@ -159,7 +159,7 @@ async def returns_async(what: str) -> object:
 
 @task(max_attempts=1)
 def recurse() -> None:
-    """Call itself for ever."""
+    """Call itself forever."""
     recurse()
 
 
@@ -276,7 +276,7 @@ async def stop_loop() -> str:
 
 @task(max_attempts=1)
 def low_recursion_limit(limit: int) -> None:
-    """Leave little room for everybody."""
+    """Leave little room for everyone."""
     sys.setrecursionlimit(limit)
 
 
@@ -302,14 +302,14 @@ def print_much(megabytes: int) -> None:
 
 @task(max_attempts=1)
 def close_output() -> None:
-    """Close the files that everybody prints and logs to."""
+    """Close the files that everyone prints and logs to."""
     sys.stdout.close()
     sys.stderr.close()
 
 
 @task(max_attempts=1)
 def break_logging() -> None:
-    """Log something that cannot be formatted, and silence everybody."""
+    """Log something that cannot be formatted, and silence everyone."""
     logging.getLogger("consumer").error("%d", "no number")
     logging.disable(logging.CRITICAL)
 

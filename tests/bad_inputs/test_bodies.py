@@ -75,7 +75,7 @@ def test_it_can_be_looked_at_buried_replayed_and_discarded(world: World, body: b
     assert w.claim(owned).ids == [b"bad"]
     assert w.bury(owned, [b"bad"]) == b"b"
     kept = stored(world, "bad") or b""
-    assert (kept[:2], kept[13:]) == (body[:2], body[13:])  # the replay stamped it anew
+    assert (kept[:2], kept[13:]) == (body[:2], body[13:])  # the replay stamped it again
     assert world.partition.discard(["bad"]) == 1
     assert world.partition.observe().jobs == 0
 

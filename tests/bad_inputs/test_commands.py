@@ -1,4 +1,4 @@
-"""Commands that nobody should have written: a real consumer refuses or clamps each, and lives."""
+"""Commands that no one should have written: a real consumer refuses or clamps each, and lives."""
 
 import re
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Handlers that do their worst in a real consumer: their attempt fails, and everybody else goes on.
 
-The worker count is looked at afterwards, since a worker that died would be missed by nobody else.
+The worker count is looked at afterwards, since a worker that died would be missed by no one else.
 """
 
 from pathlib import Path

@@ -26,7 +26,7 @@ KEYS: list[str | bytes] = [
 
 
 class NoServer:
-    """A server that nobody may ask."""
+    """A server that no one may ask."""
 
     name = "none"
 

@@ -64,9 +64,9 @@ class Books:
 class Strike:
     """One blow to one consumer process: a kill, a stop, its network.
 
-    book: the ids in its in-flight book just after; None when that would not tell, because it
+    book: the ids in its in-flight set just after; None when that would not tell, because it
     works on. takeover_s: how long until a process that ran nothing before must run something;
-    None when nobody should take over. lease_s: so long after it the process may begin nothing
+    None when no one should take over. lease_s: so long after it the process may begin nothing
     any more, until over_ns; None when it cannot, being dead.
     """
 

@@ -1,4 +1,4 @@
-"""F2: the owner is stopped for more than three leases and then goes on, while a successor works.
+"""F2: the owner is stopped for more than three leases and then continues, while a successor works.
 
 It wakes in the middle of its jobs, with acknowledgements to send. Every one must be refused, it
 must start nothing, and it must end by itself.

@@ -45,7 +45,7 @@ class _Watch:
 
     def leader(self) -> Leader:
         found: Leader = look(self.rig.pool)
-        if found.epoch and found.epoch not in self.epochs:  # 0: nobody led yet
+        if found.epoch and found.epoch not in self.epochs:  # 0: no one led yet
             self.epochs.append(found.epoch)
         return found
 
@@ -83,7 +83,7 @@ class _Watch:
         self.refuse(old)
 
     def refuse(self, stale_epoch: int) -> None:
-        """Send a command of a leader that was replaced; nobody may take it."""
+        """Send a command of a leader that was replaced; no one may take it."""
         for partition in self.rig.pool.partitions():
             verb = lead.command(
                 stale_epoch, 10**6, type="SCALE_UP", partition=partition.number,

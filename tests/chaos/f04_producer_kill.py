@@ -1,4 +1,4 @@
-"""F4: producers are killed amid a batch, and then many enqueue the same ids at once.
+"""F4: producers are killed during a batch, and then many enqueue the same ids at once.
 
 Some of those ids wait, some run and some are done by then. Each job must be there once.
 """

@@ -1,7 +1,7 @@
 """F5: the server is killed with SIGKILL and comes back with its append-only file.
 
 It stays away for less or for more than a lease. Owners must keep their partitions, although every
-lease has ended, and nobody may notice but by waiting.
+lease has ended, and no one may notice but by waiting.
 """
 
 from collections.abc import Callable
@@ -63,7 +63,7 @@ FAULTS = [
         expected="0 lost; no takeover; work resumes in 3 s",
         procedure=_with(fsync),
         runs=5,
-        quick=fsync == "always",  # with everysec a kill amid a sync may lose, though seldom
+        quick=fsync == "always",  # with everysec a kill during a sync may lose, though seldom
     )
     for number, fsync in (("F5a", "everysec"), ("F5b", "always"))
 ]

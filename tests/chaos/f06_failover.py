@@ -4,8 +4,8 @@
                                +-----> replica, once it is promoted
 
 Clients know one address, that of the Front: a proxy that leads to another server after the
-failover, as a virtual address or a load balancer does. The cut swallows what is sent, so nobody is
-told of it. A new replica joins the promoted one, without which `replicated` would wait for ever.
+failover, as a virtual address or a load balancer does. The cut swallows what is sent, so no one is
+told of it. A new replica joins the promoted one, without which `replicated` would wait forever.
 
 What was acknowledged after the cut is the lag window: `fast` loses the part of it that had not run,
 `replicated` has acknowledged none of it. What ran in the window may run again.

@@ -1,7 +1,7 @@
 """F6c: what each durability saves and costs; writes the table "durability" of docs/reliability.md.
 
 For each durability and each way to lose a primary that has one replica: threads enqueue, the
-primary is lost amid that, and what was acknowledged and is not there afterwards is lost. Nothing
+primary is lost during that, and what was acknowledged and is not there afterwards is lost. Nothing
 runs the jobs, so nothing else can take them away.
 
 SIGKILL ends the server's process alone: what it has written to its file is in the kernel's memory

@@ -15,7 +15,7 @@ from tests.chaos.proxy import TO_CLIENT, TO_SERVER, Proxy
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import Rig, engine, pause
 
-_LEASE_S = 3.0  # nobody but the network shall cost it, on a busy machine either
+_LEASE_S = 3.0  # no one but the network shall cost it, on a busy machine either
 _BLOCK_S = 5.0  # the longest wait of a consumer for a token
 _HANG_S = _BLOCK_S + 2
 _CONNECTIONS = 3
@@ -78,7 +78,7 @@ def _hoard(rig: Rig, near: Proxy) -> int:
 
 
 def _short(rig: Rig, blow: Blow, proxies: Sequence[Proxy], said: list[str]) -> float:
-    """Strike for less than a lease; the owner must go on. Returns how long it took to."""
+    """Strike for less than a lease; the owner must continue. Returns how long it took to."""
     owner, done = rig.owner(), rig.count("done")
     for proxy in proxies:
         blow(proxy)

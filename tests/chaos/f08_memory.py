@@ -2,7 +2,7 @@
 
 First nothing at all may be added: whoever enqueues hears why, owners and the leader stay, and what
 is there drains. Then the limit stands below what producers bring: they go on as fast as consumers
-make room, and nobody has to do anything.
+make room, and no one has to do anything.
 """
 
 from time import monotonic

@@ -138,7 +138,7 @@ def settle(rig: Rig) -> None:
 
 def _strike(pid: int) -> Strike:
     now_ns = monotonic_ns()
-    return Strike(pid=pid, at_ns=now_ns, lease_s=_HEARS_S, over_ns=now_ns)  # it may go on
+    return Strike(pid=pid, at_ns=now_ns, lease_s=_HEARS_S, over_ns=now_ns)  # it may continue
 
 
 def _now_s() -> float:

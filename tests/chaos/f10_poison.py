@@ -202,7 +202,7 @@ FAULTS = [
     replace(
         _BASE,
         number="F10f",
-        name="poison: interpreter's lock held for ever (regular expression)",
+        name="poison: interpreter's lock held forever (regular expression)",
         procedure=_with("poison_regex", reason="crashed", freezes=True),
     ),
     replace(

@@ -4,7 +4,7 @@ Times of scripts are told and not judged: beside so many processes they are wait
 
 a   all consumers restart at the same moment: connections stay below the server's limit
 b   many delayed jobs come due in the same second
-c   all jobs fail while what they call is away: their retries are spread
+c   all jobs fail while what they call is down: their retries are spread
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _restarts(trial: Trial) -> Result:
             owners = rig.owners()
             return len(owners) == count and set(owners.values()) <= known
 
-        rig.until(restarted, "all partitions owned anew", timeout_s=180)
+        rig.until(restarted, "all partitions owned again", timeout_s=180)
         took_s = monotonic() - began_s
         codes = [consumer.ends(60) for consumer in first]
         said += [f"a consumer ended with {code}" for code in codes if code != 0]
@@ -63,7 +63,7 @@ def _restarts(trial: Trial) -> Result:
             sums={"restarts": count},
             peaks={
                 f"connections, of {limit},": peak[0],
-                "owned anew after, s,": took_s,
+                "owned again after, s,": took_s,
                 **_scripts(server),
             },
         )

@@ -1,4 +1,4 @@
-"""A task whose world is away until a file appears; for the chaos suite alone."""
+"""A task whose world is down until a file appears; for the chaos suite alone."""
 
 import os
 from pathlib import Path

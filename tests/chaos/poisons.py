@@ -1,6 +1,6 @@
 """Tasks that harm the process that runs them; for the chaos suite alone.
 
-Those that freeze it wait for leave first: a process that freezes while nobody stands by is still
+Those that freeze it wait for leave first: a process that freezes while no one stands by is still
 the owner when it thaws, and may end the job.
 """
 
@@ -80,6 +80,6 @@ def poison_lock(ctx: JobContext, hold_s: float) -> None:
 
 @task(timeout_s=2 * _LEAVE_S)
 def poison_regex(ctx: JobContext) -> None:
-    """Hold the interpreter's lock for ever: 2^64 ways to match, and none does."""
+    """Hold the interpreter's lock forever: 2^64 ways to match, and none does."""
     _begin_with_leave(ctx)
     re.match(r"(a+)+$", "a" * 64 + "b")

@@ -71,7 +71,7 @@ class Proxy:
         self._weather = Weather()
         self._links: set[_Link] = set()
         self._accepting: set[asyncio.Task[Any]] = set()
-        self._clear = asyncio.Event()  # set whenever the weather changed, then made anew
+        self._clear = asyncio.Event()  # set whenever the weather changed, then made again
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._listener: asyncio.Server | None = None
@@ -175,7 +175,7 @@ class Proxy:
             return
         try:
             back, server = await asyncio.open_connection(HOST, self._server_port)
-        except OSError:  # the server is away: so it is through us
+        except OSError:  # the server is down: so it is through us
             client.transport.abort()
             return
         link = _Link(client, server)
@@ -219,7 +219,7 @@ class Proxy:
         finally:
             sending.cancel()
         while link.tainted and way in self._weather.swallowed:
-            await self._clear.wait()  # nobody hears of this end before the weather changes
+            await self._clear.wait()  # no one learns of this end before the weather changes
 
     async def _deliver(
         self,

@@ -1,6 +1,6 @@
 """Extras: what operators and bad days do to a server that works, again and again, under load.
 
-Nobody may lose a partition over it, and nothing may run twice.
+No one may lose a partition over it, and nothing may run twice.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Extra: another program writes a string where keys of a partition will be, and takes it back.
 
 Whoever meets it gets a typed error that names the reason, and nothing is done by half: the owner
-stays, goes on afterwards, and the books are in order without a repair.
+stays, continues afterwards, and the books are in order without a repair.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tests.chaos.actions import admin, enqueue
 from tests.chaos.registry import Fault, Result, Trial
 from tests.chaos.rig import LEASE_S, Rig, engine, pause
 
-# None of them is there while all is well and nothing fails, but for a lane of the group "p".
+# None of them is there while nothing fails, but for a lane of the group "p".
 _SUFFIXES = ("q:2:p", "dl", "dead", "cn", "cmd", "at", "cr", "cx", "rec", "er", "dr", "pr")
 _JOBS = 1500
 

@@ -109,7 +109,7 @@ def check_index(world: World) -> None:
 
 
 def check_expiry(world: World) -> None:
-    """Fail when something that is remembered for a time would be remembered for ever."""
+    """Fail when something that is remembered for a time would be remembered forever."""
     base, client = world.partition.key, world.client
     for key in client.scan_iter(match=base + b":r:*"):
         assert client.pttl(key) != -1, key

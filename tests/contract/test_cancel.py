@@ -41,7 +41,7 @@ def test_a_running_job_is_asked(world: World) -> None:
 
     assert world.partition.status("a").cancel_requested
     assert b"c" in snapshot(world)["tokens"]
-    w.finish(owned, claims)  # it finished all the same
+    w.finish(owned, claims)  # it finished nevertheless
     assert world.partition.status("a").state is JobState.DONE
     assert snapshot(world)["cancels"] == set()
 

@@ -122,7 +122,7 @@ def test_a_job_that_comes_in_the_moment_of_a_cancellation_is_not_touched_by_it(
         [2, b"g", 1, 1, "new", body], jobs=1, size_bytes=13 + len(body), **w.LIMITS
     )
 
-    # Each begins anew, with a later cut; the last ones are ahead of the clock.
+    # Each begins again, with a later cut; the last ones are ahead of the clock.
     replies = world.partition.server.run(world.partition.key, [*[begin] * 50, new])
 
     assert replies[-1] == b"1"

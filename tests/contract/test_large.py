@@ -73,7 +73,7 @@ def test_a_repair_counts_no_more_jobs_than_are_missing(world: World) -> None:
 
 
 def test_a_repair_looks_through_ten_thousand_places_at_most(world: World) -> None:
-    """Of the marks beyond, it cannot tell that they are no jobs; the sum is right all the same."""
+    """Of the marks beyond, it cannot tell that they are no jobs; the sum is right nevertheless."""
     for lane in range(12):
         for first in range(0, 950, 190):
             w.enqueue(world, w.names(f"{lane}-{first}-", 190), b"g%d" % lane, tier=0)

@@ -289,7 +289,7 @@ def test_leaving_altogether_queues_the_book_for_recovery(world: World) -> None:
 
 
 def test_results_of_a_lost_life_are_accepted_from_the_next_one(world: World) -> None:
-    """A consumer that lost its lease in an outage acquires anew and reports what it had done."""
+    """A consumer that lost its lease in an outage acquires again and reports what it had done."""
     old = world.own(lease_s=5, nonce="me")
     w.enqueue(world, ["a", "b"])
     claims = w.claim(old)

@@ -241,7 +241,7 @@ def test_of_a_large_book_one_job_began_last_whatever_the_steps(world: World) -> 
 
     first = world.own(lease_s=10)
     steps = [first.run(own.recover(first.ownership, max_crashes=3, error=b"{}"))]
-    crash(world)  # before the second step: its successor goes on
+    crash(world)  # before the second step: its successor continues
     steps += w.recover(world.own())
 
     assert [step.crashed for step in steps] == [200, 60]

@@ -31,7 +31,7 @@ from tests.contract.test_probes import Monitor
 from tests.contract.world import World
 
 _KINDS = {s.partition(":")[0]: kind for s, (kind, _) in (PARTITION_KEYS | SYSTEM_KEYS).items()}
-# (script, stem of a key) -> why nobody hears of a value of another type there
+# (script, stem of a key) -> why no one learns of a value of another type there
 _SET = "SET puts a result in the place of whatever is there"
 _OTHERS = "an owner may not put right what only leaders write, and must not need it"
 EXCEPTIONS = {

@@ -22,6 +22,22 @@ INSTEAD = {
     r"\btakes? no innocent along\b": "never buries unrelated jobs",
     r"\bcome back by themselves\b": "scale back down automatically",
     r"\b(How long is what|What one asks)\b": "a heading of nouns",
+    r"\bfor ever\b": "forever",
+    r"\banew\b": "again, or re-",
+    r"\bin vain\b": "without success, or failed",
+    r"\bowner life\b": "ownership",
+    r"\bin-flight books?\b": "in-flight set",
+    r"\btexts? of strangers\b": "untrusted text",
+    r"\bburns? (no|an) attempt\b": "uses an attempt",
+    r"\bby hand for a time\b": "manually for a limited time",
+    r"\bthree in the morning\b": "during an incident, or troubleshooting",
+    r"\b(is|are) there no more\b": "no longer exists",
+    r"\ball is well\b": "no problems found",
+    r"\bone may ask of\b": "may expect of",
+    r"\bpoison among others\b": "poison jobs",
+    r"\bwould change our mind\b": "when to reconsider",
+    r"\bno innocents?\b": "no unrelated job",
+    r"\bkeeps? an eye on\b": "watches",
 }
 PAGES = sorted(
     path

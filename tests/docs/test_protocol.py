@@ -64,7 +64,7 @@ def test_the_page_lists_exactly_the_scripts_there_are() -> None:
 
 @pytest.mark.parametrize("name", scripts.names())
 def test_a_script_is_documented_as_its_contract_says(name: str) -> None:
-    text = re.sub(r"\n  +", " ", section(f"`{name}`"))  # an item may go on in further lines
+    text = re.sub(r"\n  +", " ", section(f"`{name}`"))  # an item may continue in further lines
 
     documented = dict(re.findall(r"^- (Flags|Keys|Arguments): `(.*)`$", text, re.MULTILINE))
     said = re.findall(r"^- (Reply|One script because|Cost): .", text, re.MULTILINE)

@@ -129,7 +129,7 @@ def test_a_consumer_that_is_killed_comes_back_and_no_job_is_lost(cluster: LocalU
     assert cluster.run("group", "wait", "killed", "--timeout", "120s").code == Exit.OK
     ran = (cluster.directory / "slow.txt").read_text().split()
     assert set(ran) == {str(n) for n in range(300)}
-    assert "was killed by SIGKILL; it starts again in" in cluster.shown
+    assert "was killed by SIGKILL; restarting in" in cluster.shown
 
 
 def test_a_coordinator_whose_port_was_taken_meanwhile_is_found_at_another(

@@ -8,7 +8,7 @@
     test_corpus.py   replays what is kept, without atheris, in `make test`
 
 What a run finds new is kept in .fuzz/ for the next one. A failure leaves its input there and is
-printed with the command that keeps it for good:
+printed with the command that keeps it permanently:
 
     python -m tests.fuzz --keep TARGET FILE      a failing input, once the defect is fixed
     python -m tests.fuzz --minimise              what .fuzz/ has, as few inputs as reach the same

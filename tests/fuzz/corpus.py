@@ -1,7 +1,7 @@
 """The inputs that are kept: an input a line, its bytes as a literal of Python.
 
-corpus/TARGET.txt         as few as reach all the code that is known to be reached; made anew
-corpus/TARGET-found.txt   those that found a defect, for good
+corpus/TARGET.txt         as few as reach all the code that is known to be reached; made again
+corpus/TARGET-found.txt   those that found a defect, permanently
 """
 
 from __future__ import annotations

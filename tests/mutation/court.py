@@ -15,7 +15,7 @@ from typing import Any
 from tests.mutation.judge import Judge, NotGreenError, Verdict, run_judge
 from tests.mutation.mutants import Mutant
 
-# A mutant that gathers for ever in a loop shall not take the machine's memory.
+# A mutant that gathers forever in a loop shall not take the machine's memory.
 _MEMORY_BYTES = 4 * 2**30
 _ALIVE_S = 5.0
 

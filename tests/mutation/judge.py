@@ -6,7 +6,7 @@ In the survey each script has one comment more. A test that knows scripts by the
 thus call every mutant dead, fails there: nothing is judged until it is fixed.
 
 It is a plugin of pytest that has the place of its main loop. Session fixtures, thus servers, live
-on from mutant to mutant; when a mutant hung or ended a server, all are torn down and made anew.
+on from mutant to mutant; when a mutant hung or ended a server, all are torn down and made again.
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ def test_pwqd_never_shrinks_before_thirty_observed_seconds_without_a_backlog(
         if reading is None:
             assert decision.direction is Direction.HOLD
             continue
-        # A gap counts as one cycle, because nobody saw what happened in it.
+        # A gap counts as one cycle, because no one saw what happened in it.
         quiet_s += min(reading.at_s - last_at_s, 1.0) if last_at_s is not None else 0.0
         last_at_s = reading.at_s
         if reading.pwqd > 1.0 or decision.direction is Direction.UP:

@@ -44,7 +44,7 @@ def leaks(
 ) -> list[Leak]:
     """Return the secrets in what was shown, place by place, except what is there by intent.
 
-    intended: pattern of places -> kinds that they show because somebody asked for just that.
+    intended: pattern of places -> kinds that they show because someone asked for just that.
     """
     found = []
     for place, text in sorted(shown.items()):

@@ -70,7 +70,7 @@ class RawConnection:
     def answer(self, stream: int, timeout_s: float = 10.0, *, most: int = 2) -> bytes:
         """Return the headers of a stream's answer and end, as they are on the wire.
 
-        most: after how many of them to stop, for answers that may go on.
+        most: after how many of them to stop, for answers that may continue.
         """
         self.socket.settimeout(timeout_s)
         held = b""

@@ -21,7 +21,7 @@ PASSWORD = "password-of-{}"
 
 
 class GuardedServer:
-    """A server that lets nobody in but the users of `queuepool acl`."""
+    """A server that lets no one in but the users of `queuepool acl`."""
 
     def __init__(self, server: EmbeddedServer, space: Keyspace) -> None:
         self.server, self.space = server, space

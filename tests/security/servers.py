@@ -14,7 +14,7 @@ _ATTEMPTS = 8
 
 
 class TlsServer(EmbeddedServer):
-    """Extra arguments are `more` and the TLS port, another one when somebody else took it first."""
+    """Extra arguments are `more` and the TLS port, another one when someone else took it first."""
 
     def __init__(
         self, authority: Path, pair: tuple[Path, Path], *, mutual: bool, more: tuple[str, ...] = ()

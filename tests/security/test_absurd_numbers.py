@@ -1,4 +1,4 @@
-"""Numbers and durations that nobody means are refused in a short line, by every command."""
+"""Numbers and durations that no one means are refused in a short line, by every command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No secret shows anywhere but where somebody asked for it: a canary through a whole cluster."""
+"""No secret shows anywhere but where someone asked for it: a canary through a whole cluster."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ class Rig:
         return texts
 
     def _wrong_password(self) -> dict[str, str]:
-        """Return what a process says that nobody lets in, with all secrets in hand."""
+        """Return what a process says that no one lets in, with all secrets in hand."""
         known = self.canary["url_password"]
         wrong = {"QUEUEPOOL_URL": self.environment["QUEUEPOOL_URL"].replace(known, f"x{known}")}
         env = {k: v for k, v in os.environ.items() if not k.startswith("QUEUEPOOL_")}

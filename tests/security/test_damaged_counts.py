@@ -1,4 +1,4 @@
-"""Numbers that nobody counted, and names that are no text, in what the commands look at."""
+"""Numbers that no one counted, and names that are no text, in what the commands look at."""
 
 from __future__ import annotations
 

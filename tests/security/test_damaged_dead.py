@@ -186,7 +186,7 @@ def test_a_partition_that_cannot_be_read_hides_no_other(
     ):
         assert shell.run(*words) == 1
         assert done in shell.out
-        assert "no more dead jobs of partition 0 were read" in shell.err
+        assert "no further dead jobs of partition 0 were read" in shell.err
 
 
 def test_both_pools_take_the_id_that_they_show(pool: QueuePool) -> None:

@@ -147,7 +147,7 @@ def mark(process: Process) -> int:
 
     A line is written when its call has been answered, so a line of the test before may be late.
     """
-    mark = next(_marks)  # a partition that nobody else asks for
+    mark = next(_marks)  # a partition that no one else asks for
     with connect(process.grpc, OPERATOR, deadline_s=30) as client:
         request = api.SetWorkersRequest(partition=mark, workers=9, ttl_s=5)
         outcome(client, lambda c: c.SetWorkers(request))
@@ -289,7 +289,7 @@ def test_only_with_neither_token_nor_authority_is_everybody_an_operator() -> Non
 
 
 class Hearing:
-    """A call's context that only hears of its end."""
+    """A call's context that only learns of its end."""
 
     code: grpc.StatusCode | None = None
 

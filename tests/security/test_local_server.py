@@ -36,7 +36,7 @@ APP = ROOT / "tests" / "e2e" / "app.py"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalUp]:
-    """One whose files a careless umask would open to everybody."""
+    """One whose files a careless umask would open to everyone."""
     directory = tmp_path_factory.mktemp("cluster")
     shutil.copy(APP, directory)
     with ExitStack() as ending:

@@ -1,4 +1,4 @@
-"""A record of a log is one line of ours: nobody forges a second one, or steers whoever reads it."""
+"""A record of a log is one line of ours: no one forges a second one, or steers whoever reads it."""
 
 from __future__ import annotations
 

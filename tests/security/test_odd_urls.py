@@ -90,7 +90,7 @@ ODD = [
     f"{SECRET}://host",
     NASTY.replace("\x00", ""),
 ]
-# They could work, and nobody answers there.
+# They could work, and no one answers there.
 AWAY = [
     f"redis://user:p@ss:{SECRET}@127.0.0.1:1",
     f"redis://user:%zz{SECRET}@127.0.0.1:1",

@@ -1,4 +1,4 @@
-"""A `.queuepool` that somebody else has planted, or could have: it is refused and left alone."""
+"""A `.queuepool` that someone else has planted, or could have: it is refused and left alone."""
 
 import errno
 import json

@@ -174,7 +174,7 @@ def test_the_shipped_file_is_what_the_command_prints() -> None:
     shipped = (ROOT / "deploy" / "acl" / "users.acl").read_text()
 
     assert shipped.splitlines() == template(Keyspace()), (
-        "write it anew: queuepool acl --format template > deploy/acl/users.acl"
+        "rewrite it: queuepool acl --format template > deploy/acl/users.acl"
     )
 
 

@@ -36,7 +36,7 @@ pytestmark = [
 
 @dataclass(frozen=True)
 class Trust:
-    """Our authority with certificates from it, and one from an authority of somebody else."""
+    """Our authority with certificates from it, and one from an authority of someone else."""
 
     ours: Authority
     theirs: Authority
@@ -264,9 +264,8 @@ def test_check_names_the_remedy(
     monkeypatch.setenv("QUEUEPOOL_TLS_CA", str(trust.theirs.ca))
 
     assert cli.main(["check"]) == 3
-    assert (
-        "Its certificate is not signed by an authority that is known here: set QUEUEPOOL_TLS_CA"
-        in (capsys.readouterr().out)
+    assert "Its certificate is not signed by a CA that is trusted here: set QUEUEPOOL_TLS_CA" in (
+        capsys.readouterr().out
     )
 
 

@@ -2,7 +2,7 @@
 
 What it decides is consumer.core.life, to the last line. Here is only what carries its effects out:
 calls go through the faults of the network, sleeps end by tokens, rings or time, and its claim that
-waits at the server for a token may be carried out whenever the server likes.
+waits at the server for a token may be executed whenever the server likes.
 """
 
 from __future__ import annotations

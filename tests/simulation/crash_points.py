@@ -138,7 +138,7 @@ class CrashingNetwork(Network):
 
 
 def points() -> list[Point]:
-    """Return every call of the scenario when nobody dies."""
+    """Return every call of the scenario when no one dies."""
     networks: list[CrashingNetwork] = []
 
     def listen(s: Scheduler, ledger: Ledger, c: Scenario, r: random.Random) -> Network:

@@ -16,7 +16,7 @@ class Execution:
     job_id: bytes
     epoch: int
     start_s: float
-    lease_left_s: float  # by the server's books, at the start; below 0 it was nobody's right
+    lease_left_s: float  # by the server's books, at the start; below 0 it was no one's right
     suspect: bool
     end_s: float | None = None
     end: End | None = None
@@ -39,7 +39,7 @@ class Terminal:
 
 @dataclass(slots=True)
 class Journal:
-    """Everything the checker needs. trace: called with every line, when somebody wants to read."""
+    """Everything the checker needs. trace: called with every line, when someone wants to read."""
 
     trace: Callable[[float, str, str], None] | None = None
     accepted: set[bytes] = field(default_factory=set)  # the producer heard so

@@ -51,7 +51,7 @@ class Ledger:
         self._catch_up()
         now_ms = self._now_ms()
         owner = self.data.owner
-        # The same process under another epoch: its acquire was carried out twice.
+        # The same process under another epoch: its acquire was executed twice.
         if owner is not None and owner.nonce and _stem(owner.nonce) == self._stems.get(epoch):
             return (owner.expires - now_ms) / 1000
         drains = self.data.draining.get(epoch)

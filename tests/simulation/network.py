@@ -25,7 +25,7 @@ from tests.simulation.scheduler import Process, Scheduler
 
 Calls = Sequence[tuple[bytes, Verb[Any]]]
 Answer = list[Reply] | QueuePoolError
-_STRAY_S = 2.5  # how long after its time a call may still be carried out
+_STRAY_S = 2.5  # how long after its time a call may still be executed
 
 
 class Network:
@@ -79,7 +79,7 @@ class Network:
             after(again_s, lambda: self._stray(calls, twice=True))
 
     def settle(self) -> None:
-        """Note the answers that nobody lived to hear."""
+        """Note the answers that no one lived to hear."""
         for calls, replies in self._on_the_way.values():
             self.unheard(calls, replies)
 
@@ -134,7 +134,7 @@ class Network:
             self._deliver(process, self._latency_s(), calls, replies, on_reply)
 
     def down(self) -> bool:
-        """Return whether nobody reaches the server now."""
+        """Return whether no one reaches the server now."""
         now = self.scheduler.now_s
         spells = () if self.quiet else self._scenario.faults.outages
         return any(begin <= now < begin + length for begin, length in spells)
@@ -167,7 +167,7 @@ class Network:
             self.unheard(calls, self._ledger.run(calls, twice=twice))
 
     def unheard(self, calls: Calls, replies: Sequence[Reply]) -> None:
-        """Note what was claimed or started by calls whose answer nobody reads."""
+        """Note what was claimed or started by calls whose answer no one reads."""
         for (_, verb), reply in zip(calls, replies, strict=True):
             if is_fenced(reply):
                 continue

@@ -26,7 +26,7 @@ from tests.simulation.scheduler import Process
 
 
 class Applications(Process):
-    """Everybody who enqueues and cancels."""
+    """Everyone who enqueues and cancels."""
 
     def __init__(
         self,

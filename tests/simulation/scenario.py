@@ -21,7 +21,7 @@ class Faults:
     kills: tuple[float, ...] = ()
     stalls: tuple[tuple[float, float], ...] = ()  # when, how long
     drains: tuple[float, ...] = ()
-    outages: tuple[tuple[float, float], ...] = ()  # of the server, for everybody
+    outages: tuple[tuple[float, float], ...] = ()  # of the server, for everyone
     coordinator_kills: tuple[float, ...] = ()
     coordinator_stalls: tuple[tuple[float, float], ...] = ()
 
@@ -61,7 +61,7 @@ class Scenario:
     lease_s: float
     drain_s: float
     max_crashes: int
-    repeats: float  # share of enqueue calls that somebody makes again, with the same ids
+    repeats: float  # share of enqueue calls that someone makes again, with the same ids
     call_timeout_s: float = 1.0
     latency_s: tuple[float, float] = field(default=(0.0002, 0.004))
     quiet_s: float = 25.0  # from then on nothing goes wrong any more

@@ -172,7 +172,7 @@ class Simulation:
                 consumer.fire(token)
                 return
             if not self._network.quiet and self._random.random() < self.scenario.faults.lose:
-                return  # it was popped for somebody whose connection had just gone
+                return  # it was popped for someone whose connection had just gone
             consumer.after(0.0002, lambda: consumer.ring(token))
 
     # -- faults ------------------------------------------------------------------------------------

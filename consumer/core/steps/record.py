@@ -4,8 +4,8 @@
                   `-- no answer --> repeated        the next turn carries less
 
 A turn that records much is *heavy*. It never carries the renewal of the lease, and while less than
-usual is carried, it carries no claim either and a light turn follows: what is small goes on. An
-outcome that is too large for any budget goes alone; after a try in vain it waits for as long as
+usual is carried, it carries no claim either and a light turn follows: what is small continues. An
+outcome that is too large for any budget goes alone; after a failed try it waits for as long as
 that took, so that it costs the others half of the time at most.
 """
 

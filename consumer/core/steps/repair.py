@@ -2,7 +2,7 @@
 
 A key with a value of another type has every verb refused that needs it, with nothing written. It
 may be taken away again by whoever put it there. If it stays, the owner audits the partition, page
-by page: the first page deletes what is foreign, the others put in order what that left behind.
+by page: the first page deletes what is foreign, the others repair what that left behind.
 
     sound --refused for a while--> auditing --the round is over--> sound
 """

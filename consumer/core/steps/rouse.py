@@ -1,4 +1,4 @@
-"""Makes jobs due that were set aside for tasks which nobody here knew, and which are known now.
+"""Makes jobs due that were set aside for tasks which no one here knew, and which are known now.
 
 Once, at the start of an ownership; page by page. Pure.
 """

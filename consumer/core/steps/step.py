@@ -40,4 +40,4 @@ class Step:
         """Note that a turn, its own or not, was refused in part or not answered at all."""
 
     def on_no_reply(self, turn: Turn, now_s: float) -> None:
-        """Note, after on_failure, that nobody answered: the turn may or may not have happened."""
+        """Note, after on_failure, that no one answered: the turn may or may not have happened."""

@@ -129,7 +129,7 @@ class _Child:
         try:
             with self._sending:
                 self._pipe.sendall(frame(message))
-        except OSError:  # nobody is there, or a handler closed the socket: nothing can be said
+        except OSError:  # no one is there, or a handler closed the socket: nothing can be said
             os._exit(1)
 
     def _listen(self) -> None:

@@ -50,7 +50,7 @@ class Run(msgspec.Struct, tag="run", array_like=True):
 
 
 class Cancel(msgspec.Struct, tag="cancel", array_like=True):
-    """Somebody asked to cancel the job."""
+    """Someone asked to cancel the job."""
 
     job: int
 

@@ -2,7 +2,7 @@
 
 It starts them, hands out jobs, reads what they say, looks at the clock, and lets go of those that
 died. It lives as long as the pool: Linux kills a child when the *thread* that started it ends
-(PR_SET_PDEATHSIG), so a keeper that fails leaves nobody behind, either.
+(PR_SET_PDEATHSIG), so a keeper that fails leaves no one behind, either.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ children (consumer.workers.processes.keeper).
     segfaults, os._exit, is killed by others  fails: crashed
 
 `crashed` is charged as a failed attempt, with the backoff of its task: unlike the crash of a
-consumer it is known whose it is, so nobody else is suspected and no trial is needed.
+consumer it is known whose it is, so no one else is suspected and no trial is needed.
 
 Invariants
   P1 a job is in exactly one of waiting, one child, ended. It ends when its child said so or is

@@ -6,7 +6,7 @@
         `-------- it dies, or is killed: `gone` --------'
 
 A child is a fresh interpreter, not a fork: other threads of the consumer hold locks (of the
-allocator, of logging, of a client library) at the instant of a fork, and nobody in the copy would
+allocator, of logging, of a client library) at the instant of a fork, and no one in the copy would
 ever release them. It begins its own process group, so that what a handler started is killed with
 it, and Ctrl-C at a terminal reaches the consumer alone.
 """
@@ -58,7 +58,7 @@ class Seat:
     """A child and the job it runs. since_s: when it came into its state.
 
     doom: why it was killed, as (reason, one word, a sentence). silent_s: since when it says nothing
-    any more. watched: whether somebody waits for the socket to take more. pidfd: becomes readable
+    any more. watched: whether someone waits for the socket to take more. pidfd: becomes readable
     when the child has ended; -1 where the system has no such thing.
     """
 

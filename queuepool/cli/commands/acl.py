@@ -83,7 +83,7 @@ def variable(role: str) -> str:
 
 
 def template(space: Keyspace, **options: bool) -> list[str]:
-    """Return the roles as lines of a server's ACL file. Nobody can log in: they have no password.
+    """Return the roles as lines of a server's ACL file. No one can log in: they have no password.
 
     options: those of queuepool.verbs.acl.ServerRole.rules. Pure.
     """

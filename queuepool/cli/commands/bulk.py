@@ -186,7 +186,7 @@ def _warn_without_consumer(group: TaskGroup) -> None:
 
 def _outcome(before: GroupStatus, after: GroupStatus) -> dict[str, int]:
     """Return what became of the new jobs of a group that may have had others before."""
-    if after.total < before.total:  # it ended, was forgotten, and began anew
+    if after.total < before.total:  # it ended, was forgotten, and began again
         before = GroupStatus(
             total=0, ready=0, delayed=0, in_flight=0, done=0, dead=0, cancelled=0
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""queuepool dead: what failed for good, and what shall become of it."""
+"""queuepool dead: what failed permanently, and what shall become of it."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def run_replay(arguments: argparse.Namespace) -> Exit:
 
 
 def run_discard(arguments: argparse.Namespace) -> Exit:
-    """Delete dead jobs for good."""
+    """Delete dead jobs permanently."""
     return _change(arguments, "discard", "discarded")
 
 
@@ -163,7 +163,7 @@ def matching(
 ) -> Iterator[DeadJob]:
     """Yield the dead jobs that the ids and filters leave, read in pages.
 
-    damage: filled with why a partition cannot be read; the others are read all the same.
+    damage: filled with why a partition cannot be read; the others are read nevertheless.
     """
     chosen = pool.partitions()
     if arguments.partition is not None:

@@ -22,7 +22,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Exit:
-    """Print the table; a partition that cannot be seen, or that nobody owns, is an exit code."""
+    """Print the table; a partition that cannot be seen, or that no one owns, is an exit code."""
     with open_source(arguments.grpc) as source:
         view = source.look()
         if all(row.per_s is None for row in view.rows):

@@ -22,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 _BREAKS = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]\s*")
-_ANY_WIDTH = 10_000  # nobody folds lines in a log file or a pipe
+_ANY_WIDTH = 10_000  # no one folds lines in a log file or a pipe
 
 
 def print_json(value: Any) -> None:

@@ -15,7 +15,7 @@ Line = tuple[str, str, str]  # level, where, text
 
 
 def judge(config: PoolConfig) -> Iterator[Line]:
-    """Yield what is to be said; nothing of servers that are away, and it makes no route record."""
+    """Yield what is to be said; nothing of servers that are down, and it makes no route record."""
     with QueuePool(config=config) as pool:
         try:
             record = pool.route.read()

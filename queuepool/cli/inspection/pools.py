@@ -20,7 +20,7 @@ def open_pool() -> Iterator[QueuePool]:
 def verify(pool: QueuePool) -> None:
     """Raise ConfigurationError when the keyspace has another number of partitions.
 
-    A server that is away says so itself to what the command does next.
+    A server that is down says so itself to what the command does next.
     """
     try:
         pool.route.read()

@@ -131,7 +131,7 @@ def _row_of_message(m: Any) -> PartitionRow:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A coordinator: its HOST:PORT, and the token that is meant for it and nobody else."""
+    """A coordinator: its HOST:PORT, and the token that is meant for it and no one else."""
 
     address: str
     token: str | None = field(repr=False)

@@ -1,7 +1,7 @@
 """Child processes log to files; what matters of it is shown on the terminal.
 
 Files and not pipes: a child whose supervisor was killed still has somewhere to write, and is
-never stopped by a pipe that nobody reads.
+never stopped by a pipe that no one reads.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class LogFile:
         return level in _IMPORTANT
 
     def _rotate(self) -> None:
-        # The child appends, so it goes on at the new end of the emptied file.
+        # The child appends, so it continues at the new end of the emptied file.
         if self._position > _KEEP:
             aside = self.path.with_suffix(".log.1")
             with _opened(self.path, "r+b") as file, _opened(aside, "wb") as kept:

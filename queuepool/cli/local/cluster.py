@@ -147,7 +147,7 @@ class LocalProcesses:
         return self._supervisor.pids() if self._supervisor is not None else {}
 
     def step(self) -> None:
-        """Look after everything once. Raises CommandError when it cannot go on."""
+        """Look after everything once. Raises CommandError when it cannot continue."""
         if self._server is not None and not self._server_lives():
             self._say("the server ended; restarting it with the jobs on its disk")
             self._server.start()
@@ -170,7 +170,7 @@ class LocalProcesses:
     def stop(self, hurry: Callable[[], bool] = lambda: False) -> None:
         """Drain the consumers, end the coordinator, then the server. Idempotent.
 
-        hurry: once true, nobody is waited for any longer.
+        hurry: once true, no one is waited for any longer.
         """
         supervisor, self._supervisor = self._supervisor, None
         try:

@@ -1,8 +1,8 @@
-"""A URL with a password on the command line: everybody on this machine can read it there.
+"""A URL with a password on the command line: everyone on this machine can read it there.
 
 up --url -                     the URL is the first line of standard input
 up --url redis://host          as it is: it has no secret
-up --url redis://:pw@host      goes on in the environment, which others cannot read, and says so
+up --url redis://:pw@host      continues in the environment, which others cannot read, and says so
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def settle(given: str) -> None:
     """Put the URL of --url into QUEUEPOOL_URL, in the place of all that names other servers.
 
     When it holds a password and stands among the arguments of this process, this process starts
-    itself anew without it, and does not return. Raises CommandError.
+    itself again without it, and does not return. Raises CommandError.
     """
     url = _from_input() if given == "-" else given
     os.environ["QUEUEPOOL_URL"] = url

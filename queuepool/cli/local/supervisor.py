@@ -173,7 +173,7 @@ class Supervisor:
     ) -> list[str]:
         """Ask children to end, wait, and kill those that do not; returns the names of the killed.
 
-        hurry: asked all the time; once true, nobody is waited for.
+        hurry: asked all the time; once true, no one is waited for.
         """
         chosen = [self._children[name] for name in names]
         for child in chosen:

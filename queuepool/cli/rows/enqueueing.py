@@ -19,7 +19,7 @@ from queuepool.models import EnqueueStatus
 from queuepool.protocol import codec
 from queuepool.tasks.job import Job
 
-_BATCH = 5_000  # rows a call: what may be uncertain when a server goes away amid one
+_BATCH = 5_000  # rows a call: what may be uncertain when a server goes away during one
 _NOT_TWICE = "a row is not added twice while its job exists and for a minute after it ends"
 
 Advance = Callable[[int], None]
@@ -55,7 +55,7 @@ def check_file(arguments: argparse.Namespace, form: str, check: Check, id_of: Ro
 
 
 def checked(rows: Iterable[Row], check: Check, id_of: RowId, skip: int = 0) -> Iterator[Job]:
-    """Yield the job of each row beyond those to skip, which count for the ids all the same."""
+    """Yield the job of each row beyond those to skip, which count for the ids nevertheless."""
     rows = iter(rows)
     for line, payload in islice(rows, skip):
         with suppress(RowError):

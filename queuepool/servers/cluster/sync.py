@@ -191,7 +191,7 @@ class AsyncClusterServer:
         forking.keep(self)
 
     def after_fork(self) -> None:
-        """Make the lock anew in a forked child; the nodes take care of their connections."""
+        """Make the lock again in a forked child; the nodes take care of their connections."""
         self._lock = asyncio.Lock()
 
     async def run(self, key: bytes, verbs: Sequence[Verb[Any]]) -> list[Reply]:

@@ -107,7 +107,7 @@ class Connection:
 def to_close(connections: Iterable[Connection]) -> Connection:
     """Return the connection that makes way for a new one; there must be one.
 
-    The address with most connections gives its oldest: one stranger with many closes nobody else's,
+    The address with most connections gives its oldest: one stranger with many closes no one else's,
     and who asks at once is answered, being the newest.
     """
     held = list(connections)
@@ -149,7 +149,7 @@ class Table:
         return min((each.until_s for each in self._open), default=None)
 
     def after_fork(self) -> None:
-        """Close a forked child's copies; the parent's connections go on."""
+        """Close a forked child's copies; the parent's connections continue."""
         for each in self:
             forking.close_inherited(each.socket)
         self._open.clear()

@@ -3,7 +3,7 @@
 What strangers can do is bounded, so that the jobs of the same process go on:
 
 - Connections: MAX_CONNECTIONS. A further one is accepted, and one in the table makes way: strangers
-  who hold all of them close nobody out (see `connections.to_close`).
+  who hold all of them close no one out (see `connections.to_close`).
 - Time: DEADLINE_S from accept to close, whatever trickles.
 - Processor: after each pass the thread rests, REST times as long as the pass used the processor. A
   flood waits in the backlog of the kernel.
@@ -15,7 +15,7 @@ What strangers can do is bounded, so that the jobs of the same process go on:
   that does not help, the listener is left alone for PAUSE_S. So accept never spins.
 - Forked children have no copy of any of this.
 
-It ends by `stop`, or when somebody in this process has closed its descriptors; then it says so in
+It ends by `stop`, or when someone in this process has closed its descriptors; then it says so in
 the log, once, and closes nothing: those numbers may belong to others by now.
 """
 
@@ -137,8 +137,8 @@ class HttpServer:
         return thread_time() - began_s
 
     def _wait(self) -> tuple[bool, list[Connection]]:
-        """Return whether somebody may be accepted, and the connections that can go on."""
-        # Made anew each time: nothing here can disagree with the table.
+        """Return whether someone may be accepted, and the connections that can continue."""
+        # Rebuilt each time: nothing here can disagree with the table.
         poll = select.poll()
         poll.register(self._wake, select.POLLIN)
         now_s = monotonic()

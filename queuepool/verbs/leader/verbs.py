@@ -70,7 +70,7 @@ def checkpoint(epoch: int, target_workers: int) -> Verb[bool]:
 
 
 def set_manual(partition: int, workers: int, *, ttl_ms: int) -> Verb[int]:
-    """Set workers by hand for a time; returns the ms at which it ends. Sent to the system key."""
+    """Set workers manually for a limited time; returns when it ends, in ms. For the system key."""
     return Verb("manual", [partition, workers, ttl_ms], int)
 
 

@@ -109,7 +109,7 @@ def replay(ids: Sequence[str]) -> Verb[int]:
 
 
 def discard(ids: Sequence[str]) -> Verb[int]:
-    """Delete dead jobs for good; at most 200. Returns how many were dead."""
+    """Delete dead jobs permanently; at most 200. Returns how many were dead."""
     return Verb("discard", list(map(id_bytes, ids)), int)
 
 

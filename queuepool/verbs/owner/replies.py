@@ -39,7 +39,7 @@ class Acquired:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Somebody else owns the partition for another lease_ms."""
+    """Someone else owns the partition for another lease_ms."""
 
     lease_ms: int
     epoch: int

@@ -196,7 +196,7 @@ def retry(
 ) -> Verb[bytes]:
     """Send (id, delay ms, charged, error) back to delayed; one byte a job: r, c or 0.
 
-    charged: whether it counts as a failed attempt; or the name of the task that nobody here knows.
+    charged: whether it counts as a failed attempt; or the name of the task that no one here knows.
     stamps, here and below: of the bodies that were claimed, one a job. Jobs whose body has another
     one are left alone.
     """

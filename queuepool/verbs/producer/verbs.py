@@ -66,7 +66,7 @@ def status(job_id: str, partition: int) -> Verb[JobStatus]:
     def read(reply: Any) -> JobStatus:
         state, body, at_ms, attempts, crashes, error, progress, result, asked = reply
         known: dict[str, Any] = {}
-        with suppress(UndecodableError):  # where a damaged job is can be told all the same
+        with suppress(UndecodableError):  # where a damaged job is can be told nevertheless
             tier, enqueued_ms, slot, group, _end = codec.read_header(body)
             known = {
                 "tier": Tier(tier),

@@ -79,10 +79,10 @@ def test_a_column_tells_rows_apart_in_any_file(shell: Shell, pool: QueuePool) ->
     ("row", "problem"),
     [
         ({"name": "x"}, "line 2: there is no column 'id' for --id"),
-        ({"id": ""}, "line 2: column 'id' holds no id"),
-        ({"id": None}, "line 2: column 'id' holds no id"),
-        ({"id": 1.5}, "line 2: column 'id' holds no id"),
-        ({"id": ["x"]}, "line 2: column 'id' holds no id"),
+        ({"id": ""}, "line 2: column 'id' has no usable id"),
+        ({"id": None}, "line 2: column 'id' has no usable id"),
+        ({"id": 1.5}, "line 2: column 'id' has no usable id"),
+        ({"id": ["x"]}, "line 2: column 'id' has no usable id"),
     ],
 )
 def test_a_row_without_an_id_is_found_before_the_first_is_added(
@@ -162,7 +162,7 @@ def test_a_group_that_ended_is_named_when_its_rows_may_run_again(
     write("rows.csv", ROWS)
 
     assert shell.run("bulk", "rows.csv", "--task", "t", "--key", KEY) == Exit.OK
-    assert "the group had 5 jobs before, 5 of them not ended" in shell.err
+    assert "the group had 5 jobs before, 5 of them unfinished" in shell.err
 
 
 def test_the_id_of_a_row_is_enough_to_find_its_job(shell: Shell, pool: QueuePool) -> None:

@@ -41,7 +41,7 @@ def test_the_rows_are_stored_and_what_is_not_confirmed_is_told(
 
         told = capsys.readouterr().err
         assert said in told
-        assert ("perhaps the next 3" in told) == (code is not Exit.OK)
+        assert ("possibly the next 3" in told) == (code is not Exit.OK)
         assert pool.group("k").status().ready == 3
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C amid `queuepool bulk`: how many rows are in, and how to go on."""
+"""Ctrl-C during `queuepool bulk`: how many rows are in, and how to continue."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_ctrl_c_amid_the_rows_tells_how_to_go_on(shell: Shell, pool: QueuePool) 
     assert "Traceback" not in told
     # It may strike just before the last answers are read: then they are counted as perhaps.
     counts = re.search(
-        r"the first ([0-9,]+) rows are enqueued(?:, and perhaps the next (\S+);)?", told
+        r"the first ([0-9,]+) rows are enqueued(?:, and possibly the next (\S+);)?", told
     )
     assert counts is not None, told
     sure, perhaps = (int((count or "0").replace(",", "")) for count in counts.groups())

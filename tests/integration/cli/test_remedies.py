@@ -34,7 +34,7 @@ def test_a_user_without_rights_hears_of_rights_and_not_of_a_server_that_is_away(
     assert "user app may not call" in shell.out
 
     bulk = ("bulk", file, "--task", "t", "--key", KEY, "--wait", "--timeout", "50ms")
-    assert shell.run(*bulk) == Exit.FAILED  # a producer may do this; nobody runs the job
+    assert shell.run(*bulk) == Exit.FAILED  # a producer may do this; no one runs the job
     assert "1 of 1 jobs" in shell.err
 
 

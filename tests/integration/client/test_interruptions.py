@@ -1,4 +1,4 @@
-"""Threads and tasks that are struck amid a call: no connection is lost, no reply goes astray."""
+"""Threads and tasks that are struck during a call: no connection is lost, no reply goes astray."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.integration.client.conftest import run_all
 from tests.striking import Striker, Struck, struck_at
 from tests.waiting import wait_until
 
-# What is struck amid its end is reported there as well: that is the point of these tests.
+# What is struck during its end is reported there as well: that is the point of these tests.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 OURS_AND_THE_CLIENTS = ("/queuepool/servers/", "/redis/")
 JOBS = 12
@@ -87,7 +87,7 @@ def test_wherever_a_call_is_struck_every_connection_is_usable(
     server = Server(redis_url, max_connections=3)
 
     def act() -> None:
-        if fresh:  # nobody holds one, so each call makes one
+        if fresh:  # no one holds one, so each call makes one
             for link in [server.borrow() for _ in range(3)]:
                 link.drop()
         known.check(server, 1)
@@ -141,7 +141,7 @@ def test_exceptions_whose_tracebacks_are_kept_keep_no_connection(
 def test_a_call_that_is_answered_while_others_close_the_server_reads_its_own(
     redis_url: str, known: Known
 ) -> None:
-    # A connection that was closed under a stream is not made anew: its replies would be shifted.
+    # A connection that was closed under a stream is not made again: its replies would be shifted.
     server = Server(redis_url, max_connections=2)
     stream = server.stream(known.key, 4)
     stream.push(known.verb(0))

@@ -1,4 +1,4 @@
-"""kill -9, zombies and poison: no job is lost, none ends twice, and no innocent dies."""
+"""kill -9, zombies and poison: no job is lost, none ends twice, and no unrelated job dies."""
 
 import re
 import signal

@@ -1,4 +1,4 @@
-"""Whatever happens to the server, a consumer goes on by itself, with the same process id."""
+"""Whatever happens to the server, a consumer continues by itself, with the same process id."""
 
 import os
 import signal

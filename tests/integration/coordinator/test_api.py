@@ -164,7 +164,7 @@ def test_workers_set_by_hand_become_a_command_and_end_with_their_time(
 
     client.ClearWorkers(api.ClearWorkersRequest(partition=0))
     obey_until(owner, lambda: shown().mode == partition_pb2.MODE_AUTOMATIC)
-    assert owner.workers == 24  # the policy goes on from there
+    assert owner.workers == 24  # the policy continues from there
 
     reasons = [
         d.reason for d in client.ListDecisions(api.ListDecisionsRequest(partition=0)).decisions

@@ -1,4 +1,4 @@
-"""A leader that is frozen past its lease and then goes on (F3)."""
+"""A leader that is frozen past its lease and then continues (F3)."""
 
 import os
 import signal

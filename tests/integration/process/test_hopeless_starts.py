@@ -133,7 +133,7 @@ def test_commands_say_that_a_server_is_too_old(
     code, said = run(tmp_path, "up", "--app", "tasks", "--url", old_url)
 
     assert code == Exit.FAILED
-    assert "Redis 6.2.14 cannot do what queuepool needs" in said
+    assert "Redis 6.2.14 lacks what queuepool needs" in said
     assert "Use Redis 7.0 or newer" in said
 
 

@@ -93,7 +93,7 @@ def test_a_machine_without_a_socket_for_the_metrics_is_no_fault_of_the_settings(
 
     assert code == 1
     assert "Traceback" not in said
-    assert f"{process.upper()}_METRICS_PORT=0: no socket can be made" in said
+    assert f"{process.upper()}_METRICS_PORT=0: cannot create a socket" in said
 
 
 def test_a_coordinator_that_cannot_start_a_thread_to_stop_stops_all_the_same(

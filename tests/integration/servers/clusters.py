@@ -20,7 +20,7 @@ ARGUMENTS = (
     "--cluster-config-file", "nodes.conf",
     "--cluster-node-timeout", "2000",
     "--cluster-require-full-coverage", "no",
-    "--appendfsync", "always",  # a node that is killed amid a sync would lose what came meanwhile
+    "--appendfsync", "always",  # a node that is killed during a sync would lose what came meanwhile
     *PROMPT,
 )  # fmt: skip
 

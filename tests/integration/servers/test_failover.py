@@ -1,6 +1,6 @@
 """A real failover that forgets the last writes: what was acknowledged is undone, the rest holds.
 
-The link to the replica is cut silently, work goes on, the primary dies, and the replica is
+The link to the replica is cut silently, work continues, the primary dies, and the replica is
 promoted. Whatever was written in between is gone; whoever wrote it still believes in it.
 """
 

@@ -112,7 +112,7 @@ def check_expiry(space: Space) -> None:
     """What is remembered for a time expires; a group with work or dead jobs does not."""
     forever = [k for k in space.lasting if k.startswith(b"r:")]
 
-    assert not forever, f"kept for ever: {forever}"
+    assert not forever, f"kept forever: {forever}"
     for name, fields in space.groups.items():
         needed = int(fields.get(b"left", 0)) > 0 or int(fields.get(b"dead", 0)) > 0
         assert (b"g:" + name in space.lasting) == needed, f"expiry of group {name!r}: {fields}"

@@ -20,7 +20,7 @@ FENCED = "fenced"
 
 @dataclass
 class Life:
-    """One owner life as its process knows it: jobs that it claimed, finished or not."""
+    """One ownership as its process knows it: jobs that it claimed, finished or not."""
 
     ownership: own.Ownership
     beat: int = 0

@@ -34,13 +34,13 @@ class Job:
     attempts: int = 0
     crashes: int | None = None  # 0: recovered, and was not seen to start
     error: bytes = b""
-    aside: bytes = b""  # the task that nobody knows, of a delayed job
+    aside: bytes = b""  # the task that no one knows, of a delayed job
     asked: bool = False
 
 
 @dataclass(slots=True)
 class Book:
-    """What one owner life has claimed: jobs that started, and jobs that wait in its memory."""
+    """What one ownership has claimed: jobs that started, and jobs that wait in its memory."""
 
     started: list[bytes] = field(default_factory=list)
     waiting: list[bytes] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Totals:
 
 @dataclass(slots=True)
 class Owner:
-    """Who owns the partition; nobody when the nonce is empty."""
+    """Who owns the partition; no one when the nonce is empty."""
 
     nonce: str
     epoch: int

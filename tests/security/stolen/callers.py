@@ -1,6 +1,6 @@
 """The rows of docs/security.md about the coordinator's API and its metrics: who may do what.
 
-Nobody has a credential at `/metrics`; the API knows tokens.
+No one has a credential at `/metrics`; the API knows tokens.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ METRICS = "reaches `/metrics`"
 TOKENS: dict[str, str | None] = {"no token": None, "viewer": VIEWER, "operator": OPERATOR}
 CALLERS = (METRICS, *TOKENS)
 LOOKING = frozenset(("viewer", "operator"))
-# What somebody may want to know of a partition.
+# What someone may want to know of a partition.
 PAYLOAD, ERROR, JOB, GROUP = "secret-payload", "secret-error", "secret-job", "secret-group"
 WORKERS = 9
 BY_HAND = f"by hand: {WORKERS}"

@@ -73,7 +73,7 @@ class Scene:
         self.admin.select(0)
 
     def ask(self, verb: Verb[Any]) -> Any:
-        """Return what an honest process hears of the system."""
+        """Return what an honest process learns of the system."""
         return verb.read(self.server.run(self.system, [verb])[0])
 
     def renewed(self) -> own.Renewal:

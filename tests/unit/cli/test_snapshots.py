@@ -1,6 +1,6 @@
 """What `status`, `watch`, `dead list`, `group show` and `job show` print at 60, 80, 120 columns.
 
-The pictures are in snapshots/; SNAPSHOTS=write makes them anew, and the difference is for review.
+The pictures are in snapshots/; SNAPSHOTS=write makes them again, and the difference is for review.
 """
 
 from __future__ import annotations

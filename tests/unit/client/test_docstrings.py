@@ -29,7 +29,7 @@ WITH_EXAMPLES = {
 
 @pytest.fixture
 def names() -> Iterator[dict[str, Any]]:
-    """What the examples take for granted, with somebody who runs the jobs."""
+    """What the examples take for granted, with someone who runs the jobs."""
     registry, over = Registry(), threading.Event()
     pool = MemoryPool(4, registry=registry)
 

@@ -1,4 +1,4 @@
-"""What producers hear of a full partition: which limit, how much it holds, what makes room."""
+"""What producers learn of a full partition: which limit, how much it holds, what makes room."""
 
 import pytest
 

@@ -87,7 +87,7 @@ def test_jobs_that_a_call_without_an_answer_stored_are_accepted(plan: list[str])
 
 @pytest.mark.parametrize("was_there", [True, False])
 def test_under_an_id_of_the_application_a_lost_answer_is_a_duplicate(was_there: bool) -> None:
-    # Nobody can tell whether it was there before the call that was not answered.
+    # No one can tell whether it was there before the call that was not answered.
     pool, server = faulty_pool()
     if was_there:
         pool.enqueue("t", {}, partition_key="g", job_id="mine")

@@ -142,7 +142,7 @@ def test_an_asyncio_pool_asks_once_though_many_tasks_begin_together() -> None:
 
 def test_one_asyncio_pool_in_two_loops_asks_in_each_until_it_knows() -> None:
     server = Watched()
-    server.refused = {"route"}  # no rights, until somebody grants them
+    server.refused = {"route"}  # no rights, until someone grants them
     p = AsyncQueuePool(config=config(4), servers={"one": AsyncMemoryServer(server)})
 
     for _ in range(2):

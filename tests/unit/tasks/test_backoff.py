@@ -1,4 +1,4 @@
-"""How long retries wait: of jobs, and of a producer whose server is away."""
+"""How long retries wait: of jobs, and of a producer whose server is down."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _READ = 4 * 1024**2
 
 @dataclass(frozen=True, slots=True)
 class SmallGroup:
-    """A group that somebody waits for: when it was enqueued (ms), and its ids."""
+    """A group that someone waits for: when it was enqueued (ms), and its ids."""
 
     at_ms: int
     ids: tuple[str, ...]

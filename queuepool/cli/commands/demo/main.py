@@ -32,7 +32,7 @@ _READY_S = 30.0
 _AT_MOST_S = 240.0
 _SETTLE_S = 30.0  # how long the fall of the workers is watched
 Reached = Callable[[], object]
-_SCALING = {  # quicker on the way down than in earnest: nobody watches a demo for minutes
+_SCALING = {  # quicker on the way down than in earnest: no one watches a demo for minutes
     "COORDINATOR_CYCLE_S": "0.5",
     "COORDINATOR_HOLD_S": "4",
     "COORDINATOR_TAU_S": "4",

@@ -25,7 +25,7 @@ def bulk(ms: int, ctx: JobContext) -> None:
 
 @task(name="demo_small", result_ttl_s=0)
 def small(ms: int, ctx: JobContext) -> None:
-    """One of ten that somebody waits for."""
+    """One of ten that someone waits for."""
     _work(ms, ctx)
 
 

@@ -18,7 +18,7 @@ def armed(world: World) -> Turn:
 
 
 def fire(world: World, plan: Turn) -> list[bytes]:
-    """Let the token come: the server carries the claim out, and the owner hears of it."""
+    """Let the token come: the server carries the claim out, and the owner learns of it."""
     replies = world.owned.turn(plan.verbs)
     world.core.on_wake(b"w", world.now)
     ready, reported = world.core.apply_replies(plan, replies, world.now)
@@ -44,7 +44,7 @@ def test_a_cancellation_that_is_heard_before_the_claim_holds_for_its_jobs() -> N
     world = World(workers=2)
     plan = armed(world)
     asked, other = world.enqueue(2)
-    replies = world.owned.turn(plan.verbs)  # carried out; its answer is still on the way
+    replies = world.owned.turn(plan.verbs)  # executed; its answer is still on the way
     world.pool.cancel(asked.decode(), partition_key="g")
     world.hear()
 

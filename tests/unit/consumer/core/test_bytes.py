@@ -1,4 +1,4 @@
-"""Large bodies: the memory of an owner stays small, and every worker has a job all the same."""
+"""Large bodies: the memory of an owner stays small, and every worker has a job nevertheless."""
 
 import pytest
 

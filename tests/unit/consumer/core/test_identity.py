@@ -22,7 +22,7 @@ def running(world: World) -> ClaimedJob:
 
 
 def cut_off(world: World, seconds: float = 200.0) -> None:
-    """Let time pass in which the owner hears nothing, and nobody takes its place."""
+    """Let time pass in which the owner hears nothing, and no one takes its place."""
     world.clock.advance(seconds)
     world.turn(Fate.NEVER_SENT)
 

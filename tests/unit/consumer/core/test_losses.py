@@ -152,7 +152,7 @@ def test_a_lost_turn_that_handed_back_and_claimed_again_runs_the_job_once() -> N
     world.end(world.settle(), End.HAND_BACK)
 
     world.turn(Fate.ANSWER_LOST)
-    assert set(world.book) == {job_id}  # claimed again, and nobody knows
+    assert set(world.book) == {job_id}  # claimed again, and no one knows
     started = world.settle()
 
     assert [job.id for job in started] == [job_id]

@@ -8,7 +8,7 @@ from tests.unit.consumer.core.world import LEASE_S, Fate, World
 
 
 def after_crashes(times: int, *, jobs: int = 4, workers: int = 4, **settings: object) -> World:
-    """Return a world whose jobs ran in so many crashes, owned anew."""
+    """Return a world whose jobs ran in so many crashes, owned again."""
     world = World(workers=workers, **settings)
     world.enqueue(jobs)
     for _ in range(times):
@@ -18,7 +18,7 @@ def after_crashes(times: int, *, jobs: int = 4, workers: int = 4, **settings: ob
 
 
 def pass_time(world: World, until: object) -> None:
-    """Take turns as they are due until something holds; jobs on trial end, the others go on."""
+    """Take turns as they are due until something holds; jobs on trial end, the others continue."""
     for _ in range(2000):
         if until():  # type: ignore[operator]
             return

@@ -67,7 +67,7 @@ def test_a_job_just_handed_to_idle_workers_is_not_taken_back_at_once() -> None:
     _run(turns.turn(), owned)
 
     assert (len(workers.waiting), workers.withdrawn) == (1, [])
-    clock.advance(1)  # no worker begins it: somebody else may
+    clock.advance(1)  # no worker begins it: someone else may
     _run(turns.turn(), owned)
     assert len(workers.withdrawn) == 1
 

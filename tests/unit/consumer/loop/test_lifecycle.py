@@ -167,7 +167,7 @@ def test_while_no_bell_can_be_made_the_partition_is_free_and_the_process_looks_i
     wait_until(lambda: sum(isinstance(e, events.TurnFailed) for e in consumer.reported) >= 4)
     wait_until(
         lambda: consumer.consumer.liveness.last_reply_s <= early_s
-    )  # the same failure goes on
+    )  # the same failure continues
     assert "too many open files" in consumer.consumer.liveness.why
     wait_until(lambda: pool.partition(0).observe().owner is None)
 

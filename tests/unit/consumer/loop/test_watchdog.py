@@ -15,9 +15,9 @@ STALL_S = 30.0
 @pytest.mark.parametrize(
     ("passed", "turned", "answering", "ends"),
     [
-        (0, 0, None, False),  # all is well
+        (0, 0, None, False),  # healthy
         (1, 29, 0, False),
-        (1, 500, None, False),  # the server is away: a restart fixes nothing
+        (1, 500, None, False),  # the server is down: a restart fixes nothing
         (1, 31, 29, False),  # it has just come back
         (1, 31, 31, True),  # deaf: it answers others, not us
         (1, 500, 31, True),

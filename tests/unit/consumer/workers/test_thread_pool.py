@@ -137,7 +137,7 @@ def test_jobs_taken_back_keep_their_order_and_surplus_workers_still_leave(bench:
 
 
 class SlowToLook(SimpleQueue[ClaimedJob | None]):
-    """A queue at which nobody looks before `look` is set."""
+    """A queue at which no one looks before `look` is set."""
 
     def __init__(self) -> None:
         self.look = threading.Event()

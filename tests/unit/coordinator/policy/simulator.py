@@ -141,7 +141,7 @@ class Simulation:
     reaction_s: float = 0.2  # from the reading to the resized pool
     events: list[tuple[float, Callable[["Simulation"], None]]] = field(default_factory=list)
     blind_until_s: float = -1.0  # observations are missing until then
-    leaderless_until_s: float = -1.0  # nobody decides until then; a new leader starts afresh
+    leaderless_until_s: float = -1.0  # no one decides until then; a new leader starts afresh
 
     def run(self, until_s: float) -> Run:
         run = Run(self.partition)

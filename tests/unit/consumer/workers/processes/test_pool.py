@@ -1,4 +1,4 @@
-"""A pool of child processes: what a job does there costs that job, and nobody else."""
+"""A pool of child processes: what a job does there costs that job, and no one else."""
 
 import json
 import os
