@@ -15,7 +15,6 @@ body and an unknown task are all endings of an attempt.
 from __future__ import annotations
 
 import random
-import traceback
 from collections.abc import Coroutine
 from contextlib import AbstractContextManager
 from time import monotonic
@@ -25,22 +24,13 @@ from consumer.core.jobs import ClaimedJob, End, Outcome
 from consumer.workers import unknown
 from consumer.workers.context import Progress, RunContext
 from consumer.workers.forks import Origin
-from queuepool.errors import (
-    BadPayloadError,
-    InvalidInputError,
-    JobCancelled,
-    JobTimeoutError,
-    PermanentError,
-    RetryLater,
-    UndecodableError,
-    UnknownTaskError,
-)
+from queuepool.errors import JobCancelled, RetryLater, UndecodableError
 from queuepool.models import ErrorRecord
 from queuepool.protocol import codec
+from queuepool.tasks.outcome import is_last, record_of
 from queuepool.tasks.registry import Registry, Task
 from queuepool.verbs.owner.verbs import Ownership
 
-_MAX_TEXT = 8192  # before encode_error cuts it, so that a huge text costs nothing
 _FALLBACK = Task(name="unknown", function=lambda: None)
 
 
@@ -205,15 +195,7 @@ def _failure(
     if isinstance(error, RetryLater):
         delay_ms = int(error.delay_s * 1000)
         return Outcome(job, End.RETRY, started, ended, task.name, delay_ms=delay_ms, charged=False)
-    return _attempted(
-        job, task, options, started,
-        ErrorRecord(
-            reason=_reason(error),
-            type=type(error).__qualname__,
-            message=_text(error),
-            traceback=_traceback(error),
-        ),
-    )  # fmt: skip
+    return _attempted(job, task, options, started, record_of(error))
 
 
 def _attempted(
@@ -222,7 +204,7 @@ def _attempted(
     """Return what a failed attempt comes to: another one, or none."""
     ended, reason, error = monotonic(), record.reason, codec.encode_error(record)
     most = options.max_attempts or task.max_attempts
-    if reason in ("permanent", "undecodable", "bad-payload") or job.attempt >= most:
+    if is_last(reason, job.attempt, most):
         return Outcome(
             job, End.BURY, started, ended, task.name,
             error=error, reason=reason, max_attempts=most,
@@ -232,37 +214,3 @@ def _attempted(
         job, End.RETRY, started, ended, task.name,
         delay_ms=int(delay_s * 1000), error=error, reason=reason, max_attempts=most,
     )  # fmt: skip
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, PermanentError):
-        return "permanent"
-    if isinstance(error, UndecodableError):
-        return "undecodable"
-    if isinstance(error, BadPayloadError):
-        return "bad-payload"
-    if isinstance(error, UnknownTaskError):
-        return "unknown-task"
-    if isinstance(error, JobTimeoutError):
-        return "timeout"
-    return "bad-result" if isinstance(error, InvalidInputError) else "failed"
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return _plain(str(error)[:_MAX_TEXT])
-    except BaseException:
-        return f"<{type(error).__qualname__}: its text cannot be made>"
-
-
-def _traceback(error: BaseException) -> str:
-    try:
-        text = "".join(traceback.format_exception(error, limit=-20, chain=False))
-        return _plain(text[-_MAX_TEXT:])
-    except BaseException:
-        return ""
-
-
-def _plain(text: str) -> str:
-    # File names and damaged input come with lone surrogates, which no JSON can carry.
-    return text.encode("utf-8", "backslashreplace").decode()

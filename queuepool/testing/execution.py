@@ -4,38 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import time
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from queuepool.errors import (
-    BadPayloadError,
     InvalidInputError,
     JobCancelled,
     JobTimeoutError,
-    PermanentError,
     RetryLater,
-    UndecodableError,
     UnknownTaskError,
     shown,
 )
 from queuepool.models import ErrorRecord, JobState
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol import codec
+from queuepool.tasks.outcome import is_last, record_of
 from queuepool.tasks.registry import Registry, Task
 from queuepool.verbs.owner import verbs as own
 
 _FALLBACK = Task(name="unknown", function=lambda: None)
 ASIDE_S = 1.0  # for so long a job of an unknown task is set aside
-_REASONS: dict[type[BaseException], str] = {
-    PermanentError: "permanent",
-    UndecodableError: "undecodable",
-    BadPayloadError: "bad-payload",
-    UnknownTaskError: "unknown-task",
-    JobTimeoutError: "timeout",
-    InvalidInputError: "bad-result",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +111,7 @@ def execute(
     except BaseException as error:
         asked = isinstance(error, JobCancelled) and owned.partition.status(job_id).cancel_requested
         if asked:
-            record = _record(error)
+            record = record_of(error)
             return Ended(job_id, name, attempt, JobState.CANCELLED, error=record, exception=error)
         most = options.max_attempts or task.max_attempts
         return _failed(
@@ -142,9 +131,8 @@ def _failed(
     delay_s = getattr(error, "delay_s", None)  # none in one that a class of its own made
     if isinstance(error, RetryLater) and delay_s is not None:
         return Ended(job_id, name, attempt, JobState.DELAYED, delay_s=delay_s, charged=False)
-    record = _record(error)
-    last = record.reason in ("permanent", "undecodable", "bad-payload") or attempt >= max_attempts
-    if last:
+    record = record_of(error)
+    if is_last(record.reason, attempt, max_attempts):
         return Ended(job_id, name, attempt, JobState.DEAD, error=record, exception=error)
     return Ended(
         job_id,
@@ -192,19 +180,6 @@ def _call(
             raise JobTimeoutError(f"{task.name} ran longer than {timeout_s:g} s") from None
 
     return run_async(within_its_time())
-
-
-def _record(error: BaseException) -> ErrorRecord:
-    reason = next((r for kind, r in _REASONS.items() if isinstance(error, kind)), "failed")
-    try:
-        trace = "".join(traceback.format_exception(error, limit=-20, chain=False))
-        return ErrorRecord(
-            reason=reason, type=type(error).__qualname__, message=str(error), traceback=trace
-        )
-    except BaseException:  # a text that raises, a class without a name
-        return ErrorRecord(
-            reason=reason, message="the handler raised an exception that has no readable text"
-        )
 
 
 def refuse_a_running_loop() -> None:
