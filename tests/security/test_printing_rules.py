@@ -59,12 +59,16 @@ def is_text(node: ast.expr) -> bool:
 
 
 def typing_only(tree: ast.AST) -> set[ast.AST]:
-    blocks = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and dotted(node.test) == "TYPE_CHECKING"
-    ]
-    return {inner for block in blocks for inner in ast.walk(block)}
+    """Return the annotations of arguments, results and variables, and what is for them alone."""
+    found: list[ast.AST | None] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and dotted(node.test) == "TYPE_CHECKING":
+            found.append(node)
+        elif isinstance(node, ast.arg | ast.AnnAssign):
+            found.append(node.annotation)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found.append(node.returns)
+    return {inner for part in found if part is not None for inner in ast.walk(part)}
 
 
 def uses(source: str) -> Iterator[tuple[int, str]]:
@@ -142,7 +146,8 @@ def test_the_rule_sees_every_way_to_print(code: str) -> None:
 def test_the_rule_lets_types_and_other_files_be() -> None:
     code = (
         "import os\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n"
-        "    from rich.text import Text\nos.write(fd, b'x')\nfile.write('x')\nsys.exit(main())\n"
+        "    from rich.text import Text\ndef f(p: argparse.ArgumentParser) -> None: ...\n"
+        "os.write(fd, b'x')\nfile.write('x')\nsys.exit(main())\n"
     )
 
     assert list(uses(code)) == []
