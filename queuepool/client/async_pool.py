@@ -119,7 +119,7 @@ class AsyncQueuePool(BasePool[AsyncPort]):
         )
 
     async def status(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobStatus:
-        """Tell where a job is. The key may be left out, as for QueuePool.status."""
+        """Return where a job is. The key may be left out, as for QueuePool.status."""
         return await self.job(job_id, partition_key=partition_key).status()
 
     async def result(

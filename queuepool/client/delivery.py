@@ -19,7 +19,7 @@ from typing import Any
 
 from queuepool.client.chunks import Chunk
 from queuepool.client.durability import Confirmation
-from queuepool.client.interruption import Source, note_unsent, tell
+from queuepool.client.interruption import Source, attach_results, note_unsent
 from queuepool.client.results import ACCEPTED, DUPLICATE, REJECTED, UNKNOWN, EnqueueResults
 from queuepool.client.retrying import Attempts
 from queuepool.errors import (
@@ -193,4 +193,4 @@ def note_end(
     if error is batches.failure:
         error.add_note(f"{results.accepted:,} jobs before it were enqueued")
     elif not isinstance(error, SERVER_ERRORS):
-        tell(error, results)
+        attach_results(error, results)

@@ -1,6 +1,6 @@
-"""When an enqueue counts as acknowledged: what is asked behind it, what the answers mean. Pure.
+"""When an enqueue counts as acknowledged: what is sent behind it, what the answers mean. Pure.
 
-    fast         the primary carried it out                     nothing is asked
+    fast         the primary carried it out                     nothing
     replicated   ... and `replicas` replicas have it            WAIT
     fsynced      ... and the primary wrote it to its disk       `appendfsync always`, and WAITAOF
 
@@ -140,7 +140,7 @@ def confirmation_for(config: PoolConfig, durability: Durability | str | None) ->
     replicas = config.confirm_replicas
     if replicas is None:
         replicas = 1 if chosen is Durability.REPLICATED else 0
-    # Less than the timeout of the whole answer: the server shall tell who is missing.
+    # Less than the timeout of the whole answer: the server is to say who is missing.
     return Confirmation(chosen, replicas, max(1, round(config.timeout_s * 600)))
 
 

@@ -92,7 +92,7 @@ class _Handle(Generic[R_co]):
 
 
 class JobHandle(_Handle[R_co]):
-    """One job, to ask for: `result()`, `status()`, `cancel()`. Every answer is asked again.
+    """One job, to ask for: `result()`, `status()`, `cancel()`. Each call asks the server.
 
     Thread-safe.
     """
@@ -101,7 +101,7 @@ class JobHandle(_Handle[R_co]):
     _network: Network
 
     def status(self) -> JobStatus:
-        """Tell where the job is."""
+        """Return where the job is."""
         return self._network.do(self._status())
 
     def result(self, *, timeout_s: float = 30.0) -> R_co:
@@ -123,7 +123,7 @@ class AsyncJobHandle(_Handle[R_co]):
     _network: AsyncNetwork
 
     async def status(self) -> JobStatus:
-        """Tell where the job is."""
+        """Return where the job is."""
         return await self._network.do(self._status())
 
     async def result(self, *, timeout_s: float = 30.0) -> R_co:

@@ -1,7 +1,7 @@
 """What is known when an enqueue call ends before its time. Pure.
 
     an error of the caller's own items     all that was taken before it is in; a note says how many
-    an error of a server                   `results` of the error tell of every job
+    an error of a server                   `results` of the error have every job
     Ctrl-C, a job's timeout, a cancelled task, any exception that strikes from outside
                                            nothing more is sent; `results` and a note say what is in
 
@@ -57,7 +57,7 @@ def note_unsent(results: EnqueueResults, chunks: Iterable[Chunk]) -> None:
             results.put(chunk.positions, chunk.ids[:whole], chunk.partition, codes)
 
 
-def tell(error: BaseException, results: EnqueueResults) -> None:
+def attach_results(error: BaseException, results: EnqueueResults) -> None:
     """Have what ended a call from outside say what is in.
 
     The exception gets `results`, with the id of every job that was taken, and a note that sums up.

@@ -21,7 +21,7 @@ from time import monotonic
 
 from queuepool.client.chunks import Chunk
 from queuepool.client.delivery import SERVER_ERRORS, Answer, note, record_unknown
-from queuepool.client.interruption import Source, note_sending, note_unsent, tell
+from queuepool.client.interruption import Source, attach_results, note_sending, note_unsent
 from queuepool.client.network import Network
 from queuepool.client.results import EnqueueResults
 from queuepool.client.sender import Sender
@@ -30,7 +30,7 @@ from queuepool.servers import Stream
 
 WINDOW = 6  # chunks on the way to one partition: enough to overlap encoding with the server
 _MAX_PIPES = 4  # connections of one bulk call
-_LAST_WORDS_S = 0.3  # of the servers to a call that was interrupted
+_FINAL_REPLIES_S = 0.3  # how long an interrupted call waits for replies on the way
 
 
 class Pipe:
@@ -183,11 +183,11 @@ class Bulk:
             for pipe in self._pipes.values():
                 pipe.give_up()
         elif error is not source.failure:
-            until_s = monotonic() + _LAST_WORDS_S
+            until_s = monotonic() + _FINAL_REPLIES_S
             for pipe in () if self._sending else self._pipes.values():
                 pipe.hurry(until_s)
                 pipe.give_up()
-            tell(error, self.results)
+            attach_results(error, self.results)
 
     def _settle(self) -> None:
         for pipe in self._pipes.values():

@@ -135,7 +135,7 @@ class QueuePool(BasePool[Port]):
         task: jobs made by `task.job(...)`, of one task or of several; or a task, and the items:
         payloads, or Job objects that say more. partition_key: one for all, or a function of
         the payload. wait_when_full_s: how long to wait for room in a full partition before raising
-        QueueFullError; `results` of it and of UnavailableError tells of every job that was taken.
+        QueueFullError; `results` of it and of UnavailableError has every job that was taken.
         durability: instead of the pool's; thousands of jobs are confirmed together.
         After an error of an item, all jobs before it are in. The order of a task group is kept,
         except that a partition that is full may let a chunk in before an earlier one.
@@ -156,7 +156,7 @@ class QueuePool(BasePool[Port]):
     # -- follow and cancel -------------------------------------------------------------------------
 
     def status(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobStatus:
-        """Tell where a job is. The key says in which partition to look.
+        """Return where a job is. The key says in which partition to look.
 
         >>> job = pool.enqueue(greet.job(name="Ada"), partition_key="welcome-7", delay_s=3600)
         >>> print(pool.status(job.job_id).state)

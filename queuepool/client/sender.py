@@ -33,7 +33,7 @@ from queuepool.client.delivery import (
 )
 from queuepool.client.durability import Confirmation, batched
 from queuepool.client.effects import Call, Pause, Steps
-from queuepool.client.interruption import Source, note_sending, note_unsent, tell
+from queuepool.client.interruption import Source, attach_results, note_sending, note_unsent
 from queuepool.client.results import EnqueueResults
 from queuepool.errors import UnavailableError
 from queuepool.partitions.route import Leave
@@ -67,7 +67,7 @@ class Sender:
             note_unsent(noted := EnqueueResults(), [chunk])
             if chunk.sent_s:
                 note_sending(noted, chunk, chunk.sent_s)
-            tell(error, noted)
+            attach_results(error, noted)
             raise
         return results[0]
 

@@ -148,7 +148,7 @@ class QueueFullError(UnavailableError):
     """A partition is at its maximum depth or bytes; `rejected` jobs found no room in it.
 
     depth and size_bytes: jobs that have not ended, and their bodies; dead jobs do not count.
-    results: one per job that was taken from the iterable; it tells of every single one.
+    results: one per job that was taken from the iterable; it has every single one.
     """
 
     def __init__(

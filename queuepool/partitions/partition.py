@@ -35,7 +35,7 @@ class Partition:
         return verb.read(self.server.run(self.key, [verb])[0])
 
     def status(self, job_id: str) -> JobStatus:
-        """Tell where one job is."""
+        """Return where one job is."""
         return self.run(produce.status(job_id, self.number))
 
     def cancel(self, job_id: str) -> JobState:
@@ -47,12 +47,12 @@ class Partition:
         return self.run(produce.group(group))
 
     def cancel_group(self, group: bytes) -> tuple[int, int]:
-        """Cancel a group's jobs by bounded steps; returns (cancelled, running ones asked)."""
-        cursor, cancelled, asked = b"start", 0, 0
+        """Cancel a group's jobs by bounded steps; returns (cancelled, asked to stop)."""
+        cursor, cancelled, stopping = b"start", 0, 0
         while cursor:
             cursor, n, m = self.run(produce.cancel_group(group, cursor))
-            cancelled, asked = cancelled + n, asked + m
-        return cancelled, asked
+            cancelled, stopping = cancelled + n, stopping + m
+        return cancelled, stopping
 
     def observe(self) -> PartitionState:
         """Return everything that is known of the partition, in constant time."""
@@ -86,7 +86,7 @@ class Partition:
     ) -> OwnedPartition | own.Held:
         """Become the owner, unless another owner's lease still runs.
 
-        replaces: whether to take what a lease left that has ended; if not, that is told as Held
+        replaces: whether to take what a lease left that has ended; if not, the answer is Held
         for 0 ms.
         """
         nonce, lease_ms = nonce or secrets.token_hex(8), int(lease_s * 1000)

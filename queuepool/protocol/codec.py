@@ -160,7 +160,7 @@ def read_group(body: bytes) -> bytes:
 
 
 def read_stamp(body: bytes) -> bytes:
-    """Return what tells a body from an earlier or later one of the same id. Cheap."""
+    """Return what sets a body apart from an earlier or later one of the same id. Cheap."""
     return body[2:_STAMP]
 
 

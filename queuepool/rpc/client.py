@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 import grpc
 
@@ -77,7 +78,7 @@ def _pem(path: str | Path) -> bytes:
         ) from error
 
 
-class QueuePoolClient(QueuePoolStub):
+class QueuePoolClient(QueuePoolStub, AbstractContextManager["QueuePoolClient"]):
     """The stub with its types, and the channel to close."""
 
     GetCluster: Unary[api.GetClusterRequest, api.GetClusterResponse]
@@ -98,9 +99,6 @@ class QueuePoolClient(QueuePoolStub):
     def close(self) -> None:
         """Close the connection; running calls end as CANCELLED. Idempotent."""
         self._owned.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_error: object) -> None:
         self.close()

@@ -1,4 +1,4 @@
-"""What a forked child must not share with its parent, and how it is told that it is one.
+"""What a forked child must not share with its parent, and how it learns that it is one.
 
 A fork copies everything: sockets that the parent reads from, a port it listens on, locks that
 other threads held. Whatever has such a thing registers with `keep`; in each child `after_fork` is

@@ -26,7 +26,7 @@ _QUOTING = "In a password write / ? # @ and : as %2F %3F %23 %40 and %3A"
 _SCHEMES = {
     "redis": "redis", "valkey": "redis", "rediss": "rediss", "valkeys": "rediss", "unix": "unix",
 }  # fmt: skip
-_SCHEME = re.compile(r"[a-z][a-z0-9]{0,15}")  # of others: it may be told, it is no password
+_SCHEME = re.compile(r"[a-z][a-z0-9]{0,15}")  # of others: it may be shown, it is no password
 _DATABASE = re.compile(r"/?[0-9]{0,9}")
 _LONGEST_HOST, _LONGEST_SOCKET = 253, 107  # of names, in characters, and of socket files, in bytes
 # Options that leave alone what the library relies on: no retries, RESP2, bytes, bounded waits.
@@ -37,7 +37,7 @@ _OPTIONS = frozenset((
 _NUMBERS = frozenset(("db", "health_check_interval", "max_connections"))
 _WAITS = frozenset(("socket_timeout", "socket_connect_timeout", "timeout"))
 _TLS_OPTION = re.compile(r"ssl_[a-z_]{1,40}")
-# Others that the client knows: their names are no part of a password, so they may be told.
+# Others that the client knows: their names are no part of a password, so they may be shown.
 _KNOWN = frozenset((
     "retry_on_timeout", "retry_on_error", "retry", "protocol", "decode_responses", "encoding",
     "encoding_errors", "host", "port", "path", "parser_class", "connection_class", "socket_type",
@@ -56,9 +56,9 @@ def check_url(url: str) -> tuple[str, bool]:
     if cluster and scheme == "unix":
         raise ConfigurationError("a cluster is reached over TCP: use redis+cluster://HOST:PORT")
     if not separator or scheme not in _SCHEMES:
-        told = f"not with {scheme}://" if separator and _SCHEME.fullmatch(scheme) else "not as this"
+        why = f"not with {scheme}://" if separator and _SCHEME.fullmatch(scheme) else "not as this"
         raise ConfigurationError(
-            f"a Redis URL starts with redis://, rediss://, unix:// or redis+cluster://, {told} "
+            f"a Redis URL starts with redis://, rediss://, unix:// or redis+cluster://, {why} "
             f"one does {_SETTINGS}"
         )
     scheme = _SCHEMES[scheme]

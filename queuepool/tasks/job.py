@@ -102,7 +102,7 @@ class Enqueued(_Bound, Generic[R_co]):
         return self.job.result(timeout_s=timeout_s)
 
     def job_status(self) -> JobStatus:
-        """Tell where the job is now."""
+        """Return where the job is now."""
         return self.job.status()
 
     def cancel(self) -> JobState:
@@ -135,7 +135,7 @@ class AsyncEnqueued(Enqueued[R_co]):
         return await self.job.result(timeout_s=timeout_s)
 
     async def job_status(self) -> JobStatus:  # type: ignore[override]  # its twin, awaited
-        """Tell where the job is now."""
+        """Return where the job is now."""
         return await self.job.status()
 
     async def cancel(self) -> JobState:  # type: ignore[override]  # its twin, awaited

@@ -1,1 +1,1 @@
-"""What processes tell: typed events, log lines, and HTTP for metrics and health."""
+"""What processes report: typed events, log lines, and HTTP for metrics and health."""

@@ -1,4 +1,4 @@
-"""How components tell what happened: typed events, emitted to listeners.
+"""How components report what happened: typed events, emitted to listeners.
 
 A decision never logs and never counts; metrics, logs and tests listen. An event is a frozen
 dataclass of the component that emits it (consumer.core.events, coordinator.events).

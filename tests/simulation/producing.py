@@ -1,4 +1,4 @@
-"""A producer without network and clock: Producer lays jobs out, Settling says what becomes of them.
+"""A producer without network and clock: Producer lays jobs out, Delivery says what becomes of them.
 
 It also cancels: single jobs, and one group in bounded steps.
 """
@@ -94,10 +94,10 @@ class Applications(Process):
             if len(self.poison) < self._scenario.poison:
                 self.poison.add(job_id)
         self._mine += chunk.ids
-        settling = Delivery(chunk, results, self._config, now_s=self.now_s, wait_when_full_s=0.0)
-        self._attempt(chunk, settling, lambda: self._settled(chunks, results, chunk, lane))
+        delivery = Delivery(chunk, results, self._config, now_s=self.now_s, wait_when_full_s=0.0)
+        self._attempt(chunk, delivery, lambda: self._settled(chunks, results, chunk, lane))
 
-    def _attempt(self, chunk: Chunk, settling: Delivery, settled: Callable[[], None]) -> None:
+    def _attempt(self, chunk: Chunk, delivery: Delivery, settled: Callable[[], None]) -> None:
         verb, begun_s = chunk.verb(self._config), self.now_s
 
         def on_reply(answer: Answer) -> None:
@@ -108,13 +108,13 @@ class Applications(Process):
             else:
                 reply = verb.read(answer[0])
             try:
-                pause = settling.pause_after(reply, self.now_s, self._random.random())
+                pause = delivery.pause_after(reply, self.now_s, self._random.random())
             except UnavailableError:
                 pause = None
             if pause is None:
                 settled()
             else:
-                self.after(pause, lambda: self._attempt(chunk, settling, settled))
+                self.after(pause, lambda: self._attempt(chunk, delivery, settled))
 
         self._network.call(self, [(chunk.key, verb)], on_reply)
 

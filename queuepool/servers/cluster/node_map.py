@@ -1,4 +1,4 @@
-"""Which node of a Redis Cluster has which hash slot, as one of them tells it. Pure."""
+"""Which node of a Redis Cluster has which hash slot, as one of them reports it. Pure."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class SlotMap:
         return self.addresses[place] if place >= 0 and slot <= self.lasts[place] else None
 
 
-def read_slots(reply: Any, asked: str) -> SlotMap:
-    """Return the map from a CLUSTER SLOTS reply of the node at `asked`, a host:port.
+def read_slots(reply: Any, address: str) -> SlotMap:
+    """Return the map from a CLUSTER SLOTS reply of the node at `address`, a host:port.
 
     A node that does not know its own name leaves the host empty: it is the one that we asked.
     """
@@ -35,7 +35,7 @@ def read_slots(reply: Any, asked: str) -> SlotMap:
     addresses = []
     for _first, _last, (host, port, *_rest) in ranges:
         name = host.decode() if isinstance(host, bytes) else (host or "")
-        addresses.append(join_address(name or split_address(asked)[0], port))
+        addresses.append(join_address(name or split_address(address)[0], port))
     return SlotMap([r[0] for r in ranges], [r[1] for r in ranges], addresses)
 
 

@@ -74,7 +74,7 @@ class ClusterServer:
         return ClusterBell(self, key)
 
     def info(self) -> dict[str, Any]:
-        """Return what one node tells of itself."""
+        """Return what one node reports of itself."""
         return self.node(b"{any}").info()
 
     def close(self) -> None:

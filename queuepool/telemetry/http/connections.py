@@ -84,12 +84,12 @@ class Connection:
             self.state = State.OVER
             return
         self._received += arrived
-        asked = read_head(self._received)
-        if asked is None:
+        head = read_head(self._received)
+        if head is None:
             return
         self._received.clear()
-        wants_body = not isinstance(asked, Request) or asked.wants_body
-        reply = answer(asked) if isinstance(asked, Request) else asked
+        wants_body = not isinstance(head, Request) or head.wants_body
+        reply = answer(head) if isinstance(head, Request) else head
         parts = encode(reply, date=formatdate(usegmt=True), with_body=wants_body)
         self._unsent = [memoryview(part) for part in parts]
         self.state = State.WRITING

@@ -25,7 +25,7 @@ class Trial:
             self.chunk.add((2, b"g", 0), job_id, b"tail")
             self.chunk.positions.append(n)
         self.results = EnqueueResults()
-        self._settling = Delivery(
+        self._delivery = Delivery(
             self.chunk,
             self.results,
             PoolConfig(topology=single("redis://h", 4), retry_for_s=retry_for_s),
@@ -35,7 +35,7 @@ class Trial:
 
     def hear(self, answer: Answer, now_s: float) -> float | None:
         """Return the pause after an answer."""
-        return self._settling.pause_after(answer, now_s, 0.5)
+        return self._delivery.pause_after(answer, now_s, 0.5)
 
     def statuses(self) -> list[str]:
         return [r.status.value for r in self.results]
