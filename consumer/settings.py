@@ -51,7 +51,7 @@ class ConsumerSettings(BaseSettings):
     poll_s: float = setting(1.0, "Longest wait without checking for work.", gt=0, le=10)
     prefetch: int = setting(
         400,
-        "Maximum prefetched jobs; long jobs are never prefetched. Once CONSUMER_LOOKAHEAD.",
+        "Maximum prefetched jobs; long jobs are never prefetched. Formerly CONSUMER_LOOKAHEAD.",
         ge=0,
         le=400,
     )

@@ -4,7 +4,7 @@
 
 A light job, of one place, enters as it comes while no heavy one is about: the pool has a queue of
 its own, and what waits there starts without a round trip of the loop. A heavy job enters when all
-its places are free; those behind it wait meanwhile, or they would keep it out for ever. One that
+its places are free; those behind it wait meanwhile, or they would keep it out forever. One that
 takes more than the pool has now, takes all of it.
 """
 

@@ -1,4 +1,4 @@
-"""Jobs that take several places: they wait for all of them, and nobody passes them for ever."""
+"""Jobs that take several places: they wait for all of them, and none overtakes them forever."""
 
 import random
 
