@@ -82,7 +82,7 @@ def test_a_process_without_a_thread_of_its_own_says_one_line_and_is_restarted(
     assert code == 1  # 2 is not restarted
     assert "Traceback" not in said
     (line,) = [line for line in said.splitlines() if "no thread" in line]
-    assert f"no thread {named} (can't start new thread), so this process ends" in line
+    assert f"no thread {named} (can't start new thread), so this process exits" in line
 
 
 @pytest.mark.parametrize("process", ["consumer", "coordinator"])
