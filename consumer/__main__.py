@@ -137,7 +137,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--max-workers", type=int, help="maximum number of workers (default 8 x the base)"
     )
-    parser.add_argument("--pools", help="the pool and its kind, such as default=process:2..4")
+    parser.add_argument("--pools", help="kind and size of the worker pool: default=process:2..4")
     parser.add_argument("--metrics-port", type=int, help="port of /metrics and /healthz")
     parser.add_argument("--log-format", choices=("text", "json"))
     return parser.parse_args(argv)

@@ -31,16 +31,16 @@ class ConsumerSettings(BaseSettings):
     )
     pools: str = setting(
         "",
-        "The pool of workers and its kind, in place of the two above: `default=8..64` (threads), "
-        "`default=async:200..2000`, `default=process:2..4`.",
+        "Kind and size of the worker pool, instead of the two above: `default=8..64` (threads), "
+        "`default=async:200..2000` or `default=process:2..4`.",
     )
     process_max_jobs: int = setting(
-        0, "A child of a process pool is replaced after so many jobs; 0: never.", ge=0, le=10**9
+        0, "Jobs after which a child of a process pool is replaced; 0: never.", ge=0, le=10**9
     )
     process_max_rss_mb: int = setting(
         0,
-        "MiB of memory above which a child is killed in a job, and above 3/4 of which it is "
-        "replaced after one; 0: no bound. Linux only.",
+        "Memory in MiB at which a child of a process pool is killed; it is replaced after a job at "
+        "3/4 of it. 0: no limit. Linux only.",
         ge=0,
         le=2**20,
     )
@@ -114,14 +114,14 @@ class ConsumerSettings(BaseSettings):
     def _pools_that_can_be_had(self) -> Self:
         if self.pools and {"workers", "max_workers"} & self.model_fields_set:
             raise ValueError(
-                "CONSUMER_POOLS and CONSUMER_WORKERS or CONSUMER_MAX_WORKERS both say how many "
-                "workers there are: drop one, default=8..64 says the same as 8 and 64"
+                "CONSUMER_POOLS cannot be combined with CONSUMER_WORKERS or CONSUMER_MAX_WORKERS: "
+                "drop one of them; default=8..64 means the same as 8 and 64"
             )
         if len(self.pool_plans) > 1:
             raise ValueError(
-                f"CONSUMER_POOLS={shown(self.pools)} names {len(self.pool_plans)} pools: a "
-                "consumer runs one for now. Jobs of all tasks wait in the same lanes, so those of "
-                "a full pool would hold up the others"
+                f"CONSUMER_POOLS={shown(self.pools)} names {len(self.pool_plans)} pools, but a "
+                "consumer supports only one: jobs of all tasks wait in the same lanes, so jobs for "
+                "a full pool would block the others"
             )
         return self
 
@@ -137,6 +137,11 @@ class ConsumerSettings(BaseSettings):
     def least_workers(self) -> int:
         """Return how many workers of the default pool there are at rest."""
         return self._default_plan.least
+
+    @property
+    def fewest_workers(self) -> int:
+        """Return the fewest workers that a command may set."""
+        return self.least_workers if self.pools else 1
 
     @property
     def most_workers(self) -> int:

@@ -102,7 +102,7 @@ class Workers(Protocol):
 
     @property
     def spare(self) -> int:
-        """Return how many places there are beyond the target; below 0 while some are missing."""
+        """Return how many slots there are beyond the target; negative while some are missing."""
 
     @property
     def queued(self) -> int:

@@ -65,7 +65,7 @@ class Lease:
             renewal.commands,
             partition=self._partition,
             now_ms=renewal.now_ms,
-            min_workers=1,
+            min_workers=self._settings.fewest_workers,
             max_workers=self._settings.most_workers,
             applied=self._applied,
         )

@@ -13,7 +13,7 @@ a turn carries their verbs:
 
 Invariants
   C1 open = claimed jobs that have not ended, without suspects that wait. A claim asks for at most
-     places + prefetch - open, less what ended and does not fit into this turn.
+     slots + prefetch - open, less what ended and does not fit into this turn.
   C2 an outcome leaves the outbox only when its verb was answered. Recording is idempotent: it names
      the stamp of the body that ended (see outbox), and another job may have the id by then.
   C3 a claim whose answer was lost is found in the in-flight set and handed back (Reconcile). That

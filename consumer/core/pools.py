@@ -1,10 +1,10 @@
-"""What `--pools` asks for, and whether the tasks fit. Pure.
+"""Parses `--pools`, and checks that the tasks fit. Pure.
 
-    default=8..64            threads, the usual kind: 8 at rest, at most 64
+    default=8..64            8 to 64 threads, the default kind
     io=async:200..2000       coroutines on one event loop
-    cpu=process:2            child processes, always 2
+    cpu=process:2            always 2 child processes
 
-A task runs in the pool that it names; where there is no such pool, in `default`.
+A task runs in the pool that it names, or in `default` if there is no such pool.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _POOL = re.compile(r"([^=]*)=(?:([a-z]+):)?(\d{1,6})(?:\.\.(\d{1,6}))?", re.ASCI
 
 
 class Kind(StrEnum):
-    """What runs the jobs of a pool."""
+    """The kind of workers of a pool."""
 
     THREADS = "threads"
     ASYNC = "async"
@@ -37,7 +37,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PoolPlan:
-    """One pool: `least` workers at rest, at most `most`."""
+    """One pool of `least` to `most` workers."""
 
     name: str
     kind: Kind
@@ -46,17 +46,17 @@ class PoolPlan:
 
 
 def parse_pools(text: str) -> tuple[PoolPlan, ...]:
-    """Return the pools that a text like `default=8..64,cpu=process:2` names. Raises ValueError."""
+    """Return the pools of a text such as `default=8..64,cpu=process:2`. Raises ValueError."""
     plans = tuple(_parsed(part.strip()) for part in text.split(",", _MAX_POOLS))
     names = [plan.name for plan in plans]
     if twice := {name for name in names if names.count(name) > 1}:
-        raise ValueError(f"pool {min(twice)!r} is there twice")
+        raise ValueError(f"pool {min(twice)!r} is given twice")
     if len(plans) > _MAX_POOLS:
         raise ValueError(f"use at most {_MAX_POOLS} pools")
     if DEFAULT_POOL not in names:
         raise ValueError(
-            f"there is no pool {DEFAULT_POOL!r}, where tasks run that name no other: add "
-            f"{DEFAULT_POOL}=8..64, say"
+            f"pool {DEFAULT_POOL!r} is missing, which runs tasks that name no other: add for "
+            f"example {DEFAULT_POOL}=8..64"
         )
     return plans
 
@@ -65,18 +65,22 @@ def _parsed(part: str) -> PoolPlan:
     found = _POOL.fullmatch(part)
     if found is None:
         raise ValueError(
-            f"{shown(part)}: write name=4, name=4..32, name=async:200..2000 or the like"
+            f"{shown(part)}: use NAME=SIZE, such as default=4, default=4..32 or default=process:2"
         )
     try:
         name = check_pool(found[1])
     except InvalidInputError as error:
         raise ValueError(str(error)) from None
     if (found[2] or Kind.THREADS) not in tuple(Kind):
-        raise ValueError(f"pool {name!r}: kind {shown(found[2])} is none of {', '.join(Kind)}")
+        raise ValueError(
+            f"pool {name!r}: kind {shown(found[2])} is unknown; use one of {', '.join(Kind)}"
+        )
     kind, least = Kind(found[2] or Kind.THREADS), int(found[3])
     most = int(found[4]) if found[4] else least
     if most < least:
-        raise ValueError(f"pool {name!r}: {least}..{most} is upside down: the smaller comes first")
+        raise ValueError(
+            f"pool {name!r}: {least}..{most} is upside down; the smaller number comes first"
+        )
     limit = _MAX_PROCESSES if kind is Kind.PROCESS else MAX_WORKERS
     if not 1 <= least <= most <= limit:
         raise ValueError(f"pool {name!r}: {least}..{most}: use 1 to {limit} for kind {kind}")
@@ -89,25 +93,25 @@ def home(task: Task, plans: Iterable[PoolPlan]) -> PoolPlan:
     return by_name.get(task.pool) or by_name[DEFAULT_POOL]
 
 
-def misfits(tasks: Iterable[Task], plans: Sequence[PoolPlan]) -> list[str]:
-    """Return why these pools cannot run these tasks, a sentence for each that does not fit."""
+def problems_of(tasks: Iterable[Task], plans: Sequence[PoolPlan]) -> list[str]:
+    """Return a sentence for each task that its pool cannot run."""
     problems = []
     for task in tasks:
         plan = home(task, plans)
         if plan.kind is Kind.ASYNC and not task.is_async:
             problems.append(
                 f"task {task.name!r} is a plain function, and its pool {plan.name!r} is of kind "
-                "async, whose event loop it would block: make it `async def`, or use a pool of "
-                "threads or processes"
+                "async, whose event loop it would block: make it `async def`, or use kind threads "
+                "or process"
             )
         if task.slots > plan.most:
             problems.append(
                 f"task {task.name!r} takes slots={task.slots}, and its pool {plan.name!r} has at "
-                f"most {plan.most}: raise the one or lower the other"
+                f"most {plan.most}: lower slots or enlarge the pool"
             )
     return problems
 
 
-def strangers(tasks: Iterable[Task], plans: Sequence[PoolPlan]) -> dict[str, str]:
-    """Return the tasks whose pool is not here, with that pool: they run in `default`."""
+def unplaced(tasks: Iterable[Task], plans: Sequence[PoolPlan]) -> dict[str, str]:
+    """Return the tasks whose pool does not exist here, with its name: they run in `default`."""
     return {task.name: task.pool for task in tasks if home(task, plans).name != task.pool}

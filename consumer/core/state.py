@@ -22,7 +22,7 @@ class State:
 
     promote_s, reconcile_s, poll_s: the next promotion, reading of the in-flight set, and claim
     without a reason. work_expected: a claim would find something, as far as is known.
-    alive: workers, as the loop sees them. spare: places beyond the target, see `places`.
+    alive: workers, as the loop sees them. spare: slots beyond the target, see `slots`.
     progress: newest text of a running job, by id.
     armed: the turn whose claim waits at the server for a token.
     """
@@ -44,12 +44,17 @@ class State:
         self.reconcile_s = now_s + RECONCILE_EVERY_S
 
     @property
-    def places(self) -> int:
+    def slots(self) -> int:
         """Return how many jobs may run now.
 
-        Fewer than the target while child processes start or heavy jobs take several places.
+        Fewer than the target while child processes start or heavy jobs take several slots.
         """
         return self.lease.target + self.spare
+
+    @property
+    def busy(self) -> int:
+        """Return how many workers are busy, as far as is known."""
+        return min(max(0, self.in_flight.open - self.spare), self.alive)
 
     def promote_by(self, due_s: float) -> None:
         """Note that a delayed job is due at this moment."""

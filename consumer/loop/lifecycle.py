@@ -21,8 +21,8 @@ from consumer.core.liveness import Liveness
 from consumer.core.owner import Core
 from consumer.core.standby import Standby
 from consumer.settings import ConsumerSettings
-from consumer.workers import hiring
-from consumer.workers.crew import ClosableWorkers
+from consumer.workers import build
+from consumer.workers.dispatcher import ClosableWorkers
 from consumer.workers.event_loop import HandlerLoop
 from consumer.workers.runner import Runner
 from consumer.workers.timeouts import Timekeeper
@@ -35,7 +35,7 @@ from queuepool.telemetry.events import Listener, ignore
 from queuepool.verbs.owner import verbs as own
 
 _STEP_S = 0.1
-_LEAVE_S = 1.0  # that workers without a job may take to leave
+_LEAVE_S = 1.0  # maximum for idle workers to exit
 _NEEDED_FRAMES = min(200, sys.getrecursionlimit())  # by a turn, with much to spare
 
 
@@ -53,7 +53,7 @@ class Consumer:
         registry: Registry = default_registry,
         listen: Listener = ignore,
     ) -> None:
-        hiring.check(settings, registry)
+        build.check(settings, registry)
         self._pool, self._settings, self._registry, self.listen = pool, settings, registry, listen
         self._stop = threading.Event()
         self._resting = threading.Event()  # never set
@@ -161,7 +161,7 @@ class Consumer:
         self.partition, self.core = acquired.ownership.partition, core
         runner = Runner(self._registry, acquired.ownership, self._handlers, self._timekeeper)
         core.state.progress = runner.progress
-        self.workers = hiring.hire(
+        self.workers = build.build(
             self._settings,
             self._registry,
             acquired.ownership,

@@ -137,7 +137,7 @@ class ConsumerMetrics(Collector):
         values = {
             "target": core.target if core else 0,
             "running": workers.alive if workers else 0,
-            "busy": min(core.open, workers.alive) if core and workers else 0,
+            "busy": core.state.busy if core else 0,
         }
         family = GaugeMetricFamily(
             "queuepool_workers",
@@ -150,8 +150,8 @@ class ConsumerMetrics(Collector):
         if workers and workers.replaced:
             ended = CounterMetricFamily(
                 "queuepool_pool_processes_ended",
-                "Child processes of a process pool that ended, by why.",
-                labels=["partition", "why"],
+                "Child processes of a process pool that ended, by cause.",
+                labels=["partition", "cause"],
             )
             for why, count in workers.replaced.copy().items():
                 ended.add_metric([partition, why], count)

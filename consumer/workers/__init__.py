@@ -1,21 +1,22 @@
-"""What runs jobs: pools of three kinds behind one interface, and how one job is run.
+"""Pools that run jobs, of three kinds behind one interface, and the execution of one job.
 
-| kind | for | a timeout | a crash costs |
+| kind | for | at a timeout | a crash affects |
 |---|---|---|---|
-| threads | ordinary blocking code | is raised at the next bytecode | the process |
-| async | coroutines, no thread a job | cancels at the next await | the process |
-| process | CPU work, unsafe C code | kills the child, always | that job |
+| threads | ordinary blocking code | raises at the next bytecode | the consumer |
+| async | coroutines, no thread per job | cancels at the next await | the consumer |
+| process | CPU-bound work, unsafe C code | kills the child, always | that job |
 
-    submit(jobs)      hands jobs over, in order; they begin as places are free
-    withdraw()        takes back those that did not begin
-    resize(target)    more places at once; fewer as jobs end, never by an interruption
-    take_ended()      what ended since the last call; `ring` has told that there is something
-    close(timeout_s)  no places any more
+    submit(jobs)      hands jobs over, in order; they start as slots become free
+    withdraw()        takes back those that have not started
+    resize(target)    grows at once; shrinks as jobs end and never interrupts one
+    take_ended()      returns the outcomes since the last call; `ring` announces them
+    close(timeout_s)  removes all workers
 
-    alive, target, queued, spare    places there are, and should be; jobs that wait; places beyond
-                                    the target (below 0: so many are missing)
+    alive, target     workers there are, and should be
+    queued            jobs that wait for a worker
+    spare             slots beyond the target; negative while some are missing
 
-Invariants: a job that was submitted is withdrawn or ends, once. One thread (the loop) calls all of
-this, and nothing here but `close` waits. Whatever a handler does is an outcome, never an exception
-of the pool (consumer.workers.runner).
+Invariants: every submitted job is either withdrawn or ends, once. One thread (the loop) calls all
+of this, and only `close` waits. Whatever a handler does becomes an outcome, never an exception of
+the pool (consumer.workers.runner).
 """

@@ -1,19 +1,19 @@
-"""The pool of coroutines: thousands of slots on one event loop, and no thread a job.
+"""The async pool: thousands of coroutines on one event loop, without a thread per job.
 
     submit -> waiting --a slot is free--> running on the loop -> ended
                  ^                            |
       withdraw --+        shrinking: fewer slots are given out, nothing that runs is interrupted
 
-A slot is a number, so it costs nothing until a job has it. The loop is that of all async handlers
-(consumer.workers.event_loop): one that breaks it fails the jobs that ran on it, and the next job
-gets another. A timeout cancels a handler at its next await; one that blocks the loop keeps all jobs
-of the pool waiting, and nothing can end it.
+A slot is only a number and costs nothing until a job uses it. The event loop is shared by all
+async handlers (consumer.workers.event_loop): a handler that breaks it fails the jobs running on it,
+and the next job gets a new loop. A timeout cancels a handler at its next await. A handler that
+blocks the loop blocks every job of the pool, and nothing can stop it.
 
 Invariants
-  A1 a job is in exactly one of waiting, running, ended; `_running` never has more than `target`
-     jobs but for those that ran when the pool shrank.
-  A2 one thread at a time gives out slots. Whoever finds another doing so leaves: that one looks
-     again after it has let go.
+  A1 A job is waiting, running, or ended. At most `target` jobs run, except those already running
+     when the pool shrank.
+  A2 One thread at a time assigns slots. A thread that finds another one assigning returns: the
+     other checks again after it has released the lock.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FROM_WITHIN = "the handler was cancelled from within"
 
 
 class AsyncPool(Pool[Runner]):
-    """Coroutines that run jobs."""
+    """Runs jobs as coroutines."""
 
     def __init__(self, runner: Runner, handlers: HandlerLoop, ring: Callable[[], None]) -> None:
         super().__init__(runner, ring)
@@ -63,7 +63,7 @@ class AsyncPool(Pool[Runner]):
         return len(self._waiting)
 
     def resize(self, target: int) -> None:
-        """Have `target` slots: new ones at once, surplus ones until their job has ended."""
+        """Set the number of slots; surplus ones disappear as their jobs end."""
         self._target = target
         self._give_slots()
 
@@ -73,16 +73,16 @@ class AsyncPool(Pool[Runner]):
         self._give_slots()
 
     def withdraw(self) -> list[ClaimedJob]:
-        """Take back the jobs that have no slot yet, in order."""
+        """Take back the jobs that have not started, in order."""
         jobs: list[ClaimedJob] = []
         while (job := self._next()) is not None:
             jobs.append(job)
         return jobs
 
-    def close(self, timeout_s: float) -> bool:  # noqa: ARG002 - nothing here is waited for
-        """Have no slots any more; returns whether nothing runs.
+    def close(self, timeout_s: float) -> bool:  # noqa: ARG002 - nothing to wait for
+        """Remove all slots; returns whether no job is running.
 
-        What still does, ends with the loop, which is the caller's.
+        Running jobs end with the event loop, which belongs to the caller.
         """
         self.resize(0)
         return not self._running

@@ -1,4 +1,4 @@
-"""What the pools of each kind share: they execute by one runner, and tell what ended in one way."""
+"""What pools of every kind share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from consumer.core.jobs import Outcome
 
 
 class Runs(Protocol):
-    """What a pool needs to know of its runner. start_until_s: no job begins after it."""
+    """What every pool needs of its runner. start_until_s: no job starts after it."""
 
     start_until_s: float
 
@@ -21,7 +21,7 @@ R = TypeVar("R", bound=Runs)
 class Pool(Generic[R]):
     """Runs jobs. `ring` is called whenever an execution has ended.
 
-    spare: places beyond the target; below 0 while some are missing. See consumer.workers.
+    The interface is described in consumer.workers.
     """
 
     def __init__(self, runner: R, ring: Callable[[], None]) -> None:
@@ -39,12 +39,12 @@ class Pool(Generic[R]):
 
     @property
     def spare(self) -> int:
-        """Return how many places there are beyond the target."""
+        """Return how many slots there are beyond the target; negative while some are missing."""
         return 0
 
     @property
     def replaced(self) -> Counter[str]:
-        """Return how many child processes ended, by why; of a pool that has any."""
+        """Return how many child processes ended, by cause."""
         return Counter()
 
     def take_ended(self) -> list[Outcome]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from consumer.core.jobs import ClaimedJob
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import id_text
+from queuepool.verbs.owner.verbs import Ownership
 
 Progress = dict[bytes, bytes]
 MAX_PROGRESS_BYTES = 256
@@ -13,21 +14,28 @@ MAX_PROGRESS_BYTES = 256
 class RunContext:
     """One execution of one job. Reads are free; progress is sent with the next turn."""
 
-    __slots__ = ("_job", "_progress", "deadline", "fencing_token", "partition", "task")
+    __slots__ = ("_job", "_ownership", "_progress", "deadline", "task")
 
     def __init__(
         self,
         job: ClaimedJob,
         task: str,
-        *,
-        partition: int,
-        fencing_token: int,
+        ownership: Ownership,
         deadline: float | None,
         progress: Progress,
     ) -> None:
-        self._job, self._progress = job, progress
-        self.task, self.partition, self.fencing_token = task, partition, fencing_token
-        self.deadline = deadline
+        self._job, self.task, self._ownership = job, task, ownership
+        self.deadline, self._progress = deadline, progress
+
+    @property
+    def partition(self) -> int:
+        """Return the partition that runs the job."""
+        return self._ownership.partition
+
+    @property
+    def fencing_token(self) -> int:
+        """Return the owner's epoch: a store that refuses lower tokens is safe from zombies."""
+        return self._ownership.epoch
 
     @property
     def job_id(self) -> str:

@@ -20,6 +20,8 @@ from contextlib import AbstractContextManager
 from time import monotonic
 from typing import Any, Protocol
 
+import msgspec
+
 from consumer.core.jobs import ClaimedJob, End, Outcome
 from consumer.workers import unknown
 from consumer.workers.context import Progress, RunContext
@@ -48,24 +50,17 @@ class Limits(Protocol):
         """Return a context in which JobTimeoutError is raised after so long."""
 
 
-class Attempt:
-    """One execution of a job whose task is known: what it may take, and what its end means."""
+class Attempt(msgspec.Struct, eq=False, gc=False):  # nothing it holds points back to it
+    """One execution of a job whose task is known, and what its end means.
 
-    __slots__ = ("_envelope", "job", "started_s", "task")
+    timeout_s: how long it may take; None for any time.
+    """
 
-    def __init__(self, job: ClaimedJob, task: Task, envelope: codec.Envelope) -> None:
-        self.job, self.task, self._envelope = job, task, envelope
-        self.started_s = job.started_s
-
-    @property
-    def timeout_s(self) -> float | None:
-        """Return how long it may take; None for any time."""
-        return self._envelope.options.timeout_s or self.task.timeout_s
-
-    @property
-    def payload(self) -> dict[str, Any]:
-        """Return the arguments as they were enqueued."""
-        return self._envelope.payload
+    job: ClaimedJob
+    task: Task
+    envelope: codec.Envelope
+    started_s: float
+    timeout_s: float | None
 
     def returned(self, value: Any) -> Outcome:
         """Return the outcome of a handler that returned. Raises what encode_result raises."""
@@ -77,17 +72,17 @@ class Attempt:
         kept = result if ttl_ms else None
         return Outcome(
             self.job, End.DONE, self.started_s, monotonic(), task.name, kept, ttl_ms,
-            max_attempts=self._envelope.options.max_attempts or task.max_attempts,
+            max_attempts=self.envelope.options.max_attempts or task.max_attempts,
         )  # fmt: skip
 
     def failed(self, error: BaseException) -> Outcome:
         """Return the outcome of an attempt that raised this; never raises."""
-        return _failed(self.job, self.task, self._envelope.options, self.started_s, error)
+        return _failed(self.job, self.task, self.envelope.options, self.started_s, error)
 
     def lost(self, reason: str, what: str, message: str) -> Outcome:
         """Return the outcome of an attempt whose process ended with it. what: in one word."""
         record = ErrorRecord(reason=reason, type=what, message=message)
-        return _attempted(self.job, self.task, self._envelope.options, self.started_s, record)
+        return _attempted(self.job, self.task, self.envelope.options, self.started_s, record)
 
 
 class Runner:
@@ -114,7 +109,15 @@ class Runner:
         if isinstance(attempt, Outcome):
             return attempt
         try:
-            value = self._call(attempt)
+            arguments = self.arguments(attempt)
+            task, timeout_s = attempt.task, attempt.timeout_s
+            if task.is_async:
+                value = self._loop.run(task.function(**arguments), timeout_s)
+            elif timeout_s is None:
+                value = task.function(**arguments)
+            else:
+                with self._timekeeper.limit(timeout_s):
+                    value = task.function(**arguments)
             self._origin.leave_if_forked()
             return attempt.returned(value)
         except BaseException as error:  # a handler may raise anything; the worker lives on
@@ -139,34 +142,21 @@ class Runner:
         task = self._registry.find(envelope.task)
         if task is None:
             return self._set_aside(job, envelope.task, started)
-        return Attempt(job, task, envelope)
+        return Attempt(job, task, envelope, started, envelope.options.timeout_s or task.timeout_s)
 
     def arguments(self, attempt: Attempt) -> dict[str, Any]:
         """Return what the handler is called with. Raises BadPayloadError."""
-        task, arguments, convert = attempt.task, attempt.payload, attempt.task.signature.convert
+        task, arguments = attempt.task, attempt.envelope.payload
+        convert = task.signature.convert
         if convert is not None:
             arguments = convert(arguments)
         if task.context_parameter is not None:
             timeout_s = attempt.timeout_s
+            deadline = None if timeout_s is None else attempt.started_s + timeout_s
             arguments[task.context_parameter] = RunContext(
-                attempt.job,
-                task.name,
-                partition=self._ownership.partition,
-                fencing_token=self._ownership.epoch,
-                deadline=None if timeout_s is None else attempt.started_s + timeout_s,
-                progress=self.progress,
+                attempt.job, task.name, self._ownership, deadline, self.progress
             )
         return arguments
-
-    def _call(self, attempt: Attempt) -> Any:
-        arguments = self.arguments(attempt)
-        task, timeout_s = attempt.task, attempt.timeout_s
-        if task.is_async:
-            return self._loop.run(task.function(**arguments), timeout_s)
-        if timeout_s is None:
-            return task.function(**arguments)
-        with self._timekeeper.limit(timeout_s):
-            return task.function(**arguments)
 
     def _set_aside(self, job: ClaimedJob, task: str, started: float) -> Outcome:
         return Outcome(

@@ -48,7 +48,7 @@ class SimulatedWorkers:
 
     @property
     def spare(self) -> int:
-        """Return how many places there are beyond the target."""
+        """Return how many slots there are beyond the target."""
         return 0
 
     @property

@@ -4,7 +4,7 @@
                                                   `-- arm --> armed: the server carries the claim
                                                               out with the next token
 
-A claim asks for at most places + prefetch - open, less what ended and does not fit into this turn.
+A claim asks for at most slots + prefetch - open, less what ended and does not fit into this turn.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Claim(Step):
     def free_slots(self) -> int:
         """Return how many jobs may be claimed now; 0 or less for none."""
         state, in_flight = self._state, self._state.in_flight
-        places, suspects = state.places, in_flight.suspects
+        slots, suspects = state.slots, in_flight.suspects
         if len(suspects):  # they begin on workers that are free
-            return places - in_flight.open - suspects.slots
-        return places + state.prefetch.jobs(places, in_flight.open_bytes) - in_flight.open
+            return slots - in_flight.open - suspects.slots
+        return slots + state.prefetch.jobs(slots, in_flight.open_bytes) - in_flight.open
 
     def verbs(self, turn: Turn) -> Sequence[Verb[Any]]:
         state, polls = self._state, turn.now_s >= self._state.poll_s
@@ -81,7 +81,7 @@ class Claim(Step):
     def _verb(self, turn: Turn, free: int) -> Verb[own.Claims]:
         state = self._state
         turn.claiming = min(free, state.pace.jobs)
-        turn.starting = max(0, state.places - state.in_flight.open)
+        turn.starting = max(0, state.slots - state.in_flight.open)
         return own.claim(
             state.ownership,
             turn.claiming,

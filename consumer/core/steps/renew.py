@@ -36,8 +36,7 @@ class Renew(Step):
     def verb(self) -> Verb[own.Renewal]:
         """Return the verb that renews the lease and reports on the workers."""
         state = self._state
-        busy = min(max(0, state.in_flight.open - state.spare), state.alive)
-        return state.lease.renewal(state.ownership, alive=state.alive, busy=busy)
+        return state.lease.renewal(state.ownership, alive=state.alive, busy=state.busy)
 
     def on_reply(self, renewal: own.Renewal, turn: Turn) -> None:
         state, sent_s = self._state, turn.now_s

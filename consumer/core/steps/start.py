@@ -37,4 +37,4 @@ class Start(Step):
 
     @property
     def _workers(self) -> int:
-        return 0 if self._state.draining else self._state.places
+        return 0 if self._state.draining else self._state.slots

@@ -1,1 +1,1 @@
-"""A pool of child processes: what a job does there costs that job alone."""
+"""A pool of child processes: a crash there affects only the job that caused it."""

@@ -1,15 +1,14 @@
-"""A child of a process pool: imports the application once, then runs one job after the other.
+"""A child of a process pool: imports the application once, then runs one job after another.
 
-    main thread   takes a job, runs it, says how it ended
-    listener      reads what the pool says: jobs, cancel requests; says the progress of the job
-                  every 0.1 s, the newest text only
+    main thread   receives a job, runs it, reports the outcome
+    listener      receives jobs and cancel requests; reports progress, at most every 0.1 s
 
-Handlers run in the main thread, so signals, alarms and libraries that insist on it work. Timeouts
-are the pool's: it kills this process at the deadline, whatever runs here, so nothing is raised in a
-handler. The end of the socket while a job runs means that the consumer is gone, and the process
-ends at once; so it does, on Linux, when the kernel says so and Python code has no turn
-(PR_SET_PDEATHSIG). At the end of the socket between two jobs it leaves as any program does.
-SIGTERM and SIGINT go to the consumer, which drains: here they do nothing.
+Handlers run in the main thread, so signals, alarms and libraries that require it work. Timeouts are
+enforced by the pool, which kills this process at the deadline; nothing is raised in a handler. If
+the socket closes while a job runs, the consumer is gone and the process exits at once; on Linux the
+kernel also kills it (PR_SET_PDEATHSIG), even when C code holds the GIL. If the socket closes
+between two jobs, the process exits normally. SIGTERM and SIGINT are meant for the consumer, which
+drains: here they do nothing.
 """
 
 from __future__ import annotations
@@ -61,8 +60,8 @@ _NO_APP = 2
 
 
 def main(descriptor: int, parent: int) -> None:
-    """Serve the pool at the other end of a socket until that closes. parent: its process id."""
-    os.set_inheritable(descriptor, False)  # programs that a handler starts do not hold it
+    """Run the jobs that arrive on a socket until it closes. parent: pid of the consumer."""
+    os.set_inheritable(descriptor, False)  # programs started by handlers do not inherit it
     _die_with(parent)
     faulthandler.enable()  # a segfaulting handler names itself
     # Handlers that do nothing: an ignored signal would stay so in every program started here.
@@ -73,7 +72,7 @@ def main(descriptor: int, parent: int) -> None:
 
 
 def _die_with(parent: int) -> None:
-    with contextlib.suppress(OSError, AttributeError):  # Linux alone has it
+    with contextlib.suppress(OSError, AttributeError):  # Linux only
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:  # it died before we asked
         os._exit(1)
@@ -85,7 +84,7 @@ class _Child:
         self._sending = threading.Lock()
         self._orders: SimpleQueue[Run | Start | None] = SimpleQueue()
         self._running: tuple[int, ClaimedJob] | None = None
-        self._busy = False  # from when a job arrives until its end is about to be said
+        self._busy = False  # from the arrival of a job until its outcome is sent
         self._runner: Runner | None = None
         self._loop = _OwnLoop()
         forking.keep(self)
@@ -101,7 +100,7 @@ class _Child:
         self._loop.close()
 
     def after_fork(self) -> None:
-        """Let a child of a handler not hold the socket, whose end tells that this process died."""
+        """Close the copy of the socket: its end must tell that this process died."""
         forking.close_inherited(self._pipe)
 
     def _started(self, start: Start) -> Runner:
@@ -129,7 +128,7 @@ class _Child:
         try:
             with self._sending:
                 self._pipe.sendall(frame(message))
-        except OSError:  # no one is there, or a handler closed the socket: nothing can be said
+        except OSError:  # the consumer is gone, or a handler closed the socket
             os._exit(1)
 
     def _listen(self) -> None:
@@ -142,14 +141,14 @@ class _Child:
                 if not data:
                     break
                 for message in self._reader.read(data):
-                    self._heed(message)
+                    self._on_message(message)
         except (OSError, ValueError, BrokenFrameError):
             os._exit(1)
         if self._busy:
             os._exit(1)
         self._orders.put(None)
 
-    def _heed(self, message: ToChild) -> None:
+    def _on_message(self, message: ToChild) -> None:
         if isinstance(message, Cancel):
             running = self._running
             if running is not None and running[0] == message.job:

@@ -1,11 +1,11 @@
-"""What a process pool and its children say to each other, over one socket each. Pure.
+"""The messages between a process pool and its children, over one socket each. Pure.
 
     pool    Start, Run, Cancel      --->  child
             Ready, Progress, Ended  <---
 
-A frame is four bytes of length and a message in msgpack. `job` counts the jobs of one child, so
-that what is late is told from what is meant. A child is not trusted to keep to this: its handlers
-may write to any descriptor. Whatever is too long or cannot be read is a BrokenFrameError.
+A frame is a length of four bytes and a message in msgpack. `job` numbers the jobs of one child, so
+that late messages are recognised. A child may break the protocol, since its handlers can write to
+any descriptor: a message that is too long or unreadable raises BrokenFrameError.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _HEADER_BYTES = 4
-_ROOM_BYTES = 64 * 1024  # for everything of a message but its payload or result
+_ROOM_BYTES = 64 * 1024  # for the rest of a message beside payload or result
 MOST_TO_CHILD = MAX_PAYLOAD_BYTES + _ROOM_BYTES
 MOST_TO_POOL = MAX_RESULT_BYTES + _ROOM_BYTES
 
 
 class BrokenFrameError(Exception):
-    """The other side said what is no message."""
+    """The other side sent something that is not a message."""
 
 
 class Start(msgspec.Struct, tag="start", array_like=True):
-    """The first message: whose jobs these are, and how to log."""
+    """The first message: the application, the ownership, and how to log."""
 
     app: str
     partition: int
@@ -67,7 +67,7 @@ class Progress(msgspec.Struct, tag="progress", array_like=True):
 
 
 class Ended(msgspec.Struct, tag="ended", array_like=True):
-    """How the execution ended, see Outcome."""
+    """The outcome of a job, see Outcome."""
 
     job: int
     end: int
@@ -97,7 +97,7 @@ def frame(message: ToChild | ToPool) -> bytes:
 
 
 class _Reader:
-    """Puts together what arrives in pieces. Of no use after it raised."""
+    """Reassembles frames from pieces. Unusable after it raised."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes, self._held = most_bytes, bytearray()
@@ -117,7 +117,7 @@ class _Reader:
 
 
 class ChildReader(_Reader):
-    """Reads what a pool says to its child."""
+    """Reads the messages of a pool."""
 
     def __init__(self) -> None:
         super().__init__(MOST_TO_CHILD)
@@ -132,7 +132,7 @@ class ChildReader(_Reader):
 
 
 class PoolReader(_Reader):
-    """Reads what a child says to its pool."""
+    """Reads the messages of a child."""
 
     def __init__(self) -> None:
         super().__init__(MOST_TO_POOL)

@@ -1,29 +1,29 @@
-"""The pool of processes: each job has a child of its own, which can be killed.
+"""The process pool: each job runs in a child process, which can be killed.
 
     submit -> waiting --a child is idle--> running in it -> ended
                  ^                           |
-      withdraw --+                           +-- deadline, too much memory: SIGKILL
+      withdraw --+                           +-- deadline or memory limit: SIGKILL
 
-The loop submits, withdraws and resizes, and never waits; a thread of the pool, the keeper, has all
-children (consumer.workers.processes.keeper).
+The loop submits, withdraws and resizes without waiting. One thread of the pool, its supervisor,
+owns all children (consumer.workers.processes.supervisor).
 
-    what a child does                         its job
-    says how the job ended                    ends so, as in a thread
-    is over the deadline, killed              fails: timeout
-    is over its memory, killed                fails: crashed
-    segfaults, os._exit, is killed by others  fails: crashed
+    the child                                its job
+    reports the outcome                      ends as it would in a thread
+    reaches the deadline and is killed       fails: timeout
+    exceeds its memory limit and is killed   fails: crashed
+    segfaults, calls os._exit, is killed     fails: crashed
 
-`crashed` is charged as a failed attempt, with the backoff of its task: unlike the crash of a
-consumer it is known whose it is, so no one else is suspected and no trial is needed.
+`crashed` is charged as a failed attempt, with the task's backoff. When a consumer crashes, any of
+its jobs may be the cause; here it is known which one, so no other job becomes a suspect.
 
 Invariants
-  P1 a job is in exactly one of waiting, one child, ended. It ends when its child said so or is
-     gone, never while it may still run: a retry does not overlap it.
-  P2 at most `target` jobs run, but for those that ran when the pool shrank. A child that is surplus
-     ends between two jobs.
-  P3 jobs are asked for only as children are ready: `spare` is what is missing of `target`.
-  P4 children are replaced at once, but one that ends before it is ready: the next try waits, longer
-     and longer, so that an application that cannot be imported costs little.
+  P1 A job is waiting, in exactly one child, or ended. It ends when its child has reported it or is
+     gone, never while it may still run, so a retry cannot overlap it.
+  P2 At most `target` jobs run, except those already running when the pool shrank. Surplus children
+     exit between two jobs.
+  P3 Jobs are claimed only for children that are ready: `spare` is negative while some start.
+  P4 A child that dies is replaced at once. If it dies before it is ready, the next start is delayed
+     with a growing backoff, so an application that cannot be imported costs little.
 """
 
 from __future__ import annotations
@@ -36,29 +36,31 @@ from consumer.core.jobs import ClaimedJob, Outcome
 from consumer.workers.base import Pool
 from consumer.workers.processes.bounds import Bounds
 from consumer.workers.processes.frames import Start
-from consumer.workers.processes.keeper import Keeper
+from consumer.workers.processes.supervisor import Supervisor
 from consumer.workers.runner import Runner
 
 
 class ProcessPool(Pool[Runner]):
-    """Children that run jobs. `ring` is called whenever an execution ended or a child is ready."""
+    """Child processes that run jobs. `ring` is also called when a child becomes ready."""
 
     def __init__(
         self, runner: Runner, start: Start, bounds: Bounds, ring: Callable[[], None]
     ) -> None:
         super().__init__(runner, ring)
         self._waiting: deque[ClaimedJob] = deque()
-        self._keeper = Keeper(runner, start, bounds, take=self._take, end=self._end, ring=ring)
+        self._supervisor = Supervisor(
+            runner, start, bounds, take=self._take, end=self._end, ring=ring
+        )
 
     @property
     def alive(self) -> int:
         """Return how many children are ready or run a job; above the target when it shrank."""
-        return self._keeper.alive
+        return self._supervisor.alive
 
     @property
     def target(self) -> int:
         """Return how many children there should be."""
-        return self._keeper.target
+        return self._supervisor.target
 
     @property
     def queued(self) -> int:
@@ -72,18 +74,18 @@ class ProcessPool(Pool[Runner]):
 
     @property
     def replaced(self) -> Counter[str]:
-        """Return how many children ended, by why: crashed, timeout, memory, max_jobs, resized."""
-        return self._keeper.replaced
+        """Return how many children ended, by cause: crashed, timeout, memory, max_jobs, resized."""
+        return self._supervisor.replaced
 
     def resize(self, target: int) -> None:
         """Have `target` children; surplus ones end after the job they run. Raises NoThreadError."""
-        self._keeper.resize(target)
+        self._supervisor.resize(target)
 
     def submit(self, jobs: Sequence[ClaimedJob]) -> None:
         """Hand jobs to the children, in order."""
         if jobs:
             self._waiting.extend(jobs)
-            self._keeper.wake()
+            self._supervisor.wake()
 
     def withdraw(self) -> list[ClaimedJob]:
         """Take back the jobs that no child has, in order."""
@@ -94,14 +96,14 @@ class ProcessPool(Pool[Runner]):
 
     def take_ended(self) -> list[Outcome]:
         """Return the executions that ended since the last call."""
-        if self._keeper.broken is not None:
+        if self._supervisor.broken is not None:
             text = "the process pool failed, and its jobs cannot end"
-            raise RuntimeError(text) from self._keeper.broken
+            raise RuntimeError(text) from self._supervisor.broken
         return super().take_ended()
 
     def close(self, timeout_s: float) -> bool:
-        """Let idle children end for so long, then kill all; returns True. Idempotent."""
-        self._keeper.stop(monotonic() + timeout_s)
+        """Let idle children exit for up to timeout_s, then kill the rest. Idempotent."""
+        self._supervisor.stop(monotonic() + timeout_s)
         return True
 
     def _take(self) -> ClaimedJob | None:

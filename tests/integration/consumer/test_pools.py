@@ -72,8 +72,8 @@ def test_harm_in_a_process_pool_costs_that_job_alone(
     assert (
         'queuepool_executions_total{end="crashed",partition="0",task="harm.segfault"} 1.0' in text
     )
-    assert 'queuepool_pool_processes_ended_total{partition="0",why="crashed"} 2.0' in text
-    assert 'queuepool_pool_processes_ended_total{partition="0",why="timeout"} 1.0' in text
+    assert 'queuepool_pool_processes_ended_total{cause="crashed",partition="0"} 2.0' in text
+    assert 'queuepool_pool_processes_ended_total{cause="timeout",partition="0"} 1.0' in text
     assert consumer.stop() == 0
     assert "all jobs finished" in consumer.log
 
@@ -182,9 +182,9 @@ def test_a_heavy_job_takes_its_places_and_nobody_passes_it(
     [
         ({"pools": "default=async:8", "app": APP}, "task 'harm.double' is a plain function"),
         ({"pools": "default=2", "app": "tests.apps.sleepers"}, "takes slots=3"),
-        ({"pools": "default=fast:2"}, "kind 'fast' is none of threads, async, process"),
+        ({"pools": "default=fast:2"}, "kind 'fast' is unknown; use one of threads, async, process"),
         ({"pools": "default=4..2"}, "upside down"),
-        ({"pools": "default=4,video=2"}, "a consumer runs one for now"),
+        ({"pools": "default=4,video=2"}, "a consumer supports only one"),
     ],
 )
 def test_pools_that_cannot_be_had_are_refused_at_the_start(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from consumer.core.pools import Kind, PoolPlan, home, misfits, parse_pools, strangers
+from consumer.core.pools import Kind, PoolPlan, home, parse_pools, problems_of, unplaced
 from queuepool import Registry
 
 
@@ -20,29 +20,29 @@ def test_pools_of_each_kind_are_read() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "write name=4"),
-        ("default", "write name=4"),
-        ("default=", "write name=4"),
-        ("default=8..", "write name=4"),
-        ("default=8-64", "write name=4"),
-        ("default=-1", "write name=4"),
-        ("default=1.5", "write name=4"),
-        ("default=٣", "write name=4"),
-        ("default=8,", "write name=4"),
-        ("default=fibers:8", "kind 'fibers' is none of threads, async, process"),
+        ("", "use NAME=SIZE"),
+        ("default", "use NAME=SIZE"),
+        ("default=", "use NAME=SIZE"),
+        ("default=8..", "use NAME=SIZE"),
+        ("default=8-64", "use NAME=SIZE"),
+        ("default=-1", "use NAME=SIZE"),
+        ("default=1.5", "use NAME=SIZE"),
+        ("default=٣", "use NAME=SIZE"),
+        ("default=8,", "use NAME=SIZE"),
+        ("default=fibers:8", "kind 'fibers' is unknown; use one of threads, async, process"),
         ("default=9..8", "9..8 is upside down"),
         ("default=0", "use 1 to 4096"),
         ("default=4097", "use 1 to 4096"),
         ("default=process:257", "use 1 to 256 for kind process"),
-        ("default=1,default=2", "'default' is there twice"),
-        ("video=1", "there is no pool 'default'"),
+        ("default=1,default=2", "'default' is given twice"),
+        ("video=1", "pool 'default' is missing"),
         ("Default=1", "a name of 1 to 32"),
         ("=1", "a name of 1 to 32"),
-        (",".join(f"p{n}=1" for n in range(20)), "write name=4"),
+        (",".join(f"p{n}=1" for n in range(20)), "use NAME=SIZE"),
     ],
 )
 def test_what_is_none_is_refused_with_the_reason(text: str, why: str) -> None:
-    with pytest.raises(ValueError, match=r"pool|write") as refused:
+    with pytest.raises(ValueError, match=r"pool|use") as refused:
         parse_pools(text)
 
     assert why in str(refused.value)
@@ -63,19 +63,19 @@ def test_a_task_runs_in_the_pool_that_it_names_or_else_in_the_default_one() -> N
 
     assert {home(task, plans).name for task in tasks(pool="video")} == {"video"}
     assert {home(task, plans).name for task in tasks(pool="cpu")} == {"default"}
-    assert strangers(tasks(pool="cpu"), plans) == {"plain": "cpu", "coroutine": "cpu"}
-    assert strangers(tasks(), plans) == {}
+    assert unplaced(tasks(pool="cpu"), plans) == {"plain": "cpu", "coroutine": "cpu"}
+    assert unplaced(tasks(), plans) == {}
 
 
 def test_a_plain_function_does_not_fit_into_an_async_pool() -> None:
-    (problem,) = misfits(tasks(), parse_pools("default=async:200"))
+    (problem,) = problems_of(tasks(), parse_pools("default=async:200"))
 
     assert "task 'plain' is a plain function, and its pool 'default' is of kind async" in problem
-    assert misfits(tasks(), parse_pools("default=process:2")) == []
+    assert problems_of(tasks(), parse_pools("default=process:2")) == []
 
 
 def test_a_job_cannot_take_more_places_than_its_pool_may_have() -> None:
-    problems = misfits(tasks(slots=5), parse_pools("default=2..4"))
+    problems = problems_of(tasks(slots=5), parse_pools("default=2..4"))
 
     assert "task 'plain' takes slots=5, and its pool 'default' has at most 4" in problems[0]
-    assert misfits(tasks(slots=4), parse_pools("default=2..4")) == []
+    assert problems_of(tasks(slots=4), parse_pools("default=2..4")) == []

@@ -74,7 +74,7 @@ class Bench:
 
     @property
     def children(self) -> list[int]:
-        return [seat.pid for seat in self.pool._keeper._seats]
+        return [child.pid for child in self.pool._supervisor._children]
 
 
 @pytest.fixture

@@ -29,4 +29,4 @@ def test_only_a_child_above_its_bound_is_killed() -> None:
 
     assert bounds.why_kill(100 * MIB) is None
     assert Bounds().why_kill(10**12) is None
-    assert "took 101 MiB of memory" in (bounds.why_kill(101 * MIB) or "")
+    assert "used 101 MiB of memory" in (bounds.why_kill(101 * MIB) or "")

@@ -1,8 +1,8 @@
-"""Jobs that take several places: they wait for all of them, and none overtakes them forever."""
+"""Jobs that take several slots wait for all of them, and are not starved by light jobs."""
 
 import random
 
-from consumer.core.gate import Gate
+from consumer.core.admission import Admission
 from consumer.core.jobs import ClaimedJob, claimed
 
 
@@ -11,56 +11,56 @@ def job(name: str) -> ClaimedJob:
 
 
 class Bench:
-    """A gate whose jobs are named; `2x` is a heavy one of two places, and so on."""
+    """Jobs are named by their slots: `2x` takes two."""
 
     def __init__(self, target: int) -> None:
-        self.gate = Gate()
-        self.gate.target = target
+        self.admission = Admission()
+        self.admission.target = target
         self.jobs: dict[str, ClaimedJob] = {}
 
     def submit(self, *names: str) -> list[str]:
         for name in names:
             self.jobs[name] = job(name)
-            self.gate.submit(self.jobs[name], int(name[0]))
+            self.admission.submit(self.jobs[name], int(name[0]))
         return self.enter()
 
     def enter(self) -> list[str]:
-        return [each.id.decode() for each in self.gate.enter()]
+        return [each.id.decode() for each in self.admission.admit()]
 
     def left(self, *names: str) -> list[str]:
-        self.gate.left([self.jobs[name] for name in names])
+        self.admission.left([self.jobs[name] for name in names])
         return self.enter()
 
 
-def test_light_jobs_enter_as_they_come_also_those_that_will_wait_inside() -> None:
+def test_light_jobs_are_admitted_at_once_even_beyond_the_slots() -> None:
     bench = Bench(target=2)
 
     assert bench.submit("1a", "1b", "1c") == ["1a", "1b", "1c"]
-    assert (bench.gate.waiting, bench.gate.beyond) == (0, 0)
+    assert (bench.admission.waiting, bench.admission.beyond) == (0, 0)
 
 
-def test_a_heavy_job_takes_all_its_places() -> None:
+def test_a_heavy_job_takes_all_its_slots() -> None:
     bench = Bench(target=4)
 
     assert bench.submit("3a", "1b", "1c") == ["3a", "1b"]
-    assert (bench.gate.waiting, bench.gate.beyond) == (1, 2)
+    assert (bench.admission.waiting, bench.admission.beyond) == (1, 2)
     assert bench.left("1b") == ["1c"]
     assert bench.left("3a") == []
-    assert bench.gate.beyond == 0
+    assert bench.admission.beyond == 0
 
 
-def test_nobody_passes_a_heavy_job_that_waits() -> None:
+def test_no_job_overtakes_a_heavy_one_that_waits() -> None:
     bench = Bench(target=4)
     bench.submit("1a", "1b")
 
     assert bench.submit("4c", "1d") == []
-    assert bench.gate.waiting == 1  # the heavy one waits for its places, the other for it
+    assert bench.admission.waiting == 1  # the light one, behind the heavy one
     assert bench.left("1a") == []
     assert bench.left("1b") == ["4c"]
     assert bench.left("4c") == ["1d"]
 
 
-def test_a_job_that_takes_more_than_there_is_takes_all() -> None:
+def test_a_job_that_needs_more_slots_than_there_are_takes_all() -> None:
     bench = Bench(target=2)
 
     assert bench.submit("1a", "9b") == ["1a"]
@@ -69,25 +69,25 @@ def test_a_job_that_takes_more_than_there_is_takes_all() -> None:
     assert bench.left("9b") == ["1c"]
 
 
-def test_places_that_are_added_let_the_next_ones_in() -> None:
+def test_added_slots_admit_the_next_jobs() -> None:
     bench = Bench(target=2)
     bench.submit("2a", "2b")
 
-    bench.gate.target = 4
+    bench.admission.target = 4
 
     assert bench.enter() == ["2b"]
 
 
-def test_those_that_wait_can_be_taken_back() -> None:
+def test_waiting_jobs_can_be_taken_back() -> None:
     bench = Bench(target=2)
     bench.submit("2a", "2b", "1c")
 
-    assert [each.id for each in bench.gate.withdraw()] == [b"2b", b"1c"]
-    assert (bench.gate.waiting, bench.gate.beyond) == (0, 1)
+    assert [each.id for each in bench.admission.withdraw()] == [b"2b", b"1c"]
+    assert (bench.admission.waiting, bench.admission.beyond) == (0, 1)
     assert bench.left("2a") == []
 
 
-def test_however_they_come_and_go_all_enter_in_order_and_places_are_kept() -> None:
+def test_all_are_admitted_in_order_and_heavy_jobs_stay_within_the_slots() -> None:
     dice = random.Random(7)
     for _ in range(200):
         target = dice.randint(1, 6)

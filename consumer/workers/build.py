@@ -1,4 +1,4 @@
-"""Makes the workers of one ownership, as the settings say and the tasks need."""
+"""Builds the workers of one ownership from the settings and the tasks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from consumer.core.jobs import ClaimedJob
 from consumer.core.pools import Kind, PoolPlan
 from consumer.settings import ConsumerSettings
 from consumer.workers.async_pool import AsyncPool
-from consumer.workers.crew import ClosableWorkers, Crew, Place, task_of
+from consumer.workers.dispatcher import ClosableWorkers, Dispatcher, Place, task_of
 from consumer.workers.event_loop import HandlerLoop
 from consumer.workers.processes.bounds import Bounds
 from consumer.workers.processes.frames import Start
@@ -26,18 +26,18 @@ _log = logging.getLogger("consumer")
 
 
 def check(settings: ConsumerSettings, registry: Registry) -> None:
-    """Raise ConfigurationError, naming the tasks, when these pools cannot run them."""
-    problems = pools.misfits(registry, settings.pool_plans)
+    """Raise ConfigurationError, naming the tasks, if the pools cannot run them."""
+    problems = pools.problems_of(registry, settings.pool_plans)
     if problems:
         raise ConfigurationError(*problems)
-    for task, pool in pools.strangers(registry, settings.pool_plans).items():
+    for task, pool in pools.unplaced(registry, settings.pool_plans).items():
         _log.warning(
             "task %r names pool %r, which is not among CONSUMER_POOLS: it runs in %r",
             task, pool, DEFAULT_POOL,
         )  # fmt: skip
 
 
-def hire(
+def build(
     settings: ConsumerSettings,
     registry: Registry,
     ownership: Ownership,
@@ -46,7 +46,7 @@ def hire(
     handlers: HandlerLoop,
     ring: Callable[[], None],
 ) -> ClosableWorkers:
-    """Return the workers of one ownership; none of the default pool is at work yet."""
+    """Return the workers of one ownership. The default pool has none until it is resized."""
 
     def make(plan: PoolPlan) -> ClosableWorkers:
         if plan.kind is Kind.THREADS:
@@ -61,13 +61,15 @@ def hire(
         return ProcessPool(runner, start, bounds, ring)
 
     plans = settings.pool_plans
+    for plan in plans if settings.pools else ():
+        _log.info("pool %s: %s, %d to %d", plan.name, plan.kind, plan.least, plan.most)
     made = {plan.name: make(plan) for plan in plans}
     if len(plans) == 1 and all(task.slots == 1 for task in registry):
         return made[DEFAULT_POOL]
     for plan in plans:
         if plan.name != DEFAULT_POOL:
             made[plan.name].resize(plan.least)
-    return Crew(made, _places(registry, plans))
+    return Dispatcher(made, _places(registry, plans))
 
 
 def _places(registry: Registry, plans: Sequence[PoolPlan]) -> Callable[[ClaimedJob], Place]:

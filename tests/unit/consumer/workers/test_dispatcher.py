@@ -1,4 +1,4 @@
-"""Several pools as one: a job goes to the pool of its task and takes as many places as it says."""
+"""A job goes to the pool of its task and takes as many slots as the task says."""
 
 import threading
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ import pytest
 
 from consumer.core.jobs import ClaimedJob, Outcome, claimed
 from consumer.settings import ConsumerSettings
-from consumer.workers import hiring
+from consumer.workers import build
 from consumer.workers.async_pool import AsyncPool
-from consumer.workers.crew import Crew, task_of
+from consumer.workers.dispatcher import Dispatcher, task_of
 from consumer.workers.event_loop import HandlerLoop
 from consumer.workers.processes.pool import ProcessPool
 from consumer.workers.runner import Runner
@@ -38,8 +38,8 @@ class Bench:
         self.pools = pools
         plans = ConsumerSettings(pools="default=2..8").pool_plans
         video = type(plans[0])("video", plans[0].kind, 2, 2)
-        self.crew = Crew(pools, hiring._places(self.registry, (*plans, video)))
-        self.crew.resize(4)
+        self.dispatcher = Dispatcher(pools, build._places(self.registry, (*plans, video)))
+        self.dispatcher.resize(4)
         self.ended: list[Outcome] = []
 
     def ring(self) -> None: ...
@@ -55,7 +55,7 @@ class Bench:
         jobs = [
             claimed(b"%d" % n, make_body(name, {}), 1, 0, 0, 0.0) for n, name in enumerate(names)
         ]
-        self.crew.submit(jobs)
+        self.dispatcher.submit(jobs)
         return jobs
 
     def release(self, name: str, jobs: int = 1) -> None:
@@ -64,7 +64,7 @@ class Bench:
 
     def outcomes(self, count: int) -> list[Outcome]:
         def there() -> bool:
-            self.ended += self.crew.take_ended()
+            self.ended += self.dispatcher.take_ended()
             return len(self.ended) >= count
 
         wait_until(there)
@@ -77,7 +77,7 @@ def bench() -> Iterator[Bench]:
     yield made
     for name in made.permits:
         made.release(name, 100)
-    assert made.crew.close(5)
+    assert made.dispatcher.close(5)
     made.keeper.stop()
 
 
@@ -86,12 +86,12 @@ def test_a_job_goes_to_the_pool_of_its_task(bench: Bench) -> None:
     wait_until(lambda: len(bench.began) == 3)
 
     assert sorted(bench.began) == ["light", "video", "video"]
-    assert (bench.pools["video"].queued, bench.crew.queued) == (1, 1)
+    assert (bench.pools["video"].queued, bench.dispatcher.queued) == (1, 1)
     bench.release("light")
     assert [o.task for o in bench.outcomes(1)] == ["light"]  # a full pool holds up no other
 
 
-def test_a_heavy_job_takes_its_places(bench: Bench) -> None:
+def test_a_heavy_job_takes_its_slots(bench: Bench) -> None:
     bench.submit("heavy", "light", "light")
     wait_until(lambda: len(bench.began) == 2)
 
@@ -101,23 +101,23 @@ def test_a_heavy_job_takes_its_places(bench: Bench) -> None:
     wait_until(lambda: bench.began.count("light") == 2)
 
 
-def test_spare_is_what_others_have_less_what_heavy_jobs_take(bench: Bench) -> None:
-    assert (bench.crew.target, bench.crew.alive, bench.crew.spare) == (4, 6, 2)
+def test_spare_is_the_slots_of_other_pools_less_those_of_heavy_jobs(bench: Bench) -> None:
+    assert (bench.dispatcher.target, bench.dispatcher.alive, bench.dispatcher.spare) == (4, 6, 2)
 
     bench.submit("heavy")
 
-    assert bench.crew.spare == 0
+    assert bench.dispatcher.spare == 0
     bench.release("heavy")
     bench.outcomes(1)
-    assert bench.crew.spare == 2
+    assert bench.dispatcher.spare == 2
 
 
-def test_all_that_did_not_begin_can_be_taken_back(bench: Bench) -> None:
+def test_jobs_that_have_not_started_can_be_taken_back(bench: Bench) -> None:
     jobs = bench.submit("heavy", "heavy", "light", "video", "video", "video")
     wait_until(lambda: len(bench.began) == 3)
 
-    assert {job.id for job in bench.crew.withdraw()} == {jobs[n].id for n in (1, 2, 5)}
-    assert (bench.crew.queued, bench.crew.spare) == (0, 0)
+    assert {job.id for job in bench.dispatcher.withdraw()} == {jobs[n].id for n in (1, 2, 5)}
+    assert (bench.dispatcher.queued, bench.dispatcher.spare) == (0, 0)
 
 
 def test_every_job_ends_once(bench: Bench) -> None:
@@ -128,7 +128,7 @@ def test_every_job_ends_once(bench: Bench) -> None:
     jobs = bench.submit(*names)
 
     assert {o.job for o in bench.outcomes(300)} == set(jobs)
-    assert bench.crew.queued == 0
+    assert bench.dispatcher.queued == 0
 
 
 @pytest.mark.parametrize("body", [b"", b"1", make_body("t", {})[:30], b"\xff" * 64])
@@ -140,7 +140,7 @@ def test_a_body_that_cannot_be_read_has_no_task_and_a_runner_says_why(body: byte
 def hired(registry: Registry, **settings: Any) -> object:
     keeper, handlers = Timekeeper(), HandlerLoop()
     runner = Runner(registry, OWNERSHIP, handlers, keeper)
-    return hiring.hire(
+    return build.build(
         ConsumerSettings(**settings), registry, OWNERSHIP,
         runner=runner, handlers=handlers, ring=lambda: None,
     )  # fmt: skip
@@ -154,7 +154,7 @@ def test_one_pool_of_light_jobs_is_the_pool_itself() -> None:
     assert type(hired(registry, pools="default=async:5")) is AsyncPool
     assert type(hired(registry, pools="default=process:1")) is ProcessPool
     registry.task(name="heavy", slots=2)(lambda: None)
-    assert type(hired(registry)) is Crew
+    assert type(hired(registry)) is Dispatcher
 
 
 def test_tasks_that_do_not_fit_are_refused_by_name(caplog: pytest.LogCaptureFixture) -> None:
@@ -162,8 +162,8 @@ def test_tasks_that_do_not_fit_are_refused_by_name(caplog: pytest.LogCaptureFixt
     registry.task(name="plain", pool="video")(lambda: None)
 
     with pytest.raises(ConfigurationError, match="'plain' is a plain function"):
-        hiring.check(ConsumerSettings(pools="default=async:5"), registry)
-    hiring.check(ConsumerSettings(), registry)
+        build.check(ConsumerSettings(pools="default=async:5"), registry)
+    build.check(ConsumerSettings(), registry)
     assert "task 'plain' names pool 'video'" in caplog.text
 
 
@@ -171,8 +171,8 @@ def test_tasks_that_do_not_fit_are_refused_by_name(caplog: pytest.LogCaptureFixt
     ("settings", "why"),
     [
         ({"pools": "default=2..1"}, "upside down"),
-        ({"pools": "default=2", "workers": 2}, "CONSUMER_POOLS and CONSUMER_WORKERS"),
-        ({"pools": "default=2,video=1"}, "a consumer runs one for now"),
+        ({"pools": "default=2", "workers": 2}, "cannot be combined with CONSUMER_WORKERS"),
+        ({"pools": "default=2,video=1"}, "a consumer supports only one"),
     ],
 )
 def test_settings_that_cannot_be_had_are_refused(settings: dict[str, Any], why: str) -> None:

@@ -1,14 +1,14 @@
-"""One child process, as its pool sees it. One thread calls all of this; nothing here waits.
+"""A child process as its supervisor sees it. One thread calls all of this; nothing here waits.
 
     starting --Ready--> idle --run--> busy --Ended--> idle
         |                 |             |
         |                 `--leave--> leaving
-        `-------- it dies, or is killed: `gone` --------'
+        `---- it dies or is killed: reaped ---'
 
-A child is a fresh interpreter, not a fork: other threads of the consumer hold locks (of the
-allocator, of logging, of a client library) at the instant of a fork, and no one in the copy would
-ever release them. It begins its own process group, so that what a handler started is killed with
-it, and Ctrl-C at a terminal reaches the consumer alone.
+A child is a fresh interpreter, not a fork: at the moment of a fork other threads of the consumer
+may hold locks (of logging, of the allocator, of a client library), and in the copy nobody would
+ever release them. It starts its own process group, so that programs a handler started are killed
+with it, and Ctrl-C in a terminal reaches only the consumer.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _CHUNK_BYTES = 256 * 1024
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-class State(Enum):
+class ChildState(Enum):
     """Where a child is in its life."""
 
     STARTING = auto()
@@ -54,12 +54,12 @@ class State(Enum):
     LEAVING = auto()
 
 
-class Seat:
-    """A child and the job it runs. since_s: when it came into its state.
+class ChildHandle:
+    """A child and the job it runs. since_s: when it entered its state.
 
-    doom: why it was killed, as (reason, one word, a sentence). silent_s: since when it says nothing
-    any more. watched: whether someone waits for the socket to take more. pidfd: becomes readable
-    when the child has ended; -1 where the system has no such thing.
+    killed_for: why it was killed, as (reason, one word, a sentence). silent_s: since when it sends
+    no more messages. watched: whether the supervisor waits for room in the socket. pidfd: becomes
+    readable when the child has exited; -1 where the system has none.
     """
 
     def __init__(self, start: Start, now_s: float) -> None:
@@ -76,12 +76,12 @@ class Seat:
         self.socket, self._reader, self._unsent = ours, PoolReader(), bytearray()
         self.pid = self._popen.pid
         self.pidfd = _pidfd(self.pid)
-        self.state, self.since_s = State.STARTING, now_s
+        self.state, self.since_s = ChildState.STARTING, now_s
         self.job: ClaimedJob | None = None
         self.attempt: Attempt | None = None
         self.deadline_s: float | None = None
         self.jobs, self._told_cancel = 0, False
-        self.doom: tuple[str, str, str] | None = None
+        self.killed_for: tuple[str, str, str] | None = None
         self.silent_s: float | None = None
         self.watched = False
         forking.keep(self)
@@ -90,7 +90,7 @@ class Seat:
     def run(self, job: ClaimedJob, attempt: Attempt) -> None:
         """Have the idle child execute a job."""
         self.job, self.attempt, self._told_cancel = job, attempt, False
-        self.state, self.since_s = State.BUSY, attempt.started_s
+        self.state, self.since_s = ChildState.BUSY, attempt.started_s
         timeout_s = attempt.timeout_s
         self.deadline_s = None if timeout_s is None else attempt.started_s + timeout_s
         self.jobs += 1
@@ -99,7 +99,7 @@ class Seat:
     def ended(self, now_s: float) -> None:
         """Note that the job ended."""
         self.job = self.attempt = self.deadline_s = None
-        self.state, self.since_s = State.IDLE, now_s
+        self.state, self.since_s = ChildState.IDLE, now_s
 
     def tell_cancel(self) -> None:
         """Tell the child that its job was asked to cancel, once."""
@@ -108,24 +108,24 @@ class Seat:
             self.say(Cancel(self.jobs))
 
     def leave(self, now_s: float) -> None:
-        """Have a child that runs nothing end, as a program does."""
-        self.state, self.since_s = State.LEAVING, now_s
+        """Have a child without a job exit normally."""
+        self.state, self.since_s = ChildState.LEAVING, now_s
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_WR)
 
     def kill(self, reason: str, what: str, message: str) -> None:
-        """End the child at once, and what its handlers started with it."""
-        self.doom, self.deadline_s = self.doom or (reason, what, message), None
+        """Kill the child and the programs that its handlers started."""
+        self.killed_for, self.deadline_s = self.killed_for or (reason, what, message), None
         self._kill_group()
 
     def say(self, message: ToChild) -> None:
-        """Send a message, or as much of it as there is room for."""
+        """Send a message, or as much of it as the socket takes now."""
         self._unsent += frame(message)
         self.flush()
 
     @property
     def has_unsent(self) -> bool:
-        """Return whether `flush` has something to do when the socket takes more."""
+        """Return whether `flush` has more to send."""
         return bool(self._unsent)
 
     def flush(self) -> None:
@@ -135,11 +135,11 @@ class Seat:
                 del self._unsent[: self.socket.send(self._unsent)]
         except BlockingIOError:
             return
-        except OSError:  # it is gone, which its end tells
+        except OSError:  # it is gone, and about to be reaped
             self._unsent.clear()
 
     def messages(self) -> Iterator[ToPool | None]:
-        """Yield what the child says; None at the end of it. Raises BrokenFrameError."""
+        """Yield the messages of the child; None at end of file. Raises BrokenFrameError."""
         while True:
             try:
                 data = self.socket.recv(_CHUNK_BYTES)
@@ -153,24 +153,24 @@ class Seat:
             yield from self._reader.read(data)
 
     def has_exited(self) -> bool:
-        """Return whether the child is gone."""
+        """Return whether the child has exited."""
         if self.pidfd < 0:
             return self._popen.poll() is not None
         return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def wait(self) -> str:
-        """Wait for a child that is gone or killed; returns how: `SIGSEGV`, `exit status 3`."""
-        self._kill_group()  # before its number is free for others
+        """Reap a child that has exited or was killed; returns `SIGSEGV`, `exit status 3`."""
+        self._kill_group()  # before its pid can be reused
         return _shown(self._popen.wait())
 
     def close(self) -> None:
-        """Let go of what is open."""
+        """Close the socket and the pidfd."""
         self.socket.close()
         if self.pidfd >= 0:
             os.close(self.pidfd)
 
     def after_fork(self) -> None:
-        """Let a child of a handler not hold the socket, whose end tells that the consumer died."""
+        """Close the copy of the socket: its end must tell that the consumer died."""
         forking.close_inherited(self.socket)
 
     def is_late(self, now_s: float) -> bool:
@@ -179,7 +179,7 @@ class Seat:
 
     @property
     def late_text(self) -> str:
-        """Return what is said of a job that was killed at its deadline."""
+        """Return the error message of a job that was killed at its deadline."""
         timeout_s = self.attempt.timeout_s if self.attempt is not None else None
         return f"took longer than its timeout of {timeout_s or 0.0:g} s; its process was killed"
 
