@@ -147,15 +147,14 @@ class ConsumerMetrics(Collector):
         for state, value in values.items():
             family.add_metric([partition, state], value)
         yield family
-        if workers and workers.replaced:
-            ended = CounterMetricFamily(
-                "queuepool_pool_processes_ended",
-                "Child processes of a process pool that ended, by cause.",
-                labels=["partition", "cause"],
-            )
-            for why, count in workers.replaced.copy().items():
-                ended.add_metric([partition, why], count)
-            yield ended
+        ended = CounterMetricFamily(
+            "queuepool_pool_processes_ended",
+            "Child processes of a process pool that ended, by cause.",
+            labels=["partition", "cause"],
+        )
+        for cause, count in workers.replaced.copy().items() if workers else ():
+            ended.add_metric([partition, cause], count)
+        yield ended
         owning = GaugeMetricFamily(
             "queuepool_owner", "1 if this process owns the partition.", labels=["partition"]
         )
