@@ -43,9 +43,11 @@ def record_of(error: BaseException) -> ErrorRecord:
         return ErrorRecord(
             reason=reason, type=name, message=_text(error, name), traceback=_traceback(error)
         )
-    except BaseException:  # a class without a name
+    except BaseException:  # a class whose name cannot be read
         return ErrorRecord(
-            reason=reason, message="the handler raised an exception that has no readable text"
+            reason=reason,
+            type="RuntimeError",
+            message="the handler raised an exception that has no readable name",
         )
 
 
