@@ -7,6 +7,8 @@ they stand in its place when the script is loaded; each once a script, and first
 
     -- uses: fence, end_cancelled
 
+A line that is indented names parts for the block around it alone.
+
 The phases of a long script are parts as well, in a folder named after it: `claim/plan`.
 """
 
@@ -88,11 +90,11 @@ def _joined(text: bytes, known: dict[bytes, bytes], used: set[bytes]) -> bytes:
     """Return a text with the parts that it uses in their places. used: those that stand already."""
 
     def parts(line: re.Match[bytes]) -> bytes:
-        text = b""
+        text, stand = b"", set(used) if line[1] else used
         for part in line[2].split(b", "):
-            if part not in used:
-                used.add(part)
-                text += _joined(known[part], known, used)
+            if part not in stand:
+                stand.add(part)
+                text += _joined(known[part], known, stand)
         return _LINE.sub(line[1], text)
 
     return _USES.sub(parts, text)
