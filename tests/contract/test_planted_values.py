@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -105,6 +106,17 @@ def test_seats_that_are_none_are_dropped_and_more_is_looked_at_at_once(server_wo
 
     assert [c.taken for c in claims] == [7, 7, 1]
     assert claims[2].ids == [b"a"]
+
+
+def test_credits_that_are_none_give_no_tier_more_than_its_share(server_world: World) -> None:
+    owned = server_world.own()
+    for tier in (0, 3):
+        w.enqueue(server_world, w.names(f"t{tier}-", 20), tier=tier)
+    server_world.client.hset(key(server_world, "c"), "k3", 1_000_000)
+
+    claims = [w.claim(owned, 1) for _ in range(14)]  # two rounds of weights 6 and 1
+
+    assert Counter(c.ids[0][:2] for c in claims) == {b"t0": 12, b"t3": 2}
 
 
 def test_a_lane_with_two_seats_counts_each_job_once(server_world: World) -> None:
