@@ -79,7 +79,7 @@ def test_a_contract_names_every_key_that_the_script_derives(name: str) -> None:
     known = {suffix.partition(":")[0] for suffix in (*PARTITION_KEYS, *SYSTEM_KEYS)}
 
     derived = set(re.findall(r"(?:base|KEYS\[1\]) \.\. ':(\w+):?'", source))
-    for names in re.findall(r"in ipairs\(\{('.*?')\}\)", source):
+    for names in re.findall(r"(?:in ipairs\(\{|check_hashes\()('.*?')\}?\)", source):
         derived |= set(re.findall(r"'(\w+)'", names))
     listed = re.sub("<[^>]*>", "", header(name)["Keys"].partition("derived:")[2]).split()
     named = {key.partition(":")[0] for key in listed}

@@ -27,7 +27,7 @@ FORBIDDEN = re.compile(
 # What a script writes to under a name that does not tell the key.
 ALIASES = {
     "job.g": "g", "g": "g", "group_of(": "g", "groups[": "g", "lanes[": "q", "lane.key": "q",
-    "job.lane": "q", "lane": "q", "rings[": "ring", "book": "fl", "in_flight": "fl", "set": "dn",
+    "lane_key(": "q", "lane": "q", "rings[": "ring", "book": "fl", "in_flight": "fl", "set": "dn",
     "key": "dl dead",
     "hash": "", "found": "q g dg wk", "note[1]": "at cr er pr cn",
     "fixed": "c dl dead rec wk cmd j o dr ck at cr er pr cn cx ua ring dn fl",

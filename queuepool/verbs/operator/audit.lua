@@ -21,15 +21,11 @@ local cursor, bytes, dead_bytes = string.match(ARGV[1], '^(%d+):(%d+):(%d+)$')
 -- What is behind it can be looked at from now on
 if freed > 0 then return {'0:0:0', {'foreign', wrong}, 0} end
 if wrong > 0 and not repair then return {'0', {'foreign', wrong}, 0} end
--- uses: clock, unaside, group_of, tier_of, whole, add, ours
+-- uses: clock, unaside, group_of, tier_of, lane_key, give_seat, whole, add, ours
 cursor, bytes, dead_bytes = cursor or '0', tonumber(bytes or 0), tonumber(dead_bytes or 0)
-local books = redis.call('LRANGE', base .. ':rec', 0, 99)
-for _, e in ipairs(redis.call('HKEYS', base .. ':dr')) do books[#books + 1] = e end
--- One that left has its book in rec or dr
-local owner = redis.call('HMGET', base .. ':o', 'nonce', 'epoch')
-if owner[1] and owner[1] ~= '' then books[#books + 1] = owner[2] or '0' end
+-- uses: epochs_in_flight
 local law = redis.call('ZCARD', dl) + redis.call('ZCARD', dead) - redis.call('HLEN', j)
-for _, e in ipairs(books) do law = law + (ours('ZCARD', base .. ':fl:' .. e) or 0) end
+for _, e in ipairs(epochs) do law = law + (ours('ZCARD', base .. ':fl:' .. e) or 0) end
 local ready, seated, complete = {}, {}, true
 for t = 0, 3 do
   ready[t] = whole(redis.call('HGET', c, 'r' .. t))
@@ -37,7 +33,8 @@ for t = 0, 3 do
   complete = complete and redis.call('LLEN', base .. ':ring:' .. t) <= 1000
   for _, seat in ipairs(redis.call('LRANGE', base .. ':ring:' .. t, 0, 999)) do
     if string.find(seat, '^[0-3]') then
-      seated[string.sub(seat, 1, 1) .. ':' .. string.sub(seat, 13)] = true
+      local lane = {tier = string.sub(seat, 1, 1), group = string.sub(seat, 13)}
+      seated[lane_key(lane)] = lane
     end
   end
 end
@@ -57,24 +54,24 @@ for i = 1, #page[2], 2 do
   local placed = delayed or died
   bytes, dead_bytes = bytes + #body, dead_bytes + (died and #body or 0)
   if delayed and repair then late[#late + 1] = {id = id, group = group} end
-  for _, e in ipairs(books) do placed = placed or ours('ZSCORE', base .. ':fl:' .. e, id) end
+  for _, e in ipairs(epochs) do placed = placed or ours('ZSCORE', base .. ':fl:' .. e, id) end
   if not placed then
-    local tier = tier_of(body)
-    local name = tier .. ':' .. group
-    local size = ours('LLEN', base .. ':q:' .. name) or 0
-    if size == 0 or size <= 1000 and not redis.call('LPOS', base .. ':q:' .. name, id) then
-      lost[#lost + 1] = {id = id, name = name}
+    local lane = {tier = tier_of(body), group = group}
+    local key = lane_key(lane)
+    local size = ours('LLEN', key) or 0
+    if size == 0 or size <= 1000 and not redis.call('LPOS', key, id) then
+      lost[#lost + 1] = {id = id, lane = lane}
     end
     -- A seat without a lane is as good as a new one
-    if complete and not seated[name] and (size > 0 or repair) then
+    if complete and not seated[key] and (size > 0 or repair) then
       if size > 0 then unseated = unseated + 1 end
-      seats[#seats + 1] = {tier = tier, group = group}
-      seated[name] = true
+      seats[#seats + 1] = lane
+      seated[key] = lane
     end
   end
 end
 local zsets = {dl, dead}
-for _, e in ipairs(books) do zsets[#zsets + 1] = base .. ':fl:' .. e end
+for _, e in ipairs(epochs) do zsets[#zsets + 1] = base .. ':fl:' .. e end
 for _, key in ipairs(cursor == '0' and zsets or {}) do
   for _, id in ipairs(ours('ZRANGE', key, 0, 499) or {}) do
     if redis.call('HEXISTS', j, id) == 0 then hollow[#hollow + 1] = {key, id} end
@@ -85,29 +82,26 @@ end
 local stand, missing = {[0] = 0, 0, 0, 0}, #hollow - law
 if repair and page[1] == '0' and missing ~= 0 then
   local left = 10000
-  for name in pairs(seated) do
-    local t, size = tonumber(string.sub(name, 1, 1)), ours('LLEN', base .. ':q:' .. name) or 0
+  for key, lane in pairs(seated) do
+    local t, size = tonumber(lane.tier), ours('LLEN', key) or 0
     stand[t] = stand[t] + size
     if size > 0 and size <= math.min(left, 1000) then
       left = left - size
-      for _, id in ipairs(redis.call('LRANGE', base .. ':q:' .. name, 0, -1)) do
+      for _, id in ipairs(redis.call('LRANGE', key, 0, -1)) do
         if redis.call('HEXISTS', j, id) == 0 then stand[t] = stand[t] - 1 end -- a mark
       end
     end
   end
   for _, job in ipairs(lost) do
-    local t = tonumber(string.sub(job.name, 1, 1))
+    local t = tonumber(job.lane.tier)
     stand[t] = stand[t] + 1
   end
 end
 if repair then -- from here on, writes
   -- uses: make_way, recount
   for _, job in ipairs(late) do redis.call('SADD', base .. ':dg:' .. job.group, job.id) end
-  for _, job in ipairs(lost) do redis.call('RPUSH', base .. ':q:' .. job.name, job.id) end
-  for _, seat in ipairs(seats) do
-    local stamp = string.format('%011x', now)
-    redis.call('RPUSH', base .. ':ring:' .. seat.tier, seat.tier .. stamp .. seat.group)
-  end
+  for _, job in ipairs(lost) do redis.call('RPUSH', lane_key(job.lane), job.id) end
+  for _, lane in ipairs(seats) do give_seat(lane) end
   for _, ghost in ipairs(hollow) do
     local key, id = unpack(ghost)
     redis.call('ZREM', key, id)

@@ -4,10 +4,10 @@
 -- KEYS[1] base; derived: dead j c at cr er g:<group>
 -- ARGV    ids (1-200)
 -- Returns how many were dead. O(n).
--- uses: group_of, add, whole, ours
 local base, c, n = KEYS[1], KEYS[1] .. ':c', 0
+-- uses: check_hashes, group_of, forget_dead, ours
 local groups, sizes = {}, {}
-for _, k in ipairs({'c', 'at', 'cr', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
+check_hashes('c', 'at', 'cr', 'er')
 for i, id in ipairs(ARGV) do
   local body = redis.call('HGET', base .. ':j', id)
   if body then
@@ -19,18 +19,7 @@ end
 for i, id in ipairs(ARGV) do
   if redis.call('ZREM', base .. ':dead', id) == 1 then
     n = n + 1
-    for _, k in ipairs({'j', 'at', 'cr', 'er'}) do redis.call('HDEL', base .. ':' .. k, id) end
-    add(c, 'discarded', 1)
-    if groups[i] then
-      add(c, 'dead_bytes', 0 - sizes[i])
-      add(c, 'bytes', 0 - sizes[i])
-      add(groups[i], 'discarded', 1)
-      if add(groups[i], 'dead', -1) <= 0 and whole(redis.call('HGET', groups[i], 'left')) <= 0 then
-        local total = whole(redis.call('HGET', groups[i], 'total'))
-        local ttl_ms = math.max(60000, math.min(86400000, math.floor(60000 * total)))
-        redis.call('PEXPIRE', groups[i], ttl_ms)
-      end
-    end
+    forget_dead(id, groups[i], sizes[i] or 0, 'discarded')
   end
 end
 return n

@@ -11,15 +11,9 @@
 local base = KEYS[1]
 local j, c, o = base .. ':j', base .. ':c', base .. ':o'
 -- uses: clock, counters
-local owner = redis.call('HMGET', o, 'nonce', 'epoch') -- one that left has its book in rec or dr
+-- uses: epochs_in_flight
 local inflight, lanes, oldest = 0, {}, now
-if owner[1] and owner[1] ~= '' then
-  inflight = redis.call('ZCARD', base .. ':fl:' .. (owner[2] or '0'))
-end
-local books = redis.call('LRANGE', base .. ':rec', 0, 99)
-local draining = redis.call('HKEYS', base .. ':dr')
-for _, e in ipairs(books) do inflight = inflight + redis.call('ZCARD', base .. ':fl:' .. e) end
-for _, e in ipairs(draining) do inflight = inflight + redis.call('ZCARD', base .. ':fl:' .. e) end
+for _, e in ipairs(epochs) do inflight = inflight + redis.call('ZCARD', base .. ':fl:' .. e) end
 for t = 0, 3 do
   local ring = base .. ':ring:' .. t
   lanes[t + 1] = redis.call('LLEN', ring)
@@ -47,5 +41,5 @@ end
 local last = redis.call('XREVRANGE', base .. ':cmd', '+', '-', 'COUNT', 1)
 return {now, counts, redis.call('HGETALL', o), redis.call('HLEN', j),
   redis.call('ZCARD', base .. ':dl'), inflight, redis.call('ZCARD', base .. ':dead'), lanes,
-  now - oldest, #books, #draining, redis.call('HGETALL', base .. ':ck'),
+  now - oldest, #to_recover, #draining, redis.call('HGETALL', base .. ':ck'),
   last[1] and last[1][1] or '0-0', redis.call('HLEN', base .. ':ua'), tasks}

@@ -5,18 +5,18 @@
 -- ARGV    ids (1-200)
 -- Returns how many were dead. O(n).
 local base, c = KEYS[1], KEYS[1] .. ':c'
--- uses: clock, group_of, tier_of, restamp, wake, raise_largest, add, newest_cut, ours
+-- uses: check_hashes, check_lane, push, group_of, tier_of, restamp, wake, raise_largest, add
+-- uses: newest_cut, ours
 local jobs, n, most = {}, 0, 0
 local cut, largest = unpack(redis.call('HMGET', c, 'cut', 'largest'))
 ours('LLEN', base .. ':wk')
-for _, k in ipairs({'at', 'cr', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
+check_hashes('at', 'cr', 'er')
 for i, id in ipairs(ARGV) do
   local body = redis.call('ZSCORE', base .. ':dead', id) and redis.call('HGET', base .. ':j', id)
   if body then
     local tier, group = tier_of(body), group_of(body)
     jobs[i] = {tier = tier, group = group, body = body}
-    ours('LLEN', base .. ':q:' .. tier .. ':' .. group)
-    redis.call('LLEN', base .. ':ring:' .. tier)
+    check_lane(jobs[i])
     ours('HLEN', base .. ':g:' .. group)
   end
 end
@@ -28,10 +28,7 @@ for i, id in ipairs(ARGV) do
     most = math.max(most, #job.body)
     for _, k in ipairs({'at', 'cr', 'er'}) do redis.call('HDEL', base .. ':' .. k, id) end
     redis.call('HSET', base .. ':j', id, restamp(job.body, newest_cut(cut)))
-    if redis.call('RPUSH', base .. ':q:' .. job.tier .. ':' .. job.group, id) == 1 then
-      local stamp = string.format('%011x', now)
-      redis.call('RPUSH', base .. ':ring:' .. job.tier, job.tier .. stamp .. job.group)
-    end
+    push(job, {id})
     add(c, 'r' .. job.tier, 1)
     add(c, 'replayed', 1)
     add(c, 'dead_bytes', 0 - #job.body) -- not -#: Redis 7.0 reads no -0

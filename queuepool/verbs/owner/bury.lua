@@ -10,8 +10,8 @@
 -- draining owner may.
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j, dead = base .. ':c', base .. ':j', base .. ':dead'
--- uses: fence_or_drain, clock, is_claimed, group_of, add, whole, ours
-for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end
+-- uses: fence_or_drain, check_hashes, is_claimed, group_of, bury, forget_dead, add, whole, ours
+check_hashes('at', 'cr', 'er', 'pr', 'cn')
 
 local jobs, status, evicted, size = {}, {}, 0, whole(redis.call('HGET', c, 'dead_bytes'))
 for i = 6, #ARGV, 3 do
@@ -38,14 +38,9 @@ for i = 6, #ARGV, 3 do
     status[#status + 1] = 'b'
     redis.call('HDEL', base .. ':pr', id)
     redis.call('HDEL', base .. ':cn', id)
-    redis.call('ZADD', dead, now, id)
     add(base .. ':at', id, 1)
-    redis.call('HSET', base .. ':er', id, ARGV[i + 1])
     add(c, 'failed', 1)
-    add(c, 'died', 1)
-    add(c, 'dead_bytes', job.size)
-    add(job.g, 'dead', 1)
-    if add(job.g, 'left', -1) <= 0 then redis.call('HSET', job.g, 'finished', now) end
+    bury(id, job.g, job.size, ARGV[i + 1])
     for _ = 1, 2 do
       local oldest = redis.call('ZRANGE', dead, 0, 0, 'WITHSCORES')
       local over = redis.call('ZCARD', dead) > tonumber(ARGV[3])
@@ -54,20 +49,8 @@ for i = 6, #ARGV, 3 do
       if not over then break end
       local old = redis.call('HGET', j, oldest[1]) or ''
       redis.call('ZREM', dead, oldest[1])
-      for _, k in ipairs({'j', 'at', 'cr', 'er'}) do
-        redis.call('HDEL', base .. ':' .. k, oldest[1])
-      end
       evicted = evicted + 1
-      add(c, 'evicted', 1)
-      add(c, 'dead_bytes', 0 - #old) -- not -#old: Redis 7.0 reads no -0
-      add(c, 'bytes', 0 - #old)
-      local g = base .. ':g:' .. group_of(old)
-      if #old > 0 then add(g, 'evicted', 1) end
-      if #old > 0 and add(g, 'dead', -1) <= 0
-        and whole(redis.call('HGET', g, 'left')) <= 0 then
-        local total = whole(redis.call('HGET', g, 'total'))
-        redis.call('PEXPIRE', g, math.max(60000, math.min(86400000, math.floor(60000 * total))))
-      end
+      forget_dead(oldest[1], base .. ':g:' .. group_of(old), #old, 'evicted')
       if redis.call('ZCARD', dead) == 0 then break end
     end
   end

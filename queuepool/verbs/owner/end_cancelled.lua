@@ -7,9 +7,9 @@
 --         may. O(n).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
--- uses: fence_or_drain, clock, end_cancelled, is_claimed, group_of, ours
+-- uses: fence_or_drain, check_hashes, end_cancelled, is_claimed, group_of, ours
 local bodies = {}
-for _, k in ipairs({'c', 'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end
+check_hashes('c', 'at', 'cr', 'er', 'pr', 'cn')
 for i = 3, #ARGV, 2 do
   local body = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
   if body and is_claimed(body, ARGV[i + 1]) then

@@ -13,18 +13,14 @@
 -- dead job stays dead: duplicates. A draining owner may. O(n log delayed).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local j, c, dl, totals = base .. ':j', base .. ':c', base .. ':dl', {}
--- uses: fence_or_drain, clock, remember, count_done, is_claimed, unaside, group_of, tier_of
+-- uses: fence_or_drain, check_hashes, remember, count_done, is_claimed, unaside, group_of, tier_of
 -- uses: undelay, add, ours
-for _, k in ipairs({'j', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua'}) do
-  redis.call('HLEN', base .. ':' .. k)
-end
+check_hashes('j', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua')
 for _, k in ipairs({'dl', 'dead'}) do redis.call('ZCARD', base .. ':' .. k) end
 redis.call('ZCARD', book)
--- Where else a job may be booked
-local books, jobs = redis.call('LRANGE', base .. ':rec', 0, 99), {}
-for _, e in ipairs(redis.call('HKEYS', base .. ':dr')) do books[#books + 1] = e end
-books[#books + 1] = owner[2] or '0'
-for _, e in ipairs(books) do redis.call('ZCARD', base .. ':fl:' .. e) end
+-- uses: epochs_in_flight
+for _, e in ipairs(epochs) do redis.call('ZCARD', base .. ':fl:' .. e) end
+local jobs = {}
 for i = 3, #ARGV, 4 do
   local body = redis.call('HGET', j, ARGV[i])
   if body and is_claimed(body, ARGV[i + 1])
@@ -42,7 +38,7 @@ end
 
 local function leave(id, job) -- take it out of where it is; whether that was not this book
   if redis.call('ZREM', book, id) == 1 then return 0 end
-  for _, e in ipairs(books) do
+  for _, e in ipairs(epochs) do
     if redis.call('ZREM', base .. ':fl:' .. e, id) == 1 then return 1 end
   end
   if redis.call('ZREM', dl, id) == 1 then

@@ -9,20 +9,19 @@
 --         may. Jobs that were asked to cancel end here instead. O(n).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
--- uses: fence_or_drain, clock, end_cancelled, is_cancelled, is_claimed, wake, group_of, tier_of
--- uses: add, ours
+-- uses: fence_or_drain, check_hashes, check_lane, end_cancelled, is_cancelled, is_claimed, push
+-- uses: wake, group_of, tier_of, add, ours
 local bodies = {}
 ours('LLEN', base .. ':wk')
-for _, k in ipairs({'c', 'pr', 'cn', 'at', 'cr', 'er'}) do redis.call('HLEN', base .. ':' .. k) end
+check_hashes('c', 'pr', 'cn', 'at', 'cr', 'er')
 for i = 3, #ARGV, 2 do
   local body = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
   if body and is_claimed(body, ARGV[i + 1]) then
     local tier, group = tier_of(body), group_of(body)
     local g = base .. ':g:' .. group
     bodies[i] = {tier = tier, group = group, size = #body, g = g,
-      lane = base .. ':q:' .. tier .. ':' .. group, cancelled = is_cancelled(ARGV[i], body, g)}
-    ours('LLEN', bodies[i].lane)
-    redis.call('LLEN', base .. ':ring:' .. tier)
+      cancelled = is_cancelled(ARGV[i], body, g)}
+    check_lane(bodies[i])
   end
 end
 -- uses: make_way
@@ -36,10 +35,7 @@ for i = #ARGV - 1, 3, -2 do
       end_cancelled(ARGV[i], job.g, job.size)
     else
       back = back + 1
-      if redis.call('LPUSH', job.lane, ARGV[i]) == 1 then
-        local stamp = string.format('%011x', now)
-        redis.call('RPUSH', base .. ':ring:' .. job.tier, job.tier .. stamp .. job.group)
-      end
+      push(job, {ARGV[i]}, true)
       add(c, 'r' .. job.tier, 1)
     end
   end

@@ -8,13 +8,13 @@
 --         or {FENCED, current epoch}. Jobs of a group cancelled since are dropped here. O(100 log
 --         delayed).
 local base, c, j, dl = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j', KEYS[1] .. ':dl'
--- uses: fence, clock, end_cancelled, wake, group_of, tier_of, stamp_of, unaside, undelay
--- uses: raise_largest, add, whole, ours
+-- uses: fence, clock, check_hashes, end_cancelled, push, wake, group_of, tier_of, stamp_of, unaside
+-- uses: undelay, raise_largest, add, whole, ours
 local ids = redis.call('ZRANGEBYSCORE', dl, '-inf', now, 'LIMIT', 0, 100)
 local bodies = #ids > 0 and redis.call('HMGET', j, unpack(ids)) or {}
 if #ids > 0 then
   ours('LLEN', base .. ':wk')
-  for _, k in ipairs({'at', 'cr', 'er', 'cn', 'ua'}) do redis.call('HLEN', base .. ':' .. k) end
+  check_hashes('at', 'cr', 'er', 'cn', 'ua')
 end
 local aside = #ids > 0 and redis.call('HLEN', base .. ':ua') > 0 -- seldom
 local groups, tiers, lanes, ended, most = {}, {}, {}, {}, 0
@@ -37,8 +37,8 @@ for k, id in ipairs(ids) do
       most = math.max(most, #body)
       local lane = group.lane[tier]
       if not lane then
-        lane = {key = base .. ':q:' .. tier .. ':' .. name, tier = tier, group = name, ids = {}}
-        ours('LLEN', lane.key)
+        lane = {tier = tier, group = name, ids = {}}
+        ours('LLEN', lane_key(lane))
         if not tiers[tier] then redis.call('LLEN', base .. ':ring:' .. tier) end
         tiers[tier] = tiers[tier] or 0 -- jobs promoted in it
         group.lane[tier], lanes[#lanes + 1] = lane, lane
@@ -52,13 +52,11 @@ if #ids > 0 then redis.call('ZREM', dl, unpack(ids)) end -- those without a body
 for _, id in ipairs(aside and ids or {}) do unaside(id) end
 for name, group in pairs(groups) do undelay(name, group.ids) end
 for _, job in ipairs(ended) do end_cancelled(job.id, job.g, job.size) end
-local promoted, stamp = 0, string.format('%011x', now)
+local promoted = 0
 for _, lane in ipairs(lanes) do
   promoted = promoted + #lane.ids
   tiers[lane.tier] = tiers[lane.tier] + #lane.ids
-  if redis.call('RPUSH', lane.key, unpack(lane.ids)) == #lane.ids then
-    redis.call('RPUSH', base .. ':ring:' .. lane.tier, lane.tier .. stamp .. lane.group)
-  end
+  push(lane, lane.ids)
 end
 for tier, n in pairs(tiers) do add(c, 'r' .. tier, n) end
 if promoted > 0 then raise_largest(largest, most); wake('w') end

@@ -16,24 +16,24 @@ local trials = 3
 -- uses: fence
 local old = redis.call('LINDEX', rec, 0)
 if not old then return {0, 0, 0, 0, 0} end
--- uses: clock, end_cancelled, is_cancelled, wake, group_of, tier_of, add, ours
+-- uses: check_hashes, check_lane, end_cancelled, is_cancelled, bury, push, wake, group_of, tier_of
+-- uses: add, ours
 local book = base .. ':fl:' .. old
 -- From the end of the order on, each to the front: what is left stands before it in the next call.
 local entries = redis.call('ZREVRANGEBYSCORE', book, '(1e12', '-inf', 'WITHSCORES', 'LIMIT', 0, 200)
 if #entries == 0 then entries = redis.call('ZREVRANGE', book, 0, 199, 'WITHSCORES') end
 ours('LLEN', base .. ':wk')
 redis.call('ZCARD', base .. ':dead')
-for _, k in ipairs({'c', 'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end
+check_hashes('c', 'at', 'cr', 'er', 'pr', 'cn')
 local jobs = {}
 for i = 1, #entries, 2 do
   local body = redis.call('HGET', j, entries[i])
   if body then
     local tier, group = tier_of(body), group_of(body)
     local g = base .. ':g:' .. group
-    ours('LLEN', base .. ':q:' .. tier .. ':' .. group)
-    redis.call('LLEN', base .. ':ring:' .. tier)
     jobs[i] = {tier = tier, group = group, g = g, size = #body,
       started = tonumber(entries[i + 1]) >= 1e12, cancelled = is_cancelled(entries[i], body, g)}
+    check_lane(jobs[i])
   end
 end
 -- uses: make_way
@@ -57,19 +57,11 @@ for i = 1, #entries, 2 do
     local bound = (id == latest or most < 2) and most or most + trials
     if job.started and add(base .. ':cr', id, 1) >= bound then
       buried = buried + 1
-      redis.call('ZADD', base .. ':dead', now, id)
-      redis.call('HSET', base .. ':er', id, ARGV[4])
-      add(c, 'died', 1)
-      add(c, 'dead_bytes', job.size)
-      add(job.g, 'dead', 1)
-      if add(job.g, 'left', -1) <= 0 then redis.call('HSET', job.g, 'finished', now) end
+      bury(id, job.g, job.size, ARGV[4])
     else
       recovered = recovered + 1
       if not job.started then redis.call('HSETNX', base .. ':cr', id, 0) end
-      if redis.call('LPUSH', base .. ':q:' .. job.tier .. ':' .. job.group, id) == 1 then
-        local stamp = string.format('%011x', now)
-        redis.call('LPUSH', base .. ':ring:' .. job.tier, job.tier .. stamp .. job.group)
-      end
+      push(job, {id}, true, true)
       add(c, 'r' .. job.tier, 1)
     end
   end

@@ -9,13 +9,11 @@
 --         delayed).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
--- uses: fence_or_drain, clock, end_cancelled, is_cancelled, is_claimed, group_of, delay, add, whole
--- uses: ours
+-- uses: fence_or_drain, check_hashes, end_cancelled, is_cancelled, is_claimed, group_of, delay, add
+-- uses: whole, ours
 local bodies = {}
 redis.call('ZCARD', base .. ':dl')
-for _, k in ipairs({'c', 'at', 'cr', 'er', 'pr', 'cn', 'ua'}) do
-  redis.call('HLEN', base .. ':' .. k)
-end
+check_hashes('c', 'at', 'cr', 'er', 'pr', 'cn', 'ua')
 for i = 3, #ARGV, 5 do
   local body = redis.call('HGET', j, ARGV[i])
   if body and is_claimed(body, ARGV[i + 4]) and redis.call('ZSCORE', book, ARGV[i]) then

@@ -17,7 +17,7 @@ local function count_done(g, n) -- n jobs of a group are done; with none left it
     redis.call('HSET', g, 'left', left, 'done', done, 'finished', now)
     if (tonumber(counts[4]) or 0) <= 0 then
       local total = tonumber(counts[3]) or 1
-      redis.call('PEXPIRE', g, math.max(60000, math.min(86400000, math.floor(60000 * total))))
+      -- uses: expire_group
     end
   end
 end

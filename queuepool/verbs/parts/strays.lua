@@ -7,7 +7,7 @@ for _, k in ipairs(cursor == '0' and {'at', 'cr', 'er', 'pr', 'cn'} or {}) do
     local stands = redis.call('HEXISTS', j, id) == 1
     if stands and (k == 'pr' or k == 'cn') then
       stands = false
-      for _, e in ipairs(books) do stands = stands or ours('ZSCORE', base .. ':fl:' .. e, id) end
+      for _, e in ipairs(epochs) do stands = stands or ours('ZSCORE', base .. ':fl:' .. e, id) end
     end
     if not stands then strays[#strays + 1] = {base .. ':' .. k, id} end
   end

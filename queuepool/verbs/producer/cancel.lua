@@ -12,20 +12,16 @@ local c, j, g = base .. ':c', base .. ':j', nil
 local body = redis.call('HGET', j, id)
 if not body then return 'unknown' end
 if redis.call('ZSCORE', base .. ':dead', id) then return 'dead' end
--- uses: clock, end_cancelled, unaside, wake, group_of, tier_of, undelay, add, ours
+-- uses: check_hashes, end_cancelled, unaside, wake, group_of, tier_of, undelay, add, ours
 g = base .. ':g:' .. group_of(body)
 ours('HLEN', g)
 ours('SCARD', base .. ':dg:' .. group_of(body))
 ours('LLEN', base .. ':wk')
-for _, k in ipairs({'c', 'cx', 'cn', 'at', 'cr', 'er', 'ua'}) do
-  redis.call('HLEN', base .. ':' .. k)
-end
-local books = redis.call('LRANGE', base .. ':rec', 0, 99)
-for _, epoch in ipairs(redis.call('HKEYS', base .. ':dr')) do books[#books + 1] = epoch end
-books[#books + 1] = redis.call('HGET', base .. ':o', 'epoch') or '0'
-for _, epoch in ipairs(books) do redis.call('ZCARD', base .. ':fl:' .. epoch) end
+check_hashes('c', 'cx', 'cn', 'at', 'cr', 'er', 'ua')
+-- uses: epochs_in_flight
+for _, epoch in ipairs(epochs) do redis.call('ZCARD', base .. ':fl:' .. epoch) end
 -- uses: make_way
-for _, epoch in ipairs(books) do
+for _, epoch in ipairs(epochs) do
   if redis.call('ZSCORE', base .. ':fl:' .. epoch, id) then
     redis.call('HSET', base .. ':cn', id, now)
     wake('c')

@@ -12,11 +12,9 @@
 -- still hold.
 local base, group, cursor = KEYS[1], ARGV[1], ARGV[2]
 local j, c, g, cn = base .. ':j', base .. ':c', base .. ':g:' .. ARGV[1], base .. ':cn'
--- uses: clock, remember, settle, unaside, wake, group_of, stamp_of, undelay, add, whole, newest_cut
--- uses: ours
-for _, k in ipairs({'j', 'c', 'cn', 'at', 'cr', 'er', 'cx', 'ua'}) do
-  redis.call('HLEN', base .. ':' .. k)
-end
+-- uses: check_hashes, remember, settle, unaside, wake, group_of, stamp_of, undelay, add, whole
+-- uses: newest_cut, ours
+check_hashes('j', 'c', 'cn', 'at', 'cr', 'er', 'cx', 'ua')
 local dl, dg = base .. ':dl', base .. ':dg:' .. group
 redis.call('ZCARD', dl)
 ours('SCARD', dg)

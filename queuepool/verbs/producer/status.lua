@@ -34,10 +34,8 @@ if not at then
   if at then state = 'dead' end
 end
 if not at then
-  local books = redis.call('LRANGE', base .. ':rec', 0, 99)
-  for _, epoch in ipairs(redis.call('HKEYS', base .. ':dr')) do books[#books + 1] = epoch end
-  books[#books + 1] = redis.call('HGET', base .. ':o', 'epoch') or '0'
-  for _, epoch in ipairs(books) do
+  -- uses: epochs_in_flight
+  for _, epoch in ipairs(epochs) do
     at = redis.call('ZSCORE', base .. ':fl:' .. epoch, id)
     if at then
       state = 'in-flight'

@@ -1,3 +1,4 @@
+-- uses: push
 -- More bytes than were planned: of bodies or ids that did not come by our scripts. What does not
 -- fit, and what is behind it, goes back to the front of its lane. A body that nobody should hold
 -- travels without its end, so that its job is buried. What has a longer name than any job goes
@@ -31,10 +32,8 @@ local function put_back()
   for u = #unfit, 1, -1 do
     local lane = places[unfit[u]]
     local home = string.sub(lane.seat, 1, 1)
-    if redis.call('LPUSH', lane.key, ids[unfit[u]]) == 1 then
-      local seat = home .. stamp .. string.sub(lane.seat, 13)
-      redis.call('RPUSH', rings[tonumber(home)] or rings[2], seat)
-    end
+    local ring = rings[tonumber(home)] and home or '2'
+    push({tier = home, group = string.sub(lane.seat, 13), ring = ring}, {ids[unfit[u]]}, true)
   end
   if not full then redis.call('HDEL', c, 'largest') end -- wrong, or sizes had been seen
   ids, bodies, count, full = names, texts, kept, true

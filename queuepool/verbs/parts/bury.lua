@@ -1,0 +1,9 @@
+-- uses: clock, add
+local function bury(id, g, size, problem) -- a job that has left its place is dead
+  redis.call('ZADD', base .. ':dead', now, id)
+  redis.call('HSET', base .. ':er', id, problem)
+  add(c, 'died', 1)
+  add(c, 'dead_bytes', size)
+  add(g, 'dead', 1)
+  if add(g, 'left', -1) <= 0 then redis.call('HSET', g, 'finished', now) end
+end

@@ -1,0 +1,1 @@
+local function lane_key(lane) return base .. ':q:' .. lane.tier .. ':' .. lane.group end
