@@ -27,7 +27,7 @@ cut = cut and whole(cut) or -1
 if cut < 0 then cursor = 'start' end -- also when a failover lost the cut: begin again
 
 local function old(body) return body and stamp_of(body) <= cut end
-local function ours(body)
+local function cut_off(body)
   return old(body) and group_of(body) == group
 end
 
@@ -38,7 +38,7 @@ local function running()
   if owner[1] and owner[1] ~= '' then epochs[#epochs + 1] = owner[2] end
   for _, e in ipairs(epochs) do
     for _, id in ipairs(redis.call('ZRANGE', base .. ':fl:' .. e, 0, 9999)) do
-      if ours(redis.call('HGET', j, id)) then found[#found + 1] = id end
+      if cut_off(redis.call('HGET', j, id)) then found[#found + 1] = id end
     end
   end
   return found
@@ -82,7 +82,7 @@ elseif cursor ~= 'books' and whole(redis.call('HGET', g, 'delayed')) > 0 then
   for i = 1, #page[2], all and 2 or 1 do
     local id = page[2][i]
     local body = redis.call('HGET', j, id)
-    if ours(body) and redis.call('ZREM', dl, id) == 1 then
+    if cut_off(body) and redis.call('ZREM', dl, id) == 1 then
       gone[#gone + 1] = id
       unaside(id)
       size = size + #body
