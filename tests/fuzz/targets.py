@@ -9,6 +9,8 @@ import msgspec
 from consumer.core import commands
 from consumer.core.restore import restored_workers
 from consumer.settings import ConsumerSettings
+from consumer.workers.dispatcher import task_of
+from consumer.workers.processes.frames import BrokenFrameError, Ended, PoolReader, Progress, Ready
 from coordinator.core import checkpoint
 from coordinator.core.model import Observation, PartitionView
 from coordinator.settings import CoordinatorSettings
@@ -212,6 +214,16 @@ def grpc(data: bytes) -> None:
     handle(supply.below(8), view, records, supply.rest())
 
 
+def child_processes(data: bytes) -> None:
+    """Bytes from a child of a process pool, and in the place of a body whose pool is looked up."""
+    task_of(data)
+    try:
+        for message in PoolReader().read(data):
+            assert isinstance(message, Ready | Progress | Ended)
+    except BrokenFrameError as error:
+        assert len(str(error)) < 500  # noqa: PT017 - it is the length that is promised
+
+
 def http(data: bytes) -> None:
     """What a client may send to /metrics and /healthz, byte by byte and at once."""
     asked = read_head(data)
@@ -235,4 +247,5 @@ TARGETS: Mapping[str, Target] = {
     "settings": settings,
     "grpc": grpc,
     "http": http,
+    "child_processes": child_processes,
 }

@@ -10,10 +10,12 @@ any descriptor: a message that is too long or unreadable raises BrokenFrameError
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import msgspec
 
+from consumer.core.jobs import End
+from consumer.workers.context import MAX_PROGRESS_BYTES
 from queuepool.protocol.codec import MAX_PAYLOAD_BYTES, MAX_RESULT_BYTES
 
 if TYPE_CHECKING:
@@ -23,6 +25,10 @@ _HEADER_BYTES = 4
 _ROOM_BYTES = 64 * 1024  # for the rest of a message beside payload or result
 MOST_TO_CHILD = MAX_PAYLOAD_BYTES + _ROOM_BYTES
 MOST_TO_POOL = MAX_RESULT_BYTES + _ROOM_BYTES
+
+
+_Name = Annotated[str, msgspec.Meta(max_length=128)]
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
 
 
 class BrokenFrameError(Exception):
@@ -63,23 +69,23 @@ class Progress(msgspec.Struct, tag="progress", array_like=True):
     """How far the job is."""
 
     job: int
-    text: bytes
+    text: Annotated[bytes, msgspec.Meta(max_length=MAX_PROGRESS_BYTES)]
 
 
 class Ended(msgspec.Struct, tag="ended", array_like=True):
     """The outcome of a job, see Outcome."""
 
     job: int
-    end: int
-    task: str
+    end: End
+    task: _Name
     result: bytes | None
-    result_ttl_ms: int
-    delay_ms: int
+    result_ttl_ms: _Count
+    delay_ms: _Count
     charged: bool
     error: bytes
-    reason: str
-    max_attempts: int
-    aside: str
+    reason: _Name
+    max_attempts: _Count
+    aside: _Name
 
 
 ToChild: TypeAlias = Start | Run | Cancel

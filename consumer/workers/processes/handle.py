@@ -156,7 +156,11 @@ class ChildHandle:
         """Return whether the child has exited."""
         if self.pidfd < 0:
             return self._popen.poll() is not None
-        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        try:
+            return os.waitid(os.P_PID, self.pid, options) is not None
+        except ChildProcessError:  # reaped by someone else: a library that ignores SIGCHLD
+            return True
 
     def wait(self) -> str:
         """Reap a child that has exited or was killed; returns `SIGSEGV`, `exit status 3`."""

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable
 from time import monotonic
 
-from consumer.core.jobs import ClaimedJob, End, Outcome
+from consumer.core.jobs import ClaimedJob, Outcome
 from consumer.workers.processes.bounds import Bounds
 from consumer.workers.processes.frames import (
     BrokenFrameError,
@@ -95,6 +95,10 @@ class Supervisor:
             self._stopping = True
             self.wake()
             self._thread.join(_LEAVE_S)
+        if not self._thread.is_alive():
+            self._selector.close()
+            self._bell.close()
+            self._wakeups.close()
 
     def _run(self) -> None:
         try:
@@ -113,7 +117,6 @@ class Supervisor:
             for child in tuple(self._children):
                 child.kill("stopped", "Stopped", "the consumer stops")
                 self._reap(child)
-            self._selector.close()
             self._ring()
 
     def _adjust(self) -> None:
@@ -286,6 +289,6 @@ class Supervisor:
 
 def _outcome(job: ClaimedJob, started_s: float, e: Ended) -> Outcome:
     return Outcome(
-        job, End(e.end), started_s, monotonic(), e.task, e.result, e.result_ttl_ms, e.delay_ms,
+        job, e.end, started_s, monotonic(), e.task, e.result, e.result_ttl_ms, e.delay_ms,
         e.charged, e.error, e.reason, e.max_attempts, aside=e.aside,
     )  # fmt: skip

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from consumer.core.jobs import End
 from consumer.workers.processes.frames import (
     MOST_TO_POOL,
     BrokenFrameError,
@@ -20,7 +21,7 @@ from consumer.workers.processes.frames import (
     frame,
 )
 
-ENDED = Ended(1, 0, "t", b"1", 1000, 0, True, b"", "", 5, "")
+ENDED = Ended(1, End.DONE, "t", b"1", 1000, 0, True, b"", "", 5, "")
 TO_CHILD: list[ToChild] = [
     Start("app", 3, 9, "text", "INFO"),
     Run(1, b"id", b"\xff" * 300, 2, 0),
@@ -62,3 +63,17 @@ def test_bytes_of_a_stranger_are_refused_or_awaited(data: bytes) -> None:
 def test_what_is_said_to_a_child_is_no_answer_of_it() -> None:
     with pytest.raises(BrokenFrameError):
         list(PoolReader().read(frame(Cancel(1))))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Progress(1, b"x" * 257),
+        Ended(1, 9, "t", None, 0, 0, True, b"", "", 5, ""),  # type: ignore[arg-type]
+        Ended(1, End.RETRY, "t", None, 0, -1, True, b"", "", 5, ""),
+        Ended(1, End.DONE, "t" * 129, None, 0, 0, True, b"", "", 5, ""),
+    ],
+)
+def test_values_that_no_child_sends_are_refused(message: ToPool) -> None:
+    with pytest.raises(BrokenFrameError):
+        list(PoolReader().read(frame(message)))

@@ -1,5 +1,6 @@
 """A pool of child processes: what a job does there costs that job, and no one else."""
 
+import contextlib
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from consumer.core.jobs import End, Outcome
+from consumer.workers.processes import handle
 from consumer.workers.processes.bounds import Bounds
 from queuepool.protocol import codec
 from tests.unit.consumer.workers.executing import OWNERSHIP
@@ -260,6 +262,28 @@ def test_an_application_that_children_cannot_import_is_tried_again(
 
     wait_until(lambda: "did not start: exit status 2; next try in" in caplog.text, 60)
     assert bench.pool.alive == 0
+
+
+def test_without_pidfds_deaths_and_deadlines_are_seen_all_the_same(
+    make_bench: MakeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handle, "_pidfd", lambda _: -1)
+    bench = make_bench()
+    bench.ready(1)
+
+    assert bench.one("segfault").reason == "crashed"
+    assert bench.one("endless_in_c").reason == "timeout"
+    assert bench.one("double", n=2).result == b"4"
+
+
+def test_a_child_that_someone_else_reaped_is_gone(bench: Bench) -> None:
+    (child,) = bench.children
+    os.kill(child, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):  # the supervisor was faster
+        os.waitpid(child, 0)
+
+    wait_until(lambda: bench.pool.alive == 1 and bench.children != [child], 60)
+    assert bench.one("double", n=2).result == b"4"
 
 
 def test_nothing_starts_when_the_lease_may_be_over(bench: Bench) -> None:
