@@ -20,6 +20,7 @@ from consumer.core.admission import Admission
 from consumer.core.effects import Workers
 from consumer.core.jobs import ClaimedJob, Outcome
 from queuepool.protocol.codec import HEADER_BYTES
+from queuepool.protocol.unreadable import UNREADABLE
 from queuepool.tasks.places import DEFAULT_POOL
 
 
@@ -143,5 +144,5 @@ def task_of(body: bytes) -> str | None:
     """Return the task name of a body, or None if it is damaged: the runner reports that."""
     try:
         return _decoder.decode(body[HEADER_BYTES + int(body[16:18], 16) :]).task
-    except (ValueError, msgspec.MsgspecError, RecursionError):
+    except (ValueError, *UNREADABLE):
         return None

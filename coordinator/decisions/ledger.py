@@ -14,6 +14,7 @@ import msgspec
 
 from coordinator.core.model import Target
 from queuepool.errors import InvalidInputError, QueuePoolError
+from queuepool.protocol.unreadable import UNREADABLE
 from queuepool.servers import Port
 from queuepool.verbs.leader import verbs as lead
 
@@ -108,5 +109,5 @@ def _checked(token: str) -> str:
 def _decode(raw: bytes) -> DecisionRecord | None:
     try:
         return _decoder.decode(raw)
-    except msgspec.MsgspecError:  # of another version: skip what cannot be read
+    except UNREADABLE:  # of another version: skip what cannot be read
         return None

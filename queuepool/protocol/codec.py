@@ -22,6 +22,7 @@ import msgspec
 from queuepool.errors import InvalidInputError, PayloadTooLargeError, UndecodableError, shown
 from queuepool.models import ErrorRecord
 from queuepool.protocol.finite import is_deeper, not_finite, plain_model
+from queuepool.protocol.unreadable import UNREADABLE
 from queuepool.routing.slots import MAX_GROUP_BYTES
 
 LAYOUT = 0x31  # "1"
@@ -186,7 +187,7 @@ def decode_envelope(body: bytes) -> Envelope:
     end = read_header(body)[4]
     try:
         return _decoder.decode(body[end:])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise UndecodableError(f"the envelope of the job cannot be read: {error}") from error
 
 
@@ -223,7 +224,7 @@ def decode_result(raw: bytes) -> Any:
     """Return a stored result; None when there is none. Raises UndecodableError."""
     try:
         return msgspec.json.decode(raw) if raw else None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise UndecodableError(f"the stored result is not JSON: {error}") from error
 
 
@@ -247,6 +248,6 @@ def decode_error(raw: bytes) -> ErrorRecord:
     """Return a stored error record; unreadable ones become their own message."""
     try:
         e = _error_decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return ErrorRecord(reason="unknown", message=raw[:1024].decode("utf-8", "replace"))
     return ErrorRecord(reason=e.reason, type=e.type, message=e.message, traceback=e.traceback)

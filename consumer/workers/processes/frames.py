@@ -17,6 +17,7 @@ import msgspec
 from consumer.core.jobs import End
 from consumer.workers.context import MAX_PROGRESS_BYTES
 from queuepool.protocol.codec import MAX_PAYLOAD_BYTES, MAX_RESULT_BYTES
+from queuepool.protocol.unreadable import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,7 +134,7 @@ class ChildReader(_Reader):
         for text in self._texts(data):
             try:
                 yield _of_pool.decode(text)
-            except msgspec.MsgspecError as error:
+            except UNREADABLE as error:
                 raise BrokenFrameError(str(error)) from None
 
 
@@ -148,5 +149,5 @@ class PoolReader(_Reader):
         for text in self._texts(data):
             try:
                 yield _of_child.decode(text)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            except UNREADABLE as error:
                 raise BrokenFrameError(str(error)) from None
