@@ -311,6 +311,36 @@ def test_a_target_is_clamped_to_the_most_workers() -> None:
     assert world.core.target == 16
 
 
+@pytest.mark.parametrize(("commanded", "target"), [(1, 4), (9, 9), (99, 16)])
+def test_a_target_is_clamped_to_the_range_of_the_pool(commanded: int, target: int) -> None:
+    world = World(workers=6, pools="default=process:4..16")
+    world.command(commanded)
+    world.hear()
+    assert world.core.target == target
+
+
+def test_jobs_are_claimed_only_for_slots_that_are_there() -> None:
+    world = World(workers=4)
+    world.core.state.spare = -3  # child processes that start, slots that heavy jobs take
+    world.enqueue(100)
+    world.settle()
+    assert len(world.running) == 1
+
+    world.core.state.spare = 0
+    world.settle()
+    assert len(world.running) == 4
+
+
+def test_slots_that_are_missing_count_as_busy() -> None:
+    world = World(workers=4)
+    world.enqueue(1)
+    world.settle()
+    world.core.state.alive, world.core.state.spare = 4, -2
+    assert world.core.state.busy == 3
+    world.core.state.alive = 2
+    assert world.core.state.busy == 2
+
+
 def test_more_commands_than_one_renewal_carries_are_heard_to_the_last() -> None:
     world = World(workers=4)
     for target in range(1, 130):

@@ -33,9 +33,8 @@ class World:
         self.clock = FakeClock()
         self.pool = MemoryPool(clock=self.clock)
         self.partition = self.pool.partition(0)
-        self.settings = ConsumerSettings(
-            **{"workers": workers, "lease_s": LEASE_S, "max_workers": 4096, **settings}  # type: ignore[arg-type]
-        )
+        sizes = {} if "pools" in settings else {"workers": workers, "max_workers": 4096}
+        self.settings = ConsumerSettings(**{"lease_s": LEASE_S, **sizes, **settings})  # type: ignore[arg-type]
         self.leader = 1
         self.runs: list[bytes] = []  # every job that was started, in order
         self.take_over(workers)
