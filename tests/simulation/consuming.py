@@ -37,14 +37,15 @@ class Bell:
 
     def __init__(self, process: Process, network: Network, ledger: Ledger) -> None:
         self._process, self._network, self._ledger = process, network, ledger
-        self.armed: Verb[Any] | None = None
+        self.armed: Verb[Any] | None = None  # waits at the server for a token
+        self.fired: Verb[Any] | None = None  # has its token; the reply is on its way
         self.closed = False
         self._reply: Reply = None
         self._unfetched: Calls = ()
         self.heard: Callable[[bytes | None], None] = lambda _: None
 
     def arm(self, verb: Verb[Any]) -> bool:
-        if self.armed is not None or self._reply is not None or self.closed:
+        if self.armed or self.fired or self._reply is not None or self.closed:
             return False
         self.armed = verb
 
@@ -59,15 +60,16 @@ class Bell:
         """Carry out the claim that waits at the server, which stalled consumers have too."""
         verb = self.armed
         assert verb is not None
+        self.armed, self.fired = None, verb
         self._ledger.journal.seen["armed claims"] += 1
         calls = [(self._ledger.key, verb)]
 
         def answered(answer: Answer) -> None:
-            if self.armed is not verb:  # it was given up meanwhile
+            if self.fired is not verb:  # it was given up meanwhile
                 if not isinstance(answer, QueuePoolError):
                     self._network.unheard(calls, answer)
                 return
-            self.armed = None
+            self.fired = None
             if isinstance(answer, QueuePoolError):
                 self._reply = answer
             else:
@@ -81,8 +83,9 @@ class Bell:
         return reply
 
     def disarm(self) -> None:
-        if self.armed is not None:
-            self.armed, self._reply = None, UnavailableError("simulated: it was released")
+        if self.armed or self.fired:
+            self.armed = self.fired = None
+            self._reply = UnavailableError("simulated: it was released")
 
     def close(self) -> None:
         self.disarm()
@@ -171,8 +174,8 @@ class Consumer(Process):
     @property
     def listens(self) -> bool:
         """Return whether a token would reach it."""
-        if self._bell is None or self._bell.closed:
-            return False
+        if self._bell is None or self._bell.closed or self._bell.fired:
+            return False  # its connection is busy with the claim
         return self.armed or (self._sleep is not None and not self.stalled)
 
     @property
@@ -238,7 +241,8 @@ class Consumer(Process):
 
         self.after(seconds, wake)
         assert self._bell is not None
-        token = None if self._bell.closed else self._ledger.pop_token()
+        listens = not self._bell.closed and not self._bell.fired
+        token = self._ledger.pop_token() if listens else None
         if token is not None and self.armed:
             self._bell.fire(token)
         elif token is not None:
