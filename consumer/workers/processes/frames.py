@@ -10,7 +10,7 @@ any descriptor: a message that is too long or unreadable raises BrokenFrameError
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -91,6 +91,7 @@ class Ended(msgspec.Struct, tag="ended", array_like=True):
 
 ToChild: TypeAlias = Start | Run | Cancel
 ToPool: TypeAlias = Ready | Progress | Ended
+M = TypeVar("M")
 
 _encoder = msgspec.msgpack.Encoder()
 _of_pool: msgspec.msgpack.Decoder[ToChild] = msgspec.msgpack.Decoder(ToChild)
@@ -103,13 +104,14 @@ def frame(message: ToChild | ToPool) -> bytes:
     return len(text).to_bytes(_HEADER_BYTES, "big") + text
 
 
-class _Reader:
-    """Reassembles frames from pieces. Unusable after it raised."""
+class _Reader(Generic[M]):
+    """Reassembles messages from pieces. Unusable after it raised."""
 
-    def __init__(self, most_bytes: int) -> None:
-        self._most_bytes, self._held = most_bytes, bytearray()
+    def __init__(self, decoder: msgspec.msgpack.Decoder[M], most_bytes: int) -> None:
+        self._decoder, self._most_bytes, self._held = decoder, most_bytes, bytearray()
 
-    def _texts(self, data: bytes) -> Iterator[bytes]:
+    def read(self, data: bytes) -> Iterator[M]:
+        """Yield the messages that are complete now. Raises BrokenFrameError."""
         held = self._held
         held += data
         while len(held) >= _HEADER_BYTES:
@@ -120,34 +122,21 @@ class _Reader:
                 return
             text = bytes(held[_HEADER_BYTES : _HEADER_BYTES + size])
             del held[: _HEADER_BYTES + size]
-            yield text
+            try:
+                yield self._decoder.decode(text)
+            except UNREADABLE as error:
+                raise BrokenFrameError(str(error)) from None
 
 
-class ChildReader(_Reader):
+class ChildReader(_Reader[ToChild]):
     """Reads the messages of a pool."""
 
     def __init__(self) -> None:
-        super().__init__(MOST_TO_CHILD)
-
-    def read(self, data: bytes) -> Iterator[ToChild]:
-        """Yield the messages that are complete now. Raises BrokenFrameError."""
-        for text in self._texts(data):
-            try:
-                yield _of_pool.decode(text)
-            except UNREADABLE as error:
-                raise BrokenFrameError(str(error)) from None
+        super().__init__(_of_pool, MOST_TO_CHILD)
 
 
-class PoolReader(_Reader):
+class PoolReader(_Reader[ToPool]):
     """Reads the messages of a child."""
 
     def __init__(self) -> None:
-        super().__init__(MOST_TO_POOL)
-
-    def read(self, data: bytes) -> Iterator[ToPool]:
-        """Yield the messages that are complete now. Raises BrokenFrameError."""
-        for text in self._texts(data):
-            try:
-                yield _of_child.decode(text)
-            except UNREADABLE as error:
-                raise BrokenFrameError(str(error)) from None
+        super().__init__(_of_child, MOST_TO_POOL)
