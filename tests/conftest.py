@@ -6,6 +6,7 @@ neither wait for one another nor see one another's keys.
 
 import os
 import shutil
+import signal
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -35,6 +36,11 @@ settings.register_profile(
     "explore", settings.get_profile("queuepool"), max_examples=max(1, EXAMPLES), derandomize=False
 )
 settings.load_profile("explore" if EXAMPLES else "queuepool")
+
+# A shell that starts the tests in the background lets them ignore Ctrl-C; the processes that they
+# start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ServerFactory = Callable[..., EmbeddedServer]
 

@@ -10,6 +10,7 @@ from typing import IO
 import pytest
 
 from queuepool.embedded import EmbeddedServer, temporary
+from tests.processes import running
 from tests.security.strangers import NOBODY, as_root, open_to_others
 from tests.waiting import process_is_gone, wait_until
 
@@ -48,7 +49,7 @@ def left(place: Path, name: str = "queuepool-server-left") -> Path:
 
 def test_what_a_killed_process_left_is_removed_by_the_next_start(place: Path) -> None:
     command = [sys.executable, "-c", PARENT]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+    with running(command, stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         (abandoned,) = servers_in(place)
@@ -75,7 +76,7 @@ def test_a_directory_in_use_stays(place: Path) -> None:
 def test_a_directory_of_an_orphaned_server_stays(place: Path) -> None:
     """Its lock is the server's as well: the process that started it may be gone."""
     path, lock_file = temporary.make()
-    with subprocess.Popen(["sleep", "60"], pass_fds=[lock_file.fileno()]) as orphan:
+    with running(["sleep", "60"], pass_fds=[lock_file.fileno()]) as orphan:
         lock_file.close()
         try:
             temporary.make()[1].close()

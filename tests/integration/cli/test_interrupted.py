@@ -15,6 +15,7 @@ from queuepool import QueuePool
 from queuepool.cli.exits import Exit
 from queuepool.cli.rows import enqueueing
 from tests.integration.cli.jobs import KEY, write
+from tests.processes import running
 from tests.shell import Shell
 from tests.waiting import wait_until
 
@@ -22,11 +23,8 @@ from tests.waiting import wait_until
 def test_ctrl_c_amid_the_rows_tells_how_to_go_on(shell: Shell, pool: QueuePool) -> None:
     group = pool.group(KEY)
     words = ("bulk", "-", "--format", "jsonl", "--task", "t", "--key", KEY)
-    with subprocess.Popen(
-        [sys.executable, "-m", "queuepool", *words],
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+    with running(
+        [sys.executable, "-m", "queuepool", *words], stdin=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdin is not None
         process.stdin.write('{"n": 1}\n' * 12_000)
@@ -69,9 +67,7 @@ def test_ctrl_c_amid_a_call_counts_what_is_in(
 def test_ctrl_c_while_it_waits_says_that_the_jobs_go_on(shell: Shell, pool: QueuePool) -> None:
     file = write("rows.csv", "a\n" + "1\n" * 3)
     words = ("bulk", file, "--task", "t", "--key", KEY, "--wait")
-    with subprocess.Popen(
-        [sys.executable, "-m", "queuepool", *words], stderr=subprocess.PIPE, text=True
-    ) as process:
+    with running([sys.executable, "-m", "queuepool", *words], stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         for line in process.stderr:
             if "no consumer" in line:

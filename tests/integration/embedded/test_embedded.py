@@ -14,6 +14,7 @@ import redis
 from queuepool.embedded import EmbeddedServer, EmbeddedServerError, find_server_binary
 from queuepool.embedded.ports import pick_port
 from tests.conftest import ServerFactory
+from tests.processes import running
 from tests.waiting import process_is_gone, wait_until
 
 
@@ -215,7 +216,7 @@ threading.Event().wait(60)
 
 def test_the_server_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
     command = [sys.executable, "-c", PARENT, str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+    with running(command, stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         assert not process_is_gone(pid)

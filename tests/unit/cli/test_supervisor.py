@@ -12,6 +12,7 @@ import pytest
 from queuepool.cli.local.child_logs import LogFile
 from queuepool.cli.local.supervisor import HopelessChildError, Spec, Supervisor
 from tests.e2e.clusters import clean_environment
+from tests.processes import running
 from tests.waiting import process_is_gone, wait_until
 
 WAITS = "import signal; signal.pause()"
@@ -138,12 +139,12 @@ def test_a_child_ends_with_its_parent_whatever_killed_it(platform: str) -> None:
         "import signal, subprocess, sys; "
         f"subprocess.Popen([sys.executable, '-c', {child!r}]); signal.pause()"
     )
-    with subprocess.Popen(
+    with running(
         [sys.executable, "-c", parent], stdout=subprocess.PIPE, env=clean_environment()
-    ) as running:
-        assert running.stdout is not None
-        pid = int(running.stdout.readline())
+    ) as process:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
 
-        running.kill()
+        process.kill()
 
     wait_until(lambda: process_is_gone(pid), 20, "the child has ended")

@@ -18,6 +18,7 @@ import pytest
 from queuepool.telemetry.http.connections import Table
 from queuepool.telemetry.http.messages import Reply, Request
 from queuepool.telemetry.http.server import MAX_CONNECTIONS, HttpServer
+from tests.processes import running
 from tests.security.slow_clients import Strangers, ask, connect, cpu_s, read_all
 from tests.unit.servers.test_forking import status_of_child
 from tests.waiting import wait_until
@@ -293,7 +294,7 @@ def other(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
     """A process with a server and 64 descriptors."""
     command = [sys.executable, "-c", WITHOUT_DESCRIPTORS, str(request.param)]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+    with running(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         yield process
         process.kill()
 
