@@ -46,7 +46,7 @@ def test_after_a_kill_a_standby_takes_over_and_only_what_ran_runs_again(
     late = {r.job_id for r in runs if r.pid == first.pid and killed_ns - r.began_ns < 0.5e9}
     assert twice <= late
     assert len(twice) <= 2 * 8
-    found = re.search(r"recovered \d+ jobs of a dead owner \((\d+) were running", second.log)
+    found = re.search(r"recovered \d+ jobs of a dead owner \((\d+) had been running", second.log)
     assert found is not None
     assert int(found[1]) <= 2 * 8
 
