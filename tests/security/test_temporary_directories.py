@@ -36,6 +36,16 @@ def servers_in(place: Path) -> list[Path]:
     return sorted(place.glob("queuepool-server-*"))
 
 
+def is_free(path: Path) -> bool:
+    """Return whether no one holds the lock of a directory."""
+    with (path / "embedded.lock").open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
 def left(place: Path, name: str = "queuepool-server-left") -> Path:
     """Make a directory as a killed process leaves it."""
     path = place / name
@@ -56,6 +66,8 @@ def test_what_a_killed_process_left_is_removed_by_the_next_start(place: Path) ->
         assert open_to_others(abandoned) == []
         parent.kill()
         wait_until(lambda: process_is_gone(pid), message="the server follows its parent")
+    # A dead process holds its files until the last of its threads has ended.
+    wait_until(lambda: is_free(abandoned), message="no process holds the lock")
     assert abandoned.exists()
 
     with EmbeddedServer():
