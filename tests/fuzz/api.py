@@ -81,7 +81,7 @@ class _World:
         )
 
         async def make() -> StatusService:
-            return StatusService(facts, self.store, operators, max_stream_s=0.001)
+            return StatusService(facts, self.store, operators, max_stream_s=60.0)
 
         self.service = self.loop.run_until_complete(make())
 
