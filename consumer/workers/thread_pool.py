@@ -93,10 +93,6 @@ class ThreadPool(Pool[RunsInThreads]):
                 self._queue.put(None)
             return jobs
 
-    def has_ended(self) -> bool:
-        """Return whether take_ended would return something."""
-        return bool(self._ended)
-
     def close(self, timeout_s: float) -> bool:
         """Have no threads any more, and wait so long until all have left; returns whether so.
 
