@@ -14,23 +14,19 @@ or missed by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from queuepool.errors import ScriptError
-from queuepool.protocol.keys import PARTITION_KEYS, SYSTEM_KEYS
-from queuepool.verbs import Verb
+from queuepool.protocol.keys import PARTITION_KEYS
 from queuepool.verbs.acl import keys_of
 from queuepool.verbs.scripts import names
 from tests.contract import world as w
 from tests.contract.busy import Busy, busy
-from tests.contract.test_probes import Monitor
+from tests.contract.touched import Keys, stem, touched
 from tests.contract.world import World
 
-_KINDS = {s.partition(":")[0]: kind for s, (kind, _) in (PARTITION_KEYS | SYSTEM_KEYS).items()}
 # (script, stem of a key) -> why no one learns of a value of another type there
 _SET = "SET puts a result in the place of whatever is there"
 _OTHERS = "an owner may not put right what only leaders write, and must not need it"
@@ -44,72 +40,6 @@ EXCEPTIONS = {
     ("observe", "q"): "one lane of many, looked at for its age",
 }
 MAKES_WAY = {"q", "g", "dg", "wk"}
-
-State = dict[bytes, tuple[bytes, int]]  # key -> what DUMP returns, ms at which it expires
-
-
-class Keys:
-    """All keys of a partition and of the system beside it."""
-
-    def __init__(self, world: World) -> None:
-        self._client, self._all = world.client, world.partition.key + b"*"
-
-    def save(self) -> State:
-        """Return what is there, to the byte."""
-        keys = sorted(self._client.scan_iter(match=self._all, count=1000))
-        pipeline = self._client.pipeline(transaction=False)
-        for key in keys:
-            pipeline.dump(key).execute_command("PEXPIRETIME", key)
-        replies = pipeline.execute()
-        return dict(zip(keys, zip(replies[::2], replies[1::2], strict=True), strict=True))
-
-    def restore(self, state: State) -> State:
-        """Make it what it was; return that as saved now: a restored set has an order of its own."""
-        pipeline = self._client.pipeline(transaction=False)
-        for key in self._client.scan_iter(match=self._all, count=1000):
-            pipeline.delete(key)
-        for key, (value, expires) in state.items():
-            pipeline.restore(key, max(0, expires), value, absttl=True)
-        pipeline.execute()
-        return self.save()
-
-    @contextmanager
-    def replaced(self, keys: Iterable[bytes]) -> Iterator[None]:
-        """Put a value of another type in the place of keys, and take it away again."""
-        for key in keys:
-            if self._client.exists(key):
-                self._client.rename(key, b"aside:" + key)
-            if _KINDS[_stem(key)] == "STRING":
-                self._client.rpush(key, "not ours")
-            else:
-                self._client.set(key, "not ours")
-        yield
-        for key in keys:
-            self._client.delete(key)
-            if self._client.exists(b"aside:" + key):
-                self._client.rename(b"aside:" + key, key)
-
-
-def _stem(key: bytes) -> str:
-    return key.rpartition(b"}")[2].split(b":")[1].decode()
-
-
-def _touched(world: World, verb: Verb[Any], base: bytes) -> list[tuple[bytes, ...]]:
-    """Run a verb; return its keys, those together that the minute decides between."""
-    run = world.partition.server.run
-    *_unknown, (_sha, commands) = Monitor(world.client).calls(lambda: run(base, [verb]))
-    keys = {
-        key
-        for word, *words in commands
-        if words
-        for key in (words if word.upper() == b"EXISTS" else words[:1])
-    }
-    windows = tuple(key for key in keys if _stem(key) == "dn")
-    if len(windows) == 1:
-        keys -= set(windows)
-        windows = tuple(windows[0][:-1] + parity for parity in (b"0", b"1"))
-        return [*((key,) for key in sorted(keys)), windows]
-    return [(key,) for key in sorted(keys)]
 
 
 def _is_fenced(reply: Any) -> bool:
@@ -129,20 +59,20 @@ def test_a_wrong_type_is_told_and_changes_nothing(scene: Busy, name: str) -> Non
     tried, wrong = set(), []
 
     for number, verb in enumerate(verbs):
-        touched = _touched(world, verb, scene.base(verb))
+        tried_keys = touched(world, verb, scene.base(verb))
         before = keys.restore(filled)
-        for together in touched:
+        for together in tried_keys:
             with keys.replaced(together):
                 [reply] = world.partition.server.run(scene.base(verb), [verb])
                 stands = any(world.client.type(key) == b"string" for key in together)
-            after, stem = keys.save(), _stem(together[0])
+            after, kind = keys.save(), stem(together[0])
             changed = {k for k in before.keys() | after.keys() if before.get(k) != after.get(k)}
-            tried.add(stem)
+            tried.add(kind)
             if changed:
                 before = keys.restore(filled)
-            if (name, stem) in EXCEPTIONS or _is_fenced(reply) or name == "audit":
+            if (name, kind) in EXCEPTIONS or _is_fenced(reply) or name == "audit":
                 continue
-            if stem in MAKES_WAY and not isinstance(reply, ScriptError):
+            if kind in MAKES_WAY and not isinstance(reply, ScriptError):
                 if stands and changed:
                     wrong.append(f"{name}, call {number}: {together} still stands in the way")
                 continue

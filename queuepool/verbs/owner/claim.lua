@@ -34,7 +34,7 @@ local odd = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':cx') > 
   and redis.call('HLEN', base .. ':cx') >= 0 -- EXISTS looks at no type
   and redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
 
--- uses: make_way, claim/take, claim/reseat
+-- uses: only_wrong_types, make_way, claim/take, claim/reseat
 if count == 0 then return {now, {}, {}, {}, {}, more and limit or 0} end
 local bodies = redis.call('HMGET', base .. ':j', unpack(ids))
 local bytes = 0

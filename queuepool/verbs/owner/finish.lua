@@ -23,7 +23,7 @@ end
 
 -- uses: finish/read_groups
 local held = redis.call('ZMSCORE', in_flight, unpack(ARGV, 4, groups - 1))
--- uses: count_done, make_way
+-- uses: count_done, only_wrong_types, make_way
 
 -- What ends is gone[first .. last]: all ids, or only some of them, with the numbers and bytes by
 -- group in sizes and sums.

@@ -43,7 +43,7 @@ local after_cut = was[7] < 8796093022208 and was[7] + 1 or 0 -- 2^43: the stamp 
 local stamp = string.format('%011x', math.max(now, after_cut))
 
 -- uses: seen
--- uses: make_way
+-- uses: only_wrong_types, make_way
 local answered, status, added, size, ready = 0, {}, 0, tonumber(ARGV[4]), {}
 local wake, sooner = false, false
 i = 5
