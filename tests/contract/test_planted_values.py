@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from queuepool.errors import FencedError, QueuePoolError
+from queuepool.errors import FencedError, QueuePoolError, ScriptError
 from queuepool.protocol import codec
 from queuepool.verbs.acl import keys_of
 from queuepool.verbs.owner import verbs as own
@@ -78,6 +78,29 @@ def test_every_verb_goes_on_and_its_reply_can_be_read(
                 failed.append((value, verb.script, str(error)))
 
     assert not failed
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e300"])
+def test_a_counter_that_cannot_be_counted_with_begins_anew_with_the_next_jobs(
+    server_world: World, value: str
+) -> None:
+    counters = ("r0", "r1", "r2", "r3", "bytes", "enqueued")
+    for tier, counter in enumerate(counters):
+        server_world.client.hset(key(server_world, "c"), counter, value)
+        assert w.enqueue(server_world, [f"j{tier}"], tier=tier % 4) == b"1"
+        assert int(server_world.client.hget(key(server_world, "c"), counter)) > 0
+    server_world.damaged = True
+
+
+def test_a_lane_makes_no_way_for_jobs_that_get_no_seat(server_world: World) -> None:
+    for suffix in ("q:2:g", "ring:2"):
+        server_world.client.set(key(server_world, suffix), "not ours")
+
+    with pytest.raises(ScriptError, match="Another program writes"):
+        w.enqueue(server_world, ["a"])
+
+    assert server_world.client.get(key(server_world, "q:2:g")) == b"not ours"
+    server_world.damaged = True
 
 
 def test_what_an_owner_hears_of_cancels_is_of_its_own_jobs(server_world: World) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.scripts import names, script
+from tests.contract import world as w
 from tests.contract.test_conservation import Walk, Walker
 from tests.contract.world import World
 
@@ -118,4 +119,18 @@ def test_so_do_the_scripts_of_coordinators(server_world: World, monitor: Monitor
     calls = [call for verb in verbs for call in monitor.calls(run(verb))]
 
     assert len(calls) >= len(verbs)
+    assert not [late for call in calls for late in monitor.late(call)]
+
+
+def test_so_does_a_repair_that_deletes_what_is_not_ours(
+    server_world: World, monitor: Monitor
+) -> None:
+    world = server_world
+    w.enqueue(world, ["a"])
+    for suffix in (b":ck", b":ua", b":cmd"):
+        world.client.set(world.partition.key + suffix, "not ours")
+
+    calls = monitor.calls(partial(world.partition.audit, repair=True))
+
+    assert any(words[0] == b"UNLINK" for _, commands in calls for words in commands)
     assert not [late for call in calls for late in monitor.late(call)]

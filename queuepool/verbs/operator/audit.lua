@@ -21,7 +21,7 @@ local cursor, bytes, dead_bytes = string.match(ARGV[1], '^(%d+):(%d+):(%d+)$')
 -- What is behind it can be looked at from now on
 if freed > 0 then return {'0:0:0', {'foreign', wrong}, 0} end
 if wrong > 0 and not repair then return {'0', {'foreign', wrong}, 0} end
--- uses: clock, unaside, group_of, tier_of, lane_key, give_seat, whole, add, ours
+-- uses: clock, unaside, group_of, tier_of, lane_key, give_seat, whole, ours
 cursor, bytes, dead_bytes = cursor or '0', tonumber(bytes or 0), tonumber(dead_bytes or 0)
 -- uses: epochs_in_flight
 local law = redis.call('ZCARD', dl) + redis.call('ZCARD', dead) - redis.call('HLEN', j)
@@ -39,15 +39,13 @@ for t = 0, 3 do
   end
 end
 local unseated, seats, lost, late, hollow = 0, {}, {}, {}, {}
-redis.call('HLEN', base .. ':cx')
 local looked = {}
 local page = redis.call('HSCAN', j, cursor, 'COUNT', 200)
 for i = 1, #page[2], 2 do
   local id, body = page[2][i], page[2][i + 1]
   local group = group_of(body)
   if not looked[group] then
-    looked[group] = true
-    ours('HLEN', base .. ':g:' .. group)
+    looked[group] = ours('HLEN', base .. ':g:' .. group)
     ours('SCARD', base .. ':dg:' .. group)
   end
   local delayed, died = redis.call('ZSCORE', dl, id), redis.call('ZSCORE', dead, id)
@@ -113,7 +111,7 @@ if repair then -- from here on, writes
     local step = missing > 0 and math.max(0, math.min(missing, gap))
       or math.min(0, math.max(missing, gap))
     missing = missing - step
-    if step ~= 0 then add(c, 'r' .. t, step) end
+    if step ~= 0 then redis.call('HINCRBY', c, 'r' .. t, step) end
   end
 end
 local last = page[1] == '0' and '0' or page[1] .. string.format(':%.0f:%.0f', bytes, dead_bytes)

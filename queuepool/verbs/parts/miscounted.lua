@@ -4,7 +4,7 @@ local sound, miscounted, known = {}, 0, 0
 for k, text in ipairs(redis.call('HMGET', c, unpack(counters))) do
   if text then
     known = known + 1
-    if #text <= 16 and string.format('%.0f', whole(text)) == text then
+    if #text <= 16 and string.format('%.0f', whole(text) + 0) == text then -- -0 is none
       sound[#sound + 1], sound[#sound + 2] = counters[k], text
     else
       miscounted = miscounted + 1

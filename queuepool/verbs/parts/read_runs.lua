@@ -34,10 +34,7 @@ while i < words do
   if not groups[group] then
     local g = base .. ':g:' .. group
     local known = redis.pcall('HMGET', g, 'total', 'left', 'delayed', 'created')
-    if known.err then
-      foreign[g] = known
-      known = {}
-    end
+    if known.err then foreign[g] = known end
     if known[1] then
       known[1], known[2], known[3] = tonumber(known[1]), tonumber(known[2]), tonumber(known[3])
     end

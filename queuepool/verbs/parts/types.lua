@@ -1,22 +1,17 @@
 -- Keys of the partition with a value of another type: what needs them cannot go on before it is
 -- gone.
 local kinds = {c = 'hash', dl = 'zset', dead = 'zset', rec = 'list', wk = 'list', cmd = 'stream'}
-local wrong, freed = 0, 0
 for _, k in ipairs({'j', 'o', 'dr', 'ck', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua'}) do
   kinds[k] = 'hash'
 end
 for t = 0, 3 do kinds['ring:' .. t] = 'list' end
 for p = 0, 1 do kinds['dn:' .. p] = 'set' end
-local owned = redis.call('TYPE', base .. ':o').ok == 'hash'
-  and redis.call('HGET', base .. ':o', 'epoch')
-if owned then kinds['fl:' .. owned] = 'zset' end
+local others, freed = {}, 0
 for k, kind in pairs(kinds) do
-  local fixed = base .. ':' .. k
-  local found = redis.call('TYPE', fixed).ok
-  if found ~= 'none' and found ~= kind then
-    wrong = wrong + 1
-    if repair and redis.acl_check_cmd('UNLINK', fixed) then
-      freed = freed + redis.call('UNLINK', fixed)
-    end
-  end
+  local found = redis.call('TYPE', base .. ':' .. k).ok
+  if found ~= 'none' and found ~= kind then others[#others + 1] = base .. ':' .. k end
+end
+local wrong = #others
+for _, key in ipairs(repair and others or {}) do
+  if redis.acl_check_cmd('UNLINK', key) then freed = freed + redis.call('UNLINK', key) end
 end

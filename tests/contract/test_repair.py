@@ -1,0 +1,99 @@
+"""What a repair puts right beside places and seats: notes, counters, keys that are not ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from queuepool.testing.server import MemoryServer
+from tests.contract import world as w
+from tests.contract.snapshot import snapshot
+from tests.contract.test_inspect import plant
+from tests.contract.world import World
+
+NOTES = {"at": "attempts", "cr": "crashes", "er": "errors", "pr": "progress", "cn": "cancels"}
+
+
+def note(world: World, key: str, job_id: bytes, value: bytes = b"1") -> None:
+    """Note something of a job without our scripts."""
+    server = world.partition.server
+    if isinstance(server, MemoryServer):
+        data = server.data(world.partition.key)
+        notes: dict[bytes, Any] = data.asides if key == "ua" else getattr(data, NOTES[key])
+        notes[job_id] = value if key in ("er", "pr", "ua") else int(value)
+    else:
+        world.client.hset(world.partition.key + b":" + key.encode(), job_id, value)
+
+
+@pytest.mark.parametrize("key", NOTES)
+def test_notes_of_jobs_that_are_not_there_are_removed(world: World, key: str) -> None:
+    w.enqueue(world, ["a"])
+    note(world, key, b"gone")
+
+    seen, fixed = world.partition.audit(), world.partition.audit(repair=True)
+
+    assert seen.stray == fixed.stray == 1
+    assert not snapshot(world)[NOTES[key]]
+
+
+@pytest.mark.parametrize("key", ["pr", "cn"])
+def test_notes_of_running_are_kept_for_jobs_that_run_and_for_no_others(
+    world: World, key: str
+) -> None:
+    owned = world.own()
+    w.enqueue(world, ["runs", "waits"])
+    w.claim(owned, 1)
+    for job_id in (b"runs", b"waits"):
+        note(world, key, job_id)
+
+    assert world.partition.audit(repair=True).stray == 1
+
+    assert set(snapshot(world)[NOTES[key]]) == {b"runs"}
+
+
+def test_an_id_without_a_body_that_was_set_aside_waits_for_no_task(world: World) -> None:
+    plant(world, "dl", b"ghost")
+    note(world, "ua", b"ghost", b"new")
+
+    assert world.partition.audit(repair=True).hollow == 1
+
+    assert snapshot(world)["asides"] == {}
+
+
+def test_counters_that_are_sound_outlive_those_that_are_not(server_world: World) -> None:
+    owned = server_world.own()
+    w.enqueue(server_world, ["a", "b"])
+    w.finish(owned, w.claim(owned, 1))
+    before = server_world.counters()
+    unsound = {"k1": "x", "junk": 1, "duplicate": "-0", "failed": "1e3", "died": "7" * 20}
+    server_world.client.hset(server_world.partition.key + b":c", mapping=unsound)
+
+    found = server_world.partition.audit(repair=True)
+
+    assert found.miscounted == len(unsound)
+    assert server_world.counters() == before
+    assert server_world.partition.audit().clean
+
+
+def test_ready_jobs_that_are_counted_as_minus_nothing_are_counted_anew(server_world: World) -> None:
+    w.enqueue(server_world, ["a"])
+    server_world.client.hset(server_world.partition.key + b":c", "r2", "-0")
+
+    assert server_world.partition.audit(repair=True).miscounted == 1
+
+    assert server_world.partition.observe().ready == (0, 0, 1, 0)
+
+
+def test_jobs_of_a_book_that_is_not_ours_are_ready_again(server_world: World) -> None:
+    owned = server_world.own()
+    w.enqueue(server_world, ["a"])
+    w.claim(owned)
+    server_world.client.set(server_world.partition.key + b":fl:%d" % owned.epoch, "not ours")
+
+    found = server_world.partition.audit().foreign
+    server_world.partition.audit(repair=True)
+
+    assert found == 1
+    assert server_world.partition.audit().clean
+    assert w.drain(owned) == ["a"]
