@@ -127,6 +127,28 @@ def test_a_noop_wakes_nobody_and_is_no_checkpoint(world: World) -> None:
     assert snapshot(world)["tokens"] == []
 
 
+def test_a_command_is_given_whatever_stands_where_tokens_wait(server_world: World) -> None:
+    server_world.client.set(server_world.partition.key + b":wk", "not ours")
+
+    assert command(server_world, 5, 1) == (True, "5-1")
+
+    assert server_world.partition.observe().checkpoint == 12
+    server_world.damaged = True
+
+
+@pytest.mark.parametrize("epoch", ["x", "nan", "1e300", "-3", ""])
+def test_a_leader_whose_epoch_was_damaged_gets_a_new_one(server_world: World, epoch: str) -> None:
+    first = campaign(server_world, "a")
+    server_world.client.hset(server_world.system + b":leader", "epoch", epoch)
+
+    again = campaign(server_world, "a")
+
+    assert again.leading
+    assert again.epoch >= first.epoch
+    assert campaign(server_world, "b").epoch == again.epoch
+    assert ask(server_world, lead.record(again.epoch, [b"1"], keep=10)) == 1
+
+
 def test_commands_do_not_pile_up(world: World) -> None:
     owned = world.own()
     for sequence in range(600):

@@ -92,6 +92,30 @@ def test_a_counter_that_cannot_be_counted_with_begins_anew_with_the_next_jobs(
     server_world.damaged = True
 
 
+@pytest.mark.parametrize("fields", [("total", "left", "delayed"), ("left",), ("delayed",)])
+def test_totals_of_a_group_that_are_none_begin_anew_with_its_next_jobs(
+    server_world: World, fields: tuple[str, ...]
+) -> None:
+    damaged = dict.fromkeys(fields, "x")
+    server_world.client.hset(key(server_world, "g:g"), mapping=damaged)
+
+    assert w.enqueue(server_world, ["a"]) == b"1"
+
+    group = server_world.partition.group(b"g")
+    assert (group.total, group.left, group.delayed) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(("delay_ms", "token"), [(0, b"w"), (60_000, b"d")])
+def test_what_stands_where_tokens_wait_makes_way_for_one(
+    server_world: World, delay_ms: int, token: bytes
+) -> None:
+    server_world.client.set(key(server_world, "wk"), "not ours")
+
+    w.enqueue(server_world, ["a"], delay_ms=delay_ms)
+
+    assert server_world.client.lrange(key(server_world, "wk"), 0, -1) == [token]
+
+
 def test_a_lane_makes_no_way_for_jobs_that_get_no_seat(server_world: World) -> None:
     for suffix in ("q:2:g", "ring:2"):
         server_world.client.set(key(server_world, suffix), "not ours")

@@ -97,3 +97,20 @@ def test_jobs_of_a_book_that_is_not_ours_are_ready_again(server_world: World) ->
     assert found == 1
     assert server_world.partition.audit().clean
     assert w.drain(owned) == ["a"]
+
+
+def test_a_repair_looks_for_a_bounded_number_of_marks(server_world: World) -> None:
+    world, base = server_world, server_world.partition.key
+    lanes, ids = 12, w.names("mark", 1000)
+    for n in range(lanes):
+        world.client.rpush(base + b":q:2:%d" % n, *ids)
+        world.client.rpush(base + b":ring:2", b"2%011x%d" % (1, n))
+    w.miscount(world, 2, -1)
+    world.client.config_resetstat()
+
+    world.partition.audit(repair=True)
+
+    looked_at = world.client.info("commandstats")["cmdstat_hexists"]["calls"]
+    assert looked_at == 10_000
+    assert world.partition.observe().ready == (0, 0, 0, 0)
+    world.damaged = True

@@ -11,13 +11,13 @@ local leader, manual = KEYS[1] .. ':leader', KEYS[1] .. ':manual'
 local nonce, epoch, expires, address =
   unpack(redis.call('HMGET', leader, 'nonce', 'epoch', 'expires', 'address'))
 local left = whole(expires) - now
-epoch = string.format('%.0f', whole(epoch))
+epoch = string.format('%.0f', math.max(0, whole(epoch)))
 local byhand = redis.call('HGETALL', manual)
 local mine = nonce == ARGV[1]
 if ARGV[1] == '' or (not mine and nonce and nonce ~= '' and left > 0) then
   return {0, epoch, now, math.max(0, left), left > 0 and address or '', byhand}
 end
-if not mine then epoch = string.format('%.0f', math.max(whole(epoch) + 1, now)) end
+if not mine or epoch == '0' then epoch = string.format('%.0f', math.max(epoch + 1, now)) end
 redis.call('HSET', leader, 'nonce', ARGV[1], 'epoch', epoch, 'expires', now + ARGV[2],
   'address', ARGV[3])
 return {1, epoch, now, tonumber(ARGV[2]), ARGV[3], byhand}

@@ -35,9 +35,6 @@ while i < words do
     local g = base .. ':g:' .. group
     local known = redis.pcall('HMGET', g, 'total', 'left', 'delayed', 'created')
     if known.err then foreign[g] = known end
-    if known[1] then
-      known[1], known[2], known[3] = tonumber(known[1]), tonumber(known[2]), tonumber(known[3])
-    end
     groups[group] = known
   end
   i = i + 4 + 2 * n

@@ -68,8 +68,8 @@ while i < words do
   i = last + 1
   local g, known = base .. ':g:' .. group, groups[group]
   if n > 0 then
-    local total, left = (known[1] or 0) + n, (known[2] or 0) + n
-    local delayed = (known[3] or 0) + (delay > 0 and n or 0)
+    local total, left = (tonumber(known[1]) or 0) + n, (tonumber(known[2]) or 0) + n
+    local delayed = (tonumber(known[3]) or 0) + (delay > 0 and n or 0)
     if left <= n then -- it had no work left, and may be about to be forgotten
       redis.call('HSET', g, 'total', total, 'left', left, 'delayed', delayed,
         'created', known[4] or now)
