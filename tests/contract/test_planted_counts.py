@@ -1,0 +1,45 @@
+"""A count that is no number begins anew with whoever counts next. Real servers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contract import world as w
+from tests.contract.busy import busy
+from tests.contract.test_planted_values import kept, key
+from tests.contract.world import World
+
+HASHES = ("c", "g:g", "g:dead", "g:one", "at")
+# Field -> why it stays
+EXCEPTIONS = {
+    b"fenced": "a call that is fenced changes nothing that it need not; an audit puts it right",
+    b"cancelled_at": "a time; where it is none, the group counts as never cancelled",
+}
+
+
+@pytest.mark.parametrize("suffix", HASHES)
+def test_a_count_that_is_none_begins_anew_with_whoever_changes_it(
+    server_world: World, suffix: str
+) -> None:
+    scene, put_back = busy(server_world), kept(server_world)
+    server_world.damaged = True
+    client, counts = server_world.client, key(server_world, suffix)
+    run = server_world.partition.server.run
+    stay, tried = [], 0
+
+    for verb in scene.verbs():
+        put_back()
+        before = client.hgetall(counts)
+        run(scene.base(verb), [verb])
+        after = client.hgetall(counts)
+        changed = {field for field in after if after[field] != before.get(field)}
+        for field in changed - EXCEPTIONS.keys():
+            put_back()
+            client.hset(counts, field, "x")
+            run(scene.base(verb), [verb])
+            tried += 1
+            if client.hget(counts, field) == b"x":
+                stay.append((verb.script, field))
+
+    assert tried
+    assert not stay

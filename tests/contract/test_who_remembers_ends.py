@@ -1,0 +1,107 @@
+"""Whoever ends a job remembers its id, and frees the older of the two sets when its time is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from queuepool.partitions.partition import OwnedPartition
+from queuepool.protocol import codec
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
+from tests.contract import world as w
+from tests.contract.world import World
+
+
+
+def finished(world: World, owned: OwnedPartition, job_id: str) -> None:
+    w.finish(owned, running(world, owned, job_id))
+
+
+def finished_late(world: World, owned: OwnedPartition, job_id: str) -> None:
+    [body] = running(world, owned, job_id).bodies
+    strays = [(job_id.encode(), codec.read_stamp(body), 0, b"")]
+    assert owned.run(own.finish_stray(owned.ownership, strays)).finished == 1
+
+
+def stopped(world: World, owned: OwnedPartition, job_id: str) -> None:
+    assert owned.run(own.end_cancelled(owned.ownership, cancelled(world, owned, job_id))) == 1
+
+
+def retried(world: World, owned: OwnedPartition, job_id: str) -> None:
+    assert w.retry(owned, cancelled(world, owned, job_id)) == b"c"
+
+
+def handed_back(world: World, owned: OwnedPartition, job_id: str) -> None:
+    assert owned.run(own.hand_back(owned.ownership, cancelled(world, owned, job_id))) == 1
+
+
+def recovered(world: World, owned: OwnedPartition, job_id: str) -> None:
+    cancelled(world, owned, job_id)
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
+    assert w.recover(world.own())[0].cancelled == 1
+
+
+def promoted(world: World, owned: OwnedPartition, job_id: str) -> None:
+    group = job_id.encode()
+    w.enqueue(world, [job_id], group, delay_ms=1)
+    world.partition.run(produce.cancel_group(group, b"start"))  # all of it, in memory
+    world.advance(0.002)
+    assert w.promote(owned).cancelled == (0 if world.in_memory else 1)
+
+
+def cancelled_alone(world: World, _: OwnedPartition, job_id: str) -> None:
+    w.enqueue(world, [job_id])
+    assert world.partition.cancel(job_id).value == "ready"
+
+
+def cancelled_with_its_group(world: World, _: OwnedPartition, job_id: str) -> None:
+    w.enqueue(world, [job_id], job_id.encode())
+    world.partition.cancel_group(job_id.encode())
+
+
+def running(world: World, owned: OwnedPartition, job_id: str) -> own.Claims:
+    w.enqueue(world, [job_id])
+    claims = w.claim(owned)
+    assert [job_id.encode()] == list(claims.ids)
+    return claims
+
+
+def cancelled(world: World, owned: OwnedPartition, job_id: str) -> list[bytes]:
+    """Ask a running job to stop."""
+    running(world, owned, job_id)
+    world.partition.cancel(job_id)
+    return [job_id.encode()]
+
+
+End = Callable[[World, OwnedPartition, str], None]
+WAYS: list[End] = [
+    *(finished, finished_late, stopped, retried, handed_back, recovered, promoted),
+    *(cancelled_alone, cancelled_with_its_group),
+]
+
+
+@pytest.mark.parametrize("end", WAYS)
+def test_an_end_frees_the_set_that_was_not_in_use_for_a_minute(world: World, end: End) -> None:
+    owned = world.own()
+    for job_id in ("a", "b"):
+        finished(world, owned, job_id)
+        world.advance(61)
+
+    end(world, owned, "c")
+
+    assert w.enqueue(world, ["a", "b"]) == b"10"
+
+
+@pytest.mark.parametrize("end", WAYS)
+def test_an_end_frees_both_sets_after_two_minutes(world: World, end: End) -> None:
+    owned = world.own()
+    finished(world, owned, "a")
+    world.advance(61)
+    finished(world, owned, "b")
+    world.advance(121)
+
+    end(world, owned, "c")
+
+    assert w.enqueue(world, ["a", "b"]) == b"11"
