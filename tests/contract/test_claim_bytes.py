@@ -167,6 +167,24 @@ def test_bodies_that_came_without_the_script_are_bounded_too(server_world: World
     server_world.damaged = True
 
 
+def test_what_a_claim_puts_back_keeps_its_place_and_its_turn(server_world: World) -> None:
+    owned = server_world.own()
+    for group in (b"a", b"b"):
+        w.enqueue(server_world, w.names(group.decode(), 5), group, payload=body(100))
+    client, counters = server_world.client, server_world.partition.key + b":c"
+    client.hset(counters, "largest", 1)  # so that all of them are planned
+
+    first = w.claim(owned, 20, max_bytes=250 * KB)
+    known = client.hget(counters, "largest")
+    claims = [first, *claim_all(owned, limit=20, max_bytes=250 * KB)]
+
+    assert known is None  # from here on, sizes are looked at
+    for group in (b"a", b"b"):
+        ids = [i.decode() for c in claims for i in c.ids if i.startswith(group)]
+        assert ids == w.names(group.decode(), 5)
+    assert all(0 < sizes(c) <= 250 * KB for c in claims)
+
+
 def test_sizes_are_looked_at_only_when_large_jobs_may_be_there(server_world: World) -> None:
     owned = server_world.own()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contract import world as w
 from tests.contract.busy import busy
 from tests.contract.test_planted_values import kept, key
 from tests.contract.world import World

@@ -1,4 +1,4 @@
-"""Whoever ends a job remembers its id, and frees the older of the two sets when its time is over."""
+"""Whoever ends a job remembers its id, and frees the older set of ids when its time is over."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.world import World
-
 
 
 def finished(world: World, owned: OwnedPartition, job_id: str) -> None:
@@ -105,3 +104,18 @@ def test_an_end_frees_both_sets_after_two_minutes(world: World, end: End) -> Non
     end(world, owned, "c")
 
     assert w.enqueue(world, ["a", "b"]) == b"11"
+
+
+@pytest.mark.parametrize("end", WAYS)
+def test_an_end_stops_a_set_that_a_release_before_lets_expire(
+    server_world: World, end: End
+) -> None:
+    owned, base = server_world.own(), server_world.partition.key
+    finished(server_world, owned, "a")
+    in_use = base + b":dn:" + server_world.client.hget(base + b":c", "dn")
+    server_world.client.pexpire(in_use, 90_000)
+
+    end(server_world, owned, "b")
+
+    assert server_world.client.scard(in_use) == 2
+    assert server_world.client.pttl(in_use) == -1

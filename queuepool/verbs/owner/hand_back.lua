@@ -9,8 +9,8 @@
 --         may. Jobs that were asked to cancel end here instead. O(n).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
--- uses: fence_or_drain, check_hashes, check_lane, end_cancelled, is_cancelled, is_claimed, push
--- uses: wake, group_of, tier_of, add, ours
+-- uses: fence_or_drain, check_hashes, check_lane, end_cancelled, is_cancelled, is_claimed
+-- uses: push_front, wake, group_of, tier_of, add, ours
 local bodies = {}
 ours('LLEN', base .. ':wk')
 check_hashes('c', 'pr', 'cn', 'at', 'cr', 'er')
@@ -35,7 +35,7 @@ for i = #ARGV - 1, 3, -2 do
       end_cancelled(ARGV[i], job.g, job.size)
     else
       back = back + 1
-      push(job, {ARGV[i]}, true)
+      push_front(job, ARGV[i])
       add(c, 'r' .. job.tier, 1)
     end
   end

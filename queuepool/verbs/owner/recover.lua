@@ -16,8 +16,8 @@ local trials = 3
 -- uses: fence
 local old = redis.call('LINDEX', rec, 0)
 if not old then return {0, 0, 0, 0, 0} end
--- uses: check_hashes, check_lane, end_cancelled, is_cancelled, bury, push, wake, group_of, tier_of
--- uses: add, ours
+-- uses: check_hashes, check_lane, end_cancelled, is_cancelled, bury, push_front, wake, group_of
+-- uses: tier_of, add, ours
 local book = base .. ':fl:' .. old
 -- From the end of the order on, each to the front: what is left stands before it in the next call.
 local entries = redis.call('ZREVRANGEBYSCORE', book, '(1e12', '-inf', 'WITHSCORES', 'LIMIT', 0, 200)
@@ -61,7 +61,7 @@ for i = 1, #entries, 2 do
     else
       recovered = recovered + 1
       if not job.started then redis.call('HSETNX', base .. ':cr', id, 0) end
-      push(job, {id}, true, true)
+      push_front(job, id, true)
       add(c, 'r' .. job.tier, 1)
     end
   end

@@ -1,4 +1,4 @@
--- uses: push
+-- uses: push_front
 -- More bytes than were planned: of bodies or ids that did not come by our scripts. What does not
 -- fit, and what is behind it, goes back to the front of its lane. A body that nobody should hold
 -- travels without its end, so that its job is buried. What has a longer name than any job goes
@@ -33,7 +33,7 @@ local function put_back()
     local lane = places[unfit[u]]
     local home = string.sub(lane.seat, 1, 1)
     local ring = rings[tonumber(home)] and home or '2'
-    push({tier = home, group = string.sub(lane.seat, 13), ring = ring}, {ids[unfit[u]]}, true)
+    push_front({tier = home, group = string.sub(lane.seat, 13), ring = ring}, ids[unfit[u]])
   end
   if not full then redis.call('HDEL', c, 'largest') end -- wrong, or sizes had been seen
   ids, bodies, count, full = names, texts, kept, true

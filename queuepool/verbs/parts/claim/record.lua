@@ -44,7 +44,4 @@ if n > 0 then
       redis.call('HSET', c, 'r' .. home, 0) -- it was no number
     end
   end
-  if largest and #texts[n] > largest then
-    redis.call('HDEL', c, 'largest') -- not by our scripts: trust it no more
-  end
 end
