@@ -115,6 +115,6 @@ if repair then -- from here on, writes
   end
 end
 local last = page[1] == '0' and '0' or page[1] .. string.format(':%.0f:%.0f', bytes, dead_bytes)
-for _ in pairs(foreign) do wrong = wrong + 1 end
+for _ in pairs(foreign or {}) do wrong = wrong + 1 end
 return {last, {'unseated', unseated, 'orphan', #lost, 'hollow', #hollow, 'foreign', wrong,
   'miscounted', miscounted, 'stray', #strays}, law}

@@ -19,7 +19,7 @@
 -- One script: a job in both places runs twice, in neither it is lost. O(limit), whatever waits.
 local redis, ARGV, type, base = redis, ARGV, type, KEYS[1] -- locals are faster
 local limit, starting = tonumber(ARGV[3]), tonumber(ARGV[4])
-local promote_after_ms, budget = tonumber(ARGV[5]), tonumber(ARGV[10])
+local budget = tonumber(ARGV[10])
 local o, c, in_flight = base .. ':o', base .. ':c', base .. ':fl:' .. ARGV[2]
 -- uses: fence, clock, foreign, claim/look, claim/plan
 plan(limit)
@@ -34,7 +34,10 @@ local odd = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':cx') > 
   and redis.call('HLEN', base .. ':cx') >= 0 -- EXISTS looks at no type
   and redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
 
--- uses: only_wrong_types, make_way, claim/take, claim/reseat
+if foreign then
+  -- uses: only_wrong_types, make_way
+end
+-- uses: claim/take, claim/reseat
 if count == 0 then return {now, {}, {}, {}, {}, more and limit or 0} end
 local bodies = redis.call('HMGET', base .. ':j', unpack(ids))
 local bytes = 0

@@ -13,7 +13,7 @@ local redis, ARGV, tonumber, words, base = redis, ARGV, tonumber, #ARGV, KEYS[1]
 local j, c, in_flight = base .. ':j', base .. ':c', base .. ':fl:' .. ARGV[2]
 -- uses: fence_or_drain
 if ARGV[3] == '0' then return {0, 0, 0} end -- commands below want an id
--- uses: clock, remember, foreign
+-- uses: clock, ended_sets, foreign, whole
 local rare = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':er', base .. ':pr',
   base .. ':cn') > 0
 local jobs = redis.call('HLEN', j)
@@ -22,34 +22,38 @@ if rare then -- EXISTS looks at no type
 end
 
 -- uses: finish/read_groups
-local held = redis.call('ZMSCORE', in_flight, unpack(ARGV, 4, groups - 1))
--- uses: count_done, only_wrong_types, make_way
+-- One id needs no second question: whether it was in flight is what its removal says.
+local held = groups > 5 and redis.call('ZMSCORE', in_flight, unpack(ARGV, 4, groups - 1)) or {}
+-- uses: count_done
+if foreign then
+  -- uses: only_wrong_types, make_way
+end
 
 -- What ends is gone[first .. last]: all ids, or only some of them, with the numbers and bytes by
--- group in sizes and sums.
-local gone, first, last, sizes, sums, left, kept = ARGV, 4, groups - 1, {}, {}, {}, {}
+-- group in sizes and sums, and with those left alone in left and, by id, in kept.
+local gone, first, last, sizes, sums, left, kept = ARGV, 4, groups - 1, nil, nil, nil, nil
 if redis.call('ZREM', in_flight, unpack(ARGV, 4, groups - 1)) < last - first + 1 then
   -- uses: finish/sort_out
 end
 
 -- uses: finish/record
 if last >= first then
-  remember(gone, first, last)
+  if not stands then
+    -- uses: switch_sets
+  end
+  redis.call('SADD', dn, unpack(gone, first, last))
   if rare then
     for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do
       redis.call('HDEL', base .. ':' .. k, unpack(gone, first, last))
     end
   end
 end
-if type(redis.pcall('HINCRBY', c, 'done', finished)) == 'table' then
-  redis.call('HSET', c, 'done', finished) -- it was no number
-end
-if jobs == finished or type(redis.pcall('HINCRBY', c, 'bytes', 0 - freed)) == 'table' then
-  redis.call('HSET', c, 'bytes', 0)
-end
-local duplicates = ARGV[3] - finished - #left
+redis.call('HSET', c, 'done', whole(sets[3]) + finished,
+  'bytes', jobs == finished and 0 or whole(sets[4]) - freed)
+local duplicates = groups - 4 - finished - (left and #left or 0)
 if duplicates > 0 then
   -- uses: add
   add(c, 'duplicate_finish', duplicates)
 end
+if not left then return {finished, duplicates, 0} end
 return {finished, duplicates, #left, unpack(left)}

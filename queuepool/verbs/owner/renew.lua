@@ -23,7 +23,7 @@ if nonce ~= ARGV[1] or epoch ~= ARGV[2] then
   redis.call('HSET', dr, ARGV[2], ARGV[1] .. ':' .. string.format('%.0f', now + ARGV[3]))
   return {2, now, 0, 0, -1, {}, cancels}
 end
--- uses: remember
+-- uses: ended_sets
 local drains, booked = redis.call('HGETALL', dr), {} -- one entry a draining process
 for i = 1, #drains, 2 do booked[i] = redis.call('ZCARD', base .. ':fl:' .. drains[i]) end
 local books = redis.call('LLEN', rec)
@@ -48,7 +48,10 @@ for i = 1, #drains, 2 do
     if booked[i] > 0 then books = redis.call('RPUSH', rec, drains[i]) end
   end
 end
-if not stands and redis.call('EXISTS', base .. ':dn:0', base .. ':dn:1') > 0 then turn() end
+if not stands and redis.call('EXISTS', base .. ':dn:0', base .. ':dn:1') > 0 then
+  -- uses: switch_sets
+end
+redis.call('PERSIST', dn) -- an older release lets it expire, and finish does not look
 return {1, now, whole(beat) < ARGV[4] - 1 and 1 or 0, books,
   following[2] and math.max(0, math.min(following[2] - now, 9e15)) or -1,
   commands, cancels}

@@ -1,8 +1,8 @@
-local function count_done(g, n) -- n jobs of a group are done; with none left it is soon forgotten
-  local counts = totals[g]
-  local left, done = (tonumber(counts[1]) or 0) - n, counts[2]
+-- n jobs of a group are done; with none left it is soon forgotten. counts: left, done, total, dead
+local function count_done(g, counts, n)
+  local total, left, done = tonumber(counts[3]) or 0, (tonumber(counts[1]) or 0) - n, counts[2]
   if not done then -- none yet; or a version before took done for what the other states leave
-    done = (tonumber(counts[3]) or 0) - left - n
+    done = total - left - n
     if done ~= 0 then
       for _, ended in ipairs(redis.call('HMGET', g, 'dead', 'cancelled', 'evicted', 'discarded')) do
         done = done - (tonumber(ended) or 0)
@@ -15,8 +15,7 @@ local function count_done(g, n) -- n jobs of a group are done; with none left it
     redis.call('HSET', g, 'left', left, 'done', done)
   else
     redis.call('HSET', g, 'left', left, 'done', done, 'finished', now)
-    if (tonumber(counts[4]) or 0) <= 0 then
-      local total = tonumber(counts[3]) or 1
+    if not counts[4] or (tonumber(counts[4]) or 0) <= 0 then
       -- uses: expire_group
     end
   end

@@ -1,1 +1,1 @@
-redis.call('PEXPIRE', g, math.max(60000, math.min(86400000, math.floor(60000 * total))))
+redis.call('PEXPIRE', g, total <= 1 and 60000 or math.min(86400000, math.floor(60000 * total)))

@@ -1,2 +1,2 @@
--- Keys where a value of another type stands, and what a read of it said.
-local foreign = {}
+-- Keys with a value of another type, and what a read of each said; nil while there are none.
+local foreign

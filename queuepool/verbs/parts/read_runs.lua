@@ -21,10 +21,14 @@ while i < words do
   if delay > 0 then
     late = late or redis.call('ZCARD', dl)
     local index = redis.pcall('SCARD', base .. ':dg:' .. group)
-    if index ~= 0 and type(index) == 'table' then foreign[base .. ':dg:' .. group] = index end
+    if index ~= 0 and type(index) == 'table' then
+      foreign = foreign or {}
+      foreign[base .. ':dg:' .. group] = index
+    end
   else
     local size = redis.pcall('LLEN', base .. ':q:' .. tier .. ':' .. group)
     if size ~= 0 and type(size) == 'table' then
+      foreign = foreign or {}
       foreign[base .. ':q:' .. tier .. ':' .. group] = size
       size = 0
     end
@@ -34,7 +38,10 @@ while i < words do
   if not groups[group] then
     local g = base .. ':g:' .. group
     local known = redis.pcall('HMGET', g, 'total', 'left', 'delayed', 'created')
-    if known.err then foreign[g] = known end
+    if known.err then
+      foreign = foreign or {}
+      foreign[g] = known
+    end
     groups[group] = known
   end
   i = i + 4 + 2 * n

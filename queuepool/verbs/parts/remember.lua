@@ -1,30 +1,8 @@
--- uses: clock
--- Ids that ended are remembered in two sets. After a minute in use, or when it is full, a set makes
--- way for the other, which is freed first: an id is remembered for a minute at least, or for
--- 2,000,000 ends.
-local sets = redis.call('HMGET', c, 'dn', 'dn_since')
-sets[1] = sets[1] == '1' and '1' or '0'
-local dn, age = base .. ':dn:' .. sets[1], now - (tonumber(sets[2]) or 0)
--- Below 0: the clock went back, the minute begins anew
-local over, stands = {}, age >= 0 and age < 60000
-if redis.call('SCARD', dn) >= 2000000 or age >= 60000 then
-  if age >= 120000 then over[1] = dn end
-  sets[1], stands = sets[1] == '1' and '0' or '1', false
-  dn = base .. ':dn:' .. sets[1]
-  redis.call('SCARD', dn)
-  over[#over + 1] = dn
-end
-local function turn()
-  if stands then return end
-  stands = true
-  for _, set in ipairs(over) do -- unless it expires: then it has ids of an older release
-    -- Frees it beside the server's work
-    if redis.call('PTTL', set) < 0 then redis.call('UNLINK', set) end
-  end
-  redis.call('HSET', c, 'dn', sets[1], 'dn_since', now)
-end
+-- uses: ended_sets
 local function remember(ids, first, last)
-  turn()
+  if not stands then
+    -- uses: switch_sets
+  end
   redis.call('SADD', dn, unpack(ids, first, last))
   redis.call('PERSIST', dn) -- an older release lets it expire
 end

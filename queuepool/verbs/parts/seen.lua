@@ -1,25 +1,30 @@
 local seen = {} -- ended in the last minutes, or cancelled and still in a lane
-if redis.call('EXISTS', cx, base .. ':dn:0', base .. ':dn:1') > 0 then
-  local ids, marks = {}, {}
+local marked = redis.call('EXISTS', cx) == 1
+if marked or redis.call('EXISTS', base .. ':dn:0', base .. ':dn:1') > 0 then
+  local names, n = {}, 0 -- each id as it is when done, then as it is when cancelled
   i = 5
   while i < words do
     for k = i + 4, i + 2 + 2 * ARGV[i + 3], 2 do
-      ids[#ids + 1] = ARGV[k]
-      marks[#marks + 1] = '!' .. ARGV[k]
+      names[n + 1], names[n + 2] = ARGV[k], '!' .. ARGV[k]
+      n = n + 2
     end
     i = i + 4 + 2 * ARGV[i + 3]
   end
-  local places = redis.call('HMGET', cx, unpack(ids))
-  for k, id in ipairs(ids) do seen[id] = places[k] end
+  if marked then
+    local places = redis.call('HMGET', cx, unpack(names))
+    for k = 1, n, 2 do seen[names[k]] = places[k] end
+  end
   local age = now - (tonumber(was[9]) or 0)
   for p = 0, 1 do
     local set = base .. ':dn:' .. p
     if age < 60000 or remembered(set, was[8] == tostring(p), age) then
-      local done = redis.pcall('SMISMEMBER', set, unpack(ids))
-      local cancelled = redis.pcall('SMISMEMBER', set, unpack(marks))
-      if done.err then foreign[set] = done end
-      for k, id in ipairs(done.err and {} or ids) do
-        seen[id] = seen[id] or done[k] == 1 or cancelled[k] == 1
+      local ended = redis.pcall('SMISMEMBER', set, unpack(names))
+      if ended.err then
+        foreign = foreign or {}
+        foreign[set] = ended
+      end
+      for k = 1, ended.err and 0 or n, 2 do
+        if ended[k] == 1 or ended[k + 1] == 1 then seen[names[k]] = true end
       end
     end
   end

@@ -35,6 +35,7 @@ local idle = was[1] + was[2] + was[3] + was[4] <= 0
 -- uses: read_runs
 local woken, told = idle and redis.pcall('LPOS', wk, 'w'), late and redis.pcall('LPOS', wk, 'd')
 if type(woken or told) == 'table' then
+  foreign = foreign or {}
   foreign[wk] = woken or told
   woken, told = false, false
 end
@@ -43,7 +44,9 @@ local after_cut = was[7] < 8796093022208 and was[7] + 1 or 0 -- 2^43: the stamp 
 local stamp = string.format('%011x', math.max(now, after_cut))
 
 -- uses: seen
--- uses: only_wrong_types, make_way
+if foreign then
+  -- uses: only_wrong_types, make_way
+end
 local answered, status, added, size, ready = 0, {}, 0, tonumber(ARGV[4]), {}
 local wake, sooner = false, false
 i = 5

@@ -3,7 +3,7 @@ local function home_of(k) -- the tier of the lane that the k-th id came from
   for _, t in ipairs(active) do
     for i = 1, served[t] do
       last = last + lanes[t][i].take
-      if k <= last then return string.sub(lanes[t][i].seat, 1, 1) end
+      if k <= last then return lanes[t][i].home end
     end
   end
 end

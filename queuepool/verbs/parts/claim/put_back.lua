@@ -18,7 +18,7 @@ local function put_back()
     end
     if body and sum and (#unfit > 0 or sum + #body + math.max(0, #id - 64) > budget) then
       local lane = places[k]
-      local home = string.sub(lane.seat, 1, 1)
+      local home = lane.home
       unfit[#unfit + 1], taken[home], lane.take = k, taken[home] - 1, lane.take - 1
     else
       if body then sum = (sum or 0) + #body + math.max(0, #id - 64) end
@@ -31,9 +31,9 @@ local function put_back()
   end
   for u = #unfit, 1, -1 do
     local lane = places[unfit[u]]
-    local home = string.sub(lane.seat, 1, 1)
+    local home = lane.home
     local ring = rings[tonumber(home)] and home or '2'
-    push_front({tier = home, group = string.sub(lane.seat, 13), ring = ring}, ids[unfit[u]])
+    push_front({tier = home, group = lane.group, ring = ring}, ids[unfit[u]])
   end
   if not full then redis.call('HDEL', c, 'largest') end -- wrong, or sizes had been seen
   ids, bodies, count, full = names, texts, kept, true

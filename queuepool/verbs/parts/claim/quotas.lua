@@ -1,7 +1,10 @@
 -- uses: whole
 -- Of n jobs: smooth weighted round-robin, whole rounds at once and the rest by stored credit.
 local function quotas(n)
-  local quota, credit, rounds = {}, {}, math.floor(n / sum)
+  local quota, credit, sum = {}, {}, 0
+  for _, t in ipairs(active) do sum = sum + ARGV[6 + t] end
+  if sum <= 0 then return quota end -- strict order
+  local rounds = math.floor(n / sum)
   local stored = redis.call('HMGET', c, 'k0', 'k1', 'k2', 'k3')
   for _, t in ipairs(active) do
     quota[t] = rounds * ARGV[6 + t]

@@ -1,5 +1,5 @@
 -- Jobs into the in-flight set; the marks of cancelled ones end here.
-local begun = time[1] * 1000 + time[2] / 1000 -- ms, to the us
+local begun = now + time[2] % 1000 / 1000 -- ms, to the us
 local alive, texts, n, scores, waiting = {}, {}, 0, {}, 0
 local none = {} -- four tables for nothing would cost what a call of the server does
 local attempts, crashes, kept_attempts, kept_crashes = none, none, none, none

@@ -11,9 +11,9 @@ for home, seats in pairs(again) do
   end
 end
 -- A lane that waits too long has its next turn a tier up.
-for t = 1, promote_after_ms > 0 and #active > 1 and 3 or 0 do
+for t = 1, #active > 1 and ARGV[5] ~= '0' and 3 or 0 do
   local seat = redis.call('LINDEX', rings[t], 0)
-  if seat and now - (tonumber(string.sub(seat, 2, 12), 16) or 0) > promote_after_ms then
+  if seat and now - (tonumber(string.sub(seat, 2, 12), 16) or 0) > tonumber(ARGV[5]) then
     redis.call('RPUSH', rings[t - 1], redis.call('LPOP', rings[t]))
   end
 end

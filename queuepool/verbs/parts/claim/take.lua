@@ -5,7 +5,7 @@ for _, t in ipairs(active) do
   local most
   for i = 1, served[t] do
     local lane = lanes[t][i]
-    local home = string.sub(lane.seat, 1, 1)
+    local home = lane.home
     if lane.take > 0 then
       local before = count
       for _, id in ipairs(redis.call('LPOP', lane.key, lane.take) or {}) do
@@ -21,7 +21,7 @@ for _, t in ipairs(active) do
       local list = lane.take < most and cut or back -- cut: by the end of the share, so it is next
       if rest <= 16 and rest % 2 == 1 and lane.take % 2 == 1 then list = again end -- soon empty
       list[home] = list[home] or {}
-      list[home][#list[home] + 1] = home .. stamp .. string.sub(lane.seat, 13)
+      list[home][#list[home] + 1] = home .. stamp .. lane.group
     end
   end
   redis.call('LPOP', rings[t], served[t])

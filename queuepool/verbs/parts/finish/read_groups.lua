@@ -5,12 +5,13 @@ while i <= words do
   local g = base .. ':g:' .. ARGV[i]
   local counts = redis.pcall('HMGET', g, 'left', 'done', 'total', 'dead')
   if counts.err then
+    foreign = foreign or {}
     foreign[g] = counts
     counts = {}
   end
   totals[g] = counts
-  local m = tonumber(ARGV[i + 3])
-  i = i + 4
-  for k = i, i + 3 * m - 1, 3 do redis.call('EXISTS', base .. ':r:' .. ARGV[k]) end
-  i = i + 3 * m
+  local last = i + 3
+  if ARGV[last] ~= '0' then last = last + 3 * ARGV[last] end
+  for k = i + 4, last, 3 do redis.call('EXISTS', base .. ':r:' .. ARGV[k]) end
+  i = last + 1
 end

@@ -1,12 +1,12 @@
 -- Each id once, and only those that were in flight here or have no body.
-local named, k = {}, 4
-gone, first, last, i = {}, 1, 0, groups
+local met, k = {}, 4
+gone, first, last, i, sizes, sums, left, kept = {}, 1, 0, groups, {}, {}, {}, {}
 while i <= words do
   sizes[i], sums[i] = 0, 0 -- the caller's sum holds for all of them only
   for _ = 1, ARGV[i + 2] do
     local id = ARGV[k]
-    if not named[id] then -- after a failover one owner may have claimed a job twice
-      named[id] = true
+    if not met[id] then -- after a failover one owner may have claimed a job twice
+      met[id] = true
       if not held[k - 3] and redis.call('HEXISTS', j, id) == 1 then
         left[#left + 1] = id
         kept[id] = true
