@@ -24,6 +24,7 @@ from queuepool.tasks.job import Job, R_co
 from queuepool.tasks.options import RunOptions, refuse_unknown
 from queuepool.tasks.registry import Task
 from queuepool.tasks.typed import TaskFunction
+from queuepool.tasks.unique import UniqueKey, UniqueKeyOf
 
 Payload: TypeAlias = Mapping[str, Any]
 TypedTask: TypeAlias = TaskFunction[..., ..., Any, R_co]
@@ -40,6 +41,7 @@ class OneOptions(_CommonOptions, total=False):
     """What `enqueue` may say beside the partition key."""
 
     job_id: str | None
+    unique: str | bytes | None
     durability: Durability | str | None
 
 
@@ -59,6 +61,7 @@ class ManyOptions(_CommonOptions, total=False):
     """What `enqueue_many` may say of all its jobs."""
 
     partition_key: PartitionKey | None
+    unique: UniqueKey | UniqueKeyOf | None
     wait_when_full_s: float
     durability: Durability | str | None
 
@@ -70,6 +73,7 @@ def one(
     *,
     partition_key: str | bytes | None = None,
     job_id: str | None = None,
+    unique: UniqueKey | None = None,
     **options: Any,
 ) -> tuple[Chunk, Task | None]:
     """Return the chunk of an enqueue call, and the task where it is known here.
@@ -77,6 +81,8 @@ def one(
     The options of a job that names its task come first, then the call's, then the task's.
     """
     common = _common("enqueue", options) if options else options
+    if unique is not None:
+        common["unique"] = unique
     if not isinstance(task, Job):
         defaults = producer.defaults(task, **common)
         payload = {} if payload is None else payload
@@ -99,13 +105,15 @@ def many(
     task: AnyTask | Iterable[Job[Any]],
     items: Items | None,
     partition_key: PartitionKey | None,
+    unique: UniqueKey | UniqueKeyOf | None = None,
     **options: Any,
 ) -> tuple[Iterator[Chunk], dict[int, Chunk], TaskOf]:
     """Return the chunks of an enqueue_many call, and the task of each position.
 
     In between: filled with the chunks that hold jobs which were taken and not yet given.
     """
-    defaults, jobs, task_of = _forms(producer, task, items, _common("enqueue_many", options))
+    common = _common("enqueue_many", options) | {"unique": unique}
+    defaults, jobs, task_of = _forms(producer, task, items, common)
     held: dict[int, Chunk] = {}
     return producer.chunks(defaults, jobs, partition_key, held), held, task_of
 
@@ -150,6 +158,7 @@ def _own(job: Job[Any]) -> dict[str, Any]:
         "delay_s": seconds_of(job.delay, job.delay_s),
         "max_attempts": job.max_attempts,
         "timeout_s": job.timeout_s,
+        "unique": job.unique,
     }
     return {name: value for name, value in own.items() if value is not None}
 

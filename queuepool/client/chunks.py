@@ -21,6 +21,7 @@ class Chunk(msgspec.Struct, eq=False):
 
     sent_s: when a call with it was sent last; 0: never, so it is certainly not in.
     unanswered_since_s: when the first call with it was sent that had no answer; it may be in.
+    unique: places of jobs, from 1 on, each with its unique key.
     taken: whether whoever sends it was given it, at least nearly.
     chosen: those of its ids that the application chose; the others are ours alone.
     """
@@ -34,12 +35,15 @@ class Chunk(msgspec.Struct, eq=False):
     positions: list[int] = msgspec.field(default_factory=list)
     runs: list[Argument] = msgspec.field(default_factory=list)
     chosen: set[bytes] = msgspec.field(default_factory=set)
+    unique: list[Argument] = msgspec.field(default_factory=list)
     taken: bool = False
     _run: tuple[Any, ...] = ()
     _count_at: int = -1
 
-    def add(self, run: tuple[Any, ...], job_id: bytes, tail: bytes) -> None:
-        """Append one job; run = (tier, group, delay ms).
+    def add(
+        self, run: tuple[Any, ...], job_id: bytes, tail: bytes, unique: bytes | None = None
+    ) -> None:
+        """Append one job; run = (tier, group, delay ms). unique: its unique key.
 
         Its position follows when it is whole: see `whole`.
         """
@@ -50,6 +54,8 @@ class Chunk(msgspec.Struct, eq=False):
         self.runs[self._count_at] += 1  # type: ignore[operator]
         self.runs += (job_id, tail)
         self.size_bytes += STAMP_BYTES + len(tail)
+        if unique is not None:
+            self.unique += (len(self.ids), unique)
 
     @property
     def whole(self) -> bool:
@@ -61,10 +67,11 @@ class Chunk(msgspec.Struct, eq=False):
         if self.unanswered_since_s is None:
             self.unanswered_since_s = since_s
 
-    def verb(self, config: PoolConfig) -> Verb[bytes | produce.Full]:
+    def verb(self, config: PoolConfig) -> Verb[produce.Settled | produce.Full]:
         """Return the call that enqueues the chunk."""
         return produce.enqueue(
             self.runs,
+            self.unique,
             jobs=len(self.ids),
             size_bytes=self.size_bytes,
             max_depth=config.max_depth,

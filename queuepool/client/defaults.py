@@ -15,6 +15,7 @@ from queuepool.tasks.options import check_attempts, check_timeout
 from queuepool.tasks.registry import Task
 from queuepool.tasks.signature import Check
 from queuepool.tasks.typed import TaskFunction
+from queuepool.tasks.unique import UniqueKey, UniqueKeyOf
 
 _KNOWN_TASKS = 1024  # of one call, remembered
 TaskName = str | TaskFunction[..., ..., Any, Any]
@@ -24,8 +25,8 @@ TaskName = str | TaskFunction[..., ..., Any, Any]
 class Defaults:
     """What holds for all jobs of a call that do not say otherwise. of: the task, if known here.
 
-    check: of a payload against the signature of the task. for_task: makes those of one task, in a
-    call whose jobs name theirs.
+    check: of a payload against the signature of the task. unique: a key, or what makes one of a
+    payload. for_task: makes those of one task, in a call whose jobs name theirs.
     """
 
     task: str
@@ -36,6 +37,7 @@ class Defaults:
     timeout_s: float | None = None
     trace: str | None = None
     check: Check | None = None
+    unique: UniqueKey | UniqueKeyOf | None = None
     for_task: Callable[[TaskName], Defaults] | None = None
 
 

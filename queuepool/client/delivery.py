@@ -20,7 +20,14 @@ from typing import Any
 from queuepool.client.chunks import Chunk
 from queuepool.client.durability import Confirmation
 from queuepool.client.interruption import Source, attach_results, note_unsent
-from queuepool.client.results import ACCEPTED, DUPLICATE, REJECTED, UNKNOWN, EnqueueResults
+from queuepool.client.results import (
+    ACCEPTED,
+    CONFLICT,
+    DUPLICATE,
+    REJECTED,
+    UNKNOWN,
+    EnqueueResults,
+)
 from queuepool.client.retrying import Attempts
 from queuepool.errors import (
     LocalError,
@@ -36,12 +43,13 @@ from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Enqueued
 from queuepool.verbs import Verb
 from queuepool.verbs.producer import confirm
-from queuepool.verbs.producer.verbs import Full, read_enqueue
+from queuepool.verbs.producer.verbs import Conflicts, Full, Settled, read_enqueue
 
-Answer = bytes | Full | QueuePoolError
+Answer = Settled | Full | QueuePoolError
+SETTLED = (bytes, Conflicts)
 SERVER_ERRORS = (UnavailableError, ScriptError, UnconfirmableError)
 
-_CODE_OF = bytes.maketrans(b"01", bytes((DUPLICATE, ACCEPTED)))
+_CODE_OF = bytes.maketrans(b"012", bytes((DUPLICATE, ACCEPTED, CONFLICT)))
 _REMEMBERED_S = 55.0  # ids that ended are remembered for a minute at least
 
 
@@ -67,7 +75,7 @@ def answers(
     if problem is None:
         return found
     for place, chunk in enumerate(chunks):
-        if isinstance(found[place], bytes):
+        if isinstance(found[place], SETTLED):
             chunk.mark_unanswered(begun_s)
             found[place] = problem
     return found
@@ -85,24 +93,32 @@ def unanswered(chunks: Sequence[Chunk], error: UnavailableError, begun_s: float)
     return [error] * len(chunks)
 
 
-def enqueued(chunk: Chunk, answer: bytes) -> Enqueued:
+def enqueued(chunk: Chunk, answer: Settled) -> Enqueued:
     """Return the result of a chunk of one job that was sent once."""
+    if isinstance(answer, Conflicts):
+        return Enqueued(JobId(answer.by[0].decode()), EnqueueStatus.CONFLICT, chunk.partition)
     status = EnqueueStatus.ACCEPTED if answer == b"1" else EnqueueStatus.DUPLICATE
     return Enqueued(JobId(chunk.ids[0].decode()), status, chunk.partition)
 
 
-def note(results: EnqueueResults, chunk: Chunk, answer: bytes) -> None:
+def note(results: EnqueueResults, chunk: Chunk, answer: Settled) -> None:
     """Note what the server said of each job of a chunk.
 
     A duplicate of a chunk that may have been in before: under an id that we made it is our own job,
     accepted by the call that was not answered. Under one that the application chose, no one can
-    tell that from a job that was there already: it stays a duplicate.
+    tell that from a job that was there already: it stays a duplicate. What another job kept out is
+    noted under the id of that one.
     """
-    codes = answer.translate(_CODE_OF)
+    status, by = (answer.status, answer.by) if isinstance(answer, Conflicts) else (answer, ())
+    codes = status.translate(_CODE_OF)
     if chunk.unanswered_since_s is not None and DUPLICATE in codes:
         jobs = zip(codes, chunk.ids, strict=True)
-        codes = bytes(c if i in chunk.chosen else ACCEPTED for c, i in jobs)
-    results.put(chunk.positions, chunk.ids, chunk.partition, codes)
+        codes = bytes(ACCEPTED if c == DUPLICATE and i not in chunk.chosen else c for c, i in jobs)
+    ids = chunk.ids
+    if by:
+        others = iter(by)
+        ids = [next(others) if c == CONFLICT else i for c, i in zip(codes, ids, strict=True)]
+    results.put(chunk.positions, ids, chunk.partition, codes)
 
 
 def note_settled(
@@ -111,7 +127,7 @@ def note_settled(
     """Note the chunks that are in; return the others, in order, each with its answer."""
     left: deque[tuple[Chunk, Answer]] = deque()
     for chunk, answer in zip(chunks, found, strict=True):
-        if isinstance(answer, bytes):
+        if isinstance(answer, SETTLED):
             note(results, chunk, answer)
         else:
             left.append((chunk, answer))
@@ -145,7 +161,7 @@ class Delivery:
 
         Raises QueueFullError or the refusal when time is up, with what is known noted.
         """
-        if isinstance(answer, bytes):
+        if isinstance(answer, SETTLED):
             note(self._results, self._chunk, answer)
             return None
         pause = self._pause(answer, now_s, jitter)

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from time import monotonic
 
 from queuepool.client.chunks import Chunk
-from queuepool.client.delivery import SERVER_ERRORS, Answer, note, record_unknown
+from queuepool.client.delivery import SERVER_ERRORS, SETTLED, Answer, note, record_unknown
 from queuepool.client.interruption import Source, attach_results, note_sending, note_unsent
 from queuepool.client.network import Network
 from queuepool.client.results import EnqueueResults
@@ -81,7 +81,7 @@ class Pipe:
 
     def _settle_oldest(self) -> None:
         answer = self._pull()
-        if isinstance(answer, bytes):
+        if isinstance(answer, SETTLED):
             note(self._results, self._sent.popleft(), answer)
             return
         if answer is not None:
@@ -98,7 +98,7 @@ class Pipe:
         while self._sent:
             answer = self._pull()
             chunk = self._sent.popleft()
-            if isinstance(answer, bytes):
+            if isinstance(answer, SETTLED):
                 note(self._results, chunk, answer)
             else:
                 kept.append(chunk)

@@ -91,10 +91,11 @@ class QueuePool(BasePool[Port]):
         function, with its payload: the handler's keyword arguments. Where the task is registered,
         the arguments are checked against its signature. partition_key: names the task group. delay:
         a timedelta, or seconds; or delay_s: seconds; or run_at: an aware datetime. job_id: your own
-        id, accepted once. durability: instead of the pool's. Raises InvalidInputError,
-        QueueFullError, NotConfirmedError (stored, but not as durable), or UnavailableError when the
-        server did not answer within retry_for_s: the job may be in; enqueue it again with its id,
-        `error.results[0].job_id`.
+        id, accepted once. unique: a key; while a job with it is in the partition and has not ended,
+        nothing is enqueued, and the answer, CONFLICT, names that job. durability: instead of the
+        pool's. Raises InvalidInputError, QueueFullError, NotConfirmedError (stored, but not as
+        durable), or UnavailableError when the server did not answer within retry_for_s: the job
+        may be in; enqueue it again with its id, `error.results[0].job_id`.
         """
         sender = self._sender(options.pop("durability", None))
         chunk, of = calls.one(self.producer, task, payload, **options)
@@ -134,8 +135,9 @@ class QueuePool(BasePool[Port]):
 
         task: jobs made by `task.job(...)`, of one task or of several; or a task, and the items:
         payloads, or Job objects that say more. partition_key: one for all, or a function of
-        the payload. wait_when_full_s: how long to wait for room in a full partition before raising
-        QueueFullError; `results` of it and of UnavailableError has every job that was taken.
+        the payload; so is unique. wait_when_full_s: how long to wait for room in a full partition
+        before raising QueueFullError; `results` of it and of UnavailableError has every job that
+        was taken.
         durability: instead of the pool's; thousands of jobs are confirmed together.
         After an error of an item, all jobs before it are in. The order of a task group is kept,
         except that a partition that is full may let a chunk in before an earlier one.

@@ -22,6 +22,7 @@ from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Job
 from queuepool.tasks.options import check_attempts, check_name, check_tier, check_timeout
 from queuepool.tasks.registry import Registry
+from queuepool.tasks.unique import UniqueKey, UniqueKeyOf, key_bytes
 
 
 class Producer:
@@ -44,10 +45,11 @@ class Producer:
         delay_s: float | None = None,
         max_attempts: int | None = None,
         timeout_s: float | None = None,
+        unique: UniqueKey | UniqueKeyOf | None = None,
     ) -> Defaults:
         """Check what a call says of all its jobs. Raises InvalidInputError."""
         name = self.registry.name_of(task)
-        plain = tier is delay_s is max_attempts is timeout_s is None
+        plain = unique is None and tier is delay_s is max_attempts is timeout_s is None
         known = self._defaults.get(name) if plain else None
         task_known = self.registry.find(name)
         if known is not None and known.of is task_known:
@@ -63,6 +65,7 @@ class Producer:
             max_attempts=None if max_attempts is None else check_attempts(max_attempts),
             timeout_s=None if timeout_s is None else check_timeout(timeout_s),
             check=None if task_known is None else task_known.signature.check,
+            unique=task_known.unique_key if unique is None and task_known else unique,
         )
         if plain:
             remember(self._defaults, name, made)
@@ -90,7 +93,7 @@ class Producer:
             raw_id = check_job_id(job_id).encode()
             chunk.chosen.add(raw_id)
         run = (int(defaults.tier), route.group, milliseconds(defaults.delay_s))
-        chunk.add(run, raw_id, route.tail + envelope)
+        chunk.add(run, raw_id, route.tail + envelope, key_bytes(defaults.unique, payload))
         return chunk
 
     def chunks(

@@ -23,8 +23,9 @@ _CODES = (
     EnqueueStatus.DUPLICATE,
     EnqueueStatus.ACCEPTED,
     EnqueueStatus.UNKNOWN,
+    EnqueueStatus.CONFLICT,
 )
-REJECTED, DUPLICATE, ACCEPTED, UNKNOWN = range(4)
+REJECTED, DUPLICATE, ACCEPTED, UNKNOWN, CONFLICT = range(5)
 
 
 class EnqueueResults(Sequence[E]):
@@ -75,6 +76,11 @@ class EnqueueResults(Sequence[E]):
         return self._codes.count(DUPLICATE)
 
     @property
+    def conflicts(self) -> int:
+        """Return how many were kept out by other jobs with their unique keys, which they name."""
+        return self._codes.count(CONFLICT)
+
+    @property
     def rejected(self) -> int:
         """Return how many jobs were certainly not enqueued."""
         return self._codes.count(REJECTED)
@@ -104,7 +110,8 @@ class EnqueueResults(Sequence[E]):
         return (self[i] for i in range(len(self._ids)))
 
     def __repr__(self) -> str:
+        conflicts = f", conflicts={self.conflicts}" if self.conflicts else ""
         return (
             f"EnqueueResults(accepted={self.accepted}, duplicates={self.duplicates}, "
-            f"rejected={self.rejected}, unknown={self.unknown})"
+            f"rejected={self.rejected}, unknown={self.unknown}{conflicts})"
         )

@@ -21,6 +21,7 @@ from typing import Any
 from queuepool.client.chunks import Chunk
 from queuepool.client.delivery import (
     SERVER_ERRORS,
+    SETTLED,
     Answer,
     Delivery,
     answers,
@@ -57,7 +58,7 @@ class Sender:
         since_s = monotonic()
         try:
             (answer,) = self._read([chunk], (yield self._call([chunk])))
-            if isinstance(answer, bytes):
+            if isinstance(answer, SETTLED):
                 return enqueued(chunk, answer)
             results = EnqueueResults()
             yield from self._send_again(deque([(chunk, answer)]), results, since_s)

@@ -52,6 +52,9 @@ from queuepool.models.jobs import (
     JobStatus as JobStatus,
 )
 from queuepool.models.jobs import (
+    Replayed as Replayed,
+)
+from queuepool.models.jobs import (
     Tier as Tier,
 )
 from queuepool.models.jobs import (

@@ -37,8 +37,9 @@ class PartitionState:
     """One partition as observed. ready and lanes are indexed by tier; counters only grow.
 
     counters: enqueued done failed retried died cancelled duplicate recovered fenced evicted
-    discarded replayed duplicate_finish rollback_finish; one that is missing is 0. aside: the
-    delayed jobs whose task no consumer of the partition knows; aside_tasks: some of these tasks.
+    discarded replayed duplicate_finish rollback_finish conflicts; one that is missing is 0.
+    aside: the delayed jobs whose task no consumer of the partition knows; aside_tasks: some of
+    these tasks.
     """
 
     partition: int

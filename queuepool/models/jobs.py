@@ -75,6 +75,7 @@ class EnqueueStatus(StrEnum):
     # The id was accepted before; nothing changed. Of an id that you chose, it may be this very call
     # that got it in, when a first try of it had no answer.
     DUPLICATE = "duplicate"
+    CONFLICT = "conflict"  # not enqueued: the job of this id, not ended, has its unique key
     REJECTED = "rejected"  # not enqueued: a partition was full, or the call ended before its turn
     UNKNOWN = "unknown"  # sent, not answered or not confirmed: enqueue it again with the same id
 
@@ -149,6 +150,14 @@ class DeadJob:
 
     def __repr__(self) -> str:
         return in_words(self, [f.name for f in fields(self) if f.repr])
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What a replay did. kept_out: jobs that stay dead, as others hold their unique keys."""
+
+    replayed: int
+    kept_out: tuple[JobId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from queuepool.errors import InvalidInputError
-from queuepool.models import AuditReport, DeadJob, GroupStatus, JobState, JobStatus, PartitionState
+from queuepool.models import (
+    AuditReport,
+    DeadJob,
+    GroupStatus,
+    JobState,
+    JobStatus,
+    PartitionState,
+    Replayed,
+)
 from queuepool.servers import Port, Reply
 from queuepool.verbs import Verb
 from queuepool.verbs.operator import verbs as operate
@@ -64,9 +72,11 @@ class Partition:
             raise InvalidInputError(f"dead(offset={offset}, count={count}): count is 1 to 200")
         return self.run(operate.dead(self.number, offset, count))
 
-    def replay(self, ids: Sequence[str]) -> int:
-        """Send dead jobs back to their lanes; returns how many were dead."""
-        return sum(self.run(operate.replay(part)) for part in _batches(ids))
+    def replay(self, ids: Sequence[str]) -> Replayed:
+        """Send dead jobs back to their lanes; returns how many went, and which may not."""
+        parts = [self.run(operate.replay(part)) for part in _batches(ids)]
+        kept = tuple(job_id for part in parts for job_id in part.kept_out)
+        return Replayed(sum(part.replayed for part in parts), kept)
 
     def discard(self, ids: Sequence[str]) -> int:
         """Delete dead jobs permanently; returns how many were dead."""

@@ -30,6 +30,7 @@ HEADER_BYTES = 18
 MAX_PAYLOAD_BYTES = 16 * 1024**2  # of an envelope: what the server takes from any client
 MAX_TAIL_BYTES = MAX_PAYLOAD_BYTES + 5 + MAX_GROUP_BYTES  # slot, length of the group, group
 MAX_ID_BYTES = 64
+MAX_UNIQUE_BYTES = 512  # of a unique key
 _ID_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-"
 _STAMP = 13  # what the script puts before what we send: version, tier, enqueued ms
 

@@ -27,6 +27,8 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "dg:<group>": ("SET", "ids of a group's delayed jobs"),
     "ua": ("HASH", "id -> task, of delayed jobs whose task no consumer here knows"),
     "dead": ("ZSET", "id -> died ms"),
+    "u": ("HASH", "unique key -> id of the job that holds it"),
+    "uk": ("HASH", "id -> unique key, only of jobs that have one"),
     "at": ("HASH", "id -> failed attempts, only of jobs that failed"),
     "cr": ("HASH", "id -> crashes, only of jobs that ran when their consumer died"),
     "er": ("HASH", "id -> last error, only of retrying and dead jobs"),

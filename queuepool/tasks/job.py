@@ -33,7 +33,8 @@ class Job(Generic[R_co]):
 
     Made by `write_row.job(id=1, name="Ada")`, which knows its task, the types of the arguments and
     that of the result. A payload alone does as well, where the call names the task. delay: a
-    timedelta, or seconds; delay_s: seconds.
+    timedelta, or seconds; delay_s: seconds. unique: keeps a second job with this key out of the
+    partition while this one has not ended.
     """
 
     payload: Mapping[str, Any]
@@ -45,6 +46,7 @@ class Job(Generic[R_co]):
     timeout_s: float | None = None
     delay: timedelta | float | None = None
     task: str | TaskFunction[..., ..., Any, R_co] | None = None
+    unique: str | bytes | None = None
 
     @spelled_out(JobOptions, partition_key=None, job_id=None)
     def with_options(self, **options: Unpack[JobOptions]) -> Job[R_co]:
@@ -72,7 +74,8 @@ class _Bound:
 class Enqueued(_Bound, Generic[R_co]):
     """The answer to one enqueued job, and a way to the job itself.
 
-    status: what became of the enqueue, at once. Where the job is now says `job_status()`.
+    status: what became of the enqueue, at once. Where the job is now says `job_status()`. CONFLICT:
+    the job is the one that was there.
     """
 
     job_id: JobId

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from inspect import Parameter, Signature, signature
 from typing import Any, TypedDict, TypeVar
@@ -31,6 +31,7 @@ class JobOptions(RunOptions, total=False):
 
     partition_key: str | bytes | None
     job_id: str | None
+    unique: str | bytes | None
 
 
 class TaskOptions(TypedDict, total=False):
@@ -44,6 +45,7 @@ class TaskOptions(TypedDict, total=False):
     result_ttl_s: float
     pool: str
     slots: int
+    unique: Sequence[str] | None
 
 
 def refuse_unknown(call: str, given: Iterable[str], options: type) -> None:

@@ -14,7 +14,7 @@ leave it out of `.job(...)`. A name in a payload never imports anything.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, Unpack, overload
@@ -44,6 +44,7 @@ from queuepool.tasks.typed import (
     TaskDecorator,
     TaskFunction,
 )
+from queuepool.tasks.unique import KeyOfFields, key_of_fields
 
 _BACKOFF = Backoff()
 
@@ -63,7 +64,9 @@ class Task:
     result_ttl_s: float = 3600.0
     pool: str = DEFAULT_POOL
     slots: int = 1
+    unique: Sequence[str] | None = None
     signature: Signature = field(init=False, repr=False, compare=False)
+    unique_key: KeyOfFields | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -81,6 +84,7 @@ class Task:
             raise InvalidInputError(f"backoff={shown(self.backoff)}: use Backoff(base_s=...)")
         check_pool(self.pool)
         check_slots(self.slots)
+        object.__setattr__(self, "unique_key", key_of_fields(self.name, self.unique, signature))
 
 
 _DEFAULTS = {f.name: f.default for f in fields(Task) if f.name in TaskOptions.__annotations__}
@@ -126,6 +130,7 @@ class Registry:
         name: the function's own by default. max_attempts: executions in all. timeout_s: how long
         one may take. backoff: between attempts. result_ttl_s: how long a result other than None is
         kept. pool: the pool of workers that runs it. slots: how many places there a job takes.
+        unique: parameters; of jobs with the same values in them, one at a time is in a partition.
         Raises InvalidInputError for bad options, a name that is taken, or what is no function that
         a payload could call.
         """

@@ -74,6 +74,10 @@ class Signature:
         self._read_result: conversion.Convert | None = None
         self.convert: Callable[[dict[str, Any]], dict[str, Any]] | None = self._first_convert
 
+    def takes(self, name: str) -> bool:
+        """Return whether a payload may have a field of this name."""
+        return self._any_name or name in self.names
+
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return the payload that a call means. Raises InvalidInputError."""
         if not args:

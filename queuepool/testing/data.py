@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from queuepool.protocol import codec
 from queuepool.testing.ended import Ended
 from queuepool.testing.scored import ScoredSet
+from queuepool.testing.unique import UniqueKeys
 
 TIERS = (0, 1, 2, 3)
 STARTED = 1e12  # scores of a book: below, a claim sequence; from here on, the ms of a start
@@ -118,6 +119,7 @@ class PartitionData:
     delayed: ScoredSet = field(default_factory=ScoredSet)  # dl
     asides: dict[bytes, bytes] = field(default_factory=dict)  # ua
     dead: ScoredSet = field(default_factory=ScoredSet)  # dead
+    unique: UniqueKeys = field(default_factory=UniqueKeys)  # u and uk
     attempts: dict[bytes, int] = field(default_factory=dict)  # at
     crashes: dict[bytes, int] = field(default_factory=dict)  # cr
     errors: dict[bytes, bytes] = field(default_factory=dict)  # er
@@ -242,8 +244,13 @@ class PartitionData:
     def forget(self, job_id: bytes) -> None:
         """Remove a job's body and everything noted about it."""
         self.jobs.pop(job_id, None)
+        self.unique.free(job_id)
         for notes in (self.attempts, self.crashes, self.errors, self.progress, self.cancels):
             notes.pop(job_id, None)
+
+    def holder_of(self, unique_key: bytes) -> bytes | None:
+        """Return the job that holds a unique key; a dead one holds none."""
+        return self.unique.holder_of(unique_key, self.jobs, self.dead)
 
     def unaside(self, job_id: bytes) -> None:
         """Note that a job left the delayed ones: it waits for no task any more."""

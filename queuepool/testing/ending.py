@@ -169,6 +169,7 @@ def bury(p: PartitionData, args: Args) -> Any:
 
 def add_dead(p: PartitionData, job_id: bytes, body: bytes, error: bytes) -> None:
     """Move a job, already taken from where it was, to dead."""
+    p.unique.free(job_id, died=True)
     p.dead.add(job_id, p.now)
     p.errors[job_id] = error
     p.count("died")

@@ -88,12 +88,18 @@ def dead(p: PartitionData, args: Args) -> Any:
 
 def replay(p: PartitionData, args: Args) -> Any:
     """Send dead jobs back to their lanes with a clean record."""
-    n = 0
+    n, kept = 0, list[bytes]()
     for job_id in args:
-        body = p.jobs.get(job_id)
-        if body is None or not p.dead.remove(job_id):
+        body, key = p.jobs.get(job_id), p.unique.keys.get(job_id)
+        if body is None or job_id not in p.dead:
+            continue
+        if key is not None and p.holder_of(key) is not None:
+            kept.append(job_id)
             continue
         n += 1
+        p.dead.remove(job_id)
+        if key is not None:
+            p.unique.take(key, job_id)
         for notes in (p.attempts, p.crashes, p.errors):
             notes.pop(job_id, None)
         p.jobs[job_id] = _restamped(body, p)
@@ -105,7 +111,7 @@ def replay(p: PartitionData, args: Args) -> Any:
         group.left += 1
     if n:
         p.wake(b"w")
-    return n
+    return [n, *kept]
 
 
 def _restamped(body: bytes, p: PartitionData) -> bytes:
@@ -194,10 +200,12 @@ def _hollow(p: PartitionData, books: Sequence[ScoredSet], *, repair: bool) -> in
 
 def _strays(p: PartitionData, books: list[ScoredSet]) -> list[tuple[dict[bytes, Any], bytes]]:
     """Return (notes, id) of what is noted of jobs that are not there, or do not run."""
-    of_jobs: list[dict[bytes, Any]] = [p.attempts, p.crashes, p.errors]
+    of_jobs: list[dict[bytes, Any]] = [p.attempts, p.crashes, p.errors, p.unique.keys]
     of_running: list[dict[bytes, Any]] = [p.progress, p.cancels]
     running = {job_id for book in books for _, job_id in book.entries()} & p.jobs.keys()
     gone = [(notes, i) for notes in of_jobs for i in notes if i not in p.jobs]
+    holders: dict[bytes, Any] = p.unique.holders
+    gone += [(holders, key) for key in holders if p.holder_of(key) is None]
     return gone + [(notes, i) for notes in of_running for i in notes if i not in running]
 
 

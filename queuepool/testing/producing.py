@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
@@ -20,18 +21,19 @@ def enqueue(p: PartitionData, args: Args) -> Any:
     held = p.counters.get("bytes", 0) - p.counters.get("dead_bytes", 0)
     if depth + int(args[2]) > max_depth or held + int(args[3]) > max_bytes:
         return [b"FULL", depth, held]
-    refused = _beyond(args)
+    args, wishes = args[: len(args) - int(args[4])], args[len(args) - int(args[4]) :]
+    refused = _beyond(args) or _beyond_unique(wishes)
     if refused:
         return [b"REFUSED", *refused]
+    accept = Accept(p, dict(zip(map(int, wishes[::2]), wishes[1::2], strict=True)))
     idle = sum(p.counters.get(f"r{t}", 0) for t in TIERS) <= 0
     # Never the ms of a group's cancellation: its cut must tell what came before it.
     stamp = b"%011x" % max(p.now, p.counters.get("cut", 0) + 1)
-    status, added, size, wake, sooner, i = bytearray(), 0, 0, False, False, 4
+    added, size, wake, sooner, i = 0, 0, False, False, 5
     while i < len(args):
         tier, group, delay, n = int(args[i]), args[i + 1], int(args[i + 2]), int(args[i + 3])
-        fresh, said = _accept(p, args[i + 4 : i + 4 + 2 * n], b"1%d%s" % (tier, stamp))
+        fresh = accept.jobs(args[i + 4 : i + 4 + 2 * n], b"1%d%s" % (tier, stamp))
         i += 4 + 2 * n
-        status += said
         size += sum(len(p.jobs[job_id]) for job_id in fresh)
         if fresh:
             added += len(fresh)
@@ -42,31 +44,53 @@ def enqueue(p: PartitionData, args: Args) -> Any:
     if added:
         p.count("enqueued", added)
         p.count("bytes", size)
-    if added < len(status):
-        p.count("duplicate", len(status) - added)
+    for name, code in (("duplicate", b"0"), ("conflicts", b"2")):
+        if code in accept.status:
+            p.count(name, accept.status.count(code))
     if wake:
         p.wake(b"w")
     if sooner:
         p.wake(b"d")
-    return bytes(status)
+    status = bytes(accept.status)
+    return [b"CONFLICT", status, *accept.by] if accept.by else status
 
 
-def _accept(p: PartitionData, pairs: Args, head: bytes) -> tuple[list[bytes], bytes]:
-    """Store the jobs of one run; return the ids that are new, and one byte a job."""
-    fresh: list[bytes] = []
-    said = bytearray()
-    for job_id, tail in zip(pairs[::2], pairs[1::2], strict=True):
-        new = job_id not in p.jobs and not _seen(p, job_id)
-        said += b"1" if new else b"0"
-        if new:
-            p.jobs[job_id] = head + tail
-            fresh.append(job_id)
-    return fresh, bytes(said)
+@dataclass(slots=True)
+class Accept:
+    """Stores the jobs of a call. status: one byte a job; by: who kept jobs out, in order."""
+
+    p: PartitionData
+    unique: dict[int, bytes]
+    status: bytearray = field(default_factory=bytearray)
+    by: list[bytes] = field(default_factory=list)
+
+    def jobs(self, pairs: Args, head: bytes) -> list[bytes]:
+        """Store the jobs of one run; return the ids that are new."""
+        fresh: list[bytes] = []
+        for job_id, tail in zip(pairs[::2], pairs[1::2], strict=True):
+            key = self.unique.get(len(self.status) + 1)
+            if job_id in self.p.jobs or _seen(self.p, job_id):
+                self.status += b"0"
+            elif key is not None and (holder := self.p.holder_of(key)) is not None:
+                self.status += b"2"
+                self.by.append(holder)
+            else:
+                self.status += b"1"
+                self.p.jobs[job_id] = head + tail
+                fresh.append(job_id)
+                if key is not None:
+                    self.p.unique.take(key, job_id)
+        return fresh
+
+
+def _beyond_unique(wishes: Args) -> tuple[bytes, int, int] | None:
+    sizes = [len(key) for key in wishes[1::2] if not 1 <= len(key) <= codec.MAX_UNIQUE_BYTES]
+    return (b"unique", sizes[0], codec.MAX_UNIQUE_BYTES) if sizes else None
 
 
 def _beyond(args: Args) -> tuple[bytes, int, int] | None:
     """Return (what, size, bound) of what is beyond the protocol's bounds, None of nothing."""
-    i, sent = 4, 0
+    i, sent = 5, 0
     while i < len(args):
         group, n = args[i + 1], int(args[i + 3])
         sent += n

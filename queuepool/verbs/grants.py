@@ -40,6 +40,8 @@ PRODUCER = _grant("""
     g     hset hincrby persist pexpire unlink
     c     hset hincrby
     wk    rpush unlink
+    u     hset hdel
+    uk    hset hdel
 """)
 # Consumers move jobs and end them. They cannot add one: jobs come from producers, and back from the
 # dead by operators. The route record is made once, field by field, and never changed.
@@ -66,6 +68,8 @@ CONSUMER = _grant("""
     dr    hset hdel unlink
     rec   rpush lpop unlink
     wk    rpush blpop unlink
+    u     hdel unlink
+    uk    hdel unlink
     route hsetnx
 """)
 COORDINATOR = _grant("""

@@ -50,7 +50,7 @@ def test_a_damaged_job_that_is_replayed_dies_again_and_can_be_discarded(
     consume()
     wait_until(lambda: partition.observe().dead == 1, 15.0)
 
-    assert partition.replay([job.job_id]) == 1
+    assert partition.replay([job.job_id]).replayed == 1
 
     wait_until(lambda: partition.observe().counters.get("died") == 2)
     assert partition.discard([job.job_id]) == 1
@@ -71,7 +71,7 @@ def test_it_can_be_looked_at_buried_replayed_and_discarded(world: World, body: b
     assert owned.run(verb).status == b"b"
     assert world.partition.status("bad").state is JobState.DEAD
     assert [(d.body, d.payload) for d in world.partition.dead(0, 9)] == [(body, None)]
-    assert world.partition.replay(["bad"]) == 1
+    assert world.partition.replay(["bad"]).replayed == 1
     assert w.claim(owned).ids == [b"bad"]
     assert w.bury(owned, [b"bad"]) == b"b"
     kept = stored(world, "bad") or b""

@@ -92,7 +92,7 @@ def busy(world: World) -> Busy:
     w.enqueue(world, ["alone"], b"one")
     w.enqueue(world, ["ready", "mark", "more"])
     world.partition.cancel("mark")
-    w.enqueue(world, ["delayed"], delay_ms=600_000)
+    w.enqueue(world, ["delayed"], delay_ms=600_000, unique={0: b"key"})
     [led] = world.partition.server.run(world.system, [lead.lead("n", lease_ms=600_000, address="")])
     assert isinstance(led, list)
     return Busy(world, owned, own.Ownership(0, "over", 1), int(led[1]))
@@ -105,6 +105,9 @@ def _of_applications() -> list[Verb[Any]]:
     cursors = (b"start", b"lanes", b"0", b"all:0", b"books")
     return [
         produce.enqueue(runs, jobs=3, size_bytes=3 * (13 + len(body)), **w.LIMITS),
+        produce.enqueue(
+            runs, (1, b"new", 3, b"key"), jobs=3, size_bytes=3 * (13 + len(body)), **w.LIMITS
+        ),
         produce.enqueue(runs, jobs=3, size_bytes=9, **(w.LIMITS | {"max_depth": 3})),
         *(produce.status(i, 0) for i in ("ready", "delayed", "dead-a", "crash", "done", "never")),
         *(produce.cancel(i) for i in ("ready", "delayed", "a", "crash", "dead-a")),

@@ -93,6 +93,10 @@ def check_places(state: dict[str, Any], when: str) -> None:
     assert sorted(seats) == sorted(state["lanes"]), f"{when}: a lane has no seat, or two"
     for notes in ("attempts", "crashes", "errors"):
         assert set(state[notes]) <= jobs, f"{when}: {notes} of jobs that are gone"
+    holders, keys = state["unique"]
+    alive = {key: i for i, key in keys.items() if i not in state["dead"]}
+    assert set(keys) <= jobs, f"{when}: unique keys of jobs that are gone"
+    assert holders == alive, f"{when}: I14: a unique key is held other than by its job"
     for notes in ("progress", "cancels"):
         assert set(state[notes]) <= set(in_books), f"{when}: {notes} of jobs that do not run"
     assert all(totals[1] >= 0 for totals in state["groups"].values()), f"{when}: {state['groups']}"

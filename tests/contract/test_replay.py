@@ -21,7 +21,7 @@ def replayed(world: World) -> tuple[OwnedPartition, own.Claims]:
     w.enqueue(world, ["a"])
     w.bury(owned, w.claim(owned).ids)
     world.partition.cancel_group(b"g")
-    assert world.partition.replay(["a"]) == 1
+    assert world.partition.replay(["a"]).replayed == 1
     return owned, w.claim(owned)
 
 

@@ -51,7 +51,7 @@ def by_recovery(world: World, owned: OwnedPartition) -> None:
 
 def by_replay(world: World, owned: OwnedPartition) -> None:
     w.bury(owned, w.claim(owned).ids)
-    assert world.partition.replay(["old"]) == 1
+    assert world.partition.replay(["old"]).replayed == 1
 
 
 @pytest.mark.parametrize("make", [by_enqueue, by_promotion, by_hand_back, by_recovery, by_replay])

@@ -7,7 +7,7 @@ compare a stored time with the clock.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,14 +44,16 @@ def enqueue(
     payload: bytes = b"{}",
     max_depth: int = LIMITS["max_depth"],
     max_bytes: int = LIMITS["max_bytes"],
-) -> bytes | produce.Full:
-    """Enqueue jobs of one group; returns the status of each."""
+    unique: Mapping[int, bytes] | None = None,
+) -> bytes | produce.Conflicts | produce.Full:
+    """Enqueue jobs of one group; returns the status of each. unique: keys by place in the ids."""
     text = tail(group, payload)
     runs: list[Any] = [tier, group, delay_ms, len(ids)]
     for job_id in ids:
         runs += [job_id, text]
     verb = produce.enqueue(
         runs,
+        [word for place, key in (unique or {}).items() for word in (place + 1, key)],
         jobs=len(ids),
         size_bytes=len(ids) * (13 + len(text)),
         max_depth=max_depth,

@@ -126,11 +126,23 @@ def _change(arguments: argparse.Namespace, verb: str, past: str) -> Exit:
         wanted = sum(map(len, chosen.values()))
         if verb == "discard" and wanted and not arguments.yes:
             _confirm(wanted)
-        changed = sum(getattr(pool.partition(n), verb)(ids) for n, ids in chosen.items())
+        changed, kept_out = 0, list[str]()
+        for n, ids in chosen.items():
+            if verb == "discard":
+                changed += pool.partition(n).discard(ids)
+            else:
+                answer = pool.partition(n).replay(ids)
+                changed += answer.replayed
+                kept_out += answer.kept_out
     if arguments.json:
-        output.print_json({past: changed})
+        output.print_json({past: changed} | ({"kept_out": kept_out} if kept_out else {}))
     else:
         output.say(f"{changed:,} {past}")
+    if kept_out:
+        output.remark(
+            f"{len(kept_out):,} stay dead, as other jobs hold their unique keys; replay them when "
+            f"those have ended: {' '.join(kept_out[:10])}"
+        )
     missing = len(set(map(id_bytes, arguments.ids))) - wanted
     if arguments.ids and missing > 0:
         raise CommandError(

@@ -148,7 +148,7 @@ def _where_it_stopped(done: int, error: BaseException, *, sending: bool = True) 
 
 def _extent(results: EnqueueResults) -> tuple[int, int]:
     """Return how many rows are in for sure, from the first on, and how many behind them may be."""
-    there = (EnqueueStatus.ACCEPTED, EnqueueStatus.DUPLICATE)
+    there = (EnqueueStatus.ACCEPTED, EnqueueStatus.DUPLICATE, EnqueueStatus.CONFLICT)
     statuses = [result.status for result in results]
     sure = next((n for n, status in enumerate(statuses) if status not in there), len(statuses))
     while statuses and statuses[-1] is EnqueueStatus.REJECTED:

@@ -2,20 +2,23 @@
 -- replay: send dead jobs back to their lanes with a clean record, as if they were enqueued now.
 -- ROLES   ops
 -- KEYS[1] base; derived: dead j c wk at cr er g:<group> q:<tier>:<group> ring:<tier>
+--         u uk
 -- ARGV    ids (1-200)
--- Returns how many were dead. O(n).
+-- Returns {how many are in their lanes again, ids of those that stay dead ...}: another job holds
+--         their unique key. O(n).
 local base, c = KEYS[1], KEYS[1] .. ':c'
 -- uses: check_hashes, check_lane, push, group_of, tier_of, restamp, wake, raise_largest, add
--- uses: newest_cut, ours
-local jobs, n, most = {}, 0, 0
+-- uses: newest_cut, ours, holder_of
+local jobs, n, most, kept = {}, 0, 0, {}
 local cut, largest = unpack(redis.call('HMGET', c, 'cut', 'largest'))
 ours('LLEN', base .. ':wk')
-check_hashes('at', 'cr', 'er')
+check_hashes('at', 'cr', 'er', 'u', 'uk')
 for i, id in ipairs(ARGV) do
   local body = redis.call('ZSCORE', base .. ':dead', id) and redis.call('HGET', base .. ':j', id)
   if body then
     local tier, group = tier_of(body), group_of(body)
-    jobs[i] = {tier = tier, group = group, body = body}
+    local key = redis.call('HGET', base .. ':uk', id)
+    jobs[i] = {tier = tier, group = group, body = body, key = key}
     check_lane(jobs[i])
     ours('HLEN', base .. ':g:' .. group)
   end
@@ -23,11 +26,14 @@ end
 -- uses: make_way
 for i, id in ipairs(ARGV) do
   local job = jobs[i]
-  if job and redis.call('ZREM', base .. ':dead', id) == 1 then
+  if job and job.key and holder_of(job.key) then
+    kept[#kept + 1] = id
+  elseif job and redis.call('ZREM', base .. ':dead', id) == 1 then
     n = n + 1
     most = math.max(most, #job.body)
     for _, k in ipairs({'at', 'cr', 'er'}) do redis.call('HDEL', base .. ':' .. k, id) end
     redis.call('HSET', base .. ':j', id, restamp(job.body, newest_cut(cut)))
+    if job.key then redis.call('HSET', base .. ':u', job.key, id) end
     push(job, {id})
     add(c, 'r' .. job.tier, 1)
     add(c, 'replayed', 1)
@@ -37,4 +43,4 @@ for i, id in ipairs(ARGV) do
   end
 end
 if n > 0 then raise_largest(largest, most); wake('w') end
-return n
+return {n, unpack(kept)}

@@ -7,7 +7,15 @@ from typing import Any
 
 from queuepool.errors import UndecodableError
 from queuepool.errors.escaping import id_bytes, id_text, stored_text
-from queuepool.models import AuditReport, DeadJob, ErrorRecord, JobId, Owner, PartitionState
+from queuepool.models import (
+    AuditReport,
+    DeadJob,
+    ErrorRecord,
+    JobId,
+    Owner,
+    PartitionState,
+    Replayed,
+)
 from queuepool.protocol import codec
 from queuepool.verbs import Verb, fields, number
 
@@ -103,9 +111,13 @@ def _read_dead(partition: int, entry: Any) -> DeadJob:
     )
 
 
-def replay(ids: Sequence[str]) -> Verb[int]:
-    """Send at most 200 dead jobs back to their lanes, as new. Returns how many were dead."""
-    return Verb("replay", list(map(id_bytes, ids)), int)
+def replay(ids: Sequence[str]) -> Verb[Replayed]:
+    """Send at most 200 dead jobs back to their lanes, as new."""
+
+    def read(r: Any) -> Replayed:
+        return Replayed(r[0], tuple(JobId(id_text(job_id)) for job_id in r[1:]))
+
+    return Verb("replay", list(map(id_bytes, ids)), read)
 
 
 def discard(ids: Sequence[str]) -> Verb[int]:

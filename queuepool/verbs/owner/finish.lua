@@ -2,6 +2,7 @@
 -- finish: record the end of jobs that succeeded and forget them.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c j fl:<epoch> g:<group> dn:<0|1> r:<id> at cr er pr cn
+--         u uk
 -- ARGV    nonce, epoch, how many ids, ids of one group after the other, then of each group: its
 --         name, its bytes, its number of ids, m, m * (id, ttl ms, result)
 -- Returns {finished, duplicates, how many are left alone, their ids ...}; or {FENCED, current
@@ -15,10 +16,12 @@ local j, c, in_flight = base .. ':j', base .. ':c', base .. ':fl:' .. ARGV[2]
 if ARGV[3] == '0' then return {0, 0, 0} end -- commands below want an id
 -- uses: clock, ended_sets, foreign, whole
 local rare = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':er', base .. ':pr',
-  base .. ':cn') > 0
+  base .. ':cn', base .. ':uk') > 0
 local jobs = redis.call('HLEN', j)
 if rare then -- EXISTS looks at no type
-  for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do redis.call('HLEN', base .. ':' .. k) end
+  for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn', 'uk', 'u'}) do
+    redis.call('HLEN', base .. ':' .. k)
+  end
 end
 
 -- uses: finish/read_groups
@@ -46,6 +49,8 @@ if last >= first then
     for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do
       redis.call('HDEL', base .. ':' .. k, unpack(gone, first, last))
     end
+    -- uses: free_unique
+    free_unique(gone, first, last)
   end
 end
 redis.call('HSET', c, 'done', whole(sets[3]) + finished,

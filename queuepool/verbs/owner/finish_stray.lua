@@ -2,7 +2,7 @@
 -- finish_stray: record the end of jobs that succeeded, wherever these are by now.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl dg:<group> ua dead cx g:<group> dn:<0|1>
---         r:<id> at cr er pr cn
+--         r:<id> at cr er pr cn u uk
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed, ttl ms (0: no result),
 --         result)
 -- Returns {finished, duplicates, of the finished those not in this book}; or {FENCED, current
@@ -14,7 +14,7 @@
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local j, c, dl, totals = base .. ':j', base .. ':c', base .. ':dl', {}
 -- uses: fence_or_drain, check_hashes, remember, count_done, is_claimed, unaside, group_of, tier_of
--- uses: undelay, add, ours
+-- uses: undelay, add, ours, free_unique
 check_hashes('j', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua')
 for _, k in ipairs({'dl', 'dead'}) do redis.call('ZCARD', base .. ':' .. k) end
 redis.call('ZCARD', book)
@@ -61,6 +61,7 @@ for i = 3, #ARGV, 4 do
     for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do
       redis.call('HDEL', base .. ':' .. k, id)
     end
+    free_unique({id}, 1, 1)
     if ARGV[i + 2] ~= '0' then
       redis.call('SET', base .. ':r:' .. id, ARGV[i + 3], 'PX', ARGV[i + 2])
     end

@@ -1,6 +1,6 @@
 -- Reads what the runs touch, before the first write. The bounds of the protocol hold here, whatever
 -- client sends: of a run, of the jobs, of a group, of an id, of a body.
-local groups, rings, late, i, sent = {}, {}, false, 5, 0
+local groups, rings, late, i, sent = {}, {}, false, 6, 0
 while i < words do
   local tier, group = ARGV[i], ARGV[i + 1]
   local delay, n = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])

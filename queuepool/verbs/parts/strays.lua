@@ -1,6 +1,7 @@
+-- uses: holder_of
 -- What is noted of jobs that are not there, or do not run: of the first 200 of each kind.
 local strays = {}
-for _, k in ipairs(cursor == '0' and {'at', 'cr', 'er', 'pr', 'cn'} or {}) do
+for _, k in ipairs(cursor == '0' and {'at', 'cr', 'er', 'pr', 'cn', 'uk'} or {}) do
   local notes = redis.call('HSCAN', base .. ':' .. k, 0, 'COUNT', 200)[2]
   for i = 1, #notes, 2 do
     local id = notes[i]
@@ -11,4 +12,9 @@ for _, k in ipairs(cursor == '0' and {'at', 'cr', 'er', 'pr', 'cn'} or {}) do
     end
     if not stands then strays[#strays + 1] = {base .. ':' .. k, id} end
   end
+end
+-- Unique keys of jobs that are not there, or dead.
+local held = cursor == '0' and redis.call('HSCAN', base .. ':u', 0, 'COUNT', 200)[2] or {}
+for i = 1, #held, 2 do
+  if not holder_of(held[i]) then strays[#strays + 1] = {base .. ':u', held[i]} end
 end

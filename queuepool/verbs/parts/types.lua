@@ -1,7 +1,7 @@
 -- Keys of the partition with a value of another type: what needs them cannot go on before it is
 -- gone.
 local kinds = {c = 'hash', dl = 'zset', dead = 'zset', rec = 'list', wk = 'list', cmd = 'stream'}
-for _, k in ipairs({'j', 'o', 'dr', 'ck', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua'}) do
+for _, k in ipairs({'j', 'o', 'dr', 'ck', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua', 'u', 'uk'}) do
   kinds[k] = 'hash'
 end
 for t = 0, 3 do kinds['ring:' .. t] = 'list' end
@@ -12,6 +12,6 @@ for k, kind in pairs(kinds) do
   if found ~= 'none' and found ~= kind then others[#others + 1] = base .. ':' .. k end
 end
 local wrong = #others
-for _, key in ipairs(repair and others or {}) do
-  if redis.acl_check_cmd('UNLINK', key) then freed = freed + redis.call('UNLINK', key) end
+for _, fixed in ipairs(repair and others or {}) do
+  if redis.acl_check_cmd('UNLINK', fixed) then freed = freed + redis.call('UNLINK', fixed) end
 end

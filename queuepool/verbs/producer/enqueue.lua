@@ -2,16 +2,19 @@
 -- enqueue: accept up to 200 jobs; each id is accepted once.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j dl dg:<group> c wk cx dead dn:<0|1> g:<group> q:<tier>:<group>
---         ring:<tier>
--- ARGV    max_depth (jobs), max_bytes, jobs, bytes
---         then runs of jobs alike: tier (0-3), group, delay ms, n, n * (id, body from its slot on)
--- Returns one character a job, 1 accepted or 0 duplicate; or {FULL, depth, bytes} with nothing
---         written: room is tested for the whole call. Dead jobs take none: they have bounds of
---         their own.
+--         ring:<tier> u uk
+-- ARGV    max_depth (jobs), max_bytes, jobs, bytes, words about unique keys (0: none)
+--         then runs of jobs alike: tier (0-3), group, delay ms, n, n * (id, body from its slot on),
+--         then n * (place of a job in the call, its unique key)
+-- Returns one character a job, 1 accepted, 0 duplicate or 2 kept out by the job that holds its
+--         unique key: then {CONFLICT, the characters, id of the other job for each 2 ...}. Or
+--         {FULL, depth, bytes} with nothing written: room is tested for the whole call. Dead jobs
+--         take none: they have bounds of their own.
 -- No allow-oom flag: an out-of-memory server refuses it before the first line.
 -- The script stamps the time into the body, so no producer's clock counts. O(jobs).
 local redis, ARGV, tonumber, type = redis, ARGV, tonumber, type -- locals are faster
-local base, words = KEYS[1], #ARGV
+local base, wished = KEYS[1], tonumber(ARGV[5])
+local words = #ARGV - wished -- of the runs and what stands before them
 local max_depth, max_bytes = tonumber(ARGV[1]), tonumber(ARGV[2])
 local j, dl, c, wk, cx = base .. ':j', base .. ':dl', base .. ':c', base .. ':wk', base .. ':cx'
 local was = redis.call('HMGET', c, 'r0', 'r1', 'r2', 'r3', 'bytes', 'enqueued', 'cut', 'dn',
@@ -33,6 +36,10 @@ end
 local largest, most = tonumber(was[10] or depth == 0 and 0 or nil), 0
 local idle = was[1] + was[2] + was[3] + was[4] <= 0
 -- uses: read_runs
+local clashes, kept, by
+if wished > 0 then
+  -- uses: enqueue/unique
+end
 local woken, told = idle and redis.pcall('LPOS', wk, 'w'), late and redis.pcall('LPOS', wk, 'd')
 if type(woken or told) == 'table' then
   foreign = foreign or {}
@@ -49,14 +56,15 @@ if foreign then
 end
 local answered, status, added, size, ready = 0, {}, 0, tonumber(ARGV[4]), {}
 local wake, sooner = false, false
-i = 5
+i = 6
 while i < words do
   local tier, group, delay = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
   local last = i + 3 + 2 * ARGV[i + 3]
   local head, fresh, n = '1' .. tier .. stamp, {}, 0
   for k = i + 4, last, 2 do
     local id, tail = ARGV[k], ARGV[k + 1]
-    if not seen[id] and redis.call('HSETNX', j, id, head .. tail) == 1 then
+    if not seen[id] and not (clashes and clashes(answered + 1, id))
+      and redis.call('HSETNX', j, id, head .. tail) == 1 then
       n = n + 1
       fresh[n] = id
       if #tail > most and delay <= 0 then most = #tail end
@@ -115,8 +123,14 @@ end
 if #counts > 0 then redis.call('HSET', c, unpack(counts)) end
 if added < answered then
   -- uses: add
-  add(c, 'duplicate', answered - added)
+  local others = by and #by or 0
+  if answered - added > others then add(c, 'duplicate', answered - added - others) end
+  if others > 0 then add(c, 'conflicts', others) end
 end
 if wake and not woken then redis.call('RPUSH', wk, 'w') end
 if sooner and not told then redis.call('RPUSH', wk, 'd') end
+if by and #by > 0 then
+  for _, place in ipairs(kept) do status[place] = '2' end
+  return {'CONFLICT', table.concat(status), unpack(by)}
+end
 return table.concat(status)

@@ -22,12 +22,28 @@ class Full:
     size_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Conflicts:
+    """Some jobs were kept out, b"2" in status. by: who holds their unique keys, in order."""
+
+    status: bytes
+    by: tuple[bytes, ...]
+
+
+Settled = bytes | Conflicts
+
+
 def _refusal(what: str, size: int, most: int) -> InvalidInputError:
     """Return the error of a call that is beyond the bounds of the protocol: nothing was written."""
     if what == "body":
         return PayloadTooLargeError(size=size, limit=codec.MAX_PAYLOAD_BYTES)
     unit = "jobs" if what == "jobs" else "bytes"
-    named = {"jobs": "a call of", "id": "a job id of", "group": "a task group of"}.get(what)
+    named = {
+        "jobs": "a call of",
+        "id": "a job id of",
+        "group": "a task group of",
+        "unique": "a unique key of",
+    }.get(what)
     said = f"{named} {size:,} {unit}; at most {most}, and at least one," if named else "the call"
     return InvalidInputError(
         f"the server rejected {said} as invalid; nothing was enqueued. Enqueue through "
@@ -37,23 +53,30 @@ def _refusal(what: str, size: int, most: int) -> InvalidInputError:
 
 def enqueue(
     runs: Sequence[Argument],
+    unique: Sequence[Argument] = (),
+    /,
     *,
     jobs: int,
     size_bytes: int,
     max_depth: int,
     max_bytes: int,
-) -> Verb[bytes | Full]:
+) -> Verb[Settled | Full]:
     """Accept jobs laid out as runs (see enqueue.lua); at most 200.
 
-    An id that is there, or that ended in the last minutes, is a duplicate. Returns one byte a job,
-    b"1" accepted or b"0" duplicate, or Full. Raises InvalidInputError beyond the protocol's bounds.
+    unique: n * (place of a job in the call, from 1; its unique key). An id that is there, or that
+    ended in the last minutes, is a duplicate. Returns one byte a job, b"1" accepted or b"0"
+    duplicate; Conflicts when others hold unique keys; or Full. Raises InvalidInputError beyond the
+    protocol's bounds.
     """
-    return Verb("enqueue", [max_depth, max_bytes, jobs, size_bytes, *runs], read_enqueue)
+    limits = (max_depth, max_bytes, jobs, size_bytes, len(unique))
+    return Verb("enqueue", [*limits, *runs, *unique], read_enqueue)
 
 
-def read_enqueue(reply: Any) -> bytes | Full:
+def read_enqueue(reply: Any) -> Settled | Full:
     """Return the reply of `enqueue` as a typed value."""
     if isinstance(reply, list):
+        if reply[0] == b"CONFLICT":
+            return Conflicts(bytes(reply[1]), tuple(reply[2:]))
         if reply[0] == b"REFUSED":
             raise _refusal(reply[1].decode(), int(reply[2]), int(reply[3]))
         return Full(int(reply[1]), int(reply[2]))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from queuepool.models import JobId, Replayed
+from queuepool.verbs.producer.verbs import Conflicts
 from tests.property.model.names import size_of
 from tests.property.model.state import Book, Job, Place, State, Totals
 
@@ -17,20 +19,32 @@ class Run:
     group: bytes
     delay_s: int
     ids: tuple[bytes, ...]
+    keys: Mapping[bytes, bytes] = field(default_factory=dict)  # id -> unique key
 
 
-def enqueue(s: State, runs: Sequence[Run]) -> bytes:
-    """Accept each id once: not while it lives, nor soon after it ended."""
-    status = b""
+def enqueue(s: State, runs: Sequence[Run]) -> bytes | Conflicts:
+    """Accept each id once: not while it lives, nor soon after it ended.
+
+    I14: nor while another job that has not ended has its unique key.
+    """
+    status, by = b"", []
     for run in runs:
         for job_id in run.ids:
             if job_id in s.jobs or job_id in s.ends.known(s.now_s) or job_id in s.marks:
                 s.counters["duplicate"] += 1
                 status += b"0"
                 continue
+            key = run.keys.get(job_id, b"")
+            if key in s.holders:
+                s.counters["conflicts"] += 1
+                status += b"2"
+                by.append(s.holders[key])
+                continue
             status += b"1"
             s.births += 1
             s.jobs[job_id] = job = Job(s.births, s.call, run.tier, run.group, size_of(job_id))
+            if key:
+                job.key, s.holders[key] = key, job_id
             s.counters["enqueued"] += 1
             group = s.groups.setdefault(run.group, Totals())
             group.total += 1
@@ -41,7 +55,7 @@ def enqueue(s: State, runs: Sequence[Run]) -> bytes:
                 group.delayed += 1
             else:
                 s.put_ready(job_id, front=False)
-    return status
+    return Conflicts(status, tuple(by)) if by else status
 
 
 def claim(
@@ -144,18 +158,29 @@ def cancel_waiting(s: State, group: bytes, there: set[bytes], marks: set[bytes])
     return len(gone)
 
 
-def replay(s: State, ids: Sequence[bytes]) -> int:
-    """Send dead jobs to the back of their lanes with a clean record, as new ones."""
-    dead = [i for i in dict.fromkeys(ids) if i in s.jobs and s.jobs[i].place is Place.DEAD]
-    for job_id in dead:
-        job = s.jobs[job_id]
+def replay(s: State, ids: Sequence[bytes]) -> Replayed:
+    """Send dead jobs to the back of their lanes with a clean record, as new ones.
+
+    One whose unique key another job has by now stays dead.
+    """
+    kept, went = list[JobId](), 0
+    for job_id in ids:
+        job = s.jobs.get(job_id)
+        if job is None or job.place is not Place.DEAD:
+            continue
+        if job.key in s.holders:
+            kept.append(JobId(job_id.decode()))
+            continue
+        went += 1
+        if job.key:
+            s.holders[job.key] = job_id
         job.attempts, job.crashes, job.error = 0, None, b""
         job.order = s.call  # as if it were enqueued now
         s.put_ready(job_id, front=False)
         s.groups[job.group].dead -= 1
         s.groups[job.group].left += 1
-    s.counters["replayed"] += len(dead)
-    return len(dead)
+    s.counters["replayed"] += went
+    return Replayed(went, tuple(kept))
 
 
 def discard(s: State, ids: Sequence[bytes]) -> int:

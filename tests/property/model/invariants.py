@@ -10,6 +10,7 @@ from tests.property.model.state import Place, State
 GROWING = (
     *("enqueued", "done", "failed", "retried", "died", "cancelled", "duplicate", "recovered"),
     *("fenced", "evicted", "discarded", "replayed", "duplicate_finish", "rollback_finish"),
+    "conflicts",
 )
 STARTED = 1e12  # book scores from here on are times
 
@@ -22,6 +23,7 @@ def check_laws(space: Space) -> None:
     check_seats(space)
     check_counters(space)
     check_notes(space)
+    check_unique(space)
     check_expiry(space)
 
 
@@ -108,6 +110,15 @@ def check_notes(space: Space) -> None:
     assert len(tokens) == len(set(tokens)), f"wake tokens pile up: {tokens}"
 
 
+def check_unique(space: Space) -> None:
+    """I14: a unique key is held by exactly the job that has it and is neither ended nor dead."""
+    keys, dead = space.hash("uk"), space.ids("dead")
+
+    assert set(keys) <= set(space.hash("j")), "I14: unique keys of jobs that are gone"
+    alive = sorted((key, i) for i, key in keys.items() if i not in dead)
+    assert sorted(space.hash("u").items()) == alive, f"I14: {space.hash('u')} held, not {alive}"
+
+
 def check_expiry(space: Space) -> None:
     """What is remembered for a time expires; a group with work or dead jobs does not."""
     forever = [k for k in space.lasting if k.startswith(b"r:")]
@@ -154,6 +165,8 @@ def check_same_notes(space: Space, state: State) -> None:
     }, "crashes differ"
     assert space.hash("er") == {i: job.error for i, job in jobs if job.error}, "errors differ"
     assert space.hash("ua") == {i: job.aside for i, job in jobs if job.aside}, "asides differ"
+    assert space.hash("uk") == {i: job.key for i, job in jobs if job.key}, "unique keys differ"
+    assert space.hash("u") == state.holders, "the holders of unique keys differ"
     assert set(space.hash("cn")) == {i for i, job in jobs if job.asked}, "requests differ"
     for i, body in space.hash("j").items():
         job = state.jobs[i]

@@ -37,9 +37,12 @@ class JobsMachine(BaseMachine):
         self.fresh += count
         return [b"id%05d" % n for n in range(self.fresh - count, self.fresh)]
 
-    def enqueue(self, ids: Sequence[bytes], tier: int, delay: int, room: int) -> None:
+    def enqueue(
+        self, ids: Sequence[bytes], tier: int, delay: int, room: int, *, unique: int = 0
+    ) -> None:
         groups = {group_of(i): [k for k in ids if group_of(k) == group_of(i)] for i in ids}
-        runs = [Run(tier, g, delay * STEP_S, tuple(mine)) for g, mine in groups.items()]
+        keys = {i: b"key%d" % (sum(i) % unique) for i in ids if unique}
+        runs = [Run(tier, g, delay * STEP_S, tuple(mine), keys) for g, mine in groups.items()]
         depth = len(self.state.jobs) - len(self.state.at(Place.DEAD))
         idle = self.state.ready() == 0
 
@@ -60,6 +63,18 @@ class JobsMachine(BaseMachine):
     @rule(ids=st.lists(st.sampled_from(OWN_IDS), min_size=1, max_size=5), tier=tiers, delay=delays)
     def enqueue_own_ids(self, ids: list[bytes], tier: int, delay: int) -> None:
         self.enqueue(ids, tier, delay, 1000)
+
+    @rule(
+        own=st.lists(st.sampled_from(OWN_IDS), max_size=3),
+        count=st.integers(1, 3),
+        tier=tiers,
+        delay=delays,
+        keys=st.integers(1, 3),
+    )
+    def enqueue_unique(
+        self, own: list[bytes], count: int, tier: int, delay: int, keys: int
+    ) -> None:
+        self.enqueue([*own, *self.new_ids(count)], tier, delay, 1000, unique=keys)
 
     @rule(picks=picks)
     @precondition(lambda self: self.state.jobs)

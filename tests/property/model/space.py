@@ -39,6 +39,8 @@ _PLAIN = (
     "wk",
     "dl",
     "ua",
+    "u",
+    "uk",
     "dead",
 )
 

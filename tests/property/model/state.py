@@ -34,6 +34,7 @@ class Job:
     attempts: int = 0
     crashes: int | None = None  # 0: recovered, and was not seen to start
     error: bytes = b""
+    key: bytes = b""  # unique
     aside: bytes = b""  # the task that no one knows, of a delayed job
     asked: bool = False
 
@@ -127,6 +128,7 @@ class State:
     lanes: dict[tuple[int, bytes], list[bytes]] = field(default_factory=dict)
     books: dict[int, Book] = field(default_factory=dict)
     marks: set[bytes] = field(default_factory=set)
+    holders: dict[bytes, bytes] = field(default_factory=dict)  # unique key -> job
     groups: dict[bytes, Totals] = field(default_factory=dict)
     counters: Counter[str] = field(default_factory=Counter)
     ends: Ends = field(default_factory=Ends)
@@ -196,6 +198,7 @@ class State:
             error,
             False,
         )
+        self.holders.pop(job.key, None)
         self.counters["died"] += 1
         group = self.groups[job.group]
         group.dead += 1
@@ -214,6 +217,7 @@ class State:
         if job.place is Place.DEAD:
             group.dead -= 1
         else:
+            self.holders.pop(job.key, None)
             group.left -= 1
             self.remember(job_id)
         setattr(group, how, getattr(group, how) + 1)

@@ -294,7 +294,7 @@ def test_dead_jobs_are_replayed(pool: MemoryPool, registry: Registry) -> None:
     run_jobs(pool)
     broken.append(False)
 
-    assert pool.partition(0).replay([job.job_id]) == 1
+    assert pool.partition(0).replay([job.job_id]).replayed == 1
     assert run_jobs(pool).done == 1
 
 

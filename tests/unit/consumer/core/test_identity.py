@@ -125,7 +125,7 @@ def test_a_replayed_job_that_an_armed_claim_brought_outlives_the_repeated_burial
     assert plan is not None
     world.end([old], End.BURY, error=b"{}")
     answer_lost(world)
-    assert world.partition.replay(["a"]) == 1
+    assert world.partition.replay(["a"]).replayed == 1
     replies = world.owned.turn(plan.verbs)  # the token of the replay lets the claim happen
     ready, _ = world.core.apply_replies(plan, replies, world.now)
     world.began(ready)

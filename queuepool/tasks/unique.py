@@ -1,0 +1,65 @@
+"""Unique keys: what keeps a second job out while the first one has not ended. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, TypeAlias
+
+import msgspec
+
+from queuepool.errors import InvalidInputError, shown
+from queuepool.protocol.codec import MAX_UNIQUE_BYTES
+from queuepool.protocol.finite import plain_model
+from queuepool.tasks.signature import Signature
+
+UniqueKey: TypeAlias = str | bytes
+UniqueKeyOf: TypeAlias = Callable[[Mapping[str, Any]], UniqueKey | None]
+
+# One text for equal values, in whatever order the fields of an object stand.
+_encoder = msgspec.json.Encoder(enc_hook=plain_model, order="deterministic")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOfFields:
+    """Makes the key of a job from its task and some of its arguments, as far as they are given."""
+
+    task: str
+    fields: tuple[str, ...]
+
+    def __call__(self, payload: Mapping[str, Any]) -> bytes:
+        """Return the key; a digest where it would be too long."""
+        given = {name: payload[name] for name in self.fields if name in payload}
+        key = _encoder.encode((self.task, given))
+        return key if len(key) <= MAX_UNIQUE_BYTES else blake2b(key, digest_size=16).digest()
+
+
+def key_of_fields(task: str, fields: Sequence[str] | None, takes: Signature) -> KeyOfFields | None:
+    """Return what makes the keys of a task's jobs, None for none. Raises InvalidInputError."""
+    if fields is None:
+        return None
+    names: tuple[Any, ...] = (fields,) if isinstance(fields, str) else tuple(fields)
+    unknown = [name for name in names if not isinstance(name, str) or not takes.takes(name)]
+    if unknown or not names:
+        what = f"{shown(unknown[0])} is no parameter" if unknown else "it names no parameter"
+        raise InvalidInputError(
+            f"task {task!r}: unique={shown(fields)}, but {what}: name the parameters whose values "
+            'jobs must not share, such as unique=("account",)'
+        )
+    return KeyOfFields(task, names)
+
+
+def key_bytes(unique: UniqueKey | UniqueKeyOf | None, payload: Mapping[str, Any]) -> bytes | None:
+    """Return a job's unique key as bytes; None when it has none. Raises InvalidInputError."""
+    key: Any = unique(payload) if callable(unique) else unique
+    if key is None:
+        return None
+    text = key.encode(errors="surrogatepass") if isinstance(key, str) else key
+    if isinstance(text, bytes) and 1 <= len(text) <= MAX_UNIQUE_BYTES:
+        return text
+    size = f"{len(text):,} bytes" if isinstance(text, bytes) else type(text).__name__
+    raise InvalidInputError(
+        f"unique={shown(key)} ({size}): use 1 to {MAX_UNIQUE_BYTES} bytes, or text of as many in "
+        "UTF-8; nothing was enqueued for it. Hash what is longer"
+    )

@@ -1,0 +1,166 @@
+"""Unique keys as applications use them: of the call, of a job, of its task; in both pools."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from queuepool import EnqueueStatus, InvalidInputError, Job, Registry
+from queuepool.testing import MemoryPool, run_jobs
+from tests.unit.client.faulty import faulty_pool, stored
+
+ACCEPTED, CONFLICT = EnqueueStatus.ACCEPTED, EnqueueStatus.CONFLICT
+KEY = "accounts"
+
+
+def statuses(results: Any) -> list[EnqueueStatus]:
+    return [result.status for result in results]
+
+
+def test_the_answer_is_the_job_that_is_there_until_it_ended(
+    pool: MemoryPool, registry: Registry
+) -> None:
+    @registry.task
+    def sync(account: int) -> int:
+        return account
+
+    first = pool.enqueue(sync, {"account": 1}, partition_key=KEY, unique="sync-1")
+    second = pool.enqueue(sync, {"account": 2}, partition_key=KEY, unique="sync-1")
+
+    assert (first.status, second.status) == (ACCEPTED, CONFLICT)
+    assert second.job_id == first.job_id
+    run_jobs(pool)
+    assert second.result() == 1
+    third = pool.enqueue(sync, {"account": 3}, partition_key=KEY, unique="sync-1")
+    assert third.status is ACCEPTED
+
+
+def test_a_job_of_a_task_answers_with_a_handle_of_the_job_that_is_there(
+    pool: MemoryPool, registry: Registry
+) -> None:
+    @registry.task
+    def sync(account: int) -> int:
+        return account
+
+    job = sync.job(account=1).with_options(unique=b"\x00", partition_key=KEY)
+
+    first, second = pool.enqueue(job), pool.enqueue(job)
+
+    assert second.job_id == first.job_id
+    assert (second.enqueue_status, second.accepted) == (CONFLICT, False)
+
+
+@pytest.mark.parametrize("fields", [("account",), "account", ["account"]])
+def test_a_task_makes_its_keys_of_the_fields_it_names(
+    pool: MemoryPool, registry: Registry, fields: Any
+) -> None:
+    @registry.task(unique=fields)
+    def sync(account: dict[str, int], reason: str = "") -> None: ...
+
+    @registry.task(unique=fields)
+    def other(account: dict[str, int]) -> None: ...
+
+    jobs = [
+        sync.job({"a": 1, "b": 2}),
+        sync.job({"b": 2, "a": 1}, reason="again"),  # the order of fields is no difference
+        sync.job({"a": 1}),
+        other.job({"a": 1}),
+        sync.job({"a": 1}).with_options(unique="its own"),
+    ]
+    results = pool.enqueue_many(jobs, partition_key=KEY)
+
+    assert statuses(results) == [ACCEPTED, CONFLICT, ACCEPTED, ACCEPTED, ACCEPTED]
+    assert results[1].job_id == results[0].job_id
+    assert (results.accepted, results.conflicts, results.duplicates) == (4, 1, 0)
+    assert "conflicts=1" in repr(results)
+    assert pool.enqueue(sync.job({"a": 1}), partition_key=KEY).enqueue_status is CONFLICT
+
+
+def test_fields_left_out_are_alike_and_long_values_make_keys_all_the_same(
+    pool: MemoryPool, registry: Registry
+) -> None:
+    @registry.task(unique=("account", "region"))
+    def sync(account: str, region: str = "eu") -> None: ...
+
+    jobs = [sync.job("x" * 1000), sync.job("x" * 1000), sync.job("x" * 1000, region="us")]
+
+    assert statuses(pool.enqueue_many(jobs, partition_key=KEY)) == [ACCEPTED, CONFLICT, ACCEPTED]
+
+
+def test_the_key_of_the_call_comes_before_that_of_the_task(
+    pool: MemoryPool, registry: Registry
+) -> None:
+    @registry.task(unique=("account",))
+    def sync(account: int) -> None: ...
+
+    def enqueue(**more: Any) -> EnqueueStatus:
+        return pool.enqueue(sync, {"account": 1}, partition_key=KEY, **more).status
+
+    assert [enqueue(unique="a"), enqueue(), enqueue(unique="a")] == [ACCEPTED, ACCEPTED, CONFLICT]
+
+
+def test_rows_have_keys_by_a_function_of_the_payload_or_of_their_own(pool: MemoryPool) -> None:
+    rows: list[Any] = [{"n": 1}, {"n": 2}, {"n": 1}, {"n": 3}, {"n": 3}, Job({"n": 1}, unique="x")]
+
+    results = pool.enqueue_many(
+        "t", rows, partition_key=KEY, unique=lambda p: None if p["n"] == 3 else f"n-{p['n']}"
+    )
+
+    assert statuses(results) == [ACCEPTED, ACCEPTED, CONFLICT, ACCEPTED, ACCEPTED, ACCEPTED]
+    assert results[2].job_id == results[0].job_id
+
+
+def test_the_asyncio_pool_answers_alike(pool: MemoryPool) -> None:
+    async def main() -> None:
+        aio = pool.asyncio()
+        first = await aio.enqueue("t", {}, partition_key=KEY, unique="k")
+        second = await aio.enqueue("t", {}, partition_key=KEY, unique="k")
+        assert (second.status, second.job_id) == (CONFLICT, first.job_id)
+        results = await aio.enqueue_many("t", [{}, {}], partition_key=KEY, unique="l")
+        assert statuses(results) == [ACCEPTED, CONFLICT]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("key", ["", b"", "x" * 513, b"x" * 513, "ä" * 257, 7, ("a",)])
+def test_what_is_no_key_is_refused_before_anything_is_sent(pool: MemoryPool, key: Any) -> None:
+    with pytest.raises(InvalidInputError, match="1 to 512 bytes"):
+        pool.enqueue("t", {}, partition_key=KEY, unique=key)
+    with pytest.raises(InvalidInputError, match="1 to 512 bytes"):
+        pool.enqueue_many("t", [{}], partition_key=KEY, unique=key)
+
+    assert pool.group(KEY).status().total == 0
+
+
+@pytest.mark.parametrize("fields", [("nobody",), (), "nobody", (1,)])
+def test_a_task_whose_fields_are_no_parameters_is_refused(registry: Registry, fields: Any) -> None:
+    with pytest.raises(InvalidInputError, match="unique="):
+
+        @registry.task(unique=fields)
+        def sync(account: int) -> None: ...
+
+
+def test_a_task_that_takes_any_field_may_name_any(registry: Registry) -> None:
+    @registry.task(unique=("anything",))
+    def sync(**fields: int) -> None: ...
+
+    assert sync.task.unique_key is not None
+
+
+def test_a_lost_answer_is_no_conflict_with_itself() -> None:
+    pool, server = faulty_pool(["lost"])
+
+    enqueued = pool.enqueue("t", {}, partition_key="g", unique="k")
+
+    assert (enqueued.status, stored(server)) == (ACCEPTED, [enqueued.job_id])
+
+
+def test_a_lost_answer_to_many_leaves_conflicts_what_they_are() -> None:
+    pool, server = faulty_pool(["lost"])
+
+    results = pool.enqueue_many("t", [{}, {}, {}], partition_key="g", unique="k")
+
+    assert statuses(results) == [ACCEPTED, CONFLICT, CONFLICT]
+    assert {result.job_id for result in results} == set(stored(server))
