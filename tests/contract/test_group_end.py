@@ -6,6 +6,7 @@ import pytest
 
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.world import World
 
@@ -56,10 +57,27 @@ def bury_and_evict(_world: World, owned: OwnedPartition) -> None:
     w.bury(owned, [b"a"], keep_jobs=0)
 
 
+def finish(_world: World, owned: OwnedPartition) -> None:
+    owned.run(own.finish(owned.ownership, {b"g": own.Acks(13 + len(w.tail(b"g")), [b"a"])}))
+
+
+def finish_stray(_world: World, owned: OwnedPartition) -> None:
+    owned.run(own.finish_stray(owned.ownership, [(b"a", b"", 0, b"")]))
+
+
+def promote_cancelled(world: World, owned: OwnedPartition) -> None:
+    w.retry(owned, [b"a"], delay_ms=1)
+    world.partition.run(produce.cancel_group(b"g", b"start"))  # all of it, in memory
+    world.advance(0.002)
+    w.promote(owned)
+
+
 ENDS: list[Callable[[World, OwnedPartition], None]] = [
     recover_cancelled, retry_cancelled, hand_back_cancelled, bury_and_discard, cancel_ready,
     cancel_delayed, cancel_all, end_cancelled, bury_and_evict,
+    finish, finish_stray, promote_cancelled,
 ]  # fmt: skip
+CUTS = (cancel_all, promote_cancelled)  # of all that the group holds
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -109,11 +127,11 @@ def test_a_group_goes_on_while_it_has_other_work(
     owned = world.own()
     w.enqueue(world, ["a"])
     w.claim(owned)
-    if end is not cancel_all:
+    if end not in CUTS:
         w.enqueue(world, ["b"], delay_ms=2 * DAY_S * 1000)
 
     end(world, owned)
-    if end is cancel_all:
+    if end in CUTS:
         w.enqueue(world, ["b"], delay_ms=2 * DAY_S * 1000)
 
     world.advance(DAY_S + 60)

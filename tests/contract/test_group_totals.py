@@ -104,7 +104,7 @@ def test_a_group_named_twice_in_one_finish_counts_both_times(server_world: World
     assert states(server_world.partition.group(b"g")) == {"done": 2}
 
 
-@pytest.mark.parametrize("first", ["finish", "evict", "discard"])
+@pytest.mark.parametrize("first", ["finish", "finish_stray", "evict", "discard"])
 def test_the_totals_of_a_version_without_done_are_taken_over(
     server_world: World, first: str
 ) -> None:
@@ -120,12 +120,15 @@ def test_the_totals_of_a_version_without_done_are_taken_over(
         w.bury(owned, [b"d"], keep_jobs=2)
     elif first == "discard":
         world.partition.discard(["b"])
+    elif first == "finish_stray":
+        owned.run(own.finish_stray(owned.ownership, [(b"d", b"", 0, b"")]))
     else:
         w.finish(owned, claims, 3)
     w.finish(owned, claims, 4)
 
     assert states(world.partition.group(b"g")) == {
         "finish": {"done": 3, "dead": 2},
+        "finish_stray": {"done": 3, "dead": 2},
         "evict": {"done": 2, "dead": 2, "evicted": 1},
         "discard": {"done": 2, "dead": 1, "discarded": 1, "in_flight": 1},
     }[first]  # fmt: skip

@@ -252,6 +252,15 @@ def test_a_false_count_of_bytes_keeps_producers_out_until_the_next_renewal(
     assert server_world.partition.audit().clean
 
 
+def test_false_counts_of_bytes_are_0_once_a_renewal_finds_nothing(server_world: World) -> None:
+    owned, counters = server_world.own(), key(server_world, "c")
+    server_world.client.hset(counters, mapping={"bytes": 10**14, "dead_bytes": 10**14})
+
+    w.renew(owned)
+
+    assert server_world.client.hmget(counters, "bytes", "dead_bytes") == [b"0", b"0"]
+
+
 def test_an_audit_counts_bytes_and_counters_anew(server_world: World) -> None:
     w.enqueue(server_world, ["a"])
     w.enqueue(server_world, ["late"], delay_ms=60_000)

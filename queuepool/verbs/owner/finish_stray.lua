@@ -17,7 +17,6 @@ local j, c, dl, totals = base .. ':j', base .. ':c', base .. ':dl', {}
 -- uses: undelay, add, ours, free_unique
 check_hashes('j', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua')
 for _, k in ipairs({'dl', 'dead'}) do redis.call('ZCARD', base .. ':' .. k) end
-redis.call('ZCARD', book)
 -- uses: epochs_in_flight
 for _, e in ipairs(epochs) do redis.call('ZCARD', base .. ':fl:' .. e) end
 local jobs = {}
