@@ -9,6 +9,7 @@ from queuepool.models import JobState
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
+from tests.contract.test_memory_of_ends import back
 from tests.contract.world import World
 
 ERROR = b'{"reason":"unknown-task"}'
@@ -105,6 +106,18 @@ def test_a_clock_that_went_back_keeps_nobody_waiting(server_world: World) -> Non
     server_world.advance(31)
 
     assert w.promote(owned).promoted == 2
+
+
+def test_who_knows_the_task_makes_its_jobs_due_at_once_after_a_clock_went_back(
+    world: World,
+) -> None:
+    owned = aside(world, "a", "b")
+    back(world, 3600)
+
+    assert rouse(owned, "new") == {"new": 2}
+
+    assert w.promote(owned).promoted == 2
+    assert w.claim(owned).ids == [b"a", b"b"]
 
 
 def test_who_knows_the_task_makes_its_jobs_due_at_once_in_their_order(world: World) -> None:

@@ -85,6 +85,17 @@ def test_a_wrong_type_is_told_and_changes_nothing(scene: Busy, name: str) -> Non
     assert tried == keys_of(name), "add a call that touches the key, or correct the header"
 
 
+def test_what_stands_in_the_place_of_a_leaders_keys_stops_no_owner(server_world: World) -> None:
+    for suffix in (b":cmd", b":ck"):
+        server_world.client.set(server_world.partition.key + suffix, "not ours")
+    server_world.damaged = True
+
+    owned = server_world.own()
+    renewal = w.renew(owned)
+
+    assert (owned.acquired.checkpoint, renewal.commands) == (None, ())
+
+
 NAMED_AFTER = ("q:2:g", "g:g", "dg:g", "ring:2", "dn:0", "dn:1")  # a group, a tier, a window
 
 

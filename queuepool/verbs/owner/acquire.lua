@@ -9,7 +9,7 @@
 -- Epochs only grow, also across a failover that lost the last one: max(old + 1, server ms). O(1).
 local base = KEYS[1]
 local o, rec = base .. ':o', base .. ':rec'
--- uses: clock, whole, ours
+-- uses: clock, whole
 local nonce, epoch, expires, heartbeat, applied =
   unpack(redis.call('HMGET', o, 'nonce', 'epoch', 'expires', 'heartbeat', 'applied'))
 local left = whole(expires) - now
@@ -21,7 +21,9 @@ if nonce and nonce ~= '' and nonce ~= ARGV[1] and (left > 0 or ARGV[4] == '0') t
   end
   return {0, math.max(0, left), string.format('%.0f', whole(epoch))}
 end
-local books, ck = redis.call('LLEN', rec), ours('HMGET', base .. ':ck', 'target', 'at') or {}
+local books, ck = redis.call('LLEN', rec), redis.pcall('HMGET', base .. ':ck', 'target', 'at')
+-- No owner may put right what else stands there
+if ck.err and not string.find(ck.err, 'WRONGTYPE', 1, true) then error(ck) end
 local booked = epoch and nonce ~= '' and redis.call('ZCARD', base .. ':fl:' .. epoch) or 0
 local new = math.max(whole(epoch) + 1, now)
 if booked > 0 then books = redis.call('RPUSH', rec, epoch) end

@@ -11,13 +11,13 @@
 -- queued for recovery here, and ids that ended long ago are forgotten. O(commands + cancels).
 local base = KEYS[1]
 local o, dr, rec, c = base .. ':o', base .. ':dr', base .. ':rec', base .. ':c'
--- uses: clock, whole, add, ours, asked
+-- uses: clock, whole, asked
 local nonce, epoch, beat = unpack(redis.call('HMGET', o, 'nonce', 'epoch', 'beat'))
 local cancels = asked(base .. ':fl:' .. ARGV[2])
 if nonce ~= ARGV[1] or epoch ~= ARGV[2] then
   local leaving = redis.call('HGET', dr, ARGV[2])
   if not leaving or string.find(leaving, ARGV[1] .. ':', 1, true) ~= 1 then
-    add(c, 'fenced', 1)
+    redis.pcall('HINCRBY', c, 'fenced', 1)
     return {'FENCED', epoch or '0'}
   end
   redis.call('HSET', dr, ARGV[2], ARGV[1] .. ':' .. string.format('%.0f', now + ARGV[3]))
@@ -32,8 +32,9 @@ local late, dead = redis.call('ZCARD', base .. ':dl'), redis.call('ZCARD', base 
 local asleep = late + dead == redis.call('HLEN', base .. ':j')
 local largest, bytes, dead_bytes = unpack(redis.call('HMGET', c, 'largest', 'bytes', 'dead_bytes'))
 if dead == 0 then dead_bytes = '0' end
--- No owner may put it right
-local commands = ours('XRANGE', base .. ':cmd', '(' .. ARGV[8], '+', 'COUNT', 100) or {}
+-- No owner may put right what else stands there
+local commands = redis.pcall('XRANGE', base .. ':cmd', '(' .. ARGV[8], '+', 'COUNT', 100)
+if commands.err and not string.find(commands.err, 'WRONGTYPE', 1, true) then error(commands) end
 redis.call('HSET', o, 'expires', now + ARGV[3], 'heartbeat', now, 'beat', ARGV[4],
   'workers', ARGV[5], 'busy', ARGV[6], 'target', ARGV[7], 'applied', ARGV[8])
 -- What was large is gone, or comes by a script
@@ -54,4 +55,4 @@ end
 redis.call('PERSIST', dn) -- an older release lets it expire, and finish does not look
 return {1, now, whole(beat) < ARGV[4] - 1 and 1 or 0, books,
   following[2] and math.max(0, math.min(following[2] - now, 9e15)) or -1,
-  commands, cancels}
+  commands.err and {} or commands, cancels}

@@ -7,7 +7,6 @@
 -- A call without an answer may still be on its way, and a stalled server may carry it out after
 -- newer ones: hand back a job that runs by now, for example. What is sent after this carries the
 -- new nonce, and the late call, with an older one, is FENCED. A draining owner may. O(1).
--- uses: add
 local base, o, dr = KEYS[1], KEYS[1] .. ':o', KEYS[1] .. ':dr'
 local owner, leaving = redis.call('HMGET', o, 'nonce', 'epoch'), redis.call('HGET', dr, ARGV[2])
 
@@ -26,5 +25,5 @@ if nonce and older(nonce) then
   redis.call('HSET', dr, ARGV[2], new .. ':' .. expires)
   return 1
 end
-add(base .. ':c', 'fenced', 1)
+redis.pcall('HINCRBY', base .. ':c', 'fenced', 1)
 return {'FENCED', owner[2] or '0'}

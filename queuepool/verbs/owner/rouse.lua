@@ -11,7 +11,6 @@ local base, c, dl = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':dl'
 local known, due, counts, shift = {}, {}, {}, 120000 -- ms; none is set aside for longer
 for i = 4, #ARGV do known[ARGV[i]] = true end
 local page = redis.call('HSCAN', base .. ':ua', ARGV[3], 'COUNT', 200)
-redis.call('ZCARD', dl)
 for i = 1, #page[2], 2 do
   local id, task = page[2][i], page[2][i + 1]
   if known[task] then
