@@ -1,6 +1,5 @@
-stands = true
 for _, set in ipairs(over or {}) do -- unless it expires: then it has ids of an older release
   -- Frees it beside the server's work
   if redis.call('PTTL', set) < 0 then redis.call('UNLINK', set) end
 end
-redis.call('HSET', c, 'dn', sets[1], 'dn_since', now)
+stands = redis.call('HSET', c, 'dn', sets[1], 'dn_since', now) -- whatever it says is true
