@@ -17,6 +17,15 @@ def test_jobs_are_accepted_once_and_one_by_one(world: World) -> None:
     assert world.counters() == {"enqueued": 3, "duplicate": 2}
 
 
+def test_duplicates_add_up(world: World) -> None:
+    w.enqueue(world, ["a"])
+
+    for _ in range(2):
+        w.enqueue(world, ["a", "a"])
+
+    assert world.counters() == {"enqueued": 1, "duplicate": 4}
+
+
 def test_an_id_twice_in_one_call_is_accepted_once(world: World) -> None:
     assert w.enqueue(world, ["a", "a"]) == b"10"
     assert world.partition.group(b"g").total == 1

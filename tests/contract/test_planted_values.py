@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -84,10 +85,10 @@ def test_every_verb_goes_on_and_its_reply_can_be_read(
 def test_a_counter_that_cannot_be_counted_with_begins_anew_with_the_next_jobs(
     server_world: World, value: str
 ) -> None:
-    counters = ("r0", "r1", "r2", "r3", "bytes", "enqueued")
+    counters = ("r0", "r1", "r2", "r3", "bytes", "enqueued", "duplicate")
     for tier, counter in enumerate(counters):
         server_world.client.hset(key(server_world, "c"), counter, value)
-        assert w.enqueue(server_world, [f"j{tier}"], tier=tier % 4) == b"1"
+        assert w.enqueue(server_world, [f"j{tier}"] * 2, tier=tier % 4) == b"10"
         assert int(server_world.client.hget(key(server_world, "c"), counter)) > 0
     server_world.damaged = True
 
@@ -114,6 +115,16 @@ def test_what_stands_where_tokens_wait_makes_way_for_one(
     w.enqueue(server_world, ["a"], delay_ms=delay_ms)
 
     assert server_world.client.lrange(key(server_world, "wk"), 0, -1) == [token]
+
+
+def test_a_set_of_ended_ids_that_is_none_makes_way_for_new_jobs(server_world: World) -> None:
+    for suffix in ("dn:0", "dn:1"):
+        server_world.client.set(key(server_world, suffix), "not ours")
+    server_world.client.hset(key(server_world, "c"), "dn_since", int(time.time() * 1000))
+
+    assert w.enqueue(server_world, ["a"]) == b"1"
+
+    assert not server_world.client.exists(key(server_world, "dn:0"), key(server_world, "dn:1"))
 
 
 def test_a_lane_makes_no_way_for_jobs_that_get_no_seat(server_world: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -11,6 +12,7 @@ from queuepool.protocol import codec
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
+from tests.contract.test_probes import Monitor
 from tests.contract.world import World
 
 
@@ -124,3 +126,32 @@ def test_an_end_or_the_next_renewal_stops_a_set_that_an_older_release_lets_expir
 
     assert server_world.client.scard(in_use) == 2
     assert server_world.client.pttl(in_use) == -1
+
+
+@pytest.mark.parametrize("end", WAYS)
+def test_an_end_within_the_minute_does_not_lengthen_it(world: World, end: End) -> None:
+    owned = world.own()
+    finished(world, owned, "a")
+    world.advance(30)
+
+    end(world, owned, "b")
+
+    world.advance(31)
+    cancelled_alone(world, owned, "c")
+    world.advance(61)
+    cancelled_alone(world, owned, "d")
+    assert w.enqueue(world, ["a"]) == b"1"
+
+
+@pytest.mark.parametrize("end", WAYS)
+def test_an_end_looks_at_the_set_that_it_turns_to_before_it_writes(
+    server_world: World, end: End
+) -> None:
+    owned, monitor = server_world.own(), Monitor(server_world.client)
+    finished(server_world, owned, "a")
+    server_world.advance(61)
+
+    calls = monitor.calls(partial(end, server_world, owned, "b"))
+
+    assert any(b":dn:1" in words[1] for _, commands in calls for words in commands if words[1:])
+    assert not [late for call in calls for late in monitor.late(call)]
