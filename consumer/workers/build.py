@@ -9,12 +9,8 @@ from consumer.core import pools
 from consumer.core.jobs import ClaimedJob
 from consumer.core.pools import Kind, PoolPlan
 from consumer.settings import ConsumerSettings
-from consumer.workers.async_pool import AsyncPool
 from consumer.workers.dispatcher import ClosableWorkers, Dispatcher, Place, task_of
 from consumer.workers.event_loop import HandlerLoop
-from consumer.workers.processes.bounds import Bounds
-from consumer.workers.processes.frames import Start
-from consumer.workers.processes.pool import ProcessPool
 from consumer.workers.runner import Runner
 from consumer.workers.thread_pool import ThreadPool
 from queuepool.errors import ConfigurationError
@@ -52,13 +48,10 @@ def build(
         if plan.kind is Kind.THREADS:
             return ThreadPool(runner, ring)
         if plan.kind is Kind.ASYNC:
+            from consumer.workers.async_pool import AsyncPool
+
             return AsyncPool(runner, handlers, ring)
-        start = Start(
-            settings.app, ownership.partition, ownership.epoch, settings.log_format,
-            settings.log_level,
-        )  # fmt: skip
-        bounds = Bounds(settings.process_max_jobs, settings.process_max_rss_mb * 2**20)
-        return ProcessPool(runner, start, bounds, ring)
+        return _processes(settings, ownership, runner, ring)
 
     plans = settings.pool_plans
     for plan in plans if settings.pools else ():
@@ -70,6 +63,20 @@ def build(
         if plan.name != DEFAULT_POOL:
             made[plan.name].resize(plan.least)
     return Dispatcher(made, _places(registry, plans))
+
+
+def _processes(
+    settings: ConsumerSettings, ownership: Ownership, runner: Runner, ring: Callable[[], None]
+) -> ClosableWorkers:
+    from consumer.workers.processes.bounds import Bounds
+    from consumer.workers.processes.frames import Start
+    from consumer.workers.processes.pool import ProcessPool
+
+    start = Start(
+        settings.app, ownership.partition, ownership.epoch, settings.log_format, settings.log_level
+    )
+    bounds = Bounds(settings.process_max_jobs, settings.process_max_rss_mb * 2**20)
+    return ProcessPool(runner, start, bounds, ring)
 
 
 def _places(registry: Registry, plans: Sequence[PoolPlan]) -> Callable[[ClaimedJob], Place]:

@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
-from queuepool.embedded import private_files as private
-from queuepool.embedded.private_files import UnsafePathError
+from queuepool import private_files as private
+from queuepool.private_files import UnsafePathError
 
 LOCK: Final = "embedded.lock"
 _PREFIX = "queuepool-server-"

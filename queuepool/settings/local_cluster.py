@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from queuepool.embedded import private_files as private
+from queuepool import private_files as private
 from queuepool.errors import ConfigurationError
 
 STATE_DIR = Path(".queuepool")

@@ -18,8 +18,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha1
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
 CALLERS = ("producer", "owner", "operator", "leader")  # folders: who calls what is in them
 _USES = re.compile(rb"^( *)-- uses: (.+)\n", re.MULTILINE)
@@ -63,7 +62,7 @@ def names() -> list[str]:
 
 def _read() -> dict[str, Script]:
     """Return all scripts, by their names."""
-    verbs = files("queuepool.verbs")
+    verbs = Path(__file__).parent
     parts = {name.encode(): text for name, text in _parts(verbs / "parts", "")}
     return {
         name: named(name, _joined(text, parts, set()))
@@ -72,13 +71,13 @@ def _read() -> dict[str, Script]:
     }
 
 
-def _texts(folder: Traversable) -> Iterator[tuple[str, bytes]]:
+def _texts(folder: Path) -> Iterator[tuple[str, bytes]]:
     for file in folder.iterdir():
-        if file.name.endswith(".lua"):
-            yield file.name[:-4], file.read_bytes()
+        if file.suffix == ".lua":
+            yield file.stem, file.read_bytes()
 
 
-def _parts(folder: Traversable, within: str) -> Iterator[tuple[str, bytes]]:
+def _parts(folder: Path, within: str) -> Iterator[tuple[str, bytes]]:
     for name, text in _texts(folder):
         yield within + name, text
     for inner in folder.iterdir():

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from queuepool import private_files as private
 from queuepool.cli.exits import Exit
 from queuepool.cli.inspection.sources import find_coordinator
 from queuepool.cli.local.child_logs import LogFile
-from queuepool.embedded import private_files as private
-from queuepool.embedded.private_files import UnsafePathError
 from queuepool.errors import ConfigurationError
+from queuepool.private_files import UnsafePathError
 from queuepool.settings import local_cluster as local
 from queuepool.settings.environment import load_pool_config
 from tests.e2e.clusters import clean_environment, run

@@ -13,13 +13,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 
+from queuepool import private_files as private
 from queuepool.cli.arguments import duration, positive
 from queuepool.cli.display import output
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.local import secret_url
 from queuepool.cli.local.cluster import LocalClusterSpec, LocalProcesses
 from queuepool.client.pool import QueuePool
-from queuepool.embedded import private_files as private
 from queuepool.errors import QueuePoolError
 from queuepool.servers.wire import display_name
 from queuepool.settings import local_cluster as local

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from queuepool.embedded import private_files as private
+from queuepool import private_files as private
 from queuepool.errors.escaping import stored_text, visible
 
 _LEVEL = re.compile(r'^\S+ \S+ (\w+) |^\{.*"level": "(\w+)"')
