@@ -104,6 +104,16 @@ def test_a_group_named_twice_in_one_finish_counts_both_times(server_world: World
     assert states(server_world.partition.group(b"g")) == {"done": 2}
 
 
+def test_two_jobs_of_a_group_that_end_late_in_one_call_are_both_counted(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a", "b", "c"])
+    w.claim(owned)
+
+    owned.run(own.finish_stray(owned.ownership, [(i, b"", 0, b"") for i in (b"a", b"b")]))
+
+    assert states(world.partition.group(b"g")) == {"done": 2, "in_flight": 1}
+
+
 @pytest.mark.parametrize("first", ["finish", "finish_stray", "evict", "discard"])
 def test_the_totals_of_a_version_without_done_are_taken_over(
     server_world: World, first: str

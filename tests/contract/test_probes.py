@@ -17,7 +17,9 @@ import pytest
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.scripts import names, script
 from tests.contract import world as w
+from tests.contract.busy import busy
 from tests.contract.test_conservation import Walk, Walker
+from tests.contract.test_planted_values import kept
 from tests.contract.world import World
 
 _LINE = re.compile(rb"^[0-9.]+ \[(\d+) ([^\]]*)\] (.*)$", re.DOTALL)
@@ -99,6 +101,19 @@ def test_no_script_touches_a_key_first_after_it_wrote(
 
     assert not late, "\n".join(sorted(late))
     assert len(seen) >= 20, f"the walk calls too few scripts: {seen}"
+
+
+def test_nor_does_any_call_on_a_busy_partition(server_world: World, monitor: Monitor) -> None:
+    scene, put_back = busy(server_world), kept(server_world)
+    run = server_world.partition.server.run
+    late: set[str] = set()
+
+    for verb in scene.verbs():
+        put_back()
+        for call in monitor.calls(partial(run, scene.base(verb), [verb])):
+            late |= set(monitor.late(call))
+
+    assert not late, "\n".join(sorted(late))
 
 
 def test_so_do_the_scripts_of_coordinators(server_world: World, monitor: Monitor) -> None:

@@ -246,3 +246,14 @@ def test_of_a_large_book_one_job_began_last_whatever_the_steps(world: World) -> 
 
     assert [step.crashed for step in steps] == [200, 60]
     assert sum(step.buried for step in steps) == 0
+
+
+def test_progress_ends_with_a_crash(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a"])
+    owned.run(own.progress(owned.ownership, dict.fromkeys(w.claim(owned).ids, b"half")))
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
+
+    w.recover(world.own())
+
+    assert world.partition.status("a").progress is None

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from queuepool.errors import ForeignValueError
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol import codec
 from queuepool.verbs.owner import verbs as own
@@ -97,7 +98,7 @@ def test_an_end_frees_the_set_that_was_not_in_use_for_a_minute(world: World, end
 
     end(world, owned, "c")
 
-    assert w.enqueue(world, ["a", "b"]) == b"10"
+    assert w.enqueue(world, ["a", "b", "c"]) == b"100"
 
 
 @pytest.mark.parametrize("end", WAYS)
@@ -110,7 +111,23 @@ def test_an_end_frees_both_sets_after_two_minutes(world: World, end: End) -> Non
 
     end(world, owned, "c")
 
-    assert w.enqueue(world, ["a", "b"]) == b"11"
+    assert w.enqueue(world, ["a", "b", "c"]) == b"110"
+
+
+@pytest.mark.parametrize("end", WAYS)
+def test_a_foreign_value_in_the_place_of_the_set_that_is_next_is_told_and_stays(
+    server_world: World, end: End
+) -> None:
+    owned, base = server_world.own(), server_world.partition.key
+    finished(server_world, owned, "a")
+    next_set = base + b":dn:%d" % (1 - int(server_world.client.hget(base + b":c", "dn")))
+    server_world.client.set(next_set, "not ours")
+    server_world.advance(61)
+
+    with pytest.raises(ForeignValueError):
+        end(server_world, owned, "b")
+
+    assert server_world.client.getdel(next_set) == b"not ours"
 
 
 @pytest.mark.parametrize("end", [*(way for way in WAYS if way is not finished), renewed])
