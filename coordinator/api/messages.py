@@ -59,6 +59,9 @@ def _fill(message: partition_pb2.PartitionState, state: models.PartitionState) -
     message.dead = _int64(state.dead)
     message.set_aside = _int64(state.aside)
     message.unknown_tasks.extend(state.aside_tasks)
+    message.held = _int64(state.held)
+    if state.held_ms is not None:
+        message.held_since_ms = _int64(state.held_ms)
     message.totals.MergeFrom(totals([state.counters]))
     message.oldest_waiting_ms = _int64(max(state.oldest_ms, 0))
     message.backlog = _int64(state.backlog)
@@ -159,6 +162,7 @@ def group(key: bytes, number: int, status: models.GroupStatus) -> group_pb2.Task
         discarded=_int64(status.discarded),
         created_ms=status.created_ms,
         finished_ms=status.finished_ms,
+        held_since_ms=status.held_ms,
     )
 
 

@@ -17,6 +17,7 @@ from queuepool.client.calls import (
 )
 from queuepool.client.group import AsyncTaskGroup as AsyncTaskGroup  # noqa: PLC0414 - known from here
 from queuepool.client.handles import AsyncJobHandle
+from queuepool.client.holding import hold_partitions
 from queuepool.client.network import AsyncNetwork
 from queuepool.client.questions import ask
 from queuepool.client.results import EnqueueResults
@@ -140,8 +141,19 @@ class AsyncQueuePool(BasePool[AsyncPort]):
         return await self.job(job_id, partition_key=partition_key).cancel()
 
     def group(self, partition_key: str | bytes) -> AsyncTaskGroup:
-        """Return a handle on a task group: totals, progress, wait, cancel."""
+        """Return a handle on a task group: totals, progress, wait, cancel, hold."""
         return AsyncTaskGroup(self._network, self.producer.route(partition_key), partition_key)
+
+    async def hold(self, *, partition: int | None = None) -> int:
+        """Start no more jobs, in one partition or in all, until they are released.
+
+        Returns how many partitions were not held before.
+        """
+        return await self._network.do(hold_partitions(self.config, partition, on=True))
+
+    async def release(self, *, partition: int | None = None) -> int:
+        """End the hold of one partition, or of all; returns how many of them were held."""
+        return await self._network.do(hold_partitions(self.config, partition, on=False))
 
     async def run_verb(self, partition: int, verb: Verb[T]) -> T:
         """Run a verb that may be repeated, until the server answers; return its typed reply.

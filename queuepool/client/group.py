@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from queuepool.client.arguments import check_wait
 from queuepool.client.effects import Pause, Steps
+from queuepool.client.holding import hold_group
 from queuepool.client.network import AsyncNetwork, Network
 from queuepool.client.questions import ask
 from queuepool.client.routes import Route
@@ -77,6 +78,9 @@ class _Group:
             cursor, gone, running = yield from self._ask(verb)
             cancelled, stopping = cancelled + gone, stopping + running
         return cancelled, stopping
+
+    def _hold(self, *, on: bool) -> Steps[bool]:
+        return hold_group(self._network.config, self._route, self.partition_key, on=on)
 
     def _wait(
         self, timeout_s: float | None, show: bool | None, on_progress: OnProgress | None
@@ -160,6 +164,26 @@ class TaskGroup(_Group):
         """
         return self._network.do(self._cancel())
 
+    def hold(self) -> bool:
+        """Start none of the group's jobs until it is released; returns False if it was held.
+
+        Running jobs go on, and so do those that a consumer has claimed before. Held jobs are no
+        backlog: no worker waits for them. The hold also covers jobs that are enqueued later, as
+        long as the group is remembered (see `status`). Raises InvalidInputError for a group
+        without jobs.
+
+        >>> pool.enqueue("greet", {"name": "Ada"}, partition_key="bulk-43", delay_s=60).accepted
+        True
+        >>> group = pool.group("bulk-43")
+        >>> group.hold(), group.status().held_ms is not None, group.release()
+        (True, True, True)
+        """
+        return self._network.do(self._hold(on=True))
+
+    def release(self) -> bool:
+        """End the hold; returns False if there was none. Raises InvalidInputError as `hold`."""
+        return self._network.do(self._hold(on=False))
+
 
 class AsyncTaskGroup(_Group):
     """All jobs that share a partition key; the asyncio twin of TaskGroup."""
@@ -185,6 +209,14 @@ class AsyncTaskGroup(_Group):
         """Cancel the group's jobs of now; returns (cancelled, running ones asked to stop)."""
         return await self._network.do(self._cancel())
 
+    async def hold(self) -> bool:
+        """Start none of the group's jobs until it is released; returns False if it was held."""
+        return await self._network.do(self._hold(on=True))
+
+    async def release(self) -> bool:
+        """End the hold; returns False if there was none."""
+        return await self._network.do(self._hold(on=False))
+
 
 def describe(status: GroupStatus) -> dict[str, Any]:
     """Return a status as plain data for JSON."""
@@ -192,4 +224,5 @@ def describe(status: GroupStatus) -> dict[str, Any]:
         *("total", "ready", "delayed", "in_flight", "done", "dead", "cancelled"),
         *("evicted", "discarded"),
     )
-    return {name: getattr(status, name) for name in names} | {"progress": status.progress}
+    more = {"held_ms": status.held_ms, "progress": status.progress}
+    return {name: getattr(status, name) for name in names} | more

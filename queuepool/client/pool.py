@@ -27,6 +27,7 @@ from queuepool.client.calls import (
 )
 from queuepool.client.group import TaskGroup
 from queuepool.client.handles import JobHandle
+from queuepool.client.holding import hold_partitions
 from queuepool.client.network import Network
 from queuepool.client.pipeline import Bulk
 from queuepool.client.results import EnqueueResults
@@ -203,7 +204,7 @@ class QueuePool(BasePool[Port]):
         return self.job(job_id, partition_key=partition_key).cancel()
 
     def group(self, partition_key: str | bytes) -> TaskGroup:
-        """Return a handle on a task group: totals, progress, wait, cancel.
+        """Return a handle on a task group: totals, progress, wait, cancel, hold.
 
         >>> pool.enqueue_many("greet", [{"name": "Ada"}] * 300, partition_key="bulk-42").accepted
         300
@@ -211,6 +212,24 @@ class QueuePool(BasePool[Port]):
         300
         """
         return TaskGroup(self._network, self.producer.route(partition_key), partition_key)
+
+    # -- hold and release --------------------------------------------------------------------------
+
+    def hold(self, *, partition: int | None = None) -> int:
+        """Start no more jobs, in one partition or in all, until they are released.
+
+        Returns how many partitions were not held before. Running jobs go on, and so do those that
+        a consumer has claimed before. Jobs can be enqueued; they wait. A hold survives restarts,
+        and leaves the holds of groups alone.
+
+        >>> pool.hold(), pool.hold(partition=1), pool.release()
+        (4, 0, 4)
+        """
+        return self._network.do(hold_partitions(self.config, partition, on=True))
+
+    def release(self, *, partition: int | None = None) -> int:
+        """End the hold of one partition, or of all; returns how many of them were held."""
+        return self._network.do(hold_partitions(self.config, partition, on=False))
 
     # -- partitions --------------------------------------------------------------------------------
 

@@ -50,10 +50,20 @@ def find(config: PoolConfig, job_id: str) -> Steps[JobStatus]:
             return hinted
         statuses.append(hinted)
     others = set(range(topology.partitions)) - {status.partition for status in statuses}
-    for some in parts(sorted(others, key=lambda n: (topology.server_of(n), n)), ASKED_AT_ONCE):
-        calls = [(number, produce.status(job_id, number)) for number in some]
-        statuses += yield from _until_answered(config, CallEach(calls), partial(_read_all, calls))
+    calls = [(number, produce.status(job_id, number)) for number in others]
+    statuses += yield from ask_each(config, calls)
     return the_only_one(statuses)
+
+
+def ask_each(config: PoolConfig, calls: Sequence[tuple[int, Verb[T]]]) -> Steps[list[T]]:
+    """Run a verb that may be repeated on each of these partitions; return their typed replies.
+
+    They come server by server, a bounded number at a time.
+    """
+    server_of, replies = config.topology.server_of, []
+    for some in parts(sorted(calls, key=lambda call: (server_of(call[0]), call[0])), ASKED_AT_ONCE):
+        replies += yield from _until_answered(config, CallEach(some), partial(_read_all, some))
+    return replies
 
 
 def _read_all(calls: Sequence[tuple[int, Verb[T]]], replies: Sequence[Any]) -> list[T]:

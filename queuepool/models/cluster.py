@@ -40,6 +40,8 @@ class PartitionState:
     discarded replayed duplicate_finish rollback_finish conflicts; one that is missing is 0.
     aside: the delayed jobs whose task no consumer of the partition knows; aside_tasks: some of
     these tasks.
+    held: the ready jobs that are not in `ready`, as their group is held, or the whole partition;
+    held_ms: since when that is held, None when it is not.
     """
 
     partition: int
@@ -61,6 +63,8 @@ class PartitionState:
     last_command: str
     aside: int = 0
     aside_tasks: tuple[str, ...] = ()
+    held: int = 0
+    held_ms: int | None = None
 
     @property
     def backlog(self) -> int:

@@ -165,7 +165,8 @@ class GroupStatus:
     """Totals of a task group by state; total = the sum of all the others.
 
     Dead jobs that are no longer kept are `evicted` (their bounds were reached) or `discarded` (by
-    an operator). Nothing is inferred: a job is `done` when its success was recorded.
+    an operator). Nothing is inferred: a job is `done` when its success was recorded. held_ms: since
+    when the group is held, so that its ready jobs wait; None: it is not.
     """
 
     total: int
@@ -179,6 +180,7 @@ class GroupStatus:
     finished_ms: int | None = None
     evicted: int = 0
     discarded: int = 0
+    held_ms: int | None = None
 
     @property
     def left(self) -> int:

@@ -38,6 +38,7 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "dn:<set>": ("SET", "ids that ended lately: one set in use, and the one before"),
     "r:<id>": ("STRING", "result of a finished job, with a time to live"),
     "g:<group>": ("HASH", "totals of a task group"),
+    "mg": ("HASH", "held groups with work left"),
     "c": ("HASH", "counters"),
     "o": ("HASH", "owner: nonce, epoch, expiry, heartbeat, workers, busy, applied command"),
     "dr": ("HASH", "epoch -> nonce and expiry of a draining predecessor"),

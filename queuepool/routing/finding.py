@@ -8,10 +8,13 @@ hinted_slot(id) --ask its partition--> has it, of that slot: found
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from queuepool.errors import InvalidInputError, shown
 from queuepool.errors.escaping import id_bytes, id_text
 from queuepool.models import JobId, JobState, JobStatus
+
+T = TypeVar("T")
 
 ASKED_AT_ONCE = 200  # partitions in one round trip
 _LONGEST = 64  # characters of an id that can be chosen
@@ -32,8 +35,8 @@ def known_id(job_id: object) -> JobId:
     )
 
 
-def parts(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    """Yield partitions in parts of at most `size`."""
+def parts(numbers: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield these in parts of at most `size`."""
     return (numbers[i : i + size] for i in range(0, len(numbers), size))
 
 

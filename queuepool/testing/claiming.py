@@ -24,6 +24,7 @@ class _Turn:
     seat: Seat
     size: int
     take: int = 0
+    out: bool = False  # its group is held: it loses its seat
 
 
 @fence
@@ -31,6 +32,8 @@ def claim(p: PartitionData, args: Args) -> Any:
     """Move ready jobs into the owner's book."""
     limit, starting, age_ms = int(args[2]), int(args[3]), int(args[4])
     weights, budget = [int(w) for w in args[5:9]], int(args[9])
+    if p.counters.get("hold"):
+        return [p.now, [], [], [], [], 0]
     most = _MAX_TURNS_AHEAD if limit > starting else _MAX_TURNS
     turns, credit = _plan(p, limit, weights, most)
     full = False
@@ -100,7 +103,9 @@ def _visit(
         moved = False
         for i in range(seats):
             if i == len(turns):
-                turns.append(_Turn(ring[i], len(p.lanes.get(ring[i].lane, ()))))
+                size = len(p.lanes.get(ring[i].lane, ()))
+                held = ring[i].group in p.managed
+                turns.append(_Turn(ring[i], 0 if held else size, out=held and size > 0))
             turn = turns[i]
             n = min(quantum, turn.size - turn.take, left)
             if n > 0:
@@ -124,6 +129,9 @@ def _take(p: PartitionData, turns: dict[int, list[_Turn]]) -> list[tuple[bytes, 
         most = None
         for turn in served:
             p.rings[tier].popleft()
+            if turn.out:
+                p.groups[turn.seat.group].out.add(turn.seat.tier)
+                continue
             lane = p.lanes.get(turn.seat.lane, deque())
             taken += [(lane.popleft(), turn.seat.tier) for _ in range(min(turn.take, len(lane)))]
             if turn.size > turn.take:

@@ -7,7 +7,7 @@ as they may not include one another, is here once.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -52,6 +52,9 @@ class Group:
     done: int = 0
     evicted: int = 0
     discarded: int = 0
+    hold: int = 0  # since when; 0: it is not held
+    apart: Counter[int] = field(default_factory=Counter)  # w0-w3: its ready jobs while it is held
+    out: set[int] = field(default_factory=set)  # o0-o3: tiers of lanes that lost their seats
     expires: int | None = None
 
 
@@ -129,6 +132,7 @@ class PartitionData:
     ended: Ended = field(default_factory=Ended)  # dn:<0|1>; dn and dn_since of c
     results: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # r:<id>
     groups: dict[bytes, Group] = field(default_factory=dict)  # g:<group>
+    managed: set[bytes] = field(default_factory=set)  # mg
     counters: dict[str, int] = field(default_factory=dict)  # c
     owner: OwnerRecord | None = None  # o
     draining: dict[int, tuple[bytes, int]] = field(default_factory=dict)  # dr
@@ -180,6 +184,23 @@ class PartitionData:
         if group.left <= 0:
             group.finished = self.now
             self.expire_group(group)
+            for name in [n for n in self.managed if self.groups.get(n) is group]:
+                self._rest(name, group)
+
+    def _rest(self, name: bytes, group: Group) -> None:
+        """Give the lanes of a held group seats again: without work left it has marks only."""
+        self.managed.discard(name)
+        for tier in sorted(group.out):
+            self.rings[tier].append(Seat(tier, self.now, name))
+        group.out.clear()
+
+    def count_ready(self, lane: Lane, by: int) -> None:
+        """Count jobs of a lane, apart when its group is held."""
+        if lane[1] in self.managed:
+            self.groups[lane[1]].apart[lane[0]] += by
+            self.count("held", by)
+        else:
+            self.count(f"r{lane[0]}", by)
 
     def expire_group(self, group: Group) -> None:
         """Forget a group with neither work nor dead jobs: in a minute a job, at most in a day."""
@@ -239,7 +260,7 @@ class PartitionData:
         if len(waiting) == 1:
             ring = self.rings[lane[0]]
             (ring.appendleft if next_turn else ring.append)(Seat(lane[0], self.now, lane[1]))
-        self.count(f"r{lane[0]}")
+        self.count_ready(lane, 1)
 
     def forget(self, job_id: bytes) -> None:
         """Remove a job's body and everything noted about it."""

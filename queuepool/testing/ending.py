@@ -85,7 +85,7 @@ def _leave(p: PartitionData, epoch: int, job_id: bytes, body: bytes) -> bool:
         p.group_of(body).delayed -= 1
     elif not any(p.unbook(other, job_id) for other in p.epochs()):
         p.marks.add(job_id)
-        p.count(f"r{lane_of(body)[0]}", -1)
+        p.count_ready(lane_of(body), -1)
     return True
 
 

@@ -103,12 +103,14 @@ def replay(p: PartitionData, args: Args) -> Any:
         for notes in (p.attempts, p.crashes, p.errors):
             notes.pop(job_id, None)
         p.jobs[job_id] = _restamped(body, p)
+        group = p.group_of(body)
+        group.left += 1
+        if group.hold:
+            p.managed.add(codec.read_group(body))
         p.place(job_id, lane_of(body))
         p.count("replayed")
         p.count("dead_bytes", -len(body))
-        group = p.group_of(body)
         group.dead -= 1
-        group.left += 1
     if n:
         p.wake(b"w")
     return [n, *kept]
@@ -151,6 +153,7 @@ def audit(p: PartitionData, args: Args) -> Any:
     ready = {t: p.counters.get(f"r{t}", 0) for t in TIERS}
     law = (
         sum(ready.values())
+        + p.counters.get("held", 0)
         + sum(len(b) for b in books)
         + len(p.delayed)
         + len(p.dead)
@@ -167,7 +170,7 @@ def audit(p: PartitionData, args: Args) -> Any:
         if not waiting or (len(waiting) <= _SEARCHED and job_id not in waiting):
             orphan += 1
             lost.append((lane, job_id))
-        if lane not in seated and (waiting or repair):
+        if lane not in seated and not _is_out(p, lane) and (waiting or repair):
             unseated += bool(waiting)
             if repair:
                 p.rings[lane[0]].append(Seat(lane[0], p.now, lane[1]))
@@ -176,12 +179,55 @@ def audit(p: PartitionData, args: Args) -> Any:
     if repair:
         for lane, job_id in lost:
             p.lanes.setdefault(lane, deque()).append(job_id)
-        _balance(p, ready, seated, hollow - law)
-    strays, miscounted = _strays(p, books), _recount(p, repair=repair)
+    unlisted = _unlisted(p)
+    p.managed.update(unlisted if repair else ())
+    was = p.counters.get("held", 0)
+    held = {name for name in p.managed if _is_held(p, name)} | unlisted
+    miscounted = len(unlisted) + _recount_held(p, held, [] if repair else lost, repair=repair)
+    if repair:
+        _balance(p, ready, seated, hollow - law + was - p.counters.get("held", 0))
+    strays, miscounted = _strays(p, books), miscounted + _recount(p, repair=repair)
+    unheld = [name for name in p.managed if not _is_held(p, name)]
+    p.managed.difference_update(unheld if repair else ())
     for notes, job_id in strays if repair else ():
         del notes[job_id]
     found = [b"unseated", unseated, b"orphan", orphan, b"hollow", hollow, b"foreign", 0]
-    return [b"0", [*found, b"miscounted", miscounted, b"stray", len(strays)], law]
+    return [b"0", [*found, b"miscounted", miscounted, b"stray", len(strays) + len(unheld)], law]
+
+
+def _is_out(p: PartitionData, lane: Lane) -> bool:
+    group = p.find_group(lane[1])
+    return group is not None and lane[0] in group.out
+
+
+def _is_held(p: PartitionData, name: bytes) -> bool:
+    group = p.find_group(name)
+    return name in p.managed and group is not None and group.hold > 0 and group.left > 0
+
+
+def _unlisted(p: PartitionData) -> set[bytes]:
+    """Return the groups that are held and not among those that claims ask about."""
+    groups = [(n, g) for n in list(p.groups) if (g := p.find_group(n))]
+    return {n for n, g in groups if g.hold and g.left > 0} - p.managed
+
+
+def _recount_held(
+    p: PartitionData, held: set[bytes], lost: list[tuple[Lane, bytes]], *, repair: bool
+) -> int:
+    """Count the ready jobs of held groups again; return whether they were others."""
+    lanes = [(tier, name) for name in held for tier in TIERS]
+    true = {
+        lane: sum(i in p.jobs for i in p.lanes.get(lane, ())) + sum(at == lane for at, _ in lost)
+        for lane in lanes
+    }
+    wrong = p.counters.get("held", 0) != sum(true.values()) or any(
+        p.groups[name].apart[tier] != jobs for (tier, name), jobs in true.items()
+    )
+    if wrong and repair:
+        p.counters["held"] = sum(true.values())
+        for (tier, name), jobs in true.items():
+            p.groups[name].apart[tier] = jobs
+    return int(wrong)
 
 
 def _hollow(p: PartitionData, books: Sequence[ScoredSet], *, repair: bool) -> int:
@@ -225,7 +271,8 @@ def _recount(p: PartitionData, *, repair: bool) -> int:
 def _balance(p: PartitionData, ready: dict[int, int], seated: set[Lane], missing: int) -> None:
     """Count ready jobs again by so many, no further than the lanes bear out."""
     for tier in TIERS:
-        lanes = [p.lanes.get(lane, ()) for lane in seated if lane[0] == tier]
+        mine = [lane for lane in seated if lane[0] == tier and not _is_held(p, lane[1])]
+        lanes = [p.lanes.get(lane, ()) for lane in mine]
         gap = sum(i in p.jobs for ids in lanes for i in ids) - ready[tier]
         step = max(0, min(missing, gap)) if missing > 0 else min(0, max(missing, gap))
         missing -= step

@@ -39,7 +39,8 @@ def enqueue(p: PartitionData, args: Args) -> Any:
             added += len(fresh)
             _join(p, group, len(fresh), delayed=delay > 0)
             sooner = _settle(p, fresh, tier, group, delay) or sooner
-            wake = wake or (idle and delay <= 0)
+            held = group in p.managed
+            wake = wake or (idle and delay <= 0 and not held)
     p.ended.heed_the_clock(p.now)
     if added:
         p.count("enqueued", added)
@@ -123,6 +124,8 @@ def _join(p: PartitionData, name: bytes, n: int, *, delayed: bool) -> None:
         group.created = group.created or p.now
     if delayed:
         group.delayed += n
+    if group.hold:
+        p.managed.add(name)
 
 
 def _settle(p: PartitionData, ids: list[bytes], tier: int, group: bytes, delay: int) -> bool:
@@ -194,7 +197,7 @@ def cancel(p: PartitionData, args: Args) -> Any:
         p.group_of(body).delayed -= 1
     else:
         p.marks.add(job_id)
-        p.count(f"r{lane_of(body)[0]}", -1)
+        p.count_ready(lane_of(body), -1)
     p.end_cancelled(job_id, body)
     return was
 
@@ -242,7 +245,7 @@ def _empty_lane(p: PartitionData, lane: tuple[int, bytes], old: Any) -> list[byt
     front = list(takewhile(lambda i: i not in p.jobs or old(p.jobs[i]), waiting))
     p.marks.difference_update(front)
     gone = [job_id for job_id in front if job_id in p.jobs]
-    p.count(f"r{lane[0]}", -len(gone))
+    p.count_ready(lane, -len(gone))
     if front and len(front) == len(waiting):
         p.marks.add(front.pop())
     for _ in front:
@@ -260,5 +263,5 @@ def group(p: PartitionData, args: Args) -> Any:
     ready = min(waiting, g.left)
     return [
         *(g.total, g.left, g.dead, g.cancelled, g.delayed, ready, g.created, finished, cut),
-        *(g.done, g.evicted, g.discarded),
+        *(g.done, g.evicted, g.discarded, g.hold),
     ]

@@ -37,8 +37,9 @@ PRODUCER = _grant("""
     cn    hset hdel
     cx    hset hdel
     dn    sadd unlink persist
-    g     hset hincrby persist pexpire unlink
-    c     hset hincrby
+    g     hset hincrby hdel persist pexpire unlink
+    mg    hset hdel
+    c     hset hincrby hdel
     wk    rpush unlink
     u     hset hdel
     uk    hset hdel
@@ -62,7 +63,8 @@ CONSUMER = _grant("""
     cx    hset hdel unlink
     dn    sadd unlink persist
     r     set
-    g     hset hincrby pexpire unlink
+    g     hset hincrby hdel pexpire unlink
+    mg    hset hdel unlink
     c     hset hincrby hdel unlink
     o     hset hincrby unlink
     dr    hset hdel unlink

@@ -93,6 +93,8 @@ def busy(world: World) -> Busy:
     w.enqueue(world, ["ready", "mark", "more"])
     world.partition.cancel("mark")
     w.enqueue(world, ["delayed"], delay_ms=600_000, unique={0: b"key"})
+    w.enqueue(world, ["held", "held-mark", "held-more"], b"held")
+    world.partition.run(produce.configure(b"held", hold=True))
     [led] = world.partition.server.run(world.system, [lead.lead("n", lease_ms=600_000, address="")])
     assert isinstance(led, list)
     return Busy(world, owned, own.Ownership(0, "over", 1), int(led[1]))
@@ -101,7 +103,8 @@ def busy(world: World) -> Busy:
 def _of_applications() -> list[Verb[Any]]:
     body = w.tail(b"new")
     runs: list[Any] = [2, b"new", 0, 2, "n1", body, "n2", body, 1, b"new", 60_000, 1, "n3", body]
-    groups = (b"g", b"cut", b"one")
+    groups = (b"g", b"cut", b"one", b"held")
+    to_held: list[Any] = [2, b"held", 0, 1, "n4", w.tail(b"held")]
     cursors = (b"start", b"lanes", b"0", b"all:0", b"books")
     return [
         produce.enqueue(runs, jobs=3, size_bytes=3 * (13 + len(body)), **w.LIMITS),
@@ -111,6 +114,8 @@ def _of_applications() -> list[Verb[Any]]:
         produce.enqueue(runs, jobs=3, size_bytes=9, **(w.LIMITS | {"max_depth": 3})),
         *(produce.status(i, 0) for i in ("ready", "delayed", "dead-a", "crash", "done", "never")),
         *(produce.cancel(i) for i in ("ready", "delayed", "a", "crash", "dead-a")),
+        produce.enqueue(to_held, jobs=1, size_bytes=13 + len(to_held[-1]), **w.LIMITS),
+        *(produce.configure(group, hold=on) for group in (*groups, None) for on in (True, False)),
         *(produce.group(group) for group in groups),
         *(produce.cancel_group(group, cursor) for group in groups for cursor in cursors),
     ]

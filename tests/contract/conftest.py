@@ -68,7 +68,8 @@ def check_invariants(world: World, when: str = "at the end") -> None:
     assert report.clean, f"{when}: {report}"
     assert all(value >= 0 for value in state.counters.values()), (when, state.counters)
     assert state.bytes >= 0
-    assert state.jobs == state.backlog + state.delayed + state.in_flight + state.dead
+    ready = state.backlog + state.held
+    assert state.jobs == ready + state.delayed + state.in_flight + state.dead
     if state.jobs == 0:
         assert state.bytes == 0
     check_places(snapshot(world), when)
@@ -83,14 +84,17 @@ def check_places(state: dict[str, Any], when: str) -> None:
     in_lanes = [i for lane in state["lanes"].values() for i in lane]
     in_books = [i for book in state["books"] for _, i in book]
     places = [i for i in in_lanes if i not in marks] + in_books + state["delayed"] + state["dead"]
-    ready = sum(state["counters"].get(f"r{t}", 0) for t in range(4))
+    held = state["counters"].get("held", 0)
+    ready = sum(state["counters"].get(f"r{t}", 0) for t in range(4)) + held
     seats = [seat for ring in state["rings"] for seat in ring]
 
     assert sorted(places) == sorted(jobs), f"{when}: a job is in no place, or in two"
     assert set(state["asides"]) <= set(state["delayed"]), f"{when}: waits for a task, not delayed"
     assert marks <= set(in_lanes), f"{when}: marks leaked: {marks - set(in_lanes)}"
     assert ready == len(in_lanes) - len(marks), f"{when}: ready jobs miscounted"
-    assert sorted(seats) == sorted(state["lanes"]), f"{when}: a lane has no seat, or two"
+    placed = sorted([*seats, *state["out"]])
+    assert placed == sorted(state["lanes"]), f"{when}: a lane has no seat, or two (I17)"
+    check_holds(state, when)
     for notes in ("attempts", "crashes", "errors"):
         assert set(state[notes]) <= jobs, f"{when}: {notes} of jobs that are gone"
     holders, keys = state["unique"]
@@ -100,6 +104,18 @@ def check_places(state: dict[str, Any], when: str) -> None:
     for notes in ("progress", "cancels"):
         assert set(state[notes]) <= set(in_books), f"{when}: {notes} of jobs that do not run"
     assert all(totals[1] >= 0 for totals in state["groups"].values()), f"{when}: {state['groups']}"
+
+
+def check_holds(state: dict[str, Any], when: str) -> None:
+    """Fail unless the ready jobs of each held group, and no others, are counted apart."""
+    apart = {
+        (tier, group): n
+        for (tier, group), ids in state["lanes"].items()
+        if group in state["managed"] and (n := len(set(ids) - state["marks"]))
+    }
+    assert state["apart"] == apart, f"{when}: held jobs miscounted"
+    assert state["counters"].get("held", 0) == sum(apart.values()), f"{when}: held miscounted"
+    assert {group for _, group in state["out"]} <= state["managed"], f"{when}: out for no reason"
 
 
 def check_index(world: World) -> None:

@@ -11,7 +11,7 @@ from queuepool.testing.data import STARTED, Group, PartitionData
 from queuepool.testing.server import MemoryServer
 from tests.contract.world import World
 
-_TIMES = ("cut", "dn", "dn_since", "aside", "largest")
+_TIMES = ("cut", "dn", "dn_since", "aside", "largest", "hold")
 _GROUP_TOTALS = (
     *("total", "left", "dead", "cancelled", "delayed"),
     *("done", "evicted", "discarded"),
@@ -28,6 +28,7 @@ def snapshot(world: World) -> dict[str, Any]:
 
 
 def _of_memory(p: PartitionData) -> dict[str, Any]:
+    groups = {n: g for n in list(p.groups) if (g := p.find_group(n))}
     return {
         "jobs": {i: _body(b) for i, b in p.jobs.items()},
         "lanes": {(b"%d" % t, g): list(ids) for (t, g), ids in p.lanes.items() if ids},
@@ -45,7 +46,10 @@ def _of_memory(p: PartitionData) -> dict[str, Any]:
         "marks": p.marks,
         "ended": p.ended.sets,
         "results": {i: v for i in p.results if (v := p.result(i)) is not None},
-        "groups": {n: _totals(g) for n in list(p.groups) if (g := p.find_group(n))},
+        "groups": {n: _totals(g) for n, g in groups.items()},
+        "managed": p.managed,
+        "out": {(b"%d" % t, n) for n, g in groups.items() for t in g.out},
+        "apart": {(b"%d" % t, n): w for n, g in groups.items() for t, w in g.apart.items() if w},
         "counters": {k: v for k, v in p.counters.items() if v and k not in _TIMES},
         "draining": len(p.draining),
         "to_recover": len(p.to_recover),
@@ -68,6 +72,7 @@ def _of_server(client: Any, base: bytes) -> dict[str, Any]:
     books = sorted((int(s), s) for s in suffixes(b"fl"))
     counters = {k.decode(): int(v) for k, v in client.hgetall(key("c")).items()}
     target = client.hget(key("ck"), "target")
+    groups = {n: client.hgetall(key(b"g:" + n)) for n in suffixes(b"g")}
     return {
         "jobs": {i: _body(b) for i, b in client.hgetall(key("j")).items()},
         "lanes": lanes,
@@ -85,7 +90,10 @@ def _of_server(client: Any, base: bytes) -> dict[str, Any]:
         "marks": set(client.hkeys(key("cx"))),
         "ended": [client.smembers(key("dn:0")), client.smembers(key("dn:1"))],
         "results": {i: client.get(key(b"r:" + i)) for i in suffixes(b"r")},
-        "groups": {n: _fields(client.hgetall(key(b"g:" + n))) for n in suffixes(b"g")},
+        "groups": {n: _fields(fields) for n, fields in groups.items()},
+        "managed": set(client.hkeys(key("mg"))),
+        "out": set(_by_lane(groups, b"o")),
+        "apart": _by_lane(groups, b"w"),
         "counters": {k: v for k, v in counters.items() if v and k not in _TIMES},
         "draining": client.hlen(key("dr")),
         "to_recover": client.llen(key("rec")),
@@ -112,10 +120,20 @@ def _book(entries: Any) -> list[tuple[float, bytes]]:
 
 def _totals(group: Group) -> tuple[Any, ...]:
     totals = tuple(getattr(group, name) for name in _GROUP_TOTALS)
-    return (*totals, group.finished > 0, group.cancelled_at > 0, group.expires is not None)
+    times = (group.finished, group.cancelled_at, group.hold)
+    return (*totals, *(ms > 0 for ms in times), group.expires is not None)
 
 
 def _fields(fields: dict[bytes, bytes]) -> tuple[Any, ...]:
     number = {k.decode(): int(v) for k, v in fields.items()}
     totals = tuple(number.get(name, 0) for name in _GROUP_TOTALS)
-    return (*totals, number.get("finished", 0) > 0, number.get("cancelled_at", 0) > 0)
+    return (*totals, *(number.get(name, 0) > 0 for name in ("finished", "cancelled_at", "hold")))
+
+
+def _by_lane(groups: dict[bytes, dict[bytes, bytes]], kind: bytes) -> dict[Any, int]:
+    return {
+        (name[1:], group): int(value)
+        for group, fields in groups.items()
+        for name, value in fields.items()
+        if len(name) == 2 and name[:1] == kind and value != b"0"
+    }

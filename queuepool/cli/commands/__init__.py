@@ -34,6 +34,8 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
     Command("status", "show every partition", "status"),
     Command("watch", "show every partition, live, until Ctrl-C", "watch"),
     Command("scale", "set a partition's workers manually for a limited time", "scale"),
+    Command("hold", "start no more jobs of a group, a partition or all", "hold"),
+    Command("release", "end the hold of a group, a partition or all", "release"),
     Command("dead", "list, show, replay or discard dead jobs", "dead"),
     Command("check", "check settings and servers, and report every problem", "check"),
     Command("audit", "check partitions for inconsistencies", "audit"),

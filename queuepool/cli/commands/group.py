@@ -6,7 +6,7 @@ import argparse
 
 from queuepool.cli.arguments import Actions, add_json, duration
 from queuepool.cli.display import output
-from queuepool.cli.display.fields import print_fields
+from queuepool.cli.display.fields import print_fields, when
 from queuepool.cli.display.names import key_of
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.pools import open_pool
@@ -65,4 +65,6 @@ def print_group(status: GroupStatus, arguments: argparse.Namespace) -> None:
     if arguments.json:
         output.print_json(plain)
     else:
-        print_fields(plain | {"progress": f"{status.progress:.1%}"})
+        since_ms = plain.pop("held_ms")
+        held = {"held": f"since {when(since_ms)}: queuepool release group KEY"} if since_ms else {}
+        print_fields(plain | {"progress": f"{status.progress:.1%}"} | held)

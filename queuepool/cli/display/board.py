@@ -49,6 +49,11 @@ class Board:
             for row in view.rows
             if row.set_aside
         ]
+        waiting += [
+            output.styled(f"partition {row.partition}: {held(row)}")
+            for row in view.rows
+            if row.held or row.held_ms
+        ]
         for text in waiting:
             text.stylize("yellow")
         table = self._table(view, sparks=sparks, width=width)
@@ -165,6 +170,14 @@ def unknown(jobs: int, tasks: Sequence[str]) -> str:
         f"{jobs:,} jobs wait for a consumer that knows their task ({named}{more}): deploy it, pass "
         "its module with --app, or cancel them"
     )
+
+
+def held(row: PartitionRow) -> str:
+    """Return in words what of a partition is held, with the remedy."""
+    jobs = f"{row.held:,} jobs wait"
+    if row.held_ms:
+        return f"held: {jobs}; start them with `queuepool release partition {row.partition}`"
+    return f"{jobs} in groups that are held; start them with `queuepool release group KEY`"
 
 
 def plain_line(view: ClusterView) -> str:

@@ -38,6 +38,8 @@ class PartitionRow:
     last_command: str = ""
     set_aside: int = 0
     unknown_tasks: tuple[str, ...] = ()
+    held: int = 0
+    held_ms: int | None = None
     problem: str = ""
 
     @property
@@ -82,6 +84,8 @@ def row_of(state: PartitionState, server: str, manual_until_ms: int | None = Non
         last_command=state.last_command,
         set_aside=state.aside,
         unknown_tasks=state.aside_tasks,
+        held=state.held,
+        held_ms=state.held_ms,
     )
     if owner is None:
         return row
@@ -116,7 +120,17 @@ def with_rates(
 
 def as_json(view: ClusterView) -> dict[str, Any]:
     """Return a view as plain data."""
-    names = ("backlog", "delayed", "in_flight", "dead", "workers", "target", "busy", "per_s")
+    names = (
+        "backlog",
+        "held",
+        "delayed",
+        "in_flight",
+        "dead",
+        "workers",
+        "target",
+        "busy",
+        "per_s",
+    )
     return {
         "source": view.source,
         "leader": view.leader or None,

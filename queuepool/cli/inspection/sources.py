@@ -125,6 +125,8 @@ def _row_of_message(m: Any) -> PartitionRow:
         manual_until_ms=m.manual_until_ms if m.HasField("manual_until_ms") else None,
         set_aside=m.set_aside,
         unknown_tasks=tuple(m.unknown_tasks),
+        held=m.held,
+        held_ms=m.held_since_ms if m.HasField("held_since_ms") else None,
         problem=m.error or ("not observed for a while" if m.stale else ""),
     )
 

@@ -2,7 +2,7 @@
 -- audit: look at a bounded part of a partition for what should be impossible; repair and report it.
 -- ROLES   consumer ops-read ops
 -- KEYS[1] base; derived: j c o dl dg:<group> ua at cr er pr cn dead dr rec fl:<epochs> ring:<0-3>
---         q:<tier>:<group> cx wk cmd ck dn:<0|1> g:<group> u uk
+--         q:<tier>:<group> cx wk cmd ck dn:<0|1> g:<group> mg u uk
 -- ARGV    cursor ('0' to begin), repair (1) or only report (0)
 -- Returns {next cursor ('0' when the round is complete), [finding, count ...], jobs by the law of
 --         conservation minus jobs stored}. Findings: unseated (a lane with jobs in no ring), orphan
@@ -16,6 +16,7 @@
 --         at by their group, as versions before did not.
 local base, repair = KEYS[1], ARGV[2] == '1'
 local j, c, dl, dead = base .. ':j', base .. ':c', base .. ':dl', base .. ':dead'
+local mg = base .. ':mg'
 local cursor, bytes, dead_bytes = string.match(ARGV[1], '^(%d+):(%d+):(%d+)$')
 -- uses: types
 -- What is behind it can be looked at from now on
@@ -25,6 +26,7 @@ if wrong > 0 and not repair then return {'0', {'foreign', wrong}, 0} end
 cursor, bytes, dead_bytes = cursor or '0', tonumber(bytes or 0), tonumber(dead_bytes or 0)
 -- uses: epochs_in_flight
 local law = redis.call('ZCARD', dl) + redis.call('ZCARD', dead) - redis.call('HLEN', j)
+law = law + whole(redis.call('HGET', c, 'held'))
 for _, e in ipairs(epochs) do law = law + (ours('ZCARD', base .. ':fl:' .. e) or 0) end
 local ready, seated, complete = {}, {}, true
 for t = 0, 3 do
@@ -38,14 +40,18 @@ for t = 0, 3 do
     end
   end
 end
-local unseated, seats, lost, late, hollow = 0, {}, {}, {}, {}
+local unseated, seats, lost, late, hollow, unheld = 0, {}, {}, {}, {}, {}
 local looked = {}
 local page = redis.call('HSCAN', j, cursor, 'COUNT', 200)
 for i = 1, #page[2], 2 do
   local id, body = page[2][i], page[2][i + 1]
   local group = group_of(body)
   if not looked[group] then
-    looked[group] = ours('HLEN', base .. ':g:' .. group)
+    looked[group] = true
+    local hold, left = unpack(ours('HMGET', base .. ':g:' .. group, 'hold', 'left') or {})
+    if hold and whole(left) > 0 and redis.call('HEXISTS', mg, group) == 0 then
+      unheld[#unheld + 1] = group
+    end
     ours('SCARD', base .. ':dg:' .. group)
   end
   local delayed, died = redis.call('ZSCORE', dl, id), redis.call('ZSCORE', dead, id)
@@ -61,7 +67,9 @@ for i = 1, #page[2], 2 do
       lost[#lost + 1] = {id = id, lane = lane}
     end
     -- A seat without a lane is as good as a new one
-    if complete and not seated[key] and (size > 0 or repair) then
+    local out = ours('HMGET', base .. ':g:' .. group, 'hold', 'o' .. lane.tier) or {}
+    out = out[1] and out[2] and size > 0
+    if complete and not seated[key] and not out and (size > 0 or repair) then
       if size > 0 then unseated = unseated + 1 end
       seats[#seats + 1] = lane
       seated[key] = lane
@@ -75,13 +83,15 @@ for _, key in ipairs(cursor == '0' and zsets or {}) do
     if redis.call('HEXISTS', j, id) == 0 then hollow[#hollow + 1] = {key, id} end
   end
 end
--- uses: strays, miscounted
+-- uses: strays, miscounted, audit/held
+miscounted = miscounted + #unheld
 -- Jobs in the lanes of each tier; ready jobs not counted
-local stand, missing = {[0] = 0, 0, 0, 0}, #hollow - law
+local stand, missing = {[0] = 0, 0, 0, 0}, #hollow - law + (recounted and held - sum or 0)
 if repair and page[1] == '0' and missing ~= 0 then
   local left = 10000
   for key, lane in pairs(seated) do
     local t, size = tonumber(lane.tier), ours('LLEN', key) or 0
+    if apart[lane.group] then size = 0 end
     stand[t] = stand[t] + size
     if size > 0 and size <= math.min(left, 1000) then
       left = left - size
@@ -92,7 +102,7 @@ if repair and page[1] == '0' and missing ~= 0 then
   end
   for _, job in ipairs(lost) do
     local t = tonumber(job.lane.tier)
-    stand[t] = stand[t] + 1
+    if not apart[job.lane.group] then stand[t] = stand[t] + 1 end
   end
 end
 if repair then -- from here on, writes
@@ -100,6 +110,9 @@ if repair then -- from here on, writes
   for _, job in ipairs(late) do redis.call('SADD', base .. ':dg:' .. job.group, job.id) end
   for _, job in ipairs(lost) do redis.call('RPUSH', lane_key(job.lane), job.id) end
   for _, lane in ipairs(seats) do give_seat(lane) end
+  for _, group in ipairs(unheld) do redis.call('HSET', mg, group, 0) end
+  for _, count in ipairs(recounted and weights or {}) do redis.call('HSET', unpack(count)) end
+  if recounted then redis.call('HSET', c, 'held', sum) end
   for _, ghost in ipairs(hollow) do
     local key, id = unpack(ghost)
     redis.call('ZREM', key, id)

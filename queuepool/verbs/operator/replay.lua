@@ -1,14 +1,14 @@
 #!lua
 -- replay: send dead jobs back to their lanes with a clean record, as if they were enqueued now.
 -- ROLES   ops
--- KEYS[1] base; derived: dead j c wk at cr er g:<group> q:<tier>:<group> ring:<tier>
---         u uk
+-- KEYS[1] base; derived: dead j c wk at cr er g:<group> q:<tier>:<group> ring:<0-3>
+--         mg u uk
 -- ARGV    ids (1-200)
 -- Returns {how many are in their lanes again, ids of those that stay dead ...}: another job holds
 --         their unique key. O(n).
 local base, c = KEYS[1], KEYS[1] .. ':c'
 -- uses: check_hashes, check_lane, push, group_of, tier_of, restamp, wake, raise_largest, add
--- uses: newest_cut, ours, holder_of
+-- uses: newest_cut, ours, holder_of, count_ready
 local jobs, n, most, kept = {}, 0, 0, {}
 local cut, largest = unpack(redis.call('HMGET', c, 'cut', 'largest'))
 ours('LLEN', base .. ':wk')
@@ -20,7 +20,7 @@ for i, id in ipairs(ARGV) do
     local key = redis.call('HGET', base .. ':uk', id)
     jobs[i] = {tier = tier, group = group, body = body, key = key}
     check_lane(jobs[i])
-    ours('HLEN', base .. ':g:' .. group)
+    jobs[i].held = ours('HGET', base .. ':g:' .. group, 'hold')
   end
 end
 -- uses: make_way
@@ -35,7 +35,11 @@ for i, id in ipairs(ARGV) do
     redis.call('HSET', base .. ':j', id, restamp(job.body, newest_cut(cut)))
     if job.key then redis.call('HSET', base .. ':u', job.key, id) end
     push(job, {id})
-    add(c, 'r' .. job.tier, 1)
+    if job.held then -- it may have had no work left
+      redis.call('HSET', base .. ':mg', job.group, 0)
+      managed = true
+    end
+    count_ready(job.tier, job.group, 1)
     add(c, 'replayed', 1)
     add(c, 'dead_bytes', 0 - #job.body) -- not -#: Redis 7.0 reads no -0
     add(base .. ':g:' .. job.group, 'dead', -1)

@@ -22,7 +22,7 @@ from queuepool.verbs import Verb, fields, number
 _NOT_COUNTERS = frozenset(
     (
         *("r0", "r1", "r2", "r3", "k0", "k1", "k2", "k3"),
-        *("bytes", "largest", "cut", "dn", "dn_since", "aside"),
+        *("bytes", "largest", "cut", "dn", "dn_since", "aside", "held", "hold"),
     )
 )
 
@@ -35,17 +35,19 @@ def observe(partition: int) -> Verb[PartitionState]:
         lanes, oldest_ms, books, draining, checkpoint, last = r[7:13]
         aside, tasks = r[13:] or (0, ())
         c, ck = fields(counters), fields(checkpoint)
+        ready, held_ms = _ready(c), number(c.get("hold")) or None
+        held = number(c.get("held")) + (sum(ready) if held_ms else 0)
         return PartitionState(
             partition=partition,
             observed_ms=now_ms,
-            ready=tuple(max(0, number(c.get(f"r{t}"))) for t in range(4)),  # type: ignore[arg-type]
+            ready=(0, 0, 0, 0) if held_ms else ready,
             lanes=tuple(lanes),
             jobs=jobs,
             bytes=number(c.get("bytes")),
             delayed=delayed,
             in_flight=in_flight,
             dead=dead,
-            oldest_ms=oldest_ms,
+            oldest_ms=0 if held_ms else oldest_ms,
             books=books,
             draining=draining,
             counters={k: number(v) for k, v in c.items() if k not in _NOT_COUNTERS},
@@ -55,9 +57,15 @@ def observe(partition: int) -> Verb[PartitionState]:
             last_command=stored_text(last),
             aside=aside,
             aside_tasks=tuple(sorted(map(stored_text, tasks))),
+            held=max(0, held),
+            held_ms=held_ms,
         )
 
     return Verb("observe", (), read)
+
+
+def _ready(c: dict[str, bytes]) -> tuple[int, int, int, int]:
+    return tuple(max(0, number(c.get(f"r{t}"))) for t in range(4))  # type: ignore[return-value]
 
 
 def _read_owner(o: dict[str, bytes], now_ms: int) -> Owner | None:

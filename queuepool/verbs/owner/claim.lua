@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
 -- claim: move up to `limit` ready jobs into the in-flight set of the owner's epoch.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: o c j at cr cx fl:<epoch> ring:<0-3> q:<tier>:<group>
+-- KEYS[1] base; derived: o c j at cr cx mg fl:<epoch> ring:<0-3> q:<tier>:<group>
+--         g:<group>
 -- ARGV    nonce, epoch, limit (1-200), starting (how many of them start at once), promote after ms
 --         (0: never), weight of tier 0 .. 3 (all 0: strict order), bytes that the bodies may have
 --         together
@@ -16,24 +17,29 @@
 -- Jobs whose bodies do not fit into the bytes stay, as if fewer had been asked for; one job is
 -- taken whatever its size. Sizes are looked at only when as many of the largest body (`largest` of
 -- c) would not fit.
+-- Nothing is taken while the partition is held. A lane of a held group loses its seat here, and is
+-- noted as being out in the group's record (o0-o3).
 -- One script: a job in both places runs twice, in neither it is lost. O(limit), whatever waits.
 local redis, ARGV, type, base = redis, ARGV, type, KEYS[1] -- locals are faster
 local limit, starting = tonumber(ARGV[3]), tonumber(ARGV[4])
 local budget = tonumber(ARGV[10])
 local o, c, in_flight = base .. ':o', base .. ':c', base .. ':fl:' .. ARGV[2]
--- uses: fence, clock, foreign, claim/look, claim/plan
+-- uses: fence, clock, foreign
+local known = redis.call('HMGET', c, 'largest', 'hold')
+if known[2] then return {now, {}, {}, {}, {}, 0} end
+local odd = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':cx', base .. ':mg') > 0
+local managed = odd and redis.call('HLEN', base .. ':mg') > 0 -- EXISTS looks at no type
+odd = odd and redis.call('HLEN', base .. ':cx') >= 0 -- seldom
+  and redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
+-- uses: claim/look, claim/plan
 plan(limit)
-local largest, full = tonumber(redis.call('HGET', c, 'largest') or nil), false
+local largest, full = tonumber(known[1] or nil), false
 if not largest or not (planned * largest <= budget) then
   -- uses: claim/plan_fewer
   full = plan_fewer()
 end
 redis.call('ZCARD', in_flight)
 redis.call('HLEN', base .. ':j')
-local odd = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':cx') > 0 -- seldom
-  and redis.call('HLEN', base .. ':cx') >= 0 -- EXISTS looks at no type
-  and redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
-
 if foreign then
   -- uses: only_wrong_types, make_way
 end

@@ -2,7 +2,7 @@
 -- finish_stray: record the end of jobs that succeeded, wherever these are by now.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl dg:<group> ua dead cx g:<group> dn:<0|1>
---         r:<id> at cr er pr cn u uk
+--         r:<id> at cr er pr cn mg ring:<0-3> u uk
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed, ttl ms (0: no result),
 --         result)
 -- Returns {finished, duplicates, of the finished those not in this book}; or {FENCED, current
@@ -13,8 +13,8 @@
 -- dead job stays dead: duplicates. A draining owner may. O(n log delayed).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local j, c, dl, totals = base .. ':j', base .. ':c', base .. ':dl', {}
--- uses: fence_or_drain, check_hashes, remember, count_done, is_claimed, unaside, group_of, tier_of
--- uses: undelay, add, ours, free_unique
+-- uses: fence_or_drain, managed, check_hashes, remember, count_done, is_claimed, unaside, group_of
+-- uses: tier_of, undelay, add, ours, free_unique, count_ready
 check_hashes('j', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua')
 for _, k in ipairs({'dl', 'dead'}) do redis.call('ZCARD', base .. ':' .. k) end
 -- uses: epochs_in_flight
@@ -45,7 +45,7 @@ local function leave(id, job) -- take it out of where it is; whether that was no
     undelay(job.group, {id})
   else
     redis.call('HSET', base .. ':cx', id, 1)
-    add(c, 'r' .. tier_of(job.body), -1)
+    count_ready(tier_of(job.body), job.group, -1)
   end
   return 1
 end

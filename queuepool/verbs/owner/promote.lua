@@ -2,14 +2,14 @@
 -- promote: move delayed jobs that are due, at most 100, to the back of their lanes.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j dl dg:<group> ua wk at cr er cn dn:<0|1> g:<group> q:<tier>:<group>
---         ring:<tier> u uk
+--         ring:<0-3> mg u uk
 -- ARGV    nonce, epoch
 -- Returns {promoted, cancelled, ms until the next is due (0: more are due now, -1: none waits)};
 --         or {FENCED, current epoch}. Jobs of a group cancelled since are dropped here. O(100 log
 --         delayed).
 local base, c, j, dl = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j', KEYS[1] .. ':dl'
 -- uses: fence, clock, check_hashes, end_cancelled, push, wake, group_of, tier_of, stamp_of, unaside
--- uses: undelay, raise_largest, add, whole, ours
+-- uses: undelay, raise_largest, add, whole, ours, count_apart
 local ids = redis.call('ZRANGEBYSCORE', dl, '-inf', now, 'LIMIT', 0, 100)
 local bodies = #ids > 0 and redis.call('HMGET', j, unpack(ids)) or {}
 if #ids > 0 then
@@ -55,7 +55,8 @@ for _, job in ipairs(ended) do end_cancelled(job.id, job.g, job.size) end
 local promoted = 0
 for _, lane in ipairs(lanes) do
   promoted = promoted + #lane.ids
-  tiers[lane.tier] = tiers[lane.tier] + #lane.ids
+  local apart = count_apart(lane.tier, lane.group, #lane.ids)
+  tiers[lane.tier] = tiers[lane.tier] + (apart and 0 or #lane.ids)
   push(lane, lane.ids)
 end
 for tier, n in pairs(tiers) do add(c, 'r' .. tier, n) end

@@ -2,7 +2,7 @@
 -- retry: send running jobs back to delayed, to run again when their delay is over.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c j fl:<epoch> dl dg:<group> ua at cr er pr cn g:<group> dn:<0|1>
---         u uk
+--         mg ring:<0-3> u uk
 -- ARGV    nonce, epoch, then n * (id, delay ms, charge (1: a failed attempt, 0: none, ':' and a
 --         task: set aside), error or '', stamp of the body that was claimed ('': whichever))
 -- Returns one character a job: r retried, c cancelled instead (it was asked for), 0 not in this

@@ -1,4 +1,4 @@
--- uses: clock, add, free_unique
+-- uses: clock, add, free_unique, managed, rest
 local function bury(id, g, size, problem) -- a job that has left its place is dead
   free_unique({id}, 1, 1, true)
   redis.call('ZADD', base .. ':dead', now, id)
@@ -6,5 +6,8 @@ local function bury(id, g, size, problem) -- a job that has left its place is de
   add(c, 'died', 1)
   add(c, 'dead_bytes', size)
   add(g, 'dead', 1)
-  if add(g, 'left', -1) <= 0 then redis.call('HSET', g, 'finished', now) end
+  if add(g, 'left', -1) <= 0 then
+    redis.call('HSET', g, 'finished', now)
+    if managed then rest(g) end
+  end
 end

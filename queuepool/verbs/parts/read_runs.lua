@@ -37,11 +37,12 @@ while i < words do
   end
   if not groups[group] then
     local g = base .. ':g:' .. group
-    local known = redis.pcall('HMGET', g, 'total', 'left', 'delayed', 'created')
+    local known = redis.pcall('HMGET', g, 'total', 'left', 'delayed', 'created', 'hold')
     if known.err then
       foreign = foreign or {}
       foreign[g] = known
     end
+    if known[5] then redis.call('HLEN', base .. ':mg') end
     groups[group] = known
   end
   i = i + 4 + 2 * n

@@ -2,7 +2,7 @@
 -- cancel: cancel one job: remove it when it waits, ask its handler to stop when it runs.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j dl dg:<group> ua dead o dr rec c cx cn wk at cr er g:<group> fl:<epochs>
---         dn:<0|1> u uk
+--         dn:<0|1> mg ring:<0-3> u uk
 -- ARGV    id
 -- Returns what it was: ready, delayed (both gone now), in-flight (asked), dead (kept), unknown.
 --         An id in a lane stays there as a mark until its turn, and the id cannot be used again
@@ -12,7 +12,8 @@ local c, j, g = base .. ':c', base .. ':j', nil
 local body = redis.call('HGET', j, id)
 if not body then return 'unknown' end
 if redis.call('ZSCORE', base .. ':dead', id) then return 'dead' end
--- uses: check_hashes, end_cancelled, unaside, wake, group_of, tier_of, undelay, add, ours
+-- uses: check_hashes, end_cancelled, unaside, wake, group_of, tier_of, undelay, ours
+-- uses: count_ready
 g = base .. ':g:' .. group_of(body)
 ours('HLEN', g)
 ours('SCARD', base .. ':dg:' .. group_of(body))
@@ -35,7 +36,7 @@ if redis.call('ZREM', base .. ':dl', id) == 1 then
   undelay(group_of(body), {id})
 else
   redis.call('HSET', base .. ':cx', id, 1)
-  add(c, 'r' .. tier_of(body), -1)
+  count_ready(tier_of(body), group_of(body), -1)
 end
 end_cancelled(id, g, #body)
 return was

@@ -2,7 +2,7 @@
 -- cancel_group: cancel the jobs that a task group holds now, a bounded step a call.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j c o dr dl dg:<group> ua cn wk at cr er cx g:<group> q:<0-3>:<group>
---         fl:<epochs> dn:<0|1> u uk
+--         fl:<epochs> dn:<0|1> mg ring:<0-3> u uk
 -- ARGV    group, cursor ('start', then what the last call returned)
 -- Returns {next cursor ('' when done), waiting jobs cancelled, running jobs asked}.
 -- The first call sets the cut: jobs enqueued up to then are cancelled wherever they turn up later
@@ -13,7 +13,7 @@
 local base, group, cursor = KEYS[1], ARGV[1], ARGV[2]
 local j, c, g, cn = base .. ':j', base .. ':c', base .. ':g:' .. ARGV[1], base .. ':cn'
 -- uses: check_hashes, remember, settle, unaside, wake, group_of, stamp_of, undelay, add, whole
--- uses: newest_cut, ours, free_unique
+-- uses: newest_cut, ours, free_unique, count_ready
 check_hashes('j', 'c', 'cn', 'at', 'cr', 'er', 'cx', 'ua')
 local dl, dg = base .. ':dl', base .. ':dg:' .. group
 redis.call('ZCARD', dl)
@@ -66,7 +66,7 @@ if cursor == 'lanes' then
         redis.call('HDEL', base .. ':cx', ids[n])
       end
     end
-    add(c, 'r' .. t, 0 - jobs) -- not -jobs: Redis 7.0 reads no -0
+    count_ready(t, group, 0 - jobs) -- not -jobs: Redis 7.0 reads no -0
     if n == 200 then cursor = 'lanes' end
     -- The last id stays as a mark: a seat in the ring has a lane
     if n > 0 and n == redis.call('LLEN', lanes[t]) then

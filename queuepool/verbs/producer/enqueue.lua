@@ -2,7 +2,7 @@
 -- enqueue: accept up to 200 jobs; each id is accepted once.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j dl dg:<group> c wk cx dead dn:<0|1> g:<group> q:<tier>:<group>
---         ring:<tier> u uk
+--         ring:<tier> u uk mg
 -- ARGV    max_depth (jobs), max_bytes, jobs, bytes, words about unique keys (0: none)
 --         then runs of jobs alike: tier (0-3), group, delay ms, n, n * (id, body from its slot on),
 --         then n * (place of a job in the call, its unique key)
@@ -88,8 +88,11 @@ while i < words do
     else
       redis.call('HSET', g, 'total', total, 'left', left, 'delayed', delayed)
     end
-    groups[group] = {total, left, delayed, known[4] or now}
+    groups[group] = {total, left, delayed, known[4] or now, known[5]}
     added = added + n
+    if known[5] then
+      -- uses: enqueue/hold
+    end
     if delay > 0 then
       local due = {}
       for k, id in ipairs(fresh) do due[2 * k - 1], due[2 * k] = now + delay, id end
@@ -97,8 +100,10 @@ while i < words do
       redis.call('SADD', base .. ':dg:' .. group, unpack(fresh))
       sooner = sooner or redis.call('ZCOUNT', dl, '-inf', '(' .. now + delay) == 0
     else
-      ready[tier] = (ready[tier] or 0) + n
-      wake = wake or idle
+      if not known[5] then
+        ready[tier] = (ready[tier] or 0) + n
+        wake = wake or idle
+      end
       if redis.call('RPUSH', base .. ':q:' .. tier .. ':' .. group, unpack(fresh)) == n then
         redis.call('RPUSH', base .. ':ring:' .. tier, tier .. stamp .. group)
       end

@@ -141,7 +141,7 @@ def group(name: bytes) -> Verb[GroupStatus]:
 
     def read(reply: Any) -> GroupStatus:
         total, left, dead, cancelled, delayed, ready, created_ms, finished_ms, _cut = reply[:9]
-        done, evicted, discarded = reply[9:]
+        done, evicted, discarded, held_ms = reply[9:]
         return GroupStatus(
             total=total,
             ready=ready,
@@ -152,8 +152,17 @@ def group(name: bytes) -> Verb[GroupStatus]:
             cancelled=cancelled,
             evicted=evicted,
             discarded=discarded,
+            held_ms=held_ms or None,
             created_ms=created_ms or None,
             finished_ms=finished_ms or None,
         )
 
     return Verb("group", [name], read)
+
+
+def configure(group: bytes | None, *, hold: bool) -> Verb[bool | None]:
+    """Hold a group, or the whole partition (None), or release it.
+
+    Returns whether that changed anything; None for a group that is unknown or was forgotten.
+    """
+    return Verb("configure", [group or b"", int(hold)], lambda r: None if r < 0 else r == 1)

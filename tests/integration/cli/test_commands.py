@@ -128,6 +128,47 @@ def test_a_server_that_is_away_is_told_from_a_mistake(
     assert "Traceback" not in shell.err
 
 
+# -- hold, release ---------------------------------------------------------------------------------
+
+
+def test_a_group_is_held_shown_and_released(shell: Shell, pool: QueuePool) -> None:
+    job = pool.enqueue("t", partition_key="bulk-42")
+
+    assert shell.run("hold", "group", "bulk-42") == Exit.OK
+    assert "group bulk-42 is held now" in shell.out
+    assert shell.run("hold", "group", "bulk-42") == Exit.OK
+    assert "group bulk-42 was held before" in shell.out
+    assert shell.run("group", "show", "bulk-42") == Exit.OK
+    assert "held       since" in shell.out
+    shell.run("status")
+    assert f"partition {job.partition}: 1 jobs wait in groups that are held" in shell.out
+    assert shell.run("release", "group", "bulk-42") == Exit.OK
+    assert "group bulk-42 is released now" in shell.out
+    assert shell.run("group", "show", "bulk-42", "--json") == Exit.OK
+    assert shell.lines[-1]["held_ms"] is None
+
+
+def test_partitions_are_held_and_released(shell: Shell, pool: QueuePool) -> None:
+    assert shell.run("hold", "partition", "2") == Exit.OK
+    assert "partition 2 is held now" in shell.out
+    shell.run("status")
+    assert "start them with `queuepool release partition 2`" in shell.out
+    assert shell.run("hold", "all", "--json") == Exit.OK
+    count = pool.config.topology.partitions
+    assert shell.lines[-1] == {"what": "all", "name": None, "changed": count - 1}
+    assert shell.run("release", "all") == Exit.OK
+    assert f"{count} partitions released" in shell.out
+    assert shell.run("release", "all") == Exit.OK
+    assert "nothing changed" in shell.out
+
+
+@pytest.mark.parametrize(
+    "words", [("all", "2"), ("group",), ("partition",), ("partition", "x"), ("partition", "99")]
+)
+def test_what_is_to_be_held_must_be_named(shell: Shell, words: tuple[str, ...]) -> None:
+    assert shell.run("hold", *words) == Exit.USAGE
+
+
 # -- status, scale ---------------------------------------------------------------------------------
 
 

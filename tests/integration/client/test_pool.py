@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from queuepool import (
+    ConfigurationError,
     EnqueueStatus,
     GroupStatus,
     InvalidInputError,
@@ -180,6 +181,40 @@ def test_a_group_counts_and_reports_progress(pool: Any, partition: Partition) ->
         pool.group("k").wait(timeout_s=0.05, show=False, on_progress=seen.append)
     assert seen
     assert seen[-1].cancelled == 281
+
+
+def test_a_group_is_held_and_released(pool: Any, partition: Partition) -> None:
+    pool.enqueue_many("t", [{}] * 3, partition_key="k")
+    group, owned = pool.group("k"), own(partition)
+
+    assert (group.hold(), group.hold()) == (True, False)
+    assert group.status().held_ms
+    assert w.claim(owned).taken == 0
+    assert (group.release(), group.release()) == (True, False)
+    assert group.status().held_ms is None
+    assert w.claim(owned).taken == 3
+
+
+def test_a_group_without_jobs_is_not_held(pool: Any) -> None:
+    for act in (pool.group("never").hold, pool.group("never").release):
+        with pytest.raises(InvalidInputError, match="group 'never' has no jobs"):
+            act()
+
+
+def test_one_partition_or_all_are_held_and_released(pool: Any, partition: Partition) -> None:
+    pool.enqueue("t", partition_key="k")
+    owned = own(partition)
+
+    assert pool.hold(partition=partition.number) == 1
+    assert pool.hold(partition=partition.number) == 0
+    assert w.claim(owned).taken == 0
+    assert pool.release() == 1
+    assert pool.hold() == pool.config.topology.partitions
+    assert w.claim(owned).taken == 0
+    assert pool.release(partition=partition.number) == 1
+    assert w.claim(owned).taken == 1
+    with pytest.raises(ConfigurationError, match="no partition 99"):
+        pool.hold(partition=99)
 
 
 def test_the_limit_of_a_payload_is_that_of_the_pool(make_pool: MakePool, redis_url: str) -> None:

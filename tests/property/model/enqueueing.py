@@ -69,6 +69,8 @@ def claim(
         assert job is not None, f"claimed {job_id!r}, which is gone"
         assert job.place is Place.READY, f"claimed {job_id!r}, which is {job.place}"
         assert s.lanes[job.tier, job.group][0] == job_id, f"{job_id!r} overtook others of its lane"
+        assert not s.held, f"I19: claimed {job_id!r} while the partition was held"
+        assert not s.groups[job.group].held, f"I19: claimed {job_id!r} of a held group"
         s.leave(job_id)
         job.place, job.epoch = Place.BOOKED, epoch
         starts = job.crashes == 0 or (place < starting and job.crashes is None)
@@ -107,6 +109,16 @@ def promote(s: State, there: set[bytes]) -> tuple[int, int]:
         else:
             s.put_ready(job_id, front=False)
     return len(moved) - cancelled, cancelled
+
+
+def hold(s: State, group: bytes | None, *, on: bool) -> bool | None:
+    """Hold a group or the partition, or release it; returns whether that changed anything."""
+    target = s if group is None else s.groups.get(group)
+    if target is None:
+        return None
+    changed = target.held != on
+    target.held = on
+    return changed
 
 
 def cancel(s: State, job_id: bytes) -> str:

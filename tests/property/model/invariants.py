@@ -43,7 +43,7 @@ def check_conservation(space: Space) -> None:
 
     assert len(known) == len(set(known)), f"I2: a book has two keepers: {known}"
     assert set(space.books) <= set(known), f"I2: a book has no keeper: {space.books}, {known}"
-    ready = sum(space.counter(f"r{t}") for t in range(4))
+    ready = sum(space.counter(f"r{t}") for t in range(4)) + space.counter("held")
     booked = sum(map(len, space.books.values()))
     stored = ready + booked + len(space.ids("dl")) + len(space.ids("dead"))
     assert len(space.hash("j")) == stored, "I2: the law of conservation is broken"
@@ -63,10 +63,32 @@ def check_places(space: Space) -> None:
 
 
 def check_seats(space: Space) -> None:
-    """I3: a lane with ids has one seat, one without has none."""
+    """I3, I17: a lane with ids has one seat, or is out, as its group is held; never both."""
     seats = Counter((int(seat[:1]), seat[12:]) for ring in space.rings for seat in ring)
+    managed = {
+        name: fields
+        for name, fields in space.groups.items()
+        if b"hold" in fields and int(fields[b"left"]) > 0
+    }
+    out = [
+        (t, name) for name, fields in space.groups.items() for t in range(4) if b"o%d" % t in fields
+    ]
+    seats.update(out)
+
+    assert set(space.hash("mg")) == set(managed), f"I17: {space.hash('mg')}, not {managed}"
+    assert {name for _, name in out} <= set(managed), f"I17: {out} are out for no reason"
 
     assert seats == Counter(list(space.lanes)), f"I3: seats {seats}, lanes {list(space.lanes)}"
+
+
+def apart(space: Space, tier: int) -> dict[bytes, int]:
+    """Return how many ready jobs of a tier each held group has."""
+    marks = set(space.hash("cx"))
+    return {
+        group: jobs
+        for (t, group), ids in space.lanes.items()
+        if t == tier and group in space.hash("mg") and (jobs := len(set(ids) - marks))
+    }
 
 
 def check_counters(space: Space) -> None:
@@ -79,7 +101,13 @@ def check_counters(space: Space) -> None:
     for tier in range(4):
         lanes = (ids for (t, _), ids in space.lanes.items() if t == tier)
         ready = sum(i not in marks for ids in lanes for i in ids)
+        ready -= sum(apart(space, tier).values())
         assert counted.get(f"r{tier}", 0) == ready, f"I8: r{tier} is not {ready}: {counted}"
+        told = {n: int(fields.get(b"w%d" % tier, 0)) for n, fields in space.groups.items()}
+        kept = {group: jobs for group, jobs in told.items() if jobs}
+        assert kept == apart(space, tier), f"I8: held in tier {tier}: {kept}"
+    held = sum(sum(apart(space, tier).values()) for tier in range(4))
+    assert counted.get("held", 0) == held, f"I8: held is not {held}: {counted}"
     assert counted.get("bytes", 0) == sum(map(len, jobs.values())), f"I8: bytes: {counted}"
     assert counted.get("dead_bytes", 0) == sum(len(jobs[i]) for i in dead), f"I8: {counted}"
     asleep = {*dead, *space.ids("dl")}
@@ -198,6 +226,10 @@ def check_same_totals(space: Space, state: State) -> None:
     } == {name: {k: getattr(group, k) for k in names} for name, group in state.groups.items()}, (
         "the groups differ"
     )
+    assert {name for name, fields in space.groups.items() if b"hold" in fields} == {
+        name for name, group in state.groups.items() if group.held
+    }, "the held groups differ"
+    assert (b"hold" in space.hash("c")) == state.held, "the hold of the partition differs"
     assert space.ended == state.ends.sets, f"remembered: {space.ended}, not {state.ends.sets}"
 
 

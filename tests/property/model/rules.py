@@ -149,6 +149,16 @@ class PartitionMachine(JobsMachine):
             left = [i for i in self.state.at(Place.DELAYED) if group_of(i) == group]
             assert not [i for i in left if self.state.covered(self.state.jobs[i])]
 
+    @rule(group=st.sampled_from(GROUPS), on=st.sampled_from((False, False, True)))
+    def hold(self, group: bytes, on: bool) -> None:
+        verb = produce.configure(group, hold=on)
+        assert self.run(verb) == enqueueing.hold(self.state, group, on=on)
+
+    @rule(on=st.sampled_from((False, False, False, True)))
+    def hold_the_partition(self, on: bool) -> None:
+        verb = produce.configure(None, hold=on)
+        assert self.run(verb) == enqueueing.hold(self.state, None, on=on)
+
     @rule(picks=picks, verb=st.sampled_from((operate.replay, operate.discard)))
     @precondition(lambda self: self.state.jobs)
     def replay_or_discard(self, picks: list[int], verb: Any) -> None:
@@ -192,7 +202,8 @@ class PartitionMachine(JobsMachine):
     def look(self, pick: int, group: bytes) -> None:
         seen, s = self.partition.observe(), self.state
         booked = len(s.at(Place.BOOKED))
-        assert seen.ready == tuple(s.ready(t) for t in range(4))
+        assert seen.ready == tuple(0 if s.held else s.ready(t) for t in range(4))
+        assert seen.held == s.kept() + (s.ready() if s.held else 0)
         assert (seen.jobs, seen.delayed, seen.in_flight, seen.dead) == (
             len(s.jobs), len(s.at(Place.DELAYED)), booked, len(s.at(Place.DEAD)),
         )  # fmt: skip

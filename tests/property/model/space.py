@@ -41,6 +41,7 @@ _PLAIN = (
     "ua",
     "u",
     "uk",
+    "mg",
     "dead",
 )
 

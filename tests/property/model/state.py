@@ -71,6 +71,7 @@ class Totals:
     evicted: int = 0
     discarded: int = 0
     cut: int = -1
+    held: bool = False
     forget_s: float | None = None
 
 
@@ -138,14 +139,23 @@ class State:
     to_recover: list[int] = field(default_factory=list)
     commands: list[tuple[int, int]] = field(default_factory=list)
     checkpoint: tuple[int, int] | None = None  # target, leader
+    held: bool = False  # the whole partition
 
     def at(self, place: Place) -> list[bytes]:
         """Return the ids at a place."""
         return [i for i, job in self.jobs.items() if job.place is place]
 
     def ready(self, tier: int | None = None) -> int:
-        """Return how many jobs are ready."""
-        return sum(len(ids) for (t, _), ids in self.lanes.items() if tier in {None, t})
+        """Return how many jobs are ready, without those of held groups."""
+        return sum(
+            len(ids)
+            for (t, group), ids in self.lanes.items()
+            if tier in {None, t} and not self.groups[group].held
+        )
+
+    def kept(self) -> int:
+        """Return how many ready jobs of held groups there are."""
+        return sum(len(ids) for (_, g), ids in self.lanes.items() if self.groups[g].held)
 
     def owns(self, nonce: str, epoch: int) -> bool:
         """Return whether this life owns the partition."""

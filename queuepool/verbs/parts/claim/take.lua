@@ -6,7 +6,9 @@ for _, t in ipairs(active) do
   for i = 1, served[t] do
     local lane = lanes[t][i]
     local home = lane.home
-    if lane.take > 0 then
+    if lane.out then
+      redis.call('HSET', base .. ':g:' .. lane.group, 'o' .. home, 1)
+    elseif lane.take > 0 then
       local before = count
       for _, id in ipairs(redis.call('LPOP', lane.key, lane.take) or {}) do
         count = count + 1

@@ -18,6 +18,7 @@ local function visit(t, share, n) -- whose turn, and how many of each: only read
           size = 0
         end
         lane = {key = key, home = home, group = group, size = size, take = 0}
+        if held and held[group] then lane.out, lane.size = size > 0, 0 end
         seats[i] = lane
       end
       if i > served[t] then served[t], lane.take = i, 0 end

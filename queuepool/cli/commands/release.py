@@ -1,0 +1,20 @@
+"""queuepool release: end the hold of a group, of a partition, or of all."""
+
+from __future__ import annotations
+
+import argparse
+
+from queuepool.cli.commands import hold
+from queuepool.cli.exits import Exit
+
+DESCRIPTION = (
+    "End the hold of a group, of a partition, or of all. The hold of a partition and those of its "
+    "groups end apart from each other."
+)
+declare = hold.declare
+
+
+def run(arguments: argparse.Namespace) -> Exit:
+    """Release what the arguments name."""
+    changed = hold.switch(arguments, on=False)
+    return hold.told(arguments, changed, "released", "was not held")
