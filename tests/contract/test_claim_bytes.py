@@ -121,6 +121,19 @@ def test_large_groups_take_turns_when_bytes_bound_the_claims(world: World) -> No
     assert max(counts.values()) - min(counts.values()) <= 3, counts
 
 
+def test_large_jobs_that_nothing_but_a_replay_made_ready_are_bounded_too(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, w.names("dead", 10), payload=body(100))
+    w.bury(owned, w.claim(owned, 200, max_bytes=2**30).ids)
+    w.renew(owned)  # nothing is awake: what was large is forgotten
+
+    world.partition.replay(w.names("dead", 10))
+    replayed = claim_all(owned, limit=200, max_bytes=500 * KB)
+
+    assert sum(len(c.ids) for c in replayed) == 10
+    assert all(sizes(c) <= 500 * KB for c in replayed)
+
+
 def test_large_jobs_that_were_delayed_or_dead_are_bounded_too(world: World) -> None:
     owned = world.own()
     w.enqueue(world, w.names("late", 10), payload=body(100), delay_ms=1000)

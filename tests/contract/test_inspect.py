@@ -29,6 +29,31 @@ def test_status_tells_each_state(world: World) -> None:
     ]  # fmt: skip
 
 
+def test_a_job_that_runs_is_found_whoever_runs_it(world: World) -> None:
+    for name, drain_lease_ms in [("draining", 60_000), ("died", 0), ("owner", None)]:
+        owned = world.own()
+        w.enqueue(world, [name])
+        w.claim(owned, 1)
+        if drain_lease_ms is not None:
+            owned.run(own.release(owned.ownership, drain_lease_ms=drain_lease_ms))
+
+    for name in ("draining", "died", "owner"):
+        status = world.partition.status(name)
+        assert status.state is JobState.IN_FLIGHT, name
+        assert status.at_ms is not None
+        assert world.partition.cancel(name) is JobState.IN_FLIGHT
+
+
+def test_a_claimed_job_that_waits_in_memory_has_not_started(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a"])
+    w.claim(owned, starting=0)
+
+    status = world.partition.status("a")
+
+    assert (status.state, status.at_ms) == (JobState.IN_FLIGHT, None)
+
+
 def test_status_tells_what_is_known_of_a_job(world: World) -> None:
     w.enqueue(world, ["a"], b"group", tier=1, delay_ms=60_000)
 
@@ -247,6 +272,14 @@ def test_audit_removes_ids_without_a_body(world: World) -> None:
     assert seen.hollow == fixed.hollow == 3
     assert seen.unbalanced == 3
     assert world.partition.audit().clean
+
+
+def test_a_dead_id_without_a_body_can_be_discarded(world: World) -> None:
+    plant(world, "dead", b"ghost")
+
+    assert world.partition.discard(["ghost"]) == 1
+
+    assert world.partition.observe().dead == 0
 
 
 def test_a_seat_without_a_lane_is_dropped_by_the_next_claim(world: World) -> None:

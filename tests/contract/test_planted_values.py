@@ -117,6 +117,13 @@ def test_what_stands_where_tokens_wait_makes_way_for_one(
     assert server_world.client.lrange(key(server_world, "wk"), 0, -1) == [token]
 
 
+def test_an_observation_reads_no_body_of_an_absurd_size(server_world: World) -> None:
+    header = b"1200000000001" + codec.encode_tail(7, b"g")
+    plant(server_world, header + b" " * 17_000_000, b"huge")
+
+    assert server_world.partition.observe().oldest_ms == 0
+
+
 def test_a_set_of_ended_ids_that_is_none_makes_way_for_new_jobs(server_world: World) -> None:
     for suffix in ("dn:0", "dn:1"):
         server_world.client.set(key(server_world, suffix), "not ours")

@@ -89,6 +89,36 @@ def test_a_replayed_body_differs_from_the_one_that_died_and_has_its_size(world: 
     assert {(b[:2], b[13:]) for b in bodies} == {(body[:2], body[13:])}
 
 
+def test_so_does_one_that_is_replayed_in_the_ms_in_which_it_was_enqueued(
+    server_world: World,
+) -> None:
+    owned, counters = server_world.own(), server_world.partition.key + b":c"
+    cut = int(server_world.client.time()[0] + 3600) * 1000
+    server_world.client.hset(counters, "cut", cut)  # both are stamped with the ms after it
+    w.enqueue(server_world, ["a"])
+    [died] = w.claim(owned).bodies
+    w.bury(owned, [b"a"])
+
+    server_world.partition.replay(["a"])
+
+    [body] = w.claim(owned).bodies
+    assert (codec.read_stamp(died), codec.read_stamp(body)) == (
+        b"%011x" % (cut + 1),
+        b"%011x" % (cut + 2),
+    )
+
+
+def test_replays_are_counted(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a", "b", "c"])
+    w.bury(owned, w.claim(owned).ids)
+
+    world.partition.replay(["a"])
+    world.partition.replay(["b", "c", "never"])
+
+    assert world.counters()["replayed"] == 3
+
+
 @pytest.mark.parametrize("damaged", [b"", b"1", b"2200000000000rest", b"12zzzzzzzzzzzrest"])
 def test_a_body_with_a_header_of_its_own_is_replayed_as_it_is(
     server_world: World, damaged: bytes

@@ -2,6 +2,5 @@
 local function add(hash, field, n)
   local sum = redis.pcall('HINCRBY', hash, field, n + 0) -- + 0: Redis 7.0 reads no -0
   if type(sum) == 'number' then return sum end
-  redis.call('HSET', hash, field, math.max(0, n))
-  return math.max(0, n)
+  return redis.call('HSET', hash, field, math.max(0, n)) and math.max(0, n)
 end

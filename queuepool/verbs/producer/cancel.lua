@@ -20,14 +20,13 @@ ours('SCARD', base .. ':dg:' .. group_of(body))
 ours('LLEN', base .. ':wk')
 check_hashes('c', 'cx', 'cn', 'at', 'cr', 'er', 'ua')
 -- uses: epochs_in_flight
-for _, epoch in ipairs(epochs) do redis.call('ZCARD', base .. ':fl:' .. epoch) end
+local runs = false
+for _, e in ipairs(epochs) do runs = runs or redis.call('ZSCORE', base .. ':fl:' .. e, id) end
 -- uses: make_way
-for _, epoch in ipairs(epochs) do
-  if redis.call('ZSCORE', base .. ':fl:' .. epoch, id) then
-    redis.call('HSET', base .. ':cn', id, now)
-    wake('c')
-    return 'in-flight'
-  end
+if runs then
+  redis.call('HSET', base .. ':cn', id, now)
+  wake('c')
+  return 'in-flight'
 end
 local was = 'ready'
 if redis.call('ZREM', base .. ':dl', id) == 1 then

@@ -35,14 +35,9 @@ if not at then
 end
 if not at then
   -- uses: epochs_in_flight
-  for _, epoch in ipairs(epochs) do
-    at = redis.call('ZSCORE', base .. ':fl:' .. epoch, id)
-    if at then
-      state = 'in-flight'
-      if tonumber(at) < 1e12 then at = 0 end
-      break
-    end
-  end
+  for _, e in ipairs(epochs) do at = at or redis.call('ZSCORE', base .. ':fl:' .. e, id) end
+  if at then state = 'in-flight' end
+  if at and tonumber(at) < 1e12 then at = 0 end
 end
 -- What is no number is 0: a nil would cut the answer off.
 return {state, body, math.floor(tonumber(at or 0)),
