@@ -19,10 +19,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
-from queuepool import private_files as private
 from queuepool.embedded import temporary
 from queuepool.embedded.errors import EmbeddedServerError
-from queuepool.private_files import UnsafePathError
+from queuepool.settings import private_files as private
+from queuepool.settings.private_files import UnsafePathError
 
 _LOCK_TIMEOUT_S = 3.0  # a predecessor that is just being shut down may need a moment
 _POLL_S = 0.02

@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
-from queuepool import private_files as private
-from queuepool.private_files import UnsafePathError
+from queuepool.settings import private_files as private
+from queuepool.settings.private_files import UnsafePathError
 
 LOCK: Final = "embedded.lock"
 _PREFIX = "queuepool-server-"

@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from queuepool import private_files as private
 from queuepool.errors import ConfigurationError
+from queuepool.settings import private_files as private
 
 STATE_DIR = Path(".queuepool")
 _FILE = "cluster.json"

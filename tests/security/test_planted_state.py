@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from queuepool import private_files as private
 from queuepool.cli.exits import Exit
 from queuepool.cli.inspection.sources import find_coordinator
 from queuepool.cli.local.child_logs import LogFile
 from queuepool.errors import ConfigurationError
-from queuepool.private_files import UnsafePathError
 from queuepool.settings import local_cluster as local
+from queuepool.settings import private_files as private
 from queuepool.settings.environment import load_pool_config
+from queuepool.settings.private_files import UnsafePathError
 from tests.e2e.clusters import clean_environment, run
 from tests.security.strangers import NOBODY, as_root
 

@@ -13,7 +13,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 
-from queuepool import private_files as private
 from queuepool.cli.arguments import duration, positive
 from queuepool.cli.display import output
 from queuepool.cli.exits import CommandError, Exit
@@ -23,6 +22,7 @@ from queuepool.client.pool import QueuePool
 from queuepool.errors import QueuePoolError
 from queuepool.servers.wire import display_name
 from queuepool.settings import local_cluster as local
+from queuepool.settings import private_files as private
 from queuepool.settings.environment import QueuePoolSettings, load
 from queuepool.verbs.leader import verbs as lead
 

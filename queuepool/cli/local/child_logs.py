@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from queuepool import private_files as private
 from queuepool.errors.escaping import stored_text, visible
+from queuepool.settings import private_files as private
 
 _LEVEL = re.compile(r'^\S+ \S+ (\w+) |^\{.*"level": "(\w+)"')
 _READY = "ready "
