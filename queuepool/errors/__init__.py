@@ -2,12 +2,12 @@
 
 QueuePoolError
 ├── ConfigurationError      fix it and restart
-│   └── UnconfirmableError      the same; the jobs are stored, without the durability asked for
+│   └── UnconfirmableError      the same; the jobs are stored, without the requested durability
 ├── InvalidInputError       fix the call: nothing was written
 ├── UnavailableError        retry with backoff, with the same job ids
 │   ├── QueueFullError      the same, once workers have made room
 │   └── NotConfirmedError   the same: stored, but too few replicas or no fsync in time
-├── FencedError             stop: someone newer owns this
+├── FencedError             stop: a newer owner has taken over
 └── JobError                raised by, or on behalf of, a running handler
 """
 
@@ -49,7 +49,7 @@ _LONGEST_SHOWN = 100
 def shown(value: object) -> str:
     """Return a value for the text of an error: at most 100 characters, and never an exception."""
     try:
-        # A part first: the whole may be a text of megabytes.
+        # Cut first: the whole may be megabytes of text.
         text = repr(value[:_LONGEST_SHOWN] if isinstance(value, (str, bytes)) else value)
     except Exception:  # an object without a repr, a number of more than 4,300 digits
         return f"<{type(value).__name__}>"
@@ -59,8 +59,8 @@ def shown(value: object) -> str:
 class QueuePoolError(Exception):
     """Base of all errors of queuepool.
 
-    As text it is one line without anything that could steer a terminal: it may quote a server, a
-    file or a job. `args` has it as it came.
+    As text it is one line without terminal control characters, since it may quote a server, a file
+    or a job. `args` holds the original text.
     """
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ class QueuePoolError(Exception):
 class ConfigurationError(QueuePoolError):
     """A setting or a server cannot work; the message names the variable and the remedy.
 
-    problems: all that were found, each of them a line.
+    problems: all that were found, one line each.
     """
 
     def __init__(self, *problems: str) -> None:
@@ -82,17 +82,17 @@ class ConfigurationError(QueuePoolError):
 
 
 class UnconfirmableError(ConfigurationError):
-    """A server cannot confirm what `durability` asks for; the message names the remedy.
+    """A server cannot confirm what `durability` requires; the message names the remedy.
 
-    The jobs are stored on the primary nevertheless. results: as of UnavailableError; enqueue those
-    that are `unknown` again with the same ids once it is fixed.
+    The jobs are stored on the primary nevertheless. results: as in UnavailableError; enqueue the
+    `unknown` ones again with the same ids once it is fixed.
     """
 
     results: Any = None
 
 
 class InvalidInputError(QueuePoolError, ValueError):
-    """An argument is outside what is allowed; nothing was written."""
+    """An argument is not allowed; nothing was written."""
 
 
 class PayloadTooLargeError(InvalidInputError):
@@ -123,17 +123,17 @@ class UnavailableError(QueuePoolError):
     """A server did not answer in time. A write may or may not have happened.
 
     Calling again with the same job ids is always safe: an id is accepted once. results: of an
-    enqueue call, one per job that was taken, with its id; None for other calls.
+    enqueue call, one per job consumed from the iterable, with its id; None for other calls.
     """
 
     results: Any = None
 
 
 class LocalError(UnavailableError):
-    """No connection could be made for want of something here; the server was not asked.
+    """No connection could be made because this machine lacks something; the server was not asked.
 
-    Descriptors, memory, a local port, a file of certificates. Nothing was written. It may pass, so
-    whatever tries again when a server is down tries again here.
+    Descriptors, memory, a local port, a certificate file. Nothing was written. It may be temporary,
+    so callers that retry when a server is down retry here too.
     """
 
     def __init__(self, server: str, missing: str) -> None:
@@ -145,10 +145,10 @@ class LocalError(UnavailableError):
 
 
 class QueueFullError(UnavailableError):
-    """A partition is at its maximum depth or bytes; `rejected` jobs found no room in it.
+    """A partition is at its maximum depth or bytes; `rejected` jobs did not fit.
 
     depth and size_bytes: jobs that have not ended, and their bodies; dead jobs do not count.
-    results: one per job that was taken from the iterable; it has every single one.
+    results: one per job consumed from the iterable, without exception.
     """
 
     def __init__(
@@ -181,8 +181,8 @@ class NotConfirmedError(UnavailableError):
     """Jobs are stored on the primary, but too few others confirmed them in time.
 
     replicas: how many did, of `wanted`. fsynced: whether the primary did (durability `fsynced`).
-    They run as usual, unless the primary is lost first. Enqueue the jobs that `results` calls
-    `unknown` again with the same ids: nothing is added twice, and what is there is confirmed.
+    The jobs run as usual, unless the primary is lost first. Enqueue those that `results` marks
+    `unknown` again with the same ids: nothing is added twice, and existing jobs are confirmed.
     """
 
     def __init__(
@@ -235,18 +235,18 @@ class ScriptError(QueuePoolError):
 
 
 class ForeignValueError(ScriptError):
-    """A key holds a value of another type; nothing was done. If it stays, the owner repairs it."""
+    """A key holds the wrong type of value; nothing was done. If it stays, the owner repairs it."""
 
 
 class UndecodableError(QueuePoolError):
-    """A stored job cannot be read: unknown version, truncated, or not ours."""
+    """A stored job cannot be read: unknown version, truncated, or foreign data."""
 
 
 class BadPayloadError(QueuePoolError):
     """A payload does not fit the annotations of its task; the job is dead at once (`bad-payload`).
 
-    argument: the first that cannot be converted. What `enqueue` refuses itself, where the task is
-    registered, is an InvalidInputError.
+    argument: the first that cannot be converted. Where the task is registered, `enqueue` already
+    rejects such a payload with InvalidInputError.
     """
 
     def __init__(self, message: str, *, argument: str = "") -> None:
@@ -255,11 +255,11 @@ class BadPayloadError(QueuePoolError):
 
 
 class WaitTimeoutError(QueuePoolError, TimeoutError):
-    """What was waited for did not happen in time; it may still happen."""
+    """The awaited event did not happen in time; it may still happen."""
 
 
 class JobError(QueuePoolError):
-    """Base of the exceptions by which a handler steers its own job; their text is the handler's."""
+    """Base of exceptions with which a handler controls its own job; their text is the handler's."""
 
     __str__ = Exception.__str__
 
@@ -269,7 +269,7 @@ class PermanentError(JobError):
 
 
 class RetryLater(JobError):  # noqa: N818 - reads as an instruction: raise RetryLater(30)
-    """Raise in a handler to run the job again later, without burning an attempt.
+    """Raise in a handler to run the job again later, without using an attempt.
 
     RetryLater(30), RetryLater(timedelta(minutes=5), "busy"); `delay_s`: the same in seconds.
     """

@@ -1,18 +1,18 @@
-r"""Text from outside, as terminals, logs and arguments may hold it. Pure.
+r"""Escaping of untrusted text for terminals, logs and arguments. Pure.
 
     what            shown               read back
     any text        visible(), block()  never: for people
     a job id        id_text()           id_bytes(), exactly
     a partition key key_text()          key_bytes_of(), exactly
 
-Visible means: nothing in it moves a cursor, recolours, rings, hides, turns the direction of the
-text, or begins a line. Controls (C0, DEL, C1), formats (bidirectional marks, zero-width
-characters), line and paragraph separators, lone surrogates and whatever this Python knows no
-picture of are written as Python writes them: `\x1b`, `\n`, `\u202e`. Blanks of other widths stay.
+Visible means: nothing in the text moves the cursor, changes colours, rings the bell, hides text,
+reverses its direction or begins a line. Controls (C0, DEL, C1), formats (bidirectional marks,
+zero-width characters), line and paragraph separators, lone surrogates and characters unknown to
+this Python are written as Python escapes: `\x1b`, `\n`, `\u202e`. Blanks of other widths stay.
 
-An id or a key can be any bytes. In it each byte that is not seen (blanks at an end are not) is
-`\xHH`, two lower-case hexadecimal digits, and so is a backslash that would be read as the start of
-one (`\x5c`).
+An id or a key can be any bytes. Each invisible byte in it (including blanks at either end) becomes
+`\xHH`, two lower-case hexadecimal digits, as does a backslash that would otherwise be read as the
+start of such an escape (`\x5c`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TAB = 4
 
 
 def visible(text: str) -> str:
-    r"""Return text on one line, every character of it one that is seen; see above.
+    r"""Return text on one line, with only visible characters; see above.
 
     >>> visible("done\r\x1b[31mfailed")
     'done\\r\\x1b[31mfailed'
@@ -37,9 +37,9 @@ def visible(text: str) -> str:
 
 
 def block(text: str, indent: str = "    ") -> str:
-    r"""Return text of several lines, such as a traceback: each visible, and behind an indent.
+    r"""Return text of several lines, such as a traceback, made visible and indented.
 
-    Only \n and \r\n begin a line; tabs are spaces. No line of it can be taken for one of ours.
+    Only \n and \r\n begin a line; tabs become spaces. No line can be mistaken for our own output.
     """
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     return "\n".join(f"{indent}{visible(line.expandtabs(_TAB))}".rstrip() for line in lines)
@@ -51,9 +51,9 @@ def stored_text(raw: bytes) -> str:
 
 
 def id_text(raw: bytes) -> str:
-    r"""Return the id of a job: as it is, or when it is none that can be chosen, with \xHH in it.
+    r"""Return a job id: unchanged if it is valid, else with \xHH escapes.
 
-    Only letters, digits and _ . : - stay, so that it is one word wherever it is pasted.
+    Only letters, digits and _ . : - stay, so that it remains one word wherever it is pasted.
     """
     if _ID.fullmatch(raw):
         return raw.decode()
@@ -61,12 +61,12 @@ def id_text(raw: bytes) -> str:
 
 
 def id_bytes(text: str) -> bytes:
-    """Return the bytes of an id as `id_text` wrote it. Other text stands for itself."""
+    """Return the bytes of an id that `id_text` wrote. Other text is taken literally."""
     return _read(text)
 
 
 def key_text(raw: bytes) -> str:
-    r"""Return a partition key, or a group: as it is where it can be shown, else with \xHH in it."""
+    r"""Return a partition key or a group: unchanged if it is visible, else with \xHH escapes."""
     text = raw.decode("utf-8", "surrogateescape")
     if text == text.strip() and _is_visible(text) and not _ESCAPE.search(text):
         return text
@@ -80,7 +80,7 @@ def key_text(raw: bytes) -> str:
 
 
 def key_bytes_of(text: str) -> bytes:
-    r"""Return the bytes of a key as `key_text` wrote it. Text without a \xHH stands for itself."""
+    r"""Return the bytes of a key that `key_text` wrote. Text without \xHH is taken literally."""
     return _read(text)
 
 

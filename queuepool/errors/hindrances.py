@@ -1,7 +1,7 @@
-"""What keeps a process from starting now and may not later: it ends with a code that is restarted.
+"""Temporary obstacles to a start: the process exits with a code on which supervisors restart it.
 
-A thread that cannot be started is the commonest: whoever needs it for its whole life says so in one
-line and ends, for a process without its watchdog or its control loop would look well forever.
+The most common one is a thread that cannot be started. A process that depends on it reports
+that in one line and exits: without its watchdog or control loop it would look healthy forever.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from queuepool.errors import QueuePoolError
 
 
 class HindranceError(QueuePoolError):
-    """A process cannot start now; a later start can succeed. No fault of its settings."""
+    """A process cannot start now, but a later start can succeed; its settings are fine."""
 
 
 class NoThreadError(HindranceError):
-    """The system starts no more threads for this process."""
+    """The system refuses to start another thread for this process."""
 
     def __init__(self, purpose: str, error: BaseException) -> None:
         super().__init__(
@@ -27,7 +27,7 @@ class NoThreadError(HindranceError):
 
 
 def start_thread(thread: threading.Thread, purpose: str) -> None:
-    """Start a thread that a process cannot do without. Raises NoThreadError; it may be repeated."""
+    """Start a thread that the process cannot do without. Raises NoThreadError; may be repeated."""
     try:
         thread.start()
     except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""The data types that cross module borders: frozen, without behaviour that needs I/O. Pure.
+"""The data types that cross module boundaries: frozen, without behaviour that needs I/O. Pure.
 
 Times ending in `_ms` are milliseconds of the Redis server's clock since 1970; durations that
 people set are floats in seconds and end in `_s`.
@@ -66,7 +66,7 @@ from queuepool.models.jobs import (
 
 
 def __getattr__(name: str) -> Any:
-    """Return what stood here before: Job and Enqueued, until 1.0."""
+    """Return names that moved elsewhere: Job and Enqueued, until 1.0."""
     if name in ("Enqueued", "Job"):
         return getattr(import_module("queuepool.tasks.job"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -37,7 +37,7 @@ class PartitionState:
     """One partition as observed. ready and lanes are indexed by tier; counters only grow.
 
     counters: enqueued done failed retried died cancelled duplicate recovered fenced evicted
-    discarded replayed duplicate_finish rollback_finish conflicts; one that is missing is 0.
+    discarded replayed duplicate_finish rollback_finish conflicts; a missing one is 0.
     aside: the delayed jobs whose task no consumer of the partition knows; aside_tasks: some of
     these tasks.
     held: the ready jobs that are not in `ready`, as their group is held, or the whole partition;
@@ -103,8 +103,8 @@ class RouteRecord:
 class AuditReport:
     """What an audit found; see `audit` in docs/protocol.md.
 
-    foreign: values of another type, beside which nothing else may have been looked at. unbalanced:
-    jobs by the law of conservation minus jobs stored.
+    foreign: values of the wrong type; if there are any, other checks may have been skipped.
+    unbalanced: jobs that should exist according to the counters, minus jobs stored.
     """
 
     unseated: int = 0
@@ -117,10 +117,10 @@ class AuditReport:
 
     @property
     def clean(self) -> bool:
-        """Return whether nothing impossible was found."""
+        """Return whether no inconsistency was found."""
         return self == AuditReport()
 
     def plus(self, later: AuditReport) -> AuditReport:
-        """Return what this page of a round and the pages before a later one found together."""
+        """Return the findings of this page and of another page of the same round, combined."""
         sums = {f.name: getattr(self, f.name) + getattr(later, f.name) for f in fields(self)}
         return AuditReport(**sums | {"unbalanced": later.unbalanced})

@@ -1,4 +1,4 @@
-"""Jobs and groups as applications see them: frozen data, and words for people. Pure."""
+"""Jobs and groups as applications see them: frozen, printable data. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ JobId = NewType("JobId", str)
 
 
 def group_text(group: bytes) -> str:
-    """Return the name of a task group for people: its key, or the hash of a long one."""
+    """Return the displayed name of a task group: its key, or the hash of a long one."""
     try:
         text = group.decode()
     except UnicodeDecodeError:
@@ -22,7 +22,7 @@ def group_text(group: bytes) -> str:
 
 
 def in_words(record: Any, names: Iterable[str]) -> str:
-    """Return a repr that people can read: words for enums and groups, no defaults of nothing."""
+    """Return a readable repr: names for enums and groups, without empty defaults."""
     parts = []
     for name in names:
         value = getattr(record, name)
@@ -37,7 +37,7 @@ def in_words(record: Any, names: Iterable[str]) -> str:
 
 
 class Tier(IntEnum):
-    """Priority tier of a job; a lower number is served with more weight."""
+    """Priority tier of a job; a lower number gets more weight."""
 
     CRITICAL = 0
     HIGH = 1
@@ -49,15 +49,15 @@ class Tier(IntEnum):
 
 
 class Durability(StrEnum):
-    """What must have happened before an enqueue is acknowledged; see docs/lifecycle.md."""
+    """What must happen before an enqueue is acknowledged; see docs/lifecycle.md."""
 
-    FAST = "fast"  # the primary carried it out
-    REPLICATED = "replicated"  # enough replicas have it too
+    FAST = "fast"  # the primary executed it
+    REPLICATED = "replicated"  # enough replicas have it, too
     FSYNCED = "fsynced"  # the primary has written it to its disk
 
 
 class JobState(StrEnum):
-    """Where a job is. UNKNOWN: finished longer ago than is remembered, or never accepted."""
+    """Where a job is. UNKNOWN: it ended before the retention period, or was never accepted."""
 
     READY = "ready"
     DELAYED = "delayed"
@@ -72,8 +72,8 @@ class EnqueueStatus(StrEnum):
     """What became of one job of an enqueue call."""
 
     ACCEPTED = "accepted"
-    # The id was accepted before; nothing changed. Of an id that you chose, it may be this very call
-    # that got it in, when a first try of it had no answer.
+    # The id was accepted before; nothing changed. With an id of your own, that may have been an
+    # earlier attempt of this same call whose reply was lost.
     DUPLICATE = "duplicate"
     CONFLICT = "conflict"  # not enqueued: the job of this id, not ended, has its unique key
     REJECTED = "rejected"  # not enqueued: a partition was full, or the call ended before its turn
@@ -96,7 +96,7 @@ class ErrorRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStatus:
-    """Where a job is and what is known of it; parts that do not apply are None.
+    """Where a job is and what is known about it; parts that do not apply are None.
 
     at_ms: due when delayed, start when in flight (None while it only waits in a consumer's
     memory), death when dead. attempts counts the failed ones. slot: of its partition key.
@@ -119,7 +119,7 @@ class JobStatus:
     cancel_requested: bool = False
 
     def __repr__(self) -> str:
-        """Return what is known, in words; without the parts that do not apply."""
+        """Return what is known as text, without the parts that do not apply."""
         return in_words(self, [f.name for f in fields(self)])
 
 
@@ -127,8 +127,8 @@ class JobStatus:
 class DeadJob:
     r"""A dead job as listed: what it was and why it died. payload is None when undecodable.
 
-    A damaged job_id is text with \xHH in it; both pools take it so. long_key: the partition key,
-    when it was too long to be the group; a very long one is cut.
+    A damaged job_id is text with \xHH escapes, which both pools accept. long_key: the partition
+    key, if it was too long to be the group; a very long one is cut.
     """
 
     job_id: JobId
@@ -145,7 +145,7 @@ class DeadJob:
 
     @property
     def key(self) -> str:
-        r"""Return the partition key as text, as commands take it: with \xHH for odd bytes."""
+        r"""Return the partition key as text that commands accept: with \xHH for odd bytes."""
         return self.long_key or key_text(self.group)
 
     def __repr__(self) -> str:
@@ -164,8 +164,8 @@ class Replayed:
 class GroupStatus:
     """Totals of a task group by state; total = the sum of all the others.
 
-    Dead jobs that are no longer kept are `evicted` (their bounds were reached) or `discarded` (by
-    an operator). Nothing is inferred: a job is `done` when its success was recorded. held_ms: since
+    Dead jobs that are no longer kept are `evicted` (a limit was reached) or `discarded` (by an
+    operator). Nothing is inferred: a job is `done` when its success was recorded. held_ms: since
     when the group is held, so that its ready jobs wait; None: it is not.
     """
 

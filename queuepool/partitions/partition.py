@@ -1,6 +1,6 @@
 """One logical partition: its keyspace on whichever server holds it.
 
-`Partition` is what anybody may do; `OwnedPartition` carries the nonce and the epoch of one
+`Partition` has what any process may do; `OwnedPartition` carries the nonce and the epoch of one
 ownership, so that no caller can forget them. Both are thin: the verbs know the scripts.
 """
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition by number, its base key, and the server that holds it."""
+    """A partition: its number, its base key and its server."""
 
     number: int
     key: bytes
@@ -55,7 +55,7 @@ class Partition:
         return self.run(produce.group(group))
 
     def cancel_group(self, group: bytes) -> tuple[int, int]:
-        """Cancel a group's jobs by bounded steps; returns (cancelled, asked to stop)."""
+        """Cancel a group's jobs in bounded steps; returns (cancelled, asked to stop)."""
         cursor, cancelled, stopping = b"start", 0, 0
         while cursor:
             cursor, n, m = self.run(produce.cancel_group(group, cursor))
@@ -63,7 +63,7 @@ class Partition:
         return cancelled, stopping
 
     def observe(self) -> PartitionState:
-        """Return everything that is known of the partition, in constant time."""
+        """Return everything that is known about the partition, in constant time."""
         return self.run(operate.observe(self.number))
 
     def dead(self, offset: int = 0, count: int = 100) -> list[DeadJob]:
@@ -83,7 +83,7 @@ class Partition:
         return sum(self.run(operate.discard(part)) for part in _batches(ids))
 
     def audit(self, *, repair: bool = False) -> AuditReport:
-        """Look at the whole partition by bounded steps; report, and repair if asked."""
+        """Check the whole partition in bounded steps; report, and repair if asked."""
         cursor, total = b"0", AuditReport()
         while True:
             cursor, report = self.run(operate.audit(cursor, repair=repair))
@@ -96,8 +96,8 @@ class Partition:
     ) -> OwnedPartition | own.Held:
         """Become the owner, unless another owner's lease still runs.
 
-        replaces: whether to take what a lease left that has ended; if not, the answer is Held
-        for 0 ms.
+        replaces: whether to take over a partition whose lease has expired; if not, the answer
+        is Held for 0 ms.
         """
         nonce, lease_ms = nonce or secrets.token_hex(8), int(lease_s * 1000)
         acquired = self.run(
@@ -118,7 +118,7 @@ class OwnedPartition:
         return self.ownership.epoch
 
     def run(self, verb: Verb[T]) -> T:
-        """Run one verb; return its typed reply. Raises FencedError when someone newer owns it."""
+        """Run one verb; return its typed reply. Raises FencedError when there is a newer owner."""
         return self.partition.run(verb)
 
     def turn(self, verbs: Sequence[Verb[Any]]) -> list[Reply]:

@@ -1,12 +1,11 @@
-"""Whether our partition count is that of the keyspace. Pure: what to ask, and what answers mean.
+"""Whether our partition count matches the keyspace. Pure: what to ask, what replies mean.
 
     unverified --the record says the same--> verified, for as long as the process lives
         |  ^
-        |  +-- unreadable, or absent and not ours to make: asked again, after a pause
-        +--the record, or what lies beyond our partitions, says otherwise--> refused, asked again
+        |  +-- unreadable, or absent and not ours to create: asked again, after a pause
+        +--the record, or data beyond our partitions, contradicts--> refused, asked again
 
-A record that cannot be read refuses nothing: the server that keeps it may be away while that of a
-partition answers.
+An unreadable record refuses nothing: its server may be down while that of a partition is up.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from queuepool.verbs import Verb
 from queuepool.verbs.producer import route
 
 LAYOUT = "mod"  # partition = slot mod N, as queuepool.routing.slots does
-_BEYOND = 32  # partitions behind ours where a keyspace without a record is looked at
+_BEYOND = 32  # partitions beyond ours that are checked when a keyspace has no record
 _PAUSE_S, _ABSENT_PAUSE_S, _LONG_PAUSE_S = 1.0, 5.0, 30.0
 
 Call = tuple[str, bytes, Verb[Any]]  # server, base key, verb
@@ -32,17 +31,17 @@ Asking = Generator[list[Call], Sequence[Any], RouteRecord | None]
 
 
 class Leave(StrEnum):
-    """What a process may do about a record that is absent."""
+    """What a process may do about a missing record."""
 
-    LOOK = "look"  # nothing; refuse where partitions beyond ours are in use
-    RECORD = "record"  # make it, unless partitions beyond ours are in use
-    RESTORE = "restore"  # make it: this process has read it before
+    LOOK = "look"  # nothing; refuse if partitions beyond ours are in use
+    RECORD = "record"  # create it, unless partitions beyond ours are in use
+    RESTORE = "restore"  # create it: this process has read it before
 
 
 def asking(config: PoolConfig, leave: Leave) -> Asking:
-    """Yield calls of one round trip after the other, take their replies; return the record.
+    """Yield calls, one round trip after another, receive their replies; return the record.
 
-    None: there is none. Raises ConfigurationError when it contradicts the config, and another
+    None: there is none. Raises ConfigurationError if it contradicts the config, and another
     QueuePoolError when it cannot be read.
     """
     count, key = config.topology.partitions, config.keyspace.system()
@@ -66,7 +65,7 @@ def asking(config: PoolConfig, leave: Leave) -> Asking:
 
 
 def contradiction(config: PoolConfig, record: RouteRecord) -> str:
-    """Return what a record and a config disagree about, with the remedy; empty: nothing."""
+    """Return how a record and a config disagree, with the remedy; empty if they agree."""
     count = config.topology.partitions
     if record.layout != LAYOUT:
         return (
@@ -99,7 +98,7 @@ def _named(config: PoolConfig) -> str:
 
 
 def _beyond(config: PoolConfig) -> list[tuple[int, Call]]:
-    # Where a partition lies that is not placed, no one can say: it may be on any of the servers.
+    # A partition that is not placed may be on any of the servers.
     count = config.topology.partitions
     numbers = range(count, min(count + _BEYOND, MAX_PARTITIONS))
     return [
@@ -111,19 +110,19 @@ def _beyond(config: PoolConfig) -> list[tuple[int, Call]]:
 
 @dataclass(slots=True)
 class Verification:
-    """What one process knows of the record. Not locked: at worst it is asked once too often."""
+    """What one process knows about the record. Not locked: at worst it asks once too often."""
 
     verified: bool = False
     refusal: ConfigurationError | None = None
     again_s: float = 0.0
-    answered: bool = True  # by the last attempt, or none was made
+    answered: bool = True  # by the last attempt, or before the first
 
     def due(self, now_s: float) -> bool:
-        """Return whether the record is to be asked for now."""
+        """Return whether to ask for the record now."""
         return not self.verified and now_s >= self.again_s
 
     def conclude(self, outcome: RouteRecord | QueuePoolError | None, now_s: float) -> None:
-        """Take in how an attempt ended."""
+        """Apply the outcome of an attempt."""
         self.answered = not isinstance(outcome, UnavailableError)
         self.again_s = now_s + _PAUSE_S
         if isinstance(outcome, RouteRecord):

@@ -1,7 +1,7 @@
-"""Asking for the route record beside what a process does, so that it can hold nothing up.
+"""Verifies the route record in the background, so that it delays nothing.
 
-An attempt runs in a thread, or a task, of its own. The first call of a pool waits for it; when the
-server that keeps the record is down, calls go on without an answer and later ones learn of it.
+An attempt runs in its own thread or task. The first call of a pool waits for it; while the server
+that keeps the record is down, calls proceed without an answer, and later ones see the result.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from queuepool.partitions.route import Call, Leave, Verification, asking
 from queuepool.servers import AsyncPort, Port
 from queuepool.settings.config import PoolConfig
 
-_OTHER_SERVER_S = 1.0  # for a server that the call itself may not need
+_OTHER_SERVER_S = 1.0  # of a server that the call itself may not need
 
 
 class Verifier:
@@ -34,7 +34,7 @@ class Verifier:
     def verify(self, leave: Leave = Leave.LOOK) -> None:
         """Raise ConfigurationError when the record contradicts the config.
 
-        Returns when it does not, or when it cannot be read now. It asks until it is verified, and
+        Returns if it does not, or if it cannot be read now. It asks until verified, and
         costs nothing from then on.
         """
         state, attempt = self.state, self._attempt
@@ -77,7 +77,7 @@ class Verifier:
 
 
 class _Attempt:
-    """One attempt on a thread of its own, or on the caller's where none can be started."""
+    """One attempt on its own thread, or on the caller's if none can be started."""
 
     def __init__(self, work: Any) -> None:
         self._work, self._pid = work, os.getpid()
@@ -85,13 +85,13 @@ class _Attempt:
 
     def begin(self) -> None:
         try:
-            # A daemon: a server that hangs must not keep the process from ending.
+            # A daemon, so that a hanging server does not keep the process from exiting.
             threading.Thread(target=self._run, name="queuepool-route", daemon=True).start()
-        except RuntimeError:  # no more threads, or the interpreter ends
+        except RuntimeError:  # no more threads, or the interpreter is shutting down
             self._run()
 
     def under_way(self) -> bool:
-        # Of a thread that a fork left behind, no one will hear.
+        # A thread does not survive a fork: it would never answer.
         return not self.done.is_set() and self._pid == os.getpid()
 
     def _run(self) -> None:
@@ -110,7 +110,7 @@ class AsyncVerifier:
         self._task: asyncio.Task[None] | None = None
 
     async def verify(self, leave: Leave) -> None:
-        """Raise ConfigurationError when the record contradicts the config, as Verifier.verify."""
+        """Raise ConfigurationError if the record contradicts the config, like Verifier.verify."""
         state, task = self.state, self._task
         if state.verified:
             return
@@ -125,7 +125,7 @@ class AsyncVerifier:
             raise _anew(state.refusal)
 
     async def close(self) -> None:
-        """End an attempt that is under way. Idempotent."""
+        """End an attempt in progress. Idempotent."""
         task, self._task = self._task, None
         if task is not None and not task.done() and task.get_loop() is asyncio.get_running_loop():
             task.cancel()
@@ -148,7 +148,7 @@ class AsyncVerifier:
 
 
 def run_each(servers: Mapping[str, Port], calls: Sequence[Call]) -> list[Any]:
-    """Run calls in one round trip a server; return one reply each, in order."""
+    """Run calls in one round trip per server; return one reply each, in order."""
     replies: list[Any] = [None] * len(calls)
     for name, server in servers.items():
         places = [i for i, call in enumerate(calls) if call[0] == name]
@@ -160,7 +160,7 @@ def run_each(servers: Mapping[str, Port], calls: Sequence[Call]) -> list[Any]:
 
 def _wait_s(config: PoolConfig, state: Verification) -> float:
     if len(config.topology.servers) == 1:
-        return config.timeout_s  # it keeps the jobs as well: without it nothing continues
+        return config.timeout_s  # it holds the jobs, too: nothing works without it
     return _OTHER_SERVER_S if state.answered else 0.0
 
 

@@ -12,7 +12,7 @@ from queuepool.telemetry.metrics_server import expose
 
 
 class MetricsSettings(Protocol):
-    """Where a process answers. metrics_port: 0 for a free one, below 0 for none."""
+    """Where a process serves metrics. metrics_port: 0 for a free one, below 0 for none."""
 
     @property
     def metrics_host(self) -> str:
@@ -31,7 +31,7 @@ def exposed(
     *,
     setting: str,
 ) -> Iterator[str | None]:
-    """Answer until the end of the block; yields the URL, or None where no port is wanted.
+    """Serve until the end of the block; yields the URL, or None without a port.
 
     problem: what makes /healthz answer 503, or None. setting: the variable that names the port.
     """

@@ -1,9 +1,9 @@
-"""Keeps an eye on the route record while a process lives: it may be lost, or read only later.
+"""Watches the route record while a process lives: it may get lost, or become readable only later.
 
-A server that forgot it (FLUSHALL, a failover that rolled back) gets it again from those who read
-it before, so that the next process with another count is refused as ever. A record that changes
-under a process that has verified its own count stops no one: what runs, runs where it was claimed;
-the contradiction is logged at each of its ends.
+If a server lost it (FLUSHALL, a failover that rolled back), processes that had read it write it
+again, so that the next process with another count is still refused. If the record changes after a
+process has verified its own count, the process continues, since its jobs run where they were
+claimed; the contradiction is logged when it begins and when it ends.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _log = logging.getLogger("queuepool.route")
 
 
 class RouteKeeper:
-    """Looks at the record on a thread of its own, from start() to stop().
+    """Checks the record on its own thread, from start() to stop().
 
-    refuse: called at most once, when the first answer there is contradicts this process.
+    refuse: called at most once, if the first answer contradicts this process.
     """
 
     def __init__(
@@ -39,19 +39,19 @@ class RouteKeeper:
         self._pool, self._refuse, self._interval_s = pool, refuse, interval_s
         self._stopping = threading.Event()
         self._trouble = ""
-        # A daemon: a server that hangs must not keep the process from ending.
+        # A daemon, so that a hanging server does not keep the process from exiting.
         self._thread = threading.Thread(target=self._run, name="queuepool-route", daemon=True)
 
     def start(self) -> None:
-        """Begin; call once. Raises NoThreadError."""
+        """Start; call once. Raises NoThreadError."""
         start_thread(self._thread, "to watch the route record")
 
     def stop(self) -> None:
-        """End soon; waits for nothing. Idempotent, legal before start."""
+        """Stop soon, without waiting. Idempotent, legal before start."""
         self._stopping.set()
 
     def look(self) -> bool:
-        """Look once; return whether to continue."""
+        """Check once; return whether to continue."""
         verified = self._pool.route.state.verified
         try:
             self._pool.route.read(Leave.RESTORE if verified else Leave.RECORD)

@@ -1,4 +1,4 @@
-"""What a process looks at before it begins: what no restart and no waiting can fix."""
+"""Checks before a process begins, for problems that neither a restart nor waiting can fix."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def load_both(load_own: Callable[[], S]) -> tuple[S, PoolConfig]:
 
 
 def refuse_servers_that_cannot_work(pool: QueuePool) -> None:
-    """Raise ConfigurationError when a server answers, and can never do what is needed.
+    """Raise ConfigurationError if a server answers but can never do what is needed.
 
-    One that is down, or refuses for now, is waited for elsewhere.
+    A server that is down, or refuses temporarily, is waited for elsewhere.
     """
     seen = set()
     for partition in pool.partitions():

@@ -1,4 +1,4 @@
-"""A thread that looks after another one, and ends the process when that has stopped permanently."""
+"""A thread that monitors another one, and ends the process once that has stopped for good."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from queuepool.errors.hindrances import start_thread
 
 
 class Watch:
-    """Looks every `interval_s`, and calls `end` with the first reason that `look` returns; once.
+    """Checks every `interval_s`; calls `end` once, with the first reason that `look` returns.
 
-    look: returns why the process should end, or None. It runs on the thread of the watch.
+    look: returns why the process should end, or None. It runs on the watching thread.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class Watch:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin to watch. Raises NoThreadError."""
+        """Start watching. Raises NoThreadError."""
         start_thread(self._thread, "for the watchdog")
 
     def stop(self) -> None:

@@ -27,12 +27,12 @@ from queuepool.routing.slots import MAX_GROUP_BYTES
 
 LAYOUT = 0x31  # "1"
 HEADER_BYTES = 18
-MAX_PAYLOAD_BYTES = 16 * 1024**2  # of an envelope: what the server takes from any client
+MAX_PAYLOAD_BYTES = 16 * 1024**2  # of an envelope: the server accepts no more from any client
 MAX_TAIL_BYTES = MAX_PAYLOAD_BYTES + 5 + MAX_GROUP_BYTES  # slot, length of the group, group
 MAX_ID_BYTES = 64
 MAX_UNIQUE_BYTES = 512  # of a unique key
 _ID_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-"
-_STAMP = 13  # what the script puts before what we send: version, tier, enqueued ms
+_STAMP = 13  # what the script prepends: version, tier, enqueued ms
 
 
 class Options(
@@ -76,8 +76,8 @@ _decoder = msgspec.json.Decoder(Envelope)
 _error_decoder = msgspec.json.Decoder(_StoredError)
 _MAX_ERROR_TEXT = 4096
 MAX_RESULT_BYTES = 1024**2  # one turn may carry hundreds of results
-MAX_NESTING = 64  # levels of lists and objects; readers have limits that depend on their stack
-_SHALLOW_BYTES = 2 * MAX_NESTING  # so short a document cannot be deeper
+MAX_NESTING = 64  # levels of lists and objects; parsers have limits that depend on their stack
+_SHALLOW_BYTES = 2 * MAX_NESTING  # a document this short cannot be nested deeper
 
 
 def encode_tail(slot: int, group: bytes) -> bytes:
@@ -162,7 +162,7 @@ def read_group(body: bytes) -> bytes:
 
 
 def read_stamp(body: bytes) -> bytes:
-    """Return what sets a body apart from an earlier or later one of the same id. Cheap."""
+    """Return what distinguishes a body from others with the same id. Cheap."""
     return body[2:_STAMP]
 
 
@@ -175,7 +175,7 @@ def read_enqueued_ms(body: bytes) -> int:
 
 
 def check_id(job_id: bytes) -> None:
-    """Raise UndecodableError for what no producer accepts as the id of a job."""
+    """Raise UndecodableError for an id that no producer accepts."""
     if not 0 < len(job_id) <= MAX_ID_BYTES or job_id.translate(None, _ID_BYTES):
         raise UndecodableError(
             f"the id of the job, {len(job_id):,} bytes, is not 1 to {MAX_ID_BYTES} of "
@@ -184,7 +184,7 @@ def check_id(job_id: bytes) -> None:
 
 
 def decode_envelope(body: bytes) -> Envelope:
-    """Return the envelope of a body. Raises UndecodableError; no one else's exception."""
+    """Return the envelope of a body. Raises UndecodableError and no other exception."""
     end = read_header(body)[4]
     try:
         return _decoder.decode(body[end:])
@@ -241,7 +241,7 @@ def encode_error(record: ErrorRecord) -> bytes:
 
 
 def _text(text: str) -> str:
-    # Names of files that are not UTF-8 come with lone surrogates, which JSON has no bytes for.
+    # File names that are not UTF-8 contain lone surrogates, which JSON cannot encode.
     return text.encode("utf-8", "replace").decode()
 
 

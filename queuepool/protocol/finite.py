@@ -1,4 +1,4 @@
-"""What JSON has no words for, found before it is stored: unbounded depth, NaN, infinity. Pure."""
+"""Finds what JSON cannot express before it is stored: unbounded depth, NaN, infinity. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Place = tuple[Any, Any, Any]  # (plain values, what they stand for, the place th
 
 
 def plain_model(value: Any) -> Any:
-    """Return a model of pydantic as plain values; asked for what msgspec does not know."""
+    """Return a pydantic model as plain values; the hook for types that msgspec does not know."""
     if hasattr(type(value), "__pydantic_serializer__") and hasattr(value, "model_dump"):
         return value.model_dump(mode="json", round_trip=True)
     raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
@@ -26,8 +26,8 @@ def plain_model(value: Any) -> Any:
 def is_deeper(document: bytes, levels: int) -> bool:
     """Return whether a JSON document has more levels of lists and objects than that.
 
-    A short one costs nothing, one with few brackets two counts. Of others the texts are cut out,
-    all but brackets is dropped, and each replacement takes away the innermost level.
+    A short one costs nothing, one with few brackets two counts. In others, strings are cut out,
+    everything except brackets is dropped, and each replacement removes the innermost level.
     """
     if len(document) <= 2 * levels:
         return False
@@ -41,9 +41,9 @@ def is_deeper(document: bytes, levels: int) -> bool:
 
 
 def not_finite(value: Any) -> str | None:
-    """Return where a NaN or an infinity is, or None. Ask only where the encoder wrote a null.
+    """Return where a NaN or an infinity is, or None. Needed only if the encoder wrote a null.
 
-    The encoder writes such a number as null, which the reader would take for None.
+    The encoder writes such a number as null, which would be read as None.
     """
     waiting: list[Place] = [((value,), None, None)]
     for place in waiting:  # it grows

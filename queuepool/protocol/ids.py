@@ -1,13 +1,13 @@
-"""Job ids that say where their job is. Pure.
+"""Job ids that hint where their job is. Pure.
 
     gD 4.kPq0Zs_1xB
     |  twelve characters: 72 random bits
     two characters: the 12 bits of the slot of the partition key
 
-The slot is a hint, never a proof: an id of the user's own may look the same. It names the slot and
-not the partition, so it stays true when the number of partitions changes. Two ids can only be
-equal within one slot: among n ids that a slot holds or still remembers, a new one meets its like
-with the odds n / 2^72 (5 million of them: 1 in 10^15).
+The slot is a hint, never a proof: a user's own id may look the same. It names the slot and not the
+partition, so it stays correct when the number of partitions changes. Ids can only collide within
+one slot: a new id equals one of n that the slot holds or still remembers with probability n / 2^72
+(5 million of them: 1 in 10^15).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HINTED = re.compile(r"[A-Za-z0-9_.]{14}")
 
 
 def hint_of(slot: int) -> bytes:
-    """Return the two characters that the ids of a slot's jobs begin with."""
+    """Return the two characters with which ids of a slot's jobs begin."""
     return bytes((_ALPHABET[slot >> 6], _ALPHABET[slot & 63]))
 
 
@@ -49,7 +49,7 @@ def ending_from(nine: bytes) -> bytes:
 
 
 def ending_of(job_id: bytes) -> bytes:
-    """Return the random end of an id that the library made; an ending is its own."""
+    """Return the random end of an id that the library made; an end alone is returned as is."""
     return job_id[-_RANDOM:]
 
 

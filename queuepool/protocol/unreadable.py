@@ -1,7 +1,7 @@
-"""What msgspec raises for bytes that are no JSON, or not the JSON that was expected. Pure.
+"""What msgspec raises for bytes that are not JSON, or not the expected JSON. Pure.
 
-A text that is not UTF-8 is no DecodeError for msgspec, and deep nesting is Python's own error.
-Whoever decodes what others wrote catches all three.
+For text that is not UTF-8 it is no DecodeError, and deep nesting is Python's own error. Code that
+decodes untrusted bytes catches all three.
 """
 
 from __future__ import annotations

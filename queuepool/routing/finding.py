@@ -1,7 +1,7 @@
 """Where a job is when only its id is known. Pure.
 
 hinted_slot(id) --ask its partition--> has it, of that slot: found
-    | no slot, or not there              (an id of the user's own may look like a hint)
+    | no slot, or not there              (a user's own id may look like a hint)
     +--ask all partitions--> in one: found; in none: unknown; in several: name the key
 """
 
@@ -17,11 +17,11 @@ from queuepool.models import JobId, JobState, JobStatus
 T = TypeVar("T")
 
 ASKED_AT_ONCE = 200  # partitions in one round trip
-_LONGEST = 64  # characters of an id that can be chosen
+_LONGEST = 64  # characters of an id that a user may choose
 
 
 def known_id(job_id: object) -> JobId:
-    r"""Return an id to ask for: one that can be chosen, or a damaged one as it is shown, with \xHH.
+    r"""Return an id to look up: a valid one, or a damaged one as displayed, with \xHH.
 
     Raises InvalidInputError.
     """
@@ -36,22 +36,22 @@ def known_id(job_id: object) -> JobId:
 
 
 def parts(numbers: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Yield these in parts of at most `size`."""
+    """Yield these in batches of at most `size`."""
     return (numbers[i : i + size] for i in range(0, len(numbers), size))
 
 
 def is_found(status: JobStatus, slot: int) -> bool:
-    """Return whether the partition of a hinted slot has the job that the hint means.
+    """Return whether the partition of a hinted slot has the job.
 
-    Of a job that ended only its id is left: then the hint is believed.
+    Only the id of an ended job is left: then the hint is trusted.
     """
     return status.state is not JobState.UNKNOWN and status.slot in (slot, None)
 
 
 def the_only_one(statuses: Iterable[JobStatus]) -> JobStatus:
-    """Return what is known of a job, given the answers of all partitions.
+    """Return what is known about a job, given the replies of all partitions.
 
-    Raises InvalidInputError when several have a job of this id: it is unique in each alone.
+    Raises InvalidInputError if several have this id: ids are unique only within a partition.
     """
     answers = list(statuses)
     found = [status for status in answers if status.state is not JobState.UNKNOWN]

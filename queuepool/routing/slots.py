@@ -18,7 +18,7 @@ MAX_KEY_BYTES = 65536
 
 
 def key_bytes(partition_key: str | bytes) -> bytes:
-    """Return the key as bytes. Any bytes of length 1 to 65,536 are a key.
+    """Return the key as bytes. Any 1 to 65,536 bytes are a key.
 
     A string that UTF-8 cannot encode (a lone surrogate) keeps its bytes by `surrogatepass`,
     so that it lands in the same partition every time.
@@ -51,5 +51,5 @@ def slot_of(key: bytes) -> int:
 
 
 def partition_of(slot: int, partitions: int) -> int:
-    """Return the partition that a slot belongs to while there are `partitions` of them."""
+    """Return the partition of a slot, given the number of partitions."""
     return slot % partitions

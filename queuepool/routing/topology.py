@@ -3,7 +3,7 @@
     QUEUEPOOL_SERVERS   {"main": "redis://a:6379/0", "big": "redis://b:6379/0"}
     QUEUEPOOL_PLACEMENT 0-5=main,6-7=big
 
-Nothing above the Queue Pool knows of it, so a partition moves by configuration alone.
+Nothing above the Queue Pool depends on it, so configuration alone moves a partition.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Topology:
 
     @property
     def system(self) -> str:
-        """Return the server that holds what the coordinators share: that of partition 0."""
+        """Return the server that holds the coordinators' shared keys: that of partition 0."""
         return self.placement[0]
 
     def server_of(self, partition: int) -> str:
@@ -46,14 +46,14 @@ class Topology:
 
 
 def single(url: str, partitions: int) -> Topology:
-    """Return the topology of one server that holds everything."""
+    """Return the topology of a single server that holds everything."""
     return build({"main": url}, partitions, "")
 
 
 def build(servers: Mapping[str, str], partitions: int, placement: str) -> Topology:
     """Return the topology; every partition must be placed. Raises ConfigurationError.
 
-    An empty placement puts all partitions on the only server there is.
+    An empty placement puts all partitions on the only server.
     """
     if type(partitions) is not int or not 1 <= partitions <= MAX_PARTITIONS:
         raise ConfigurationError(
@@ -77,7 +77,7 @@ def build(servers: Mapping[str, str], partitions: int, placement: str) -> Topolo
 
 
 def _placed(servers: Mapping[str, str], placement: str) -> dict[int, str]:
-    """Return partition -> server name, as the rules of a placement say."""
+    """Return partition -> server name according to the rules of a placement."""
     placed: dict[int, str] = {}
     for rule in placement.split(","):
         match = _RULE.fullmatch(rule)

@@ -1,4 +1,4 @@
-"""How a Queue Pool is set up: plain values, whatever they were read from. Pure."""
+"""The configuration of a Queue Pool: plain values, whatever their source. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from queuepool.routing.topology import Topology
 class PoolConfig:
     """Everything a Queue Pool needs. Limits hold for each partition.
 
-    retry_for_s must stay below 60: for so long ids of finished jobs are remembered, which makes a
-    repeated enqueue harmless. confirm_replicas: None asks for 1 when replicated, else for none.
+    retry_for_s must stay below 60: ids of finished jobs are remembered that long, which makes a
+    repeated enqueue harmless. confirm_replicas: None means 1 if replicated, else 0.
     """
 
     topology: Topology

@@ -1,7 +1,7 @@
 """Settings of every process that uses queuepool, read once from QUEUEPOOL_* variables.
 
 All problems are reported at once, each with its variable. Consumers and coordinators have
-settings of their own beside these.
+additional settings of their own.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class QueuePoolSettings(BaseSettings):
             return strict_json.loads(value) if isinstance(value, str) else value
         except strict_json.DuplicateKeyError as error:
             raise ValueError(str(error)) from None
-        except (ValueError, RecursionError):  # its text may quote a password
+        except (ValueError, RecursionError):  # the error's text may quote a password
             example = '{"main": "redis://a:6379/0", "big": "redis://b:6379/0"}'
             raise ValueError(f"this is not JSON; write {example}") from None
 
@@ -111,7 +111,7 @@ class QueuePoolSettings(BaseSettings):
     @classmethod
     def _each_has_a_server(cls, value: int, info: ValidationInfo) -> int:
         known = info.data
-        if {"url", "servers", "placement"} <= known.keys():  # else they have problems of their own
+        if {"url", "servers", "placement"} <= known.keys():  # else they have their own problems
             servers = {"main": ""} if known["url"] else known["servers"]
             if servers:
                 _refusing(build, servers, value, known["placement"])
@@ -175,9 +175,9 @@ def _refusing(check: Callable[..., object], *args: Any, **named: Any) -> None:
 
 
 def load(settings: type[S], overrides: Mapping[str, Any] | None = None) -> S:
-    """Read settings, what is given here first, then variables.
+    """Read settings: overrides take precedence over variables.
 
-    A variable may have the name that its setting had before (`old_names` of the settings).
+    A variable may have a setting's former name (`old_names` of the settings).
     Raises ConfigurationError with every problem and its variable.
     """
     prefix = settings.model_config.get("env_prefix", "")
@@ -196,7 +196,7 @@ def load(settings: type[S], overrides: Mapping[str, Any] | None = None) -> S:
 def refuse_what_is_no_text(prefix: str, overrides: Mapping[str, Any] | None = None) -> None:
     """Raise ConfigurationError for variables of this prefix, or overrides, that are not UTF-8.
 
-    Python keeps their bytes as characters that cannot be written: each later error would fail.
+    Python keeps their bytes as characters that cannot be printed: later error messages would fail.
     """
     given: dict[str, Any] = {n: v for n, v in os.environ.items() if n.startswith(prefix)}
     given |= {f"{prefix}{name.upper()}": value for name, value in (overrides or {}).items()}
@@ -227,8 +227,8 @@ def _by_old_names(settings: type[BaseSettings], prefix: str) -> dict[str, str]:
 def _further(
     settings: type[BaseSettings], given: Mapping[str, Any], error: ValidationError
 ) -> list[str]:
-    # Rules over several fields run only once each field is good by itself: assume the defaults
-    # for the bad ones, so that one attempt shows every problem.
+    # Rules over several fields run only once each field alone is valid: assume the defaults for
+    # invalid ones, so that one attempt shows every problem.
     bad = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
     shape = settings.model_fields
     defaults = {name: shape[name].get_default(call_default_factory=True) for name in bad}
@@ -252,7 +252,7 @@ def _described(error: ValidationError, prefix: str) -> list[str]:
 
 
 def _messages(problem: Any) -> tuple[str, ...]:
-    """Return what a validator of ours said, which may be several things, or pydantic's message."""
+    """Return the messages of our own validator, or else pydantic's message."""
     ours = problem.get("ctx", {}).get("error")
     if isinstance(ours, ValueError) and ours.args:
         return tuple(map(str, ours.args))

@@ -1,4 +1,4 @@
-"""What the settings of every process are declared with."""
+"""Building blocks with which every process declares its settings."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pydantic_settings import SettingsConfigDict
 
 
 def setting(default: Any, description: str, **bounds: Any) -> Any:
-    """Return a field of settings. description: one sentence, which the docs' table shows.
+    """Return a settings field. description: one sentence, shown in the docs' table.
 
-    bounds: ge, gt, le, lt and whatever else pydantic's Field takes.
+    bounds: ge, gt, le, lt and other arguments of pydantic's Field.
     """
     if callable(default):
         return Field(default_factory=default, description=description, **bounds)
@@ -19,9 +19,9 @@ def setting(default: Any, description: str, **bounds: Any) -> Any:
 
 
 def read_from(prefix: str) -> SettingsConfigDict:
-    """Return the configuration of settings that are read from variables of this prefix.
+    """Return the configuration of settings that are read from variables with this prefix.
 
-    pydantic's own errors would quote URLs and tokens: they hide what was given.
+    Inputs are hidden in errors, since pydantic would quote URLs and tokens.
     """
     return SettingsConfigDict(
         env_prefix=prefix, frozen=True, extra="ignore", allow_inf_nan=False,

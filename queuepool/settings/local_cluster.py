@@ -1,11 +1,11 @@
 """The state file of `queuepool up`: how commands run in the same directory find the cluster.
 
-.queuepool/cluster.json    written when the cluster starts and when its coordinator answers at
-                           another address; removed when it stops
-.queuepool/data/           the embedded server's files: jobs outlive a restart
+.queuepool/cluster.json    written when the cluster starts and when its coordinator gets another
+                           address; removed when it stops
+.queuepool/data/           the embedded server's files: jobs survive a restart
 
-It holds the server's password and the coordinator's token, and whoever writes it says where other
-commands connect to. So it is ours alone, and one that others could have written is refused.
+The state file holds the server's password and the coordinator's token, and determines where other
+commands connect. So only its owner may access it, and a file that others can write to is refused.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _TEXTS_OR_NONE = ("grpc_address", "grpc_token")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalCluster:
-    """What a command needs to know of the cluster in this directory.
+    """What a command needs to know about the cluster in this directory.
 
-    grpc_token: of operators, for that address and no other; None: it asks for none.
+    grpc_token: of operators, for that address only; None: none is required.
     """
 
     pid: int
@@ -44,18 +44,18 @@ class LocalCluster:
     grpc_token: str | None = field(default=None, repr=False)
 
     def is_running(self) -> bool:
-        """Return whether the process that wrote the file lives."""
-        if self.pid < 1:  # these mean groups of processes to the kernel
+        """Return whether the process that wrote the file is alive."""
+        if self.pid < 1:  # to the kernel these mean process groups
             raise ValueError(f"pid {self.pid}")
         try:
             os.kill(self.pid, 0)
-        except (ProcessLookupError, PermissionError):  # the file is ours, so its writer was ours
+        except (ProcessLookupError, PermissionError):  # the file is ours, so its writer was, too
             return False
         return True
 
 
 def write(cluster: LocalCluster, directory: Path = STATE_DIR) -> None:
-    """Write the state file, for its owner alone. Raises UnsafePathError, OSError."""
+    """Write the state file, accessible only to its owner. Raises UnsafePathError, OSError."""
     private.make_directory(directory)
     private.replace(directory, _FILE, json.dumps(asdict(cluster), indent=1).encode())
 
@@ -80,7 +80,7 @@ def remove(directory: Path = STATE_DIR) -> None:
 
 
 def _parsed(content: bytes) -> LocalCluster:
-    """Return what a state file says. Raises ValueError, which quotes nothing of it."""
+    """Parse a state file. Raises ValueError, which quotes nothing of it."""
     found: Any = json.loads(content)
     if not isinstance(found, dict) or not _has_right_types(found):
         raise ValueError("it is not a state file of this version of `queuepool up`")

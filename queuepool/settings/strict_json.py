@@ -1,4 +1,4 @@
-"""JSON in which no object has a key twice: readers disagree on which of its values counts. Pure."""
+"""JSON without duplicate keys in an object, since parsers disagree on which value counts. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from queuepool.errors import shown
 
 
 class DuplicateKeyError(ValueError):
-    """An object has a key twice; the message names the key and holds no value."""
+    """An object has a duplicate key; the message names the key but contains no value."""
 
 
 def loads(text: str) -> Any:
-    """Return what a JSON text means. Raises ValueError (DuplicateKeyError), RecursionError."""
+    """Parse JSON text. Raises ValueError (DuplicateKeyError), RecursionError."""
     return json.loads(text, object_pairs_hook=_object)
 
 

@@ -1,6 +1,6 @@
-"""What the annotations of a handler ask for: a converter for each argument, one for the result.
+"""Converters for the arguments and the result of a handler, derived from its annotations.
 
-What cannot be used is left alone, with a warning: a handler must run without its annotations.
+An unusable annotation is ignored, with a warning: a handler must run even without annotations.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ class Argument:
         self.text = conversion.is_text(annotation)
 
     def make(self, value: Any) -> Any:
-        """Return a value as the handler wants it. Raises ValueError or TypeError."""
-        # Whoever writes `id: str` and gets a number means its digits; a bool or a list is a slip.
+        """Return a value converted for the handler. Raises ValueError or TypeError."""
+        # For `id: str`, a number means its digits; a bool or a list is a mistake.
         if self.text and type(value) in (int, float):
             return str(value)
         return self.convert(value)
 
 
 class Annotations:
-    """The annotations of one task's function, resolved when they are asked for."""
+    """The annotations of one task's function, resolved on demand."""
 
     def __init__(self, task: str, function: Callable[..., Any]) -> None:
         self._task, self._function = task, function
 
     def argument(self, name: str, parameter: Parameter) -> Argument | None:
-        """Return how values of a parameter are converted; None: they are left as they are."""
+        """Return how values of a parameter are converted; None: they are passed unchanged."""
         annotation = self._resolved(name, parameter.annotation)
         if conversion.is_left_alone(annotation):
             return None
@@ -54,7 +54,7 @@ class Annotations:
             if conversion.is_convertible(annotation):
                 return Argument(annotation, conversion.by_msgspec(annotation), True)
             why = "values of it cannot be created from JSON"
-        except Exception as error:  # of what may stand in an annotation, or of pydantic
+        except Exception as error:  # of anything in an annotation, or of pydantic
             why = f"{type(error).__name__}: {error}"
         self._say(name, annotation, why)
         return None
@@ -64,7 +64,7 @@ class Annotations:
             return note
         try:
             return conversion.resolve(self._function, note)
-        except Exception as error:  # evaluates what the user wrote, wherever it stands
+        except Exception as error:  # evaluates user code, wherever it is
             self._say(name, conversion.note_text(note) or note, f"{type(error).__name__}: {error}")
             return Any
 
@@ -79,7 +79,7 @@ class Annotations:
         )
 
     def result_reader(self) -> conversion.Convert | None:
-        """Return what makes a result of JSON; None: it is left as it is."""
+        """Return the converter from JSON to a result; None: it stays unchanged."""
         note = conversion.signature_of(self._function).return_annotation
         annotation = self._resolved("return", note)
         if annotation is None or annotation is type(None) or conversion.is_left_alone(annotation):
@@ -95,7 +95,7 @@ class Annotations:
 
 
 def context_parameter(parameters: list[Parameter]) -> str | None:
-    """Return the name of the parameter that takes the context, if there is one."""
+    """Return the name of the parameter that receives the context, if any."""
     for parameter in parameters:
         note = parameter.annotation
         if any(map(_is_context, (note, *getattr(note, "__args__", ())))):
@@ -106,6 +106,6 @@ def context_parameter(parameters: list[Parameter]) -> str | None:
 
 
 def _is_context(note: Any) -> bool:
-    # Text when the module has `from __future__ import annotations`, under whatever alias.
+    # A string under `from __future__ import annotations`, possibly with an alias.
     text = conversion.note_text(note)
     return note is JobContext or (text is not None and bool(_CONTEXT.search(text)))

@@ -1,4 +1,4 @@
-"""The delay before a retry. Pure: randomness comes in as an argument."""
+"""The delay before a retry. Pure: randomness is passed in as an argument."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from queuepool.errors import InvalidInputError, shown
 
-_MAX_S = 366 * 86400  # what a job can be delayed by
+_MAX_S = 366 * 86400  # the longest delay of a job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
     """Exponential backoff with full jitter: uniform(0, min(cap, base x factor^(attempt - 1))).
 
-    Full jitter spreads a herd of failures best for the same work; the floor keeps a retry from
-    following at once. Formula: Brooker, "Exponential Backoff and Jitter" (AWS, 2015).
+    For the same work, full jitter spreads a herd of failures best; the floor prevents an immediate
+    retry. Formula: Brooker, "Exponential Backoff and Jitter" (AWS, 2015).
     """
 
     base_s: float = 2.0

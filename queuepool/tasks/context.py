@@ -1,4 +1,4 @@
-"""What a running job may know and do: the protocol that consumers and run_jobs fulfil."""
+"""What a running job can see and do: the protocol that consumers and run_jobs implement."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class JobContext(Protocol):
-    """What a handler may know and do about the job that it runs."""
+    """What a handler can see and do about the job that it runs."""
 
     @property
     def job_id(self) -> str:
@@ -30,15 +30,15 @@ class JobContext(Protocol):
 
     @property
     def fencing_token(self) -> int:
-        """Return the owner's epoch: a store that refuses lower tokens is safe from zombies."""
+        """Return the owner's epoch: a store that rejects lower tokens is safe from zombies."""
 
     @property
     def deadline(self) -> float | None:
-        """Return the time.monotonic() at which the timeout strikes; None without a timeout."""
+        """Return the time.monotonic() of the timeout; None without one."""
 
     @property
     def cancel_requested(self) -> bool:
-        """Return whether someone asked to cancel; stop by raising JobCancelled."""
+        """Return whether cancellation was requested; stop by raising JobCancelled."""
 
     def progress(self, text: str) -> None:
-        """Publish how far the job is: at most 256 bytes, the newest wins, sent with a turn."""
+        """Publish progress: at most 256 bytes, the latest wins, sent with the next turn."""

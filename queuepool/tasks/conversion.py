@@ -1,13 +1,13 @@
-"""What the annotations of a handler mean: which types JSON values can be converted to, and how.
+"""Conversion of JSON values to annotated types: which types are supported, and how.
 
     int, float, bool, str, datetime, date, time, timedelta, UUID, Decimal, Enum, Literal,
     dataclass, TypedDict, NamedTuple, attrs, msgspec Struct      by msgspec
     pydantic models and dataclasses                              by pydantic
-    lists, dicts, sets, tuples, Optionals and unions of them     by whichever can
+    lists, dicts, sets, tuples, Optionals and unions of them     by whichever supports them
     anything else, Any, no annotation                            not at all
 
-Values travel as JSON, so a text becomes whatever the annotation says: "7" an int, as in the rows of
-a CSV file. pydantic is imported only for its own classes.
+Values travel as JSON, so a string is converted to the annotated type: "7" to an int, as in the rows
+of a CSV file. pydantic is imported only for its own classes.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import Any, Optional
 import msgspec
 
 Convert = Callable[[Any], Any]
-SIMPLE = frozenset((int, float, bool, str))  # JSON has values of exactly these
+SIMPLE = frozenset((int, float, bool, str))  # the exact types of JSON values
 _LEFT_ALONE = (Any, object, inspect.Parameter.empty)
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """Return the signature without evaluating annotations that name what is not there yet."""
+    """Return the signature without evaluating annotations, whose names may not exist yet."""
     if sys.version_info >= (3, 14):
         from annotationlib import Format
 
@@ -37,12 +37,12 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
 
 
 def note_text(note: Any) -> str | None:
-    """Return the text of an annotation that is not evaluated yet; None for one that is."""
+    """Return the text of an unevaluated annotation; None if it is evaluated."""
     return note if isinstance(note, str) else getattr(note, "__forward_arg__", None)
 
 
 def resolve(function: Callable[..., Any], note: Any) -> Any:
-    """Return the type that an annotation of the function names. Raises whatever it raises."""
+    """Return the type that an annotation of the function names. May raise anything."""
     home = inspect.unwrap(_bare(function))
     home = getattr(home, "__func__", home)
 
@@ -72,7 +72,7 @@ def _is_filled(cell: types.CellType) -> bool:
 
 
 def is_left_alone(annotation: Any) -> bool:
-    """Return whether values of this annotation are handed over as they come."""
+    """Return whether values of this annotation are passed unchanged."""
     return any(annotation is kind for kind in _LEFT_ALONE)
 
 
@@ -87,17 +87,17 @@ def is_text(annotation: Any) -> bool:
 
 
 def is_pydantic(kind: object) -> bool:
-    """Return whether it is a model or a dataclass of pydantic; imports nothing."""
+    """Return whether it is a pydantic model or dataclass; imports nothing."""
     return isinstance(kind, type) and hasattr(kind, "__pydantic_core_schema__")
 
 
 def mentions_pydantic(annotation: Any) -> bool:
-    """Return whether the annotation is made of classes of pydantic, at any depth."""
+    """Return whether the annotation contains pydantic classes at any depth."""
     return is_pydantic(annotation) or any(map(mentions_pydantic, typing.get_args(annotation)))
 
 
 def is_convertible(annotation: Any) -> bool:
-    """Return whether msgspec can make such values of JSON, models of pydantic within included."""
+    """Return whether msgspec can convert JSON to it, including nested pydantic models."""
     if annotation in SIMPLE:
         return True
     try:
@@ -110,7 +110,7 @@ def is_convertible(annotation: Any) -> bool:
 
 
 def has_odd_keys(annotation: Any) -> bool:
-    """Return whether it holds dicts whose keys are not texts, which JSON has no others of."""
+    """Return whether it has dicts with keys other than strings, which JSON lacks."""
     if annotation in SIMPLE:
         return False
     texts = (msgspec.inspect.StrType, msgspec.inspect.AnyType)
@@ -121,7 +121,7 @@ def has_odd_keys(annotation: Any) -> bool:
 
 
 def holds_models(annotation: Any) -> bool:
-    """Return whether a convertible annotation has models of pydantic within."""
+    """Return whether a convertible annotation has nested pydantic models."""
     custom = msgspec.inspect.CustomType
     nodes = () if annotation in SIMPLE else _nodes(msgspec.inspect.type_info(annotation))
     return any(isinstance(node, custom) for node in nodes)
@@ -141,7 +141,7 @@ def _nodes(root: Any) -> Iterator[Any]:
 
 
 def by_msgspec(annotation: Any) -> Convert:
-    """Return what makes a value of this type of a JSON value. It raises ValueError, TypeError."""
+    """Return a converter from JSON values to this type. It raises ValueError, TypeError."""
 
     def convert(value: Any) -> Any:
         return msgspec.convert(value, annotation, strict=False, str_keys=True, dec_hook=make_model)
@@ -150,13 +150,13 @@ def by_msgspec(annotation: Any) -> Convert:
 
 
 def by_pydantic(annotation: Any) -> Convert:
-    """Return what makes models of JSON values. It raises ValueError for what does not fit."""
+    """Return a converter from JSON values to models. It raises ValueError for a mismatch."""
     from pydantic import VERSION, TypeAdapter
 
     adapter = TypeAdapter(annotation)
     if not getattr(adapter, "pydantic_complete", True):
-        adapter.rebuild(raise_errors=True)  # now, not at the first job
-    # A model is sent under the names of its fields, whatever their aliases are.
+        adapter.rebuild(raise_errors=True)  # now, not with the first job
+    # Models are sent with their field names, regardless of aliases.
     names: dict[str, Any] = (
         {"by_name": True, "by_alias": True} if _number(VERSION) >= (2, 11) else {}
     )
@@ -175,7 +175,7 @@ _model_makers: dict[type, Convert] = {}
 
 
 def make_model(kind: type, value: Any) -> Any:
-    """Return a model of pydantic that is part of another type; msgspec asks for it."""
+    """Return a pydantic model nested in another type; the hook that msgspec calls."""
     known = _model_makers.get(kind)
     if known is None:
         known = _model_makers[kind] = by_pydantic(kind)
@@ -183,7 +183,7 @@ def make_model(kind: type, value: Any) -> Any:
 
 
 def shown_type(annotation: Any) -> str:
-    """Return an annotation as people write it."""
+    """Return an annotation as source code shows it."""
     if isinstance(annotation, type) and not typing.get_args(annotation):
         return annotation.__name__
     return str(annotation).replace("typing.", "")

@@ -1,6 +1,6 @@
-"""A job to enqueue, and the answer to it. Pure.
+"""A job to enqueue, and the result of enqueueing it. Pure.
 
-Both know the type of the result where the task is known: `Job[str]`, `Enqueued[str]`.
+Both carry the type of the job's result if the task is known: `Job[str]`, `Enqueued[str]`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ else:  # a default needs Python 3.13, or a library
 
 @dataclass(frozen=True, slots=True)
 class Job(Generic[R_co]):
-    """One job to enqueue. None: what the call says of all its jobs, then the task's own.
+    """One job to enqueue. None: the option of the call, else that of the task.
 
-    Made by `write_row.job(id=1, name="Ada")`, which knows its task, the types of the arguments and
-    that of the result. A payload alone does as well, where the call names the task. delay: a
+    Created by `write_row.job(id=1, name="Ada")`, which knows its task and the types of the
+    arguments and the result. A payload alone also works if the call names the task. delay: a
     timedelta, or seconds; delay_s: seconds. unique: keeps a second job with this key out of the
     partition while this one has not ended.
     """
@@ -50,7 +50,7 @@ class Job(Generic[R_co]):
 
     @spelled_out(JobOptions, partition_key=None, job_id=None)
     def with_options(self, **options: Unpack[JobOptions]) -> Job[R_co]:
-        """Return the same job with these options; None leaves an option as it is.
+        """Return the same job with these options; None leaves an option unchanged.
 
         greet.job(name="Ada").with_options(tier="high", delay=timedelta(minutes=5))
         """
@@ -64,7 +64,7 @@ class Job(Generic[R_co]):
 
 
 class _Bound:
-    """What an answer knows beside its fields: the way to its job, which is no data."""
+    """What an Enqueued has besides its fields: access to its job, which is not data."""
 
     __slots__ = ("reach",)
     reach: Callable[[Enqueued[Any]], Any] | None
@@ -72,10 +72,10 @@ class _Bound:
 
 @dataclass(frozen=True, slots=True)
 class Enqueued(_Bound, Generic[R_co]):
-    """The answer to one enqueued job, and a way to the job itself.
+    """The result of enqueueing one job, with access to the job itself.
 
-    status: what became of the enqueue, at once. Where the job is now says `job_status()`. CONFLICT:
-    the job is the one that was there.
+    status: the immediate outcome of the enqueue; CONFLICT: this is the job that already existed.
+    `job_status()` returns where the job is now.
     """
 
     job_id: JobId
@@ -114,13 +114,13 @@ class Enqueued(_Bound, Generic[R_co]):
 
 
 def bound(enqueued: Enqueued[R_co], reach: Callable[[Enqueued[Any]], Any] | None) -> Enqueued[R_co]:
-    """Return an answer that is no one's yet with a way to its job, without making it again."""
+    """Give a new Enqueued access to its job in place, and return it."""
     object.__setattr__(enqueued, "reach", reach)
     return enqueued
 
 
 class AsyncEnqueued(Enqueued[R_co]):
-    """An Enqueued of AsyncQueuePool: what asks the server is awaited."""
+    """An Enqueued of AsyncQueuePool: methods that ask the server are awaited."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""What may be said of a job beside its payload: the names, the types, the bounds. Pure."""
+"""The options of a job besides its payload: their names, types and bounds. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_ATTEMPTS = 2**31 - 1
 
 
 class RunOptions(TypedDict, total=False):
-    """How a job is run. delay: a timedelta, or seconds."""
+    """How a job runs. delay: a timedelta, or seconds."""
 
     tier: Tier | int | str | None
     delay: timedelta | float | None
@@ -27,7 +27,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class JobOptions(RunOptions, total=False):
-    """What may be said of one job."""
+    """The options of one job."""
 
     partition_key: str | bytes | None
     job_id: str | None
@@ -35,7 +35,7 @@ class JobOptions(RunOptions, total=False):
 
 
 class TaskOptions(TypedDict, total=False):
-    """What `@task(...)` may say of a task."""
+    """The options of `@task(...)`."""
 
     name: str | None
     max_attempts: int
@@ -49,13 +49,13 @@ class TaskOptions(TypedDict, total=False):
 
 
 def refuse_unknown(call: str, given: Iterable[str], options: type) -> None:
-    """Raise TypeError for a name that is none of the options, as Python does for its own."""
+    """Raise TypeError for a name that is not an option, as Python itself does."""
     if unknown := set(given) - options.__annotations__.keys():
         raise TypeError(f"{call}() got an unexpected keyword argument {min(unknown)!r}")
 
 
 def spelled_out(options: type, **defaults: Any) -> Callable[[F], F]:
-    """Have `help` show the names behind the `**options`, a TypedDict, of a function.
+    """Make `help` show the names in a function's `**options`, a TypedDict.
 
     defaults: of some names, which come first; those of the others are None.
     """
@@ -81,7 +81,7 @@ def spelled_out(options: type, **defaults: Any) -> Callable[[F], F]:
 
 
 def check_tier(tier: object) -> Tier:
-    """Return a tier from itself, its number or its name. Raises InvalidInputError."""
+    """Return a tier, given the tier, its number or its name. Raises InvalidInputError."""
     try:
         if isinstance(tier, str):
             return Tier[tier.upper()]

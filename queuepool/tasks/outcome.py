@@ -1,7 +1,7 @@
-"""What an exception of a handler means: the record that is kept, and whether the job is dead.
+"""The outcome of a handler's exception: the record to keep, and whether the job is dead.
 
-permanent, undecodable, bad-payload      dead at once: another attempt would end alike
-anything else                            an attempt, of as many as the job has
+permanent, undecodable, bad-payload      dead at once: another attempt would fail, too
+anything else                            uses one of the job's attempts
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _MAX_TEXT = 8192  # before encode_error cuts it, so that a huge text costs nothi
 
 
 def is_last(reason: str, attempt: int, max_attempts: int) -> bool:
-    """Return whether a job is dead after an attempt, from 1, that failed for this reason."""
+    """Return whether a job is dead after this attempt, from 1, failed for this reason."""
     return reason in _FINAL or attempt >= max_attempts
 
 
 def record_of(error: BaseException) -> ErrorRecord:
-    """Return what is kept of an exception, whatever it does when it is looked at."""
+    """Return the record of an exception, however it behaves when inspected."""
     reason = next((reason for kind, reason in _REASONS if isinstance(error, kind)), "failed")
     try:
         name = type(error).__qualname__
@@ -67,5 +67,5 @@ def _traceback(error: BaseException) -> str:
 
 
 def _plain(text: str) -> str:
-    # File names and damaged input come with lone surrogates, which no JSON can carry.
+    # File names and damaged input contain lone surrogates, which JSON cannot encode.
     return text.encode("utf-8", "backslashreplace").decode()

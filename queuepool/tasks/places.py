@@ -1,4 +1,4 @@
-"""Where a task runs: a pool of workers by name, and how many of its places a job takes. Pure."""
+"""Where a task runs: the name of a worker pool, and how many slots of it a job takes. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAME = re.compile("[a-z][a-z0-9_-]{0,31}")
 
 
 def check_pool(name: object) -> str:
-    """Return a valid name of a pool. Raises InvalidInputError."""
+    """Return a valid pool name. Raises InvalidInputError."""
     if isinstance(name, str) and _NAME.fullmatch(name):
         return name
     raise InvalidInputError(
@@ -21,7 +21,7 @@ def check_pool(name: object) -> str:
 
 
 def check_slots(slots: object) -> int:
-    """Return a valid number of places. Raises InvalidInputError."""
+    """Return a valid number of slots. Raises InvalidInputError."""
     is_int = isinstance(slots, int) and not isinstance(slots, bool)
     if isinstance(slots, int) and is_int and 1 <= slots <= MAX_SLOTS:
         return slots

@@ -6,7 +6,7 @@
     pool.enqueue(send_mail.job(to="ada@example.org"), partition_key="promotion-42")
     pool.enqueue("send_mail", {"to": "ada@example.org"}, partition_key="promotion-42")
 
-The payload's fields become keyword arguments, converted to what they are annotated with. A
+The payload's fields become keyword arguments, converted to their annotated types. A
 parameter annotated `JobContext`, or named `ctx`, takes the context; as the first one, type checkers
 leave it out of `.job(...)`. A name in a payload never imports anything.
 """
@@ -51,7 +51,7 @@ _BACKOFF = Backoff()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A registered function and its options. signature: what a payload of it may hold."""
+    """A registered function and its options. signature: what its payloads may contain."""
 
     name: str
     function: Callable[..., Any] = field(repr=False)
@@ -129,10 +129,10 @@ class Registry:
 
         name: the function's own by default. max_attempts: executions in all. timeout_s: how long
         one may take. backoff: between attempts. result_ttl_s: how long a result other than None is
-        kept. pool: the pool of workers that runs it. slots: how many places there a job takes.
+        kept. pool: the worker pool that runs it. slots: how many workers of it a job takes.
         unique: parameters; of jobs with the same values in them, one at a time is in a partition.
-        Raises InvalidInputError for bad options, a name that is taken, or what is no function that
-        a payload could call.
+        Raises InvalidInputError for bad options, a name that is taken, or anything but a function
+        that a payload can call.
         """
         refuse_unknown("task", options, TaskOptions)
         if function is None:
@@ -154,7 +154,7 @@ class Registry:
         return TaskFunction(f, made)
 
     def _undecorated(self, given: Any, name: str | None) -> Callable[..., Any]:
-        if isinstance(given, TaskFunction):  # for another registry, or under one more name
+        if isinstance(given, TaskFunction):  # for another registry, or under another name
             if self.find(given.name) is given.task and name in (None, given.name):
                 raise InvalidInputError(
                     f"{_where(given)} is task {given.name!r} already: decorate it once, with all "
@@ -170,7 +170,7 @@ class Registry:
         return function
 
     def add(self, task: Task) -> None:
-        """Register a task. The same function again (a module imported twice) replaces itself."""
+        """Register a task. The same function (of a module imported twice) replaces itself."""
         known = self._tasks.get(task.name)
         if known is not None and not _same(known.function, task.function):
             raise InvalidInputError(
@@ -215,7 +215,7 @@ task = default_registry.task
 
 
 def _same(a: Callable[..., Any], b: Callable[..., Any]) -> bool:
-    # `python -m app` imports app as __main__ and perhaps once more by its name.
+    # `python -m app` imports app as __main__, and possibly again by its name.
     code = getattr(a, "__code__", None)
     other = getattr(b, "__code__", None)
     if a is b or code is None or other is None:

@@ -1,11 +1,11 @@
-"""The signature of a handler: checked at the enqueue, converted to before the handler is called.
+"""The signature of a handler: checked when a job is enqueued, applied before the handler runs.
 
-    enqueue, where the task is registered     names, then what the JSON would be converted to
-    consumer                                  each value is converted, or BadPayloadError
+    enqueue, if the task is registered        checks names, then whether values can be converted
+    consumer                                  converts each value, or raises BadPayloadError
 
-Names are only checked at the enqueue: a job with an argument too many or too few comes from another
-version of the code, and a later attempt may meet the right one. What there is to convert is
-prepared at the first use, when every name that an annotation mentions is there.
+Only enqueue checks names: a job with extra or missing arguments comes from another version of the
+code, and a later attempt may run on the right one. Converters are prepared at first use, when every
+name that an annotation mentions exists.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Check = Callable[[Mapping[str, Any], bytes], None]
 
 
 class Signature:
-    """What may fill the parameters of one task. Safe to share between threads.
+    """Checks and converts the arguments of one task. Safe to share between threads.
 
-    convert: None once it is known that there is nothing to convert.
+    convert: None once it is known that nothing needs conversion.
     """
 
     __slots__ = (
@@ -39,7 +39,7 @@ class Signature:
     )  # fmt: skip
 
     def __init__(self, task: str, function: Callable[..., Any], context: str | None) -> None:
-        """Read a signature. context: the parameter that takes it; None: look for one.
+        """Read a signature. context: the parameter that receives it; None: look for one.
 
         Raises InvalidInputError for a signature that a payload cannot fill.
         """
@@ -107,7 +107,7 @@ class Signature:
                 self._decoder.decode(envelope)
                 return
             except (ValueError, TypeError, RecursionError):
-                pass  # asked again one by one: which, and whether it can be forgiven
+                pass  # check one by one: which one, and whether it is tolerable
         elif not self._special:
             return
         try:
@@ -121,7 +121,7 @@ class Signature:
             ) from None
 
     def read_result(self, result: Any) -> Any:
-        """Return a result as what the function is annotated to return.
+        """Return a result converted to the annotated return type.
 
         Raises UndecodableError when it is something else.
         """
@@ -156,7 +156,7 @@ class Signature:
         return payload if self.convert is None else self.convert(payload)
 
     def prepare(self) -> None:
-        """Resolve the annotations, unless that is done. Never fails; says what it cannot use."""
+        """Resolve the annotations once. Never fails; warns about those it cannot use."""
         if self._special is None:
             self._prepare()
 
@@ -185,18 +185,18 @@ class Signature:
                 self._hook = conversion.make_model
             if len(plain) == len(special) and set(plain.values()) <= conversion.SIMPLE:
                 self._exact = plain
-        if plain and len(plain) == len(special):  # otherwise each is looked at by itself
+        if plain and len(plain) == len(special):  # otherwise each one is converted separately
             envelope = msgspec.defstruct(
                 "Envelope", [("task", str), ("payload", arguments)], array_like=True, gc=False
             )
             self._decoder = msgspec.json.Decoder(envelope, strict=False, dec_hook=self._hook)
         self.convert = self._convert if special else None
-        self._special = special  # last: whoever sees it finds the rest
+        self._special = special  # last: a thread that sees it also sees the rest
 
     def _convert(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of the handler. Raises BadPayloadError, naming the argument."""
         exact = self._exact
-        if exact:  # the usual case: nothing but plain values, and they fit
+        if exact:  # the usual case: plain values that fit
             for name, value in payload.items():
                 if type(value) is not exact.get(name):
                     break
@@ -231,7 +231,7 @@ class Signature:
 
 
 def _typed_dict(fields: dict[str, Any]) -> Any:
-    """Return a TypedDict of these fields, each of which may be missing."""
+    """Return a TypedDict of these fields, all of them optional."""
     from typing import TypedDict
 
     return TypedDict("Arguments", fields, total=False)  # type: ignore[operator]

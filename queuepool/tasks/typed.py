@@ -1,4 +1,4 @@
-"""What `@task` makes of a function: still the function, and a typed form of its jobs.
+"""What `@task` returns: the function itself, plus a typed way to create its jobs.
 
     @task
     def write_row(ctx: JobContext, id: int, name: str) -> str: ...
@@ -7,8 +7,8 @@
     write_row.job(id=1, name="Ada")          Job[str], its arguments checked by mypy and editors
     write_row.name                           the name of the task
 
-`.job` takes what the payload holds. The context is not part of it; type checkers know that where it
-is the first parameter, since no type can take a later one away from the others.
+`.job` takes the fields of the payload. The context is not one; type checkers know that only if it
+is the first parameter, since no type can remove a later one.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ _LIKE_A_FUNCTION = ("__code__", "__defaults__", "__kwdefaults__")
 class TaskFunction(Generic[CallP, JobP, V_co, R_co]):
     """A function that is registered as a task. Calling it calls the function, here and now.
 
-    CallP, V_co: the arguments and the value of such a call. JobP, R_co: the arguments of a job,
-    and its result.
+    CallP, V_co: the arguments and the return value of such a call. JobP, R_co: the arguments and
+    the result of a job.
     """
 
     __name__: str
     __wrapped__: Callable[CallP, V_co]
 
     def __init__(self, function: Callable[CallP, V_co], task: Task) -> None:
-        # Seen as the function by whoever asks: inspect, doctest, asyncio, decorators around it.
+        # Looks like the function to inspect, doctest, asyncio and other decorators.
         functools.update_wrapper(
             self, function, assigned=(*functools.WRAPPER_ASSIGNMENTS, *_LIKE_A_FUNCTION)
         )
-        self.__dict__.pop("job", None)  # an attribute of the function would hide the method
+        self.__dict__.pop("job", None)  # a function attribute would hide the method
         self.task = task
         if task.is_async and sys.version_info >= (3, 12):
             inspect.markcoroutinefunction(self)  # type: ignore[type-var, unused-ignore]
@@ -82,7 +82,7 @@ class TaskFunction(Generic[CallP, JobP, V_co, R_co]):
         """Return a job with these arguments, for `enqueue` and `enqueue_many`.
 
         Its options come from the call that enqueues it, or from `.with_options(...)`. Raises
-        InvalidInputError for arguments that cannot be named; `enqueue` checks the others.
+        InvalidInputError for arguments that cannot be named; `enqueue` checks the rest.
         """
         return Job(self.task.signature.bind(args, kwargs), task=self)
 
