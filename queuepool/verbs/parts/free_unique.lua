@@ -3,8 +3,8 @@ local unique = redis.call('HLEN', base .. ':uk') > 0 and redis.call('HLEN', base
 -- Jobs ended, ids[first .. last], or died: others may have their keys. A dead one knows its key, to
 -- take it again.
 local function free_unique(ids, first, last, died)
-  if not unique then return end
-  for k, key in ipairs(redis.call('HMGET', base .. ':uk', unpack(ids, first, last))) do
+  local keys = unique and redis.call('HMGET', base .. ':uk', unpack(ids, first, last)) or {}
+  for k, key in ipairs(keys) do
     local id = ids[first + k - 1]
     if key and redis.call('HGET', base .. ':u', key) == id then
       redis.call('HDEL', base .. ':u', key)

@@ -7,7 +7,6 @@ while i <= words do
   if counts.err then
     foreign = foreign or {}
     foreign[g] = counts
-    counts = {}
   end
   totals[g] = counts
   local last = i + 3
