@@ -12,6 +12,7 @@ HASHES = ("c", "g:g", "g:dead", "g:one", "at")
 # Field -> why it stays
 EXCEPTIONS = {
     b"fenced": "a call that is fenced changes nothing that it need not; an audit puts it right",
+    b"hold": "a time; whatever it is, it holds",
     b"cancelled_at": "a time; where it is none, the group counts as never cancelled",
 }
 
