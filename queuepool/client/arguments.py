@@ -1,4 +1,4 @@
-"""What calls are given, checked: times as durations, ids, waits.
+"""Validation of call arguments: durations, ids, waits.
 
 The only place where a producer's clock counts.
 """
@@ -16,7 +16,7 @@ _MAX_DELAY_S = 366 * 86400
 
 
 def seconds_of(delay: timedelta | float | None, delay_s: float | None) -> float | None:
-    """Return the delay in seconds that either argument means; both are refused."""
+    """Return the delay in seconds from either argument; giving both is an error."""
     if delay is None:
         return delay_s
     if delay_s is not None:
@@ -27,9 +27,9 @@ def seconds_of(delay: timedelta | float | None, delay_s: float | None) -> float 
 def delay_until(
     run_at: datetime | None, delay_s: float | None, delay: timedelta | float | None = None
 ) -> float | None:
-    """Return the delay that one of the arguments means, in seconds.
+    """Return the delay in seconds from one of the arguments.
 
-    More than one, or a naive datetime, are refused.
+    More than one argument, or a naive datetime, is an error.
     """
     if delay is not None:
         delay_s = seconds_of(delay, delay_s)
@@ -58,7 +58,7 @@ def check_delay(delay_s: object) -> float:
 
 
 def check_wait(name: str, seconds: object) -> float:
-    """Return a valid time to wait; infinity is one. Raises InvalidInputError."""
+    """Return a valid time to wait, possibly infinite. Raises InvalidInputError."""
     if isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and seconds >= 0:
         return seconds
     raise InvalidInputError(f"{name}={shown(seconds)}: use 0 s or more")

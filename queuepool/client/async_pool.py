@@ -72,7 +72,7 @@ class AsyncQueuePool(BasePool[AsyncPort]):
         payload: Payload | None = None,
         **options: Any,
     ) -> Any:
-        """Enqueue one job; it is stored when this returns, as durably as was asked for.
+        """Enqueue one job; when this returns, it is stored as durably as requested.
 
         The options and errors are those of QueuePool.enqueue.
         """

@@ -1,4 +1,4 @@
-"""What both pools are made of, before either touches the network."""
+"""What both pools share, without the network."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class BasePool(Generic[P]):
         registry: Registry = default_registry,
         servers: Mapping[str, P] | None = None,
     ) -> None:
-        """Make a pool from a URL, or from a whole config (see also from_env).
+        """Create a pool from a URL, or from a whole config (see also from_env).
 
-        durability: instead of the config's. servers: ready-made servers by name, as
+        durability: overrides the config's. servers: ready-made servers by name, as
         queuepool.testing uses them.
         """
         if config is None:
@@ -58,7 +58,7 @@ class BasePool(Generic[P]):
 
     @classmethod
     def from_env(cls, *, registry: Registry = default_registry) -> Self:
-        """Make a pool from QUEUEPOOL_* variables, or for the cluster of `queuepool up`."""
+        """Create a pool from QUEUEPOOL_* variables, or for the cluster of `queuepool up`."""
         from queuepool.settings.environment import (
             load_pool_config,  # pydantic is imported only here
         )
@@ -80,7 +80,7 @@ class BasePool(Generic[P]):
         durability: Durability | str | None = None,
         **options: Any,
     ) -> tuple[Sender, Iterator[Chunk], dict[int, Chunk], calls.TaskOf]:
-        """Return what sends the jobs of a call, and what calls.many makes of it."""
+        """Return the sender of a bulk call, and what calls.many returns."""
         wait_s = check_wait("wait_when_full_s", wait_when_full_s)
         sender = replace(self._sender(durability), wait_when_full_s=wait_s)
         return sender, *calls.many(self.producer, task, items, partition_key, **options)

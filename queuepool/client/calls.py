@@ -3,7 +3,7 @@
     enqueue(write_row.job(id=1))             enqueue("write_row", {"id": 1})
     enqueue_many([a.job(), b.job()])         enqueue_many("write_row", [{"id": 1}, Job({"id": 2})])
 
-Both pools take the same forms and options; here they become what the Producer lays out.
+Both pools accept the same forms and options; here they become input of the Producer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _CommonOptions(RunOptions, total=False):
 
 
 class OneOptions(_CommonOptions, total=False):
-    """What `enqueue` may say beside the partition key."""
+    """The options of `enqueue` besides the partition key."""
 
     job_id: str | None
     unique: str | bytes | None
@@ -46,19 +46,19 @@ class OneOptions(_CommonOptions, total=False):
 
 
 class EnqueueOptions(OneOptions, total=False):
-    """What `enqueue` may say of a job made by `task.job(...)`, which may have its own key."""
+    """The options of `enqueue` for a job made by `task.job(...)`, which may have its own key."""
 
     partition_key: str | bytes | None
 
 
 class KeyedOptions(OneOptions, total=False):
-    """What `enqueue` says of any other job."""
+    """The options of `enqueue` for any other job."""
 
     partition_key: Required[str | bytes]
 
 
 class ManyOptions(_CommonOptions, total=False):
-    """What `enqueue_many` may say of all its jobs."""
+    """The options of `enqueue_many` for all its jobs."""
 
     partition_key: PartitionKey | None
     unique: UniqueKey | UniqueKeyOf | None
@@ -76,9 +76,9 @@ def one(
     unique: UniqueKey | None = None,
     **options: Any,
 ) -> tuple[Chunk, Task | None]:
-    """Return the chunk of an enqueue call, and the task where it is known here.
+    """Return the chunk of an enqueue call, and its task if known in this process.
 
-    The options of a job that names its task come first, then the call's, then the task's.
+    The options of a job that names its task take precedence, then the call's, then the task's.
     """
     common = _common("enqueue", options) if options else options
     if unique is not None:
@@ -110,7 +110,7 @@ def many(
 ) -> tuple[Iterator[Chunk], dict[int, Chunk], TaskOf]:
     """Return the chunks of an enqueue_many call, and the task of each position.
 
-    In between: filled with the chunks that hold jobs which were taken and not yet given.
+    In between: filled with chunks of jobs that were consumed but not yet yielded.
     """
     common = _common("enqueue_many", options) | {"unique": unique}
     defaults, jobs, task_of = _forms(producer, task, items, common)
@@ -140,13 +140,13 @@ def _forms(
     def for_task(name: str | TaskFunction[..., ..., Any, Any]) -> Defaults:
         return producer.defaults(name, **call)
 
-    for_task("-")  # a bad option is refused before the first item is asked for
+    for_task("-")  # a bad option is rejected before the first item is consumed
     jobs = _JobsOfTasks(task, producer)
     return Defaults(task="", of=None, tier=Tier.DEFAULT, for_task=for_task), jobs, jobs.task_of
 
 
 def _common(call: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return what Producer.defaults takes of the options of a call."""
+    """Return the options of a call that Producer.defaults accepts."""
     refuse_unknown(call, options, _CommonOptions)
     times = (options.pop(name, None) for name in ("run_at", "delay_s", "delay"))
     return options | {"delay_s": delay_until(*times)}
@@ -164,7 +164,7 @@ def _own(job: Job[Any]) -> dict[str, Any]:
 
 
 class _JobsOfTasks:
-    """Jobs of any tasks, once; remembers the task of each for the results, two bytes a job."""
+    """A pass over jobs of any tasks; remembers each one's task for the results, 2 bytes a job."""
 
     def __init__(self, jobs: Iterable[Job[Any]], producer: Producer) -> None:
         self._jobs, self._producer = jobs, producer
@@ -173,11 +173,11 @@ class _JobsOfTasks:
 
     def __iter__(self) -> Iterator[Job[Any]]:
         for job in self._jobs:
-            task = getattr(job, "task", None)  # a payload has none, and is refused later
+            task = getattr(job, "task", None)  # a plain payload has none, and is rejected later
             self._of.append(self._numbers.setdefault(task, len(self._numbers)))
             yield job
 
     def task_of(self, position: int) -> Task | None:
-        """Return the task of a job, where it is known here."""
+        """Return the task of a job if it is known in this process."""
         task = list(self._numbers)[self._of[position]]
         return self._producer.registry.find(task) if isinstance(task, str) else task.task

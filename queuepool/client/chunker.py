@@ -1,4 +1,4 @@
-"""From the items of one bulk call to chunks: jobs of any partitions, in the order that they come.
+"""From the items of one bulk call to chunks: jobs of any partitions, in the given order.
 
 item -> key -> route -> open chunk of its partition --200 jobs, or 4 MiB--> yielded
                         all open chunks together    --20,000 jobs, or 32 MiB--> all yielded
@@ -42,7 +42,7 @@ class Chunker:
         self._fresh: list[bytes] = []  # ids of the fixed route, or random ends of any other's
 
     def chunks(self, items: Items, open_chunks: dict[int, Chunk]) -> Iterator[Chunk]:
-        """Yield chunks, as Producer.chunks says. open_chunks: those that are not yet given."""
+        """Yield chunks, as Producer.chunks does. open_chunks: those not yet yielded."""
         failure = None
         try:
             yield from self._full(items, open_chunks)

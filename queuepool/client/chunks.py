@@ -12,18 +12,18 @@ from queuepool.verbs import Argument, Verb
 from queuepool.verbs.producer import verbs as produce
 
 CHUNK = 200
-CHUNK_BYTES = 4 * 1024**2  # a chunk is closed beyond it, however few its jobs
+CHUNK_BYTES = 4 * 1024**2  # a larger chunk is closed, however few its jobs
 STAMP_BYTES = 13
 
 
 class Chunk(msgspec.Struct, eq=False):
     """At most 200 jobs of one partition, laid out for the enqueue script.
 
-    sent_s: when a call with it was sent last; 0: never, so it is certainly not in.
-    unanswered_since_s: when the first call with it was sent that had no answer; it may be in.
-    unique: places of jobs, from 1 on, each with its unique key.
-    taken: whether whoever sends it was given it, at least nearly.
-    chosen: those of its ids that the application chose; the others are ours alone.
+    sent_s: when a call with it was last sent; 0: never, so it is certainly not stored.
+    unanswered_since_s: when the first call was sent that got no reply; it may be stored.
+    unique: positions of jobs, from 1, each with its unique key.
+    taken: whether the sender received it, or was about to.
+    chosen: those of its ids that the application chose; the library made the others.
     """
 
     partition: int
@@ -45,7 +45,7 @@ class Chunk(msgspec.Struct, eq=False):
     ) -> None:
         """Append one job; run = (tier, group, delay ms). unique: its unique key.
 
-        Its position follows when it is whole: see `whole`.
+        Its position is added when the job is complete: see `whole`.
         """
         self.ids.append(job_id)
         if run != self._run:
@@ -59,11 +59,11 @@ class Chunk(msgspec.Struct, eq=False):
 
     @property
     def whole(self) -> bool:
-        """Return whether every job is complete; an interruption of `add` leaves one that is not."""
+        """Return whether every job is complete; an interrupted `add` leaves one that is not."""
         return 0 < len(self.ids) == len(self.positions)
 
     def mark_unanswered(self, since_s: float) -> None:
-        """Remember that a call with it, sent at this time, was not answered."""
+        """Remember that a call with it, sent at this time, got no reply."""
         if self.unanswered_since_s is None:
             self.unanswered_since_s = since_s
 
@@ -80,7 +80,7 @@ class Chunk(msgspec.Struct, eq=False):
 
 
 def given(open_chunks: dict[int, Chunk], partition: int) -> Iterator[Chunk]:
-    """Yield the chunk of a partition; it is out of the open ones when the next is asked for."""
+    """Yield the chunk of a partition; it leaves the open ones when the next is requested."""
     chunk = open_chunks[partition]
     chunk.taken = True
     yield chunk
@@ -88,6 +88,6 @@ def given(open_chunks: dict[int, Chunk], partition: int) -> Iterator[Chunk]:
 
 
 def emptied(open_chunks: dict[int, Chunk]) -> Iterator[Chunk]:
-    """Yield all open chunks, the one that was opened first first."""
+    """Yield all open chunks in the order in which they were opened."""
     while open_chunks:
         yield from given(open_chunks, next(iter(open_chunks)))

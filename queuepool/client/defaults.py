@@ -1,4 +1,4 @@
-"""What an enqueue call says of all its jobs, and of one that names its own task. Pure."""
+"""The options of an enqueue call for all its jobs, and for one that names its task. Pure."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ TaskName = str | TaskFunction[..., ..., Any, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
-    """What holds for all jobs of a call that do not say otherwise. of: the task, if known here.
+    """Defaults for all jobs of a call. of: the task, if known in this process.
 
-    check: of a payload against the signature of the task. unique: a key, or what makes one of a
-    payload. for_task: makes those of one task, in a call whose jobs name theirs.
+    check: of a payload against the task's signature. unique: a key, or a function of the payload.
+    for_task: creates the defaults of one task, in a call whose jobs name theirs.
     """
 
     task: str
@@ -42,7 +42,7 @@ class Defaults:
 
 
 def own_defaults(call: Defaults, job: Job[Any] | None, known: dict[TaskName, Defaults]) -> Defaults:
-    """Return what holds for a job that may name its own task. known: filled with the answers."""
+    """Return the defaults of a job that may name its own task. known: a cache of them."""
     task = None if job is None else job.task
     if task is None:
         if call.for_task is None:
@@ -67,7 +67,7 @@ def own_defaults(call: Defaults, job: Job[Any] | None, known: dict[TaskName, Def
 
 
 def options_of(defaults: Defaults, job: Job[Any] | None, route: Route | None) -> codec.Options:
-    """Return what the envelope of a job says of it. Raises InvalidInputError."""
+    """Return the options in a job's envelope. Raises InvalidInputError."""
     attempts, timeout_s = defaults.max_attempts, defaults.timeout_s
     if job is not None and job.max_attempts is not None:
         attempts = check_attempts(job.max_attempts)
@@ -80,5 +80,5 @@ def options_of(defaults: Defaults, job: Job[Any] | None, route: Route | None) ->
 
 
 def milliseconds(seconds: float) -> int:
-    """Return a duration as the server takes it."""
+    """Return a duration in the server's unit."""
     return round(seconds * 1000)

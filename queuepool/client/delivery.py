@@ -1,14 +1,14 @@
 """The delivery state machine of one chunk: after every reply, how long to pause, or that it ended.
 
-    sent --accepted or duplicate--> noted, over
-      |----full: wait for room, for as long as the caller said-------> REJECTED, QueueFullError
+    sent --accepted or duplicate--> recorded, over
+      |----full: wait for room, as long as the caller allows----------> REJECTED, QueueFullError
       |----no answer, or "not now": try again for retry_for_s--------> UNKNOWN or REJECTED, raised
-      |----in, but not as durable as asked for (queuepool.client.durability)-> UNKNOWN, raised
+      |----stored, but not as durable as required (client.durability)-> UNKNOWN, raised
       +----refused permanently------------------------------------------> raised
 
-The sync and the asyncio pool share it; both bring the clock, the jitter and the network.
-A chunk is unanswered once a call with it was not answered: it may be in. It is sent again only for
-as long as the server remembers ids that ended, and without a definite answer it ends UNKNOWN.
+The sync and the asyncio pool share it; each supplies the clock, the jitter and the network. A chunk
+is unanswered once a call with it got no reply: it may be stored. It is sent again only while the
+server remembers ids that ended, and without a definite answer it ends UNKNOWN.
 """
 
 from __future__ import annotations
@@ -50,23 +50,23 @@ SETTLED = (bytes, Conflicts)
 SERVER_ERRORS = (UnavailableError, ScriptError, UnconfirmableError)
 
 _CODE_OF = bytes.maketrans(b"012", bytes((DUPLICATE, ACCEPTED, CONFLICT)))
-_REMEMBERED_S = 55.0  # ids that ended are remembered for a minute at least
+_REMEMBERED_S = 55.0  # ended ids are remembered for at least a minute
 
 
 def call(
     chunks: Sequence[Chunk], config: PoolConfig, confirmation: Confirmation
 ) -> list[Verb[Any]]:
-    """Return what enqueues chunks of one partition and confirms them, in one round trip."""
+    """Return the calls that enqueue and confirm chunks of one partition, in one round trip."""
     verbs: list[Verb[Any]] = [chunk.verb(config) for chunk in chunks]
     if len(chunks) > 1:
-        verbs.insert(0, confirm.load("enqueue"))  # or they could change places
+        verbs.insert(0, confirm.load("enqueue"))  # or they could be reordered
     return verbs + confirmation.verbs
 
 
 def answers(
     chunks: Sequence[Chunk], replies: Sequence[Any], confirmation: Confirmation, begun_s: float
 ) -> list[Answer]:
-    """Return what the replies to `call` mean for each chunk. begun_s: when it was sent."""
+    """Return the outcome of `call` for each chunk, given its replies. begun_s: when it was sent."""
     first = 1 if len(chunks) > 1 else 0
     found = [_answer(reply) for reply in replies[first : first + len(chunks)]]
     if not confirmation.verbs:
@@ -86,7 +86,7 @@ def _answer(reply: Any) -> Answer:
 
 
 def unanswered(chunks: Sequence[Chunk], error: UnavailableError, begun_s: float) -> list[Answer]:
-    """Return what it means for each chunk that a call was not answered."""
+    """Return the outcome for each chunk when a call got no reply."""
     if not isinstance(error, LocalError):  # it was not even sent
         for chunk in chunks:
             chunk.mark_unanswered(begun_s)
@@ -102,7 +102,7 @@ def enqueued(chunk: Chunk, answer: Settled) -> Enqueued:
 
 
 def note(results: EnqueueResults, chunk: Chunk, answer: Settled) -> None:
-    """Note what the server said of each job of a chunk.
+    """Record the server's reply for each job of a chunk.
 
     A duplicate of a chunk that may have been in before: under an id that we made it is our own job,
     accepted by the call that was not answered. Under one that the application chose, no one can
@@ -124,7 +124,7 @@ def note(results: EnqueueResults, chunk: Chunk, answer: Settled) -> None:
 def note_settled(
     results: EnqueueResults, chunks: Sequence[Chunk], found: Sequence[Answer]
 ) -> deque[tuple[Chunk, Answer]]:
-    """Note the chunks that are in; return the others, in order, each with its answer."""
+    """Record the stored chunks; return the others, in order, each with its answer."""
     left: deque[tuple[Chunk, Answer]] = deque()
     for chunk, answer in zip(chunks, found, strict=True):
         if isinstance(answer, SETTLED):
@@ -135,13 +135,13 @@ def note_settled(
 
 
 def record_unknown(results: EnqueueResults, chunk: Chunk) -> None:
-    """Note a chunk that no one will send again: unknown when it may be in, else rejected."""
+    """Record a chunk that will not be sent again: unknown if it may be stored, else rejected."""
     code = REJECTED if chunk.unanswered_since_s is None else UNKNOWN
     results.put(chunk.positions, chunk.ids, chunk.partition, [code] * len(chunk.ids))
 
 
 class Delivery:
-    """The attempts to get one chunk settled. Times are those of one monotonic clock, in seconds."""
+    """The attempts to settle one chunk. Times are seconds of one monotonic clock."""
 
     def __init__(
         self,
@@ -157,9 +157,9 @@ class Delivery:
         self._waits = Attempts(now_s + wait_when_full_s)
 
     def pause_after(self, answer: Answer, now_s: float, jitter: float) -> float | None:
-        """Return the pause before the next attempt; None: settled, its results are noted.
+        """Return the pause before the next attempt; None: settled, with its results recorded.
 
-        Raises QueueFullError or the refusal when time is up, with what is known noted.
+        Raises QueueFullError or the refusal when time is up, after recording what is known.
         """
         if isinstance(answer, SETTLED):
             note(self._results, self._chunk, answer)
@@ -186,7 +186,7 @@ class Delivery:
 
     def _pause(self, answer: Full | QueuePoolError, now_s: float, jitter: float) -> float | None:
         if isinstance(answer, Full):
-            self._retries = Attempts(now_s + self._config.retry_for_s)  # it is there: begin again
+            self._retries = Attempts(now_s + self._config.retry_for_s)  # it is up: start over
             return self._waits.next_pause(now_s, jitter)
         if isinstance(answer, UnavailableError) and not isinstance(answer, NotConfirmedError):
             return self._retries.next_pause(now_s, jitter)
@@ -200,9 +200,9 @@ def note_end(
     gathered: Mapping[int, list[Chunk]],
     held: Mapping[int, Chunk],
 ) -> None:
-    """Note how a call that sends batches ended early: what was never sent, and have its error say.
+    """Record the unsent chunks of a batch call that ended early, and describe it in the error.
 
-    gathered, held: chunks that were taken from the caller, by partition.
+    gathered, held: chunks of consumed jobs, by partition.
     """
     note_unsent(results, (chunk for batch in gathered.values() for chunk in batch))
     note_unsent(results, held.values())

@@ -1,20 +1,20 @@
-"""When an enqueue counts as acknowledged: what is sent behind it, what the answers mean. Pure.
+"""When an enqueue counts as acknowledged: what is sent after it, what the replies mean. Pure.
 
-    fast         the primary carried it out                     nothing
+    fast         the primary executed it                        nothing
     replicated   ... and `replicas` replicas have it            WAIT
     fsynced      ... and the primary wrote it to its disk       `appendfsync always`, and WAITAOF
 
-WAIT and WAITAOF speak of what their own connection wrote before, so they travel behind the enqueue
-in the same call. An enqueue of nothing but duplicates counts them, which is a write too: its
-confirmation covers what an earlier call, perhaps on another connection, had stored.
+WAIT and WAITAOF refer to earlier writes of their own connection, so they follow the enqueue in the
+same call. An enqueue of nothing but duplicates counts them, which is a write, too: its confirmation
+covers what an earlier call, perhaps on another connection, had stored.
 
 WAITAOF alone does not prove an fsync: with `appendfsync everysec`, Redis since 7.4 until it was
 fixed (redis/redis#13793) and Valkey up to 9.1 at least answer it at once. A server that fsyncs
-always does so before it answers anything, so its settings are asked for in the same call. On one
-that does not know WAITAOF they are enough.
+always does so before any reply, so the same call reads its settings. They suffice on a server
+without WAITAOF.
 
-A confirmation takes as long however many jobs it is for. So a bulk call gathers chunks of a
-partition and has them confirmed together (`batched`).
+A confirmation takes the same time for any number of jobs, so a bulk call gathers chunks of a
+partition and confirms them together (`batched`).
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ def check_durability(value: object) -> Durability:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """What an enqueue needs beside the primary's word. replicas: that must have it, or fsynced it.
+    """What an enqueue needs besides the primary's reply. replicas: how many must have or fsync it.
 
-    wait_ms: how long the server waits for it, within the time that we wait for the server. verbs:
-    what is sent behind the enqueue, on its connection; empty: there is nothing to confirm.
+    wait_ms: how long the server waits for them, within our own timeout. verbs:
+    what is sent after the enqueue, on its connection; empty: there is nothing to confirm.
     """
 
     durability: Durability
@@ -135,12 +135,12 @@ def _refused(reply: QueuePoolError) -> QueuePoolError:
 
 
 def confirmation_for(config: PoolConfig, durability: Durability | str | None) -> Confirmation:
-    """Return what a call asks for; None: what the pool does. Raises InvalidInputError."""
+    """Return the durability of a call; None: the pool's. Raises InvalidInputError."""
     chosen = check_durability(config.durability if durability is None else durability)
     replicas = config.confirm_replicas
     if replicas is None:
         replicas = 1 if chosen is Durability.REPLICATED else 0
-    # Less than the timeout of the whole answer: the server is to say who is missing.
+    # Less than the timeout of the whole reply, so that the server reports what is missing.
     return Confirmation(chosen, replicas, max(1, round(config.timeout_s * 600)))
 
 
@@ -149,8 +149,8 @@ def batched(
 ) -> Iterator[list[Chunk]]:
     """Yield chunks in batches of one partition, in order; alone unless `together`.
 
-    held: filled with the chunks until the batch after theirs is asked for. An error of the iterable
-    comes out after all that was taken before it; a timeout at once.
+    held: filled with the chunks until the next batch is requested. An error of the iterable
+    is raised after all earlier items are sent; a timeout at once.
     """
     failure = None
     try:
@@ -169,7 +169,7 @@ def batched(
         raise
     except Exception as error:
         if any(not batch or batch[0].sent_s for batch in held.values()):
-            raise  # it struck from outside, as a batch began or just after it was sent
+            raise  # it came from outside, as a batch began or just after it was sent
         failure = error
     while held:
         oldest = next(iter(held))

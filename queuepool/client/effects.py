@@ -1,11 +1,11 @@
-"""What a call of a pool asks of the network: its steps yield an effect and are sent the answer.
+"""What a pool's call needs from the network: its steps yield an effect and receive the answer.
 
     Call       one round trip to a partition     the replies in order, or the UnavailableError
     CallEach   one verb a partition, of several  as for Call
     Pause      some time                         nothing
 
-QueuePool carries the steps out with blocking servers, AsyncQueuePool with awaited ones; see
-queuepool.client.network. An exception that strikes from outside is thrown into the steps. Pure.
+QueuePool executes the steps with blocking servers, AsyncQueuePool with awaited ones; see
+queuepool.client.network. An exception from outside is thrown into the steps. Pure.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Call(msgspec.Struct, eq=False):
-    """Run these verbs on a partition. leave: what may be done about a missing route record."""
+    """Run these verbs on a partition. leave: what it may do about a missing route record."""
 
     partition: int
     verbs: Sequence[Verb[Any]]
@@ -31,13 +31,13 @@ class Call(msgspec.Struct, eq=False):
 
 
 class CallEach(msgspec.Struct, eq=False):
-    """Run a verb on each of these partitions, at the same time where that is possible."""
+    """Run a verb on each of these partitions, concurrently if possible."""
 
     calls: Sequence[tuple[int, Verb[Any]]]
 
 
 class Pause(msgspec.Struct, eq=False):
-    """Wait so long."""
+    """Wait for this long."""
 
     seconds: float
 
@@ -46,6 +46,6 @@ Steps: TypeAlias = Generator[Call | CallEach | Pause, Any, T]
 
 
 def struck(steps: Steps[Any], error: BaseException) -> None:
-    """Let steps that are not over know what struck outside of them; they raise it again."""
+    """Throw an exception from outside into unfinished steps, which raise it again."""
     if inspect.getgeneratorstate(steps) == inspect.GEN_SUSPENDED:
         steps.throw(error)

@@ -26,13 +26,13 @@ OnProgress = Callable[[GroupStatus], None]
 
 
 class JobDiedError(JobError):
-    """The job whose result was wanted is dead; `status.error` says why."""
+    """The awaited job is dead; `status.error` says why."""
 
     def __init__(self, status: JobStatus) -> None:
         self.status = status
         e = status.error
         why = f"{e.type}: {e.message}" if e and e.type else (e.reason if e else "unknown")
-        why = visible(why)  # a handler wrote it, or whoever may write to the server
+        why = visible(why)  # written by a handler, or by anyone who may write to the server
         super().__init__(
             f"job {status.job_id} is dead after {status.attempts} attempts: {why}. `queuepool "
             "dead show` shows the details, `queuepool dead replay` runs it again."
@@ -49,7 +49,7 @@ def raise_for_state(status: JobStatus) -> bool:
 
 
 class _Group:
-    """What groups of both pools know and ask."""
+    """What the groups of both pools share."""
 
     __slots__ = ("_network", "_route", "partition_key")
 
@@ -71,7 +71,7 @@ class _Group:
         return ask(self._network.config, self._route.partition, verb)
 
     def _cancel(self) -> Steps[tuple[int, int]]:
-        """Cancel by bounded steps."""
+        """Cancel in bounded steps."""
         cursor, cancelled, stopping = b"start", 0, 0
         while cursor:
             verb = produce.cancel_group(self._route.group, cursor)
@@ -132,7 +132,7 @@ class TaskGroup(_Group):
 
     @property
     def group(self) -> bytes:
-        """Return the name that the partition has for the group."""
+        """Return the group's name within the partition."""
         return self._route.group
 
     def status(self) -> GroupStatus:
@@ -151,7 +151,7 @@ class TaskGroup(_Group):
     ) -> GroupStatus:
         """Wait until every job of the group has ended; return the totals.
 
-        Ended is not done: look at `died` and `cancelled` of what is returned. show: draw a
+        Ended does not mean done: check `died` and `cancelled` of the result. show: draw a
         progress bar on standard error; None: when that is a terminal. on_progress:
         called with each new status. Raises WaitTimeoutError; the group continues.
         """
@@ -206,7 +206,7 @@ class AsyncTaskGroup(_Group):
         return await self._network.do(self._wait(timeout_s, show, on_progress))
 
     async def cancel(self) -> tuple[int, int]:
-        """Cancel the group's jobs of now; returns (cancelled, running ones asked to stop)."""
+        """Cancel the group's current jobs; returns (cancelled, running ones asked to stop)."""
         return await self._network.do(self._cancel())
 
     async def hold(self) -> bool:

@@ -1,4 +1,4 @@
-"""Handles on single jobs: ask for the result, the status, or to cancel, without naming the key."""
+"""Handles on single jobs: their result, status and cancellation, without naming the key."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.25
 
 
 class _Handle(Generic[R_co]):
-    """What handles of both pools know and ask.
+    """What the handles of both pools share.
 
-    partition: the number of its partition; None until that is found, for a handle made of an id
-    alone. enqueue_status: the answer to the enqueue, if that made the handle.
+    partition: the number of its partition; None until it is found, for a handle created from an id
+    alone. enqueue_status: the outcome of the enqueue, if that created the handle.
     """
 
     __slots__ = ("_network", "_of", "enqueue_status", "job_id", "partition")
@@ -92,7 +92,7 @@ class _Handle(Generic[R_co]):
 
 
 class JobHandle(_Handle[R_co]):
-    """One job, to ask for: `result()`, `status()`, `cancel()`. Each call asks the server.
+    """A handle on one job: `result()`, `status()`, `cancel()`. Each call asks the server.
 
     Thread-safe.
     """
@@ -105,7 +105,7 @@ class JobHandle(_Handle[R_co]):
         return self._network.do(self._status())
 
     def result(self, *, timeout_s: float = 30.0) -> R_co:
-        """Wait for the job to end; return its result, as what its task is annotated to return.
+        """Wait for the job to end; return its result, converted to the task's return type.
 
         Raises JobDiedError, JobCancelled, or WaitTimeoutError: the job may still finish.
         """
@@ -117,7 +117,7 @@ class JobHandle(_Handle[R_co]):
 
 
 class AsyncJobHandle(_Handle[R_co]):
-    """One job, to ask for; the asyncio twin of JobHandle."""
+    """A handle on one job; the asyncio twin of JobHandle."""
 
     __slots__ = ()
     _network: AsyncNetwork

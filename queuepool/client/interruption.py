@@ -1,12 +1,12 @@
-"""What is known when an enqueue call ends before its time. Pure.
+"""What is known when an enqueue call ends early. Pure.
 
-    an error of the caller's own items     all that was taken before it is in; a note says how many
-    an error of a server                   `results` of the error have every job
-    Ctrl-C, a job's timeout, a cancelled task, any exception that strikes from outside
+    an error of the caller's own items     all items before it are stored; a note says how many
+    an error of a server                   `results` of the error has every job
+    Ctrl-C, a job's timeout, a cancelled task, any other exception from outside
                                            nothing more is sent; `results` and a note say what is in
 
-An exception from outside can strike between any two steps. So a chunk is noted as unknown before it
-is sent and its answer after it was read, and the caller's chunks are held until they are noted.
+An exception from outside can come between any two steps. So a chunk is recorded as unknown before
+it is sent and updated after its reply is read, and chunks are kept until they are recorded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Source(Generic[T]):
-    """What the caller gives, taken one by one. failure: what came out of it, the caller's own."""
+    """The caller's items, consumed one by one. failure: the exception that they raised, if any."""
 
     def __init__(self, items: Iterable[T]) -> None:
         self._items = iter(items)
@@ -35,7 +35,7 @@ class Source(Generic[T]):
     def __next__(self) -> T:
         try:
             return next(self._items)
-        except (StopIteration, JobTimeoutError):  # a timeout strikes anywhere, also here
+        except (StopIteration, JobTimeoutError):  # a timeout can come anywhere, including here
             raise
         except Exception as error:
             self.failure = error
@@ -43,26 +43,26 @@ class Source(Generic[T]):
 
 
 def note_sending(results: EnqueueResults, chunk: Chunk, now_s: float) -> None:
-    """Note a chunk that is about to be sent as unknown: true until its answer is noted."""
+    """Record a chunk as unknown before it is sent: true until its reply is recorded."""
     results.put(chunk.positions, chunk.ids, chunk.partition, bytes((UNKNOWN,)) * len(chunk.ids))
     chunk.sent_s = now_s
 
 
 def note_unsent(results: EnqueueResults, chunks: Iterable[Chunk]) -> None:
-    """Note those chunks, taken from the caller, that were never sent: nothing of them is in."""
+    """Record chunks that were never sent: none of their jobs is stored."""
     for chunk in chunks:
         if not chunk.sent_s and chunk.positions:
-            whole = len(chunk.positions)  # a job that an interruption struck has no position yet
+            whole = len(chunk.positions)  # an interrupted job has no position yet
             codes = bytes((REJECTED,)) * whole
             results.put(chunk.positions, chunk.ids[:whole], chunk.partition, codes)
 
 
 def attach_results(error: BaseException, results: EnqueueResults) -> None:
-    """Have what ended a call from outside say what is in.
+    """Attach the results to the exception that ended a call from outside.
 
-    The exception gets `results`, with the id of every job that was taken, and a note that sums up.
+    It gets `results`, with the id of every consumed job, and a note that sums them up.
     """
-    with suppress(AttributeError, TypeError):  # an exception of someone's that takes neither
+    with suppress(AttributeError, TypeError):  # a foreign exception that accepts neither
         error.results = results  # type: ignore[attr-defined]
         error.add_note(
             f"interrupted during an enqueue: {results.accepted + results.duplicates:,} jobs are "

@@ -1,4 +1,4 @@
-"""Where the steps of a pool meet its servers: once for threads, once for the tasks of a loop."""
+"""Executes a pool's steps on its servers: for threads, and for the tasks of an event loop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _AWAITED_AT_ONCE = 32  # partitions, each by a call of its own
 
 
 class _Servers(Generic[P]):
-    """The servers of a pool by name: given ready-made, or opened here. Connects to none yet."""
+    """The servers of a pool by name: ready-made, or opened here without connecting yet."""
 
     def __init__(
         self, config: PoolConfig, given: Mapping[str, P] | None, connect: Callable[..., P]
@@ -56,7 +56,7 @@ class Network(_Servers[Port]):
         return known
 
     def stream(self, partition: int, window: int) -> Stream:
-        """Return a pipe for enqueues to a partition, of so many on the way."""
+        """Return a pipe for enqueues to a partition, with at most this many in flight."""
         self.verifier.verify(Leave.RECORD)
         place = self.partition(partition)
         return place.server.stream(place.key, window)
@@ -76,7 +76,7 @@ class Network(_Servers[Port]):
     def _answer(self, effect: Call | CallEach | Pause) -> Any:
         try:
             if isinstance(effect, Call):
-                if not self._route.verified:  # asked only now: what is refused needs no server
+                if not self._route.verified:  # looked up only now: a rejected call needs no server
                     self.verifier.verify(effect.leave)
                 place = self.partition(effect.partition)
                 return place.server.run(place.key, effect.verbs)
@@ -98,7 +98,7 @@ class Network(_Servers[Port]):
 
 
 class AsyncNetwork(_Servers[AsyncPort]):
-    """Servers that are awaited, for the tasks of one event loop."""
+    """Async servers, for the tasks of one event loop."""
 
     def __init__(self, config: PoolConfig, given: Mapping[str, AsyncPort] | None) -> None:
         super().__init__(config, given, connect_async)

@@ -1,15 +1,15 @@
-"""A bulk call of threads: many chunks on the way at once, one pipe to each partition.
+"""A bulk call of the sync pool: many chunks in flight at once, one pipe to each partition.
 
     chunk --push--> pipe of at most WINDOW chunks --pull--> result
-                       | the connection failed: every chunk on the way may be in
+                       | the connection failed: every chunk in flight may be stored
                        |     -> each is sent again, one by one, in order
                        | a chunk was refused: the answers to those behind it are read,
                        |     -> each that is not in is sent again, one by one, in order
 
-A chunk that is sent again is in once, and the order of its group holds. Only a
-full partition can let a later chunk in before an earlier one: room may come between two of them.
+A chunk that is sent again is stored once, and the order of its group is kept. Only a full
+partition can accept a later chunk before an earlier one, if it gets room between the two.
 
-A pipe that was interrupted is never read again. Chunks that are to be confirmed are not streamed;
+An interrupted pipe is never read again. Chunks that need confirmation are not streamed;
 see queuepool.client.sender.
 """
 
@@ -28,13 +28,13 @@ from queuepool.client.sender import Sender
 from queuepool.errors import LocalError, QueuePoolError, UnavailableError
 from queuepool.servers import Stream
 
-WINDOW = 6  # chunks on the way to one partition: enough to overlap encoding with the server
+WINDOW = 6  # chunks in flight to one partition: enough to overlap encoding with the server
 _MAX_PIPES = 4  # connections of one bulk call
-_FINAL_REPLIES_S = 0.3  # how long an interrupted call waits for replies on the way
+_FINAL_REPLIES_S = 0.3  # how long an interrupted call waits for outstanding replies
 
 
 class Pipe:
-    """Chunks on the way to one partition, in order, replies read `WINDOW` chunks later."""
+    """Chunks in flight to one partition, in order; replies are read `WINDOW` chunks later."""
 
     def __init__(self, network: Network, sender: Sender, results: EnqueueResults) -> None:
         self._network, self._sender, self._results = network, sender, results
@@ -58,23 +58,23 @@ class Pipe:
             self._settle_oldest()
 
     def settle(self) -> None:
-        """Wait for the replies of all chunks on the way."""
+        """Wait for the replies of all chunks in flight."""
         while self._sent:
             self._settle_oldest()
 
     def give_up(self) -> None:
-        """Note what is known of every chunk on the way; sends nothing more."""
+        """Record what is known about every chunk in flight; sends nothing more."""
         self._read_replies()
         while self._sent:
             record_unknown(self._results, self._sent.popleft())
 
     def hurry(self, until_s: float) -> None:
-        """Wait for no reply beyond a time of the monotonic clock, in seconds."""
+        """Wait for replies no longer than until this monotonic time, in seconds."""
         if self._stream is not None:
             self._stream.hurry(max(0.01, until_s - monotonic()))
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Return the connection."""
         stream, self._stream = self._stream, None
         if stream is not None:
             stream.close()
@@ -85,7 +85,7 @@ class Pipe:
             note(self._results, self._sent.popleft(), answer)
             return
         if answer is not None:
-            # Refused. One call at a time from now on, so that no later chunk overtakes again.
+            # Refused. From now on one call at a time, so that no later chunk overtakes again.
             self._window = 1
             refused = self._sent.popleft()
             self._read_replies()
@@ -93,7 +93,7 @@ class Pipe:
         self._send_again()
 
     def _read_replies(self) -> None:
-        # Of the chunks on the way, keep those that are not, or perhaps not, in.
+        # Keep the chunks in flight that are not, or possibly not, stored.
         kept: deque[Chunk] = deque()
         while self._sent:
             answer = self._pull()
@@ -134,11 +134,11 @@ class Bulk:
     def __init__(self, network: Network, sender: Sender) -> None:
         self.results = EnqueueResults()
         self._network, self._sender = network, sender
-        self._pipes: dict[int, Pipe] = {}  # the one used last comes last
+        self._pipes: dict[int, Pipe] = {}  # the most recently used comes last
         self._sending = False
 
     def send(self, chunk: Chunk) -> None:
-        """Send a chunk. Raises what Sender.batch raises, for this or for an earlier chunk."""
+        """Send a chunk. Raises like Sender.batch, for this or for an earlier chunk."""
         pipe = self._pipes.pop(chunk.partition, None)
         if pipe is None:
             pipe = Pipe(self._network, self._sender, self.results)
@@ -148,10 +148,10 @@ class Bulk:
             self._retire(next(iter(self._pipes)))
 
     def send_all(self, chunks: Iterable[Chunk], held: Mapping[int, Chunk]) -> EnqueueResults:
-        """Send all chunks; returns one result per job. held: jobs taken that are in no chunk yet.
+        """Send all chunks; returns one result per job. held: consumed jobs not in a chunk yet.
 
-        What ends it carries the results of all jobs that were taken; but an error of one of the
-        items comes out when everything taken before it is settled, and says how many that were.
+        An exception that ends it carries the results of all consumed jobs; but an error of an
+        item is raised after all earlier items are settled, and says how many there were.
         """
         source = Source(chunks)
         try:

@@ -1,4 +1,4 @@
-"""The Queue Pool: where applications enqueue jobs and ask for them.
+"""The Queue Pool: where applications enqueue and follow jobs.
 
     pool = QueuePool("redis://localhost:6379/0", partitions=4)
     job = pool.enqueue(send_mail.job(to="ada@example.org"), partition_key="promotion-42")
@@ -7,7 +7,7 @@
     pool.group("promotion-42").wait()
 
 It hides how many partitions there are and which server holds each. `AsyncQueuePool` has the same
-methods. Both send the same steps; each has a network of its own to carry them out.
+methods. Both run the same steps; each has its own network to execute them.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class QueuePool(BasePool[Port]):
         payload: Payload | None = None,
         **options: Any,
     ) -> Any:
-        """Enqueue one job; it is stored when this returns, as durably as was asked for.
+        """Enqueue one job; when this returns, it is stored as durably as requested.
 
         >>> job = pool.enqueue(greet.job(name="Ada"), partition_key="welcome-7")
         >>> job.result(timeout_s=10)  # a str, as greet is annotated
@@ -88,7 +88,7 @@ class QueuePool(BasePool[Port]):
         >>> pool.enqueue("greet", {"name": "Ada"}, partition_key="welcome-7", job_id="ada").status
         <EnqueueStatus.ACCEPTED: 'accepted'>
 
-        task: a job made by `task.job(...)`, which answers with its JobHandle; or a task, by name or
+        task: a job made by `task.job(...)`, which returns its JobHandle; or a task, by name or
         function, with its payload: the handler's keyword arguments. Where the task is registered,
         the arguments are checked against its signature. partition_key: names the task group. delay:
         a timedelta, or seconds; or delay_s: seconds; or run_at: an aware datetime. job_id: your own
@@ -134,14 +134,14 @@ class QueuePool(BasePool[Port]):
         >>> pool.enqueue_many("greet", ({"name": n} for n in names), partition_key="bulk-42")
         EnqueueResults(accepted=2, duplicates=0, rejected=0, unknown=0)
 
-        task: jobs made by `task.job(...)`, of one task or of several; or a task, and the items:
-        payloads, or Job objects that say more. partition_key: one for all, or a function of
+        task: jobs made by `task.job(...)`, of one or several tasks; or a task, and the items:
+        payloads, or Job objects with options. partition_key: one for all, or a function of
         the payload; so is unique. wait_when_full_s: how long to wait for room in a full partition
-        before raising QueueFullError; `results` of it and of UnavailableError has every job that
-        was taken.
+        before raising QueueFullError; its `results`, and UnavailableError's, have every consumed
+        job.
         durability: instead of the pool's; thousands of jobs are confirmed together.
         After an error of an item, all jobs before it are in. The order of a task group is kept,
-        except that a partition that is full may let a chunk in before an earlier one.
+        except that a full partition may accept a chunk before an earlier one.
         """
         sender, chunks, held, task_of = self._bulk(task, items, **options)
         if sender.confirmation.verbs:
@@ -159,13 +159,13 @@ class QueuePool(BasePool[Port]):
     # -- follow and cancel -------------------------------------------------------------------------
 
     def status(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobStatus:
-        """Return where a job is. The key says in which partition to look.
+        """Return where a job is. The key determines the partition to look in.
 
         >>> job = pool.enqueue(greet.job(name="Ada"), partition_key="welcome-7", delay_s=3600)
         >>> print(pool.status(job.job_id).state)
         delayed
 
-        Without it, an id that the library made says so itself; for one of your own all partitions
+        Without it, an id that the library made names it; for an id of your own all partitions
         are asked. Raises InvalidInputError when several have a job of that id.
         """
         return self.job(job_id, partition_key=partition_key).status()
@@ -243,14 +243,14 @@ class QueuePool(BasePool[Port]):
 
     @property
     def system(self) -> tuple[Port, bytes]:
-        """Return the server and the base key of what the coordinators share."""
+        """Return the server and the base key of the coordinators' shared keys."""
         return self._network.servers[self.config.topology.system], self.config.keyspace.system()
 
     @property
     def route(self) -> Verifier:
-        """Return what tells whether the keyspace has as many partitions as the config says.
+        """Return the check that the keyspace has as many partitions as the config says.
 
-        Every call that follows a partition key asks it until the answer is known.
+        Every call with a partition key asks it until the answer is known.
         """
         return self._network.verifier
 

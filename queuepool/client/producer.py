@@ -1,8 +1,8 @@
 """From jobs to calls: everything about enqueueing that needs no network. Pure but for entropy.
 
-`Producer.chunks` turns any iterable into chunks of at most 200 jobs of one partition, holding a
-bounded number of jobs back, in order within each task group. QueuePool and AsyncQueuePool send
-the same chunks; one that is sent again adds nothing that is there.
+`Producer.chunks` turns any iterable into chunks of at most 200 jobs of one partition, buffering a
+bounded number of jobs, in order within each task group. QueuePool and AsyncQueuePool send the same
+chunks; sending one again adds no job twice.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Producer:
         timeout_s: float | None = None,
         unique: UniqueKey | UniqueKeyOf | None = None,
     ) -> Defaults:
-        """Check what a call says of all its jobs. Raises InvalidInputError."""
+        """Check the options of a call. Raises InvalidInputError."""
         name = self.registry.name_of(task)
         plain = unique is None and tier is delay_s is max_attempts is timeout_s is None
         known = self._defaults.get(name) if plain else None
@@ -78,7 +78,7 @@ class Producer:
         partition_key: str | bytes | None,
         job_id: str | None,
     ) -> Chunk:
-        """Return a chunk of one job: the short way, since a caller waits for it."""
+        """Return a chunk of one job: a fast path, since a caller waits for it."""
         route = self._routes.of(partition_key)
         options = options_of(defaults, None, route)
         limit = self.config.max_payload_bytes
@@ -103,11 +103,11 @@ class Producer:
         partition_key: PartitionKey | None,
         held: dict[int, Chunk] | None = None,
     ) -> Iterator[Chunk]:
-        """Yield chunks; jobs are numbered by `positions`, in the order of the iterable.
+        """Yield chunks; `positions` numbers the jobs, in the order of the iterable.
 
-        held: filled with the chunks whose jobs were taken, until the one after them is asked for.
-        An error of an item, or of the iterable, comes out after all that was taken before it; but
-        at once when it is a timeout, or struck during a job.
+        held: filled with the chunks of consumed jobs, until the next chunk is requested.
+        An error of an item, or of the iterable, is raised after all earlier items are yielded; but
+        immediately if it is a timeout, or came in the middle of a job.
         """
         open_chunks = {} if held is None else held
         return Chunker(self._routes, self.config, defaults, partition_key).chunks(

@@ -1,4 +1,4 @@
-"""The progress bar of a group that someone waits for."""
+"""The progress bar shown while waiting for a group."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Draw = Callable[[GroupStatus], None]
 
 @contextmanager
 def progress_bar(show: bool | None, title: str) -> Iterator[Draw]:
-    """Yield a function that draws a status on standard error; it does nothing when not shown.
+    """Yield a function that draws a status on standard error, or does nothing if not shown.
 
     show=None draws only on a terminal.
     """

@@ -1,7 +1,7 @@
-"""Questions that both pools ask, as steps: repeated until answered, which does no harm.
+"""Queries of both pools, as steps: they are repeated until answered, which is harmless.
 
-A connection that the server closed, or a restart of it, is not the caller's concern. The owner of a
-partition does not wait like this: its loop has a lease to watch. Enqueueing has its own rules, see
+A connection that the server closed, or its restart, is not the caller's concern. The owner of a
+partition does not wait like this: its loop has to renew a lease. Enqueueing has its own rules, see
 queuepool.client.delivery.
 """
 
@@ -37,7 +37,7 @@ def ask(config: PoolConfig, partition: int, verb: Verb[T]) -> Steps[T]:
 
 
 def find(config: PoolConfig, job_id: str) -> Steps[JobStatus]:
-    """Ask where a job is of which only the id is known: its hint first, then all partitions.
+    """Find a job of which only the id is known: by its hint first, then in all partitions.
 
     Raises InvalidInputError when several partitions have a job of that id.
     """

@@ -39,9 +39,9 @@ class EnqueueResults(Sequence[E]):
         self._reach: Callable[[int], Reach] = lambda _position: None
 
     def bind(self, kind: type[Enqueued[Any]], reach: Callable[[int], Reach]) -> EnqueueResults[Any]:
-        """Let every result find its job: what `reach` says by position. Returns itself.
+        """Give every result access to its job, by `reach` of its position. Returns itself.
 
-        kind: what the results are.
+        kind: the type of the results.
         """
         self._kind, self._reach = kind, reach
         return self
@@ -49,10 +49,10 @@ class EnqueueResults(Sequence[E]):
     def put(
         self, positions: Sequence[int], ids: Sequence[bytes], partition: int, codes: Sequence[int]
     ) -> None:
-        """Note the results of one chunk; its positions may come in any order between chunks."""
+        """Record the results of one chunk; chunks may come in any order."""
         first, last = positions[0], positions[-1] + 1
         if last > len(self._ids):
-            # The ids last: their number is what counts, should an interruption strike in between.
+            # The ids last: their number counts if an interruption comes in between.
             self._codes += bytes(last - len(self._codes))
             self._partitions.extend([0] * (last - len(self._partitions)))
             self._ids += [b""] * (last - len(self._ids))
@@ -72,7 +72,7 @@ class EnqueueResults(Sequence[E]):
 
     @property
     def duplicates(self) -> int:
-        """Return how many ids were there before."""
+        """Return how many ids existed before."""
         return self._codes.count(DUPLICATE)
 
     @property
@@ -87,7 +87,7 @@ class EnqueueResults(Sequence[E]):
 
     @property
     def unknown(self) -> int:
-        """Return how many jobs were sent and not answered: they may be in or not."""
+        """Return how many jobs were sent without a reply: they may or may not be stored."""
         return self._codes.count(UNKNOWN)
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""How often and how long a producer tries again. Pure: the clock and the jitter come in."""
+"""How often and how long a producer retries. Pure: the clock and the jitter are passed in."""
 
 from __future__ import annotations
 

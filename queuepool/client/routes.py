@@ -13,7 +13,7 @@ from queuepool.settings.config import PoolConfig
 
 PartitionKey = str | bytes | Callable[[Mapping[str, Any]], str | bytes]
 
-_KNOWN = 1024  # bound of every memory of routes and defaults
+_KNOWN = 1024  # size limit of the caches of routes and defaults
 _KEY_TYPES = (str, bytes)
 
 
@@ -21,8 +21,8 @@ _KEY_TYPES = (str, bytes)
 class Route:
     """Where the jobs of a partition key go. key_text: the key, when it is not the group itself.
 
-    base: the base key of the partition. tail: what every body of the group begins with. hint: what
-    the ids of its jobs begin with.
+    base: the base key of the partition. tail: the beginning of every body of the group. hint: the
+    beginning of its jobs' ids.
     """
 
     partition: int
@@ -34,10 +34,10 @@ class Route:
 
 
 class Routes:
-    """The routes of partition keys, the newest remembered. Safe to share between threads.
+    """A cache of the routes of recent partition keys. Safe to share between threads.
 
-    They are computed again and again for the same few keys otherwise. Threads may lose each other's
-    entries, which costs a computation.
+    Without it, they would be computed repeatedly for the same few keys. Threads may lose each
+    other's entries, which costs a computation.
     """
 
     def __init__(self, config: PoolConfig) -> None:
@@ -70,7 +70,7 @@ class Routes:
 
 
 def remember(memory: dict[Any, Any], key: object, value: object) -> None:
-    """Put a value into a memory of bounded size; a full one is emptied before."""
+    """Put a value into a cache of bounded size; a full one is emptied first."""
     if len(memory) >= _KNOWN:
         memory.clear()
     memory[key] = value

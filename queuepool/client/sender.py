@@ -2,11 +2,11 @@
 
     one     a chunk of one job
     all     chunks in batches: each batch is one call to one partition, confirmed at its end
-    batch   one of them; what was not in after it is sent again, chunk by chunk
+    batch   one of them; what it did not store is sent again, chunk by chunk
 
-Whatever ends a call during this, an error of a server as well as Ctrl-C or the timeout of the job
-that makes it, carries the results of all jobs that were taken: a chunk is noted as unknown before
-it is sent, and its answer after it was read.
+Any exception that ends a call, whether a server's error, Ctrl-C or the timeout of the calling job,
+carries the results of all consumed jobs: a chunk is recorded as unknown before it is sent, and
+updated after its reply is read.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from queuepool.tasks.job import Enqueued
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """How the chunks of a call are sent. confirmation: what a batch must have beyond its reply."""
+    """Sends the chunks of a call. confirmation: what a batch needs beyond its reply."""
 
     config: PoolConfig
     confirmation: Confirmation
@@ -75,7 +75,7 @@ class Sender:
     def all(self, chunks: Iterable[Chunk], held: Mapping[int, Chunk]) -> Steps[EnqueueResults]:
         """Send all chunks in batches; return one result per job.
 
-        held: jobs that were taken and are in no chunk yet. Results and errors are those of
+        held: consumed jobs that are not in a chunk yet. Results and errors are those of
         queuepool.client.pipeline.Bulk.send_all.
         """
         results, gathered = EnqueueResults(), dict[int, list[Chunk]]()
@@ -89,9 +89,9 @@ class Sender:
         return results
 
     def batch(self, chunks: Sequence[Chunk], results: EnqueueResults) -> Steps[None]:
-        """Send chunks of one partition in one call, and what is not in then again, one by one.
+        """Send chunks of one partition in one call, and again one by one those not stored.
 
-        Notes the results of all, whatever happens. Raises QueueFullError, or the last refusal.
+        Always records the results of all. Raises QueueFullError, or the last refusal.
         """
         since_s = monotonic()
         for chunk in chunks:
