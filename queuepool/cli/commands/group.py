@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from queuepool.cli.arguments import Actions, add_json, duration
 from queuepool.cli.display import output
@@ -66,5 +67,6 @@ def print_group(status: GroupStatus, arguments: argparse.Namespace) -> None:
         output.print_json(plain)
     else:
         since_ms = plain.pop("held_ms")
-        held = {"held": f"since {when(since_ms)}: queuepool release group KEY"} if since_ms else {}
+        release = f"queuepool release group {shlex.quote(arguments.key)}"
+        held = {"held": f"since {when(since_ms)}: {release}"} if since_ms else {}
         print_fields(plain | {"progress": f"{status.progress:.1%}"} | held)

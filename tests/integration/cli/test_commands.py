@@ -140,6 +140,7 @@ def test_a_group_is_held_shown_and_released(shell: Shell, pool: QueuePool) -> No
     assert "group bulk-42 was held before" in shell.out
     assert shell.run("group", "show", "bulk-42") == Exit.OK
     assert "held       since" in shell.out
+    assert "queuepool release group bulk-42" in shell.out
     shell.run("status")
     assert f"partition {job.partition}: 1 jobs wait in groups that are held" in shell.out
     assert shell.run("release", "group", "bulk-42") == Exit.OK
