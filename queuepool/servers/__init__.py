@@ -1,18 +1,18 @@
-"""One Redis or Valkey, as the rest of the library sees it: something that runs verbs.
+"""One Redis or Valkey as the rest of the library sees it: something that runs verbs.
 
     Server        sync, safe to share between threads: a round trip borrows one connection
     AsyncServer   the same for asyncio
     ClusterServer, AsyncClusterServer    a Redis Cluster; finds the node of each partition
     queuepool.testing.MemoryServer       no server at all, for tests of users' handlers
 
-`run` sends all verbs in one write and returns one reply each, in order. A server that does not know
-a script (yet, or after a restart) executes those verbs after the others of the call, when they are
-sent again with the script: no verb of a call may rely on one before it, except a confirmation
-(queuepool.verbs.producer.confirm), which is sent again behind them on the same connection. Verbs of
-one call on one base key share a connection. A reply is a value or a
-QueuePoolError; `Verb.read` turns it into a typed value or raises. Nothing here repeats a write on
-its own: a call that failed half-way may have happened, and only its caller knows that it may be
-sent again. (redis-py's default retry runs a write twice when a server stalls; it is off.)
+`run` sends all verbs in one write and returns one reply each, in order. If the server lacks a
+script (still, or after a restart), its verbs are sent again with the script, and run after the
+others of the call: no verb may rely on an earlier one of the call, except a confirmation
+(queuepool.verbs.producer.confirm), which is sent again after them on the same connection. Verbs of
+one call on one base key share a connection. A reply is a value or a QueuePoolError; `Verb.read`
+turns it into a typed value or raises. Nothing here repeats a write: a call that failed half-way may
+have happened, and only its caller knows whether to send it again. (redis-py's default retry runs a
+write twice when a server stalls; it is off.)
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["AsyncPort", "Bell", "Port", "Reply"]
 
 
 class Port(Protocol):
-    """What runs verbs, one round trip a call. Implementations are safe to share between threads."""
+    """Runs verbs, one round trip per call. Implementations are safe to share between threads."""
 
     @property
     def name(self) -> str:
@@ -41,16 +41,16 @@ class Port(Protocol):
         """Run verbs on several base keys in one round trip."""
 
     def stream(self, key: bytes, window: int) -> Stream:
-        """Return a pipe that keeps up to `window` verbs on the way."""
+        """Return a pipe that keeps up to `window` verbs in flight."""
 
     def doorbell(self, key: bytes) -> Bell:
-        """Return what an idle owner of the partition sleeps on."""
+        """Return the doorbell on which an idle owner of the partition sleeps."""
 
     def info(self) -> dict[str, Any]:
-        """Return the server's INFO and relevant CONFIG as far as it may be read."""
+        """Return the server's INFO and relevant CONFIG, as far as permitted."""
 
     def close(self) -> None:
-        """Close every connection; the port may not be used afterwards."""
+        """Close every connection; the port cannot be used afterwards."""
 
 
 class Bell(Protocol):
@@ -63,41 +63,41 @@ class Bell(Protocol):
         """Sleep until a wake token, a ring, or the timeout; return the token if there is one."""
 
     def arm(self, verb: Verb[Any]) -> bool:
-        """Have the server run a verb right behind the next token, or within a second without one.
+        """Make the server run a verb right after the next token, or within a second without one.
 
-        At most one at a time. Returns False, and the verb is not sent, when that cannot be now.
+        At most one at a time. Returns False, without sending the verb, if that is impossible now.
         """
 
     def answer(self) -> Reply:
-        """Return the armed verb's reply, once; None while it is under way.
+        """Return the armed verb's reply, once; None while it is pending.
 
         An UnavailableError: it may or may not have happened.
         """
 
     def disarm(self) -> None:
-        """Do not wait for the armed verb any more: its answer is an UnavailableError."""
+        """Stop waiting for the armed verb: its answer becomes an UnavailableError."""
 
     def close(self) -> None:
-        """Give everything back. Idempotent; ring stays legal."""
+        """Release everything. Idempotent; ring stays legal."""
 
 
 class Stream(Protocol):
     """Verbs sent ahead of their replies. Used by one thread; a failure closes it.
 
-    So does an interruption during push or pull: no reply is read after one that may be another's.
+    So does an interruption during push or pull, so that no reply is mistaken for another's.
     """
 
     def push(self, verb: Verb[Any]) -> None:
         """Send a verb without waiting for its reply."""
 
     def pull(self) -> Reply:
-        """Return the reply of the oldest verb on the way."""
+        """Return the reply of the oldest verb in flight."""
 
     def hurry(self, timeout_s: float) -> None:
-        """From now on wait at most so long for a reply; the connection goes when it is closed."""
+        """From now on wait at most this long for a reply; closing drops the connection."""
 
     def close(self) -> None:
-        """Give the connection back, or drop it when replies are outstanding."""
+        """Return the connection, or drop it if replies are outstanding."""
 
 
 class AsyncPort(Protocol):

@@ -36,7 +36,7 @@ class AsyncServer:
         return [wire.translate(self.name, r) if isinstance(r, Exception) else r for r in replies]
 
     async def ask(self, *words: bytes | str) -> Any:
-        """Return the reply to a command that only reads. Raises UnavailableError or ScriptError."""
+        """Return the reply to a read-only command. Raises UnavailableError or ScriptError."""
         (reply,) = await self._ask((), [wire.pack_words(words)])
         if isinstance(reply, Exception):
             raise wire.translate(self.name, reply)
@@ -56,7 +56,7 @@ class AsyncServer:
                     repeated = wire.repeated(loads, sent_again)
                     for i, reply in zip(places, repeated, strict=True):
                         replies[i] = reply
-            except BaseException:  # cancelled: replies are on the way, never hand them on
+            except BaseException:  # cancelled: replies are outstanding, never pass them on
                 connections.drop(connection)
                 raise
         except _ERRORS as error:

@@ -1,8 +1,8 @@
-"""The connections of one event loop's tasks to one server: each in one task's hands, none lost.
+"""The connections of one event loop's tasks to one server: each held by one task, none lost.
 
-A task is cancelled where it awaits, and again while it tidies up. So giving back and dropping await
-nothing, and the waits are bounded here and not by the client: up to Python 3.11 its `wait_for`
-loses a cancellation that comes together with what it waited for.
+A task can be cancelled where it awaits, and again during cleanup. So returning and dropping a
+connection await nothing, and waits are bounded here rather than by the client: up to Python 3.11
+its `wait_for` loses a cancellation that coincides with the awaited result.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FAILED = (redis.RedisError, OSError)
 
 
 class AsyncConnections:
-    """At most `limit` connections, made without timeouts of their own, when they are needed."""
+    """At most `limit` connections, made on demand, without timeouts of their own."""
 
     def __init__(self, make: Callable[[], Any], limit: int, timeout_s: float) -> None:
         self._make, self._limit, self._timeout_s = make, limit, timeout_s
@@ -31,8 +31,8 @@ class AsyncConnections:
         forking.keep(self)
 
     def after_fork(self) -> None:
-        """Begin again in a forked child: the parent reads from all connections there are."""
-        # Kept, not closed: closing would take them out of the selector, which the parent shares.
+        """Start over in a forked child: the parent still reads from all existing connections."""
+        # Kept, not closed: closing would remove them from the selector, which the parent shares.
         self._inherited += [*self._free, *self._held]
         self._free, self._held = [], set()
         self._room = asyncio.Semaphore(self._limit)
@@ -72,19 +72,19 @@ class AsyncConnections:
         return connection
 
     def give_back(self, connection: Any) -> None:
-        """Take back a connection that is in order: all that was asked on it is answered."""
+        """Take back an intact connection: every call on it was answered."""
         self._held.discard(connection)
         self._free.append(connection)
         self._room.release()
 
     def drop(self, connection: Any) -> None:
-        """Close one that is not in order."""
+        """Close one that is not intact."""
         self._held.discard(connection)
         _shut(connection)
         self._room.release()
 
     async def exchange(self, connection: Any, packed: Sequence[bytes]) -> list[Any]:
-        """Send commands in one write; return one reply each, refusals in their places.
+        """Send commands in one write; return one reply each, with refusals in their places.
 
         Raises the client's errors, and TimeoutError when `timeout_s` pass without a reply.
         """
@@ -105,11 +105,11 @@ class AsyncConnections:
         return replies
 
     async def close(self) -> None:
-        """Close every connection; what is under way fails. Idempotent."""
+        """Close every connection; calls in progress fail. Idempotent."""
         while self._free:
             await self._free.pop().disconnect()
         for connection in self._held:
-            _shut(connection)  # its room is given back by whoever holds it
+            _shut(connection)  # its holder frees its slot
 
     async def _is_quiet(self, connection: Any) -> bool:
         try:
@@ -119,7 +119,7 @@ class AsyncConnections:
 
 
 def _shut(connection: Any) -> None:
-    """Close without a wait: what was not sent yet is thrown away."""
+    """Close without waiting: unsent data is discarded."""
     writer = connection._writer  # noqa: SLF001 - disconnect is for those who can wait
     if writer is not None:
         writer.transport.abort()

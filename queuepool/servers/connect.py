@@ -10,13 +10,13 @@ from queuepool.servers.wire import check_url
 
 
 def connect(url: str, *, timeout_s: float) -> Port:
-    """Return a sync server; it connects at its first call. Raises ConfigurationError."""
+    """Return a sync server; it connects with its first call. Raises ConfigurationError."""
     _, cluster = check_url(url)
     return ClusterServer(url, timeout_s=timeout_s) if cluster else Server(url, timeout_s=timeout_s)
 
 
 def connect_async(url: str, *, timeout_s: float) -> AsyncPort:
-    """Return an asyncio server; it connects at its first call. Raises ConfigurationError."""
+    """Return an asyncio server; it connects with its first call. Raises ConfigurationError."""
     _, cluster = check_url(url)
     if cluster:
         return AsyncClusterServer(url, timeout_s=timeout_s)

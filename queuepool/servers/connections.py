@@ -1,18 +1,17 @@
-"""The connections of threads to one server: each in one pair of hands, none lost.
+"""The connections of threads to one server: each held by one thread, none lost.
 
-    free --borrow--> in one pair of hands --give_back, in order--> free
+    free --borrow--> held by one thread --give_back, intact--> free
                           |
-                          +-- drop, or forgotten by everyone --> closed, its seat is empty
+                          +-- drop, or no references left --> closed, its seat is empty
 
-An exception can strike a thread between any two steps: Ctrl-C, the timeout of a job, a debugger.
-So nothing here relies on a `finally` that runs to its end, and there is no lock that could stay
-held:
-- Only what is in order comes back: all that was asked on it is answered. Whoever is interrupted
-  in an exchange never reaches `give_back`, which is one step of the interpreter; so no reply that
-  is outstanding can be read by another, and no connection is ever in two pairs of hands.
-- A seat is a weak reference: one that no one holds any more is empty, however that came about.
-- A link never connects a second time: what was on its way is lost with it, and is never taken for
-  the answer to something else.
+An exception can interrupt a thread between any two steps: Ctrl-C, the timeout of a job, a debugger.
+So nothing here relies on a `finally` that runs to its end, and no lock could stay held:
+- Only intact connections come back: every call on them was answered. A thread that is interrupted
+  in an exchange never reaches `give_back`, which is one step of the interpreter; so no other thread
+  can read an outstanding reply, and no two threads ever hold one connection.
+- A seat is a weak reference: it is empty once no one holds its link, for whatever reason.
+- A link never connects again: its outstanding calls are lost with it, and their replies are never
+  mistaken for others.
 """
 
 from __future__ import annotations
@@ -43,9 +42,9 @@ class Link:
         self.connection, self._seats, self._seat, self.used_s = connection, seats, -1, 0.0
 
     def sit(self, limit: int) -> bool:
-        """Take one of so many seats; returns False when all are taken."""
+        """Take one of `limit` seats; returns False if all are taken."""
         for number in range(limit):
-            # Called by whatever ends the link, without a line of Python: nothing can interrupt it.
+            # Called when the link ends, for whatever reason, without Python code: uninterruptible.
             mine = ref(self, partial(self._seats.pop, number))
             if self._seats.setdefault(number, mine) is mine:
                 self._seat = number
@@ -53,7 +52,7 @@ class Link:
         return False
 
     def send(self, packed: bytes) -> None:
-        """Send what is packed; never reconnect."""
+        """Send packed commands; never reconnect."""
         socket = self.connection._sock  # noqa: SLF001 - send_packed_command would reconnect
         if socket is None:
             raise redis.ConnectionError("the connection was closed")
@@ -67,7 +66,7 @@ class Link:
             return error
 
     def hurry(self, timeout_s: float) -> None:
-        """From now on wait at most so long for a reply."""
+        """From now on wait at most this long for a reply."""
         socket = self.connection._sock  # noqa: SLF001 - has no public name
         if socket is not None:
             socket.settimeout(timeout_s)
@@ -80,7 +79,7 @@ class Link:
         return int(socket.fileno())
 
     def quiet(self) -> bool:
-        """Return whether it is open and has nothing to say, as it must when no one asked."""
+        """Return whether it is open without unread data, as an idle connection must be."""
         if self.connection._sock is None:  # noqa: SLF001 - can_read would reconnect
             return False
         try:
@@ -98,7 +97,7 @@ class Link:
 
 
 class Connections:
-    """At most `limit` connections, made when they are needed. Safe to share between threads."""
+    """At most `limit` connections, made on demand. Safe to share between threads."""
 
     give_back: Callable[[Link], None]
 
@@ -114,8 +113,8 @@ class Connections:
         try:
             while self._free:
                 try:
-                    link = self._free.pop()  # the newest first: used a moment ago, it works
-                except IndexError:  # another thread was quicker
+                    link = self._free.pop()  # the newest first: it worked a moment ago
+                except IndexError:  # another thread was faster
                     break
                 if monotonic() - link.used_s < _WARM_S or link.quiet():
                     return link
@@ -129,7 +128,7 @@ class Connections:
         return link
 
     def after_fork(self) -> None:
-        """Begin again in a forked child: the parent reads from all connections there are."""
+        """Start over in a forked child: the parent still reads from all existing connections."""
         seats = list(self._seats.values())
         self._reset()
         for seat in seats:
@@ -138,18 +137,18 @@ class Connections:
                 forking.close_inherited(link.connection._sock)  # noqa: SLF001 - has no public name
 
     def close(self) -> None:
-        """Close every connection; what is under way fails. Idempotent."""
+        """Close every connection; calls in progress fail. Idempotent."""
         self.give_back = Link.drop
         self._free.clear()
         for seat in list(self._seats.values()):
             link = seat()
             if link is not None:
-                link.connection.disconnect()  # its seat is left by whoever holds it
+                link.connection.disconnect()  # its holder frees its seat
 
     def _reset(self) -> None:
         self._free: deque[Link] = deque()
         self._seats: dict[int, ref[Link]] = {}
-        # Takes back a link that is in order. Whoever gave it back does not touch it any more.
+        # Takes back an intact link, which its holder no longer touches.
         self.give_back = self._free.append
 
     def _new(self) -> Link:
@@ -157,7 +156,7 @@ class Connections:
         if link.sit(self._limit):
             return link
         if monotonic() - self._collected_s > _COLLECT_EVERY_S:
-            # Perhaps some are held by nothing but the traceback of an exception in a cycle.
+            # Some may be held only by the traceback of an exception in a reference cycle.
             self._collected_s = monotonic()
             gc.collect()
             if link.sit(self._limit):

@@ -1,9 +1,9 @@
-"""What a forked child must not share with its parent, and how it learns that it is one.
+"""Cleans up in forked children what they must not share with their parent.
 
-A fork copies everything: sockets that the parent reads from, a port it listens on, locks that
-other threads held. Whatever has such a thing registers with `keep`; in each child `after_fork` is
-called on it, in the only thread there is, before Python code of the child continues. A child that
-executes another program has none of it: descriptors of Python are closed on exec.
+A fork copies everything: sockets that the parent reads from, ports it listens on, locks that other
+threads held. Owners of such things register with `keep`; in each child `after_fork` is called on
+them, in its only thread, before the child's Python code continues. A child that executes another
+program inherits none of it: Python's descriptors are closed on exec.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Inherited(Protocol):
     """Something with an inherited part. `after_fork` takes no lock and never raises."""
 
     def after_fork(self) -> None:
-        """Close what belongs to the parent, make locks again."""
+        """Close what belongs to the parent, recreate locks."""
 
 
 generation = 0  # forks between this process and the one that imported this module
@@ -35,11 +35,11 @@ def close_inherited(held: Any) -> None:
     """Close a socket's copy in this process; the parent's connection continues. None is ignored."""
     if isinstance(held, socket.socket):
         with contextlib.suppress(OSError):
-            held.close()  # no shutdown: that would end it for the parent, too
+            held.close()  # no shutdown: that would close it for the parent, too
 
 
 def _in_child() -> None:
-    global generation  # noqa: PLW0603 - one number of the process
+    global generation  # noqa: PLW0603 - one number per process
     generation += 1
     for thing in list(_kept):
         with contextlib.suppress(Exception):

@@ -1,6 +1,6 @@
-"""What of a failed connection is this machine's own fault, and not the server's.
+"""Failed connections that are this machine's fault rather than the server's.
 
-Whoever reads "the server does not respond" looks at the server. When this process has no descriptor
+"The server does not respond" makes people check the server. But if this process has no descriptor
 left, or a certificate file is gone, the server was never asked.
 """
 
@@ -34,7 +34,7 @@ _FILE_GONE = (
 
 
 def local_error(name: str, error: BaseException) -> LocalError | None:
-    """Return the error that tells what is missing here; None when it is not this machine's fault.
+    """Return the error that names what is missing here; None if it is not this machine's fault.
 
     name: of the server, as `display_name` makes it; that of a socket file begins with unix:.
     """
@@ -51,7 +51,7 @@ def local_error(name: str, error: BaseException) -> LocalError | None:
 
 def _remedy(name: str, error: OSError) -> str | None:
     number = error.errno
-    if isinstance(error, socket.gaierror):  # a resolver without a descriptor finds no name either
+    if isinstance(error, socket.gaierror):  # without a descriptor the resolver also fails
         number = _lacking()
     if number == errno.ENOENT and not name.startswith("unix:"):
         return _FILE_GONE
@@ -60,7 +60,7 @@ def _remedy(name: str, error: OSError) -> str | None:
 
 
 def _lacking() -> int | None:
-    """Return why this process cannot open one more file; None when it can."""
+    """Return why this process cannot open another file; None if it can."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:

@@ -25,11 +25,11 @@ class Server:
         self._url, _ = wire.check_url(url)
         self.name = wire.display_name(self._url)
         self._timeout_s = timeout_s
-        # What the URL asks for; its accounts of who holds which connection are not for threads
-        # that are interrupted (see connections).
+        # Only for the URL's options; its bookkeeping of connections is not safe for interrupted
+        # threads (see connections).
         self._pool = wire.make_pool(redis.ConnectionPool, self._url, wire.client_options(timeout_s))
         self.connections = Connections(self._connection, max_connections)
-        self.loaded: set[str] = set()  # scripts that a stream has sent; a hint, no more
+        self.loaded: set[str] = set()  # scripts that a stream has sent; only a hint
 
     def run(self, key: bytes, verbs: Sequence[Verb[Any]]) -> list[Reply]:
         """Run verbs on one base key in one round trip."""
@@ -39,7 +39,7 @@ class Server:
         """Run verbs on several base keys in one round trip; one reply each, in order."""
         if not calls:
             return []
-        hand: list[Link] = []  # what is in it is dropped, should this end early
+        hand: list[Link] = []  # its content is dropped if this ends early
         try:
             hand.append(self.connections.borrow())
             replies = exchange(hand[0], [wire.pack(key, verb) for key, verb in calls])
@@ -52,19 +52,19 @@ class Server:
                 for i, reply in zip(places, repeated, strict=True):
                     replies[i] = reply
             if any(wire.is_misplaced(reply) for reply in replies):
-                hand[0].drop()  # a demoted primary: find the new one by connecting again
+                hand[0].drop()  # a demoted primary: reconnect to find the new one
             else:
                 self.connections.give_back(hand.pop())
         except _ERRORS as error:
             drop_all(hand)
             raise wire.translate(self.name, error) from error
         except BaseException:
-            drop_all(hand)  # replies are still on the way: never hand them to another
+            drop_all(hand)  # replies are outstanding: never pass the link on
             raise
         return [wire.translate(self.name, r) if isinstance(r, Exception) else r for r in replies]
 
     def ask(self, *words: bytes | str) -> Any:
-        """Return the reply to a command that only reads. Raises UnavailableError or ScriptError."""
+        """Return the reply to a read-only command. Raises UnavailableError or ScriptError."""
         hand: list[Link] = []
         try:
             hand.append(self.connections.borrow())
@@ -81,25 +81,25 @@ class Server:
         return reply
 
     def borrow(self) -> Link:
-        """Return a connection for one thread. Raises UnavailableError when none can be made."""
+        """Return a connection for one thread. Raises UnavailableError if there is none."""
         try:
             return self.connections.borrow()
         except _ERRORS as error:
             raise wire.translate(self.name, error) from error
 
     def stream(self, key: bytes, window: int) -> SyncStream:
-        """Return a pipe that keeps up to `window` verbs on the way."""
+        """Return a pipe that keeps up to `window` verbs in flight."""
         return SyncStream(self, key, window)
 
     def doorbell(self, key: bytes) -> Doorbell:
-        """Return what an idle owner of this partition sleeps on."""
+        """Return the doorbell on which an idle owner of this partition sleeps."""
         try:
             return Doorbell(self.connections, key, self._timeout_s)
-        except OSError as error:  # it needs two descriptors of its own
+        except OSError as error:  # it needs two extra descriptors
             raise wire.translate(self.name, error) from error
 
     def info(self) -> dict[str, Any]:
-        """Return INFO, and the CONFIG that matters under config_*, as far as it may be read."""
+        """Return INFO, and relevant CONFIG under config_*, as far as permitted."""
         lines = (line.partition(":") for line in self.ask("INFO").decode().splitlines())
         known: dict[str, Any] = {name: value for name, colon, value in lines if colon}
         try:
@@ -111,7 +111,7 @@ class Server:
         return known
 
     def close(self) -> None:
-        """Close every connection; what is under way fails. Idempotent."""
+        """Close every connection; calls in progress fail. Idempotent."""
         self.connections.close()
 
     def _connection(self) -> Any:
@@ -119,13 +119,13 @@ class Server:
 
 
 def drop_all(hand: list[Link]) -> None:
-    """Close what is in someone's hand."""
+    """Close connections that are in use."""
     for link in hand:
         link.drop()
 
 
 def exchange(link: Link, packed: Sequence[bytes]) -> list[Any]:
-    """Send commands in one write; return one reply each, refusals in their places."""
+    """Send commands in one write; return one reply each, with refusals in their places."""
     link.send(b"".join(packed))
     replies = [link.read() for _ in packed]
     link.used_s = monotonic()
@@ -135,8 +135,8 @@ def exchange(link: Link, packed: Sequence[bytes]) -> list[Any]:
 class SyncStream:
     """Verbs sent ahead of their replies, on one borrowed connection. For one thread.
 
-    The connection is taken out for as long as something is done with it, and put back when that is
-    whole: after an interruption there is none, and nothing of it is read or sent any more.
+    Each step takes the connection out and puts it back when complete: after an interruption it is
+    gone, and nothing more is read from it or sent on it.
     """
 
     def __init__(self, server: Server, key: bytes, window: int) -> None:
@@ -149,8 +149,8 @@ class SyncStream:
     def push(self, verb: Verb[Any]) -> None:
         """Send a verb without waiting for its reply. Raises UnavailableError; then it is closed."""
         packed = wire.pack(self._key, verb)
-        # The first one loads the script: a verb that the server does not know would be overtaken
-        # by those behind it, once someone else has loaded the script.
+        # The first one loads the script: otherwise verbs sent after it could overtake it once
+        # another process has loaded the script.
         loads = verb.script != "" and verb.script not in self._server.loaded
         if loads:
             self._server.loaded.add(verb.script)
@@ -167,7 +167,7 @@ class SyncStream:
     def pull(self) -> Reply:
         """Return the reply of the oldest verb. Raises UnavailableError; then it is closed.
 
-        When the server forgot the script, that verb and those behind it are sent again, in order.
+        If the server lost the script, that verb and those after it are sent again, in order.
         """
         link = self._take()
         try:
@@ -188,13 +188,13 @@ class SyncStream:
         return reply
 
     def hurry(self, timeout_s: float) -> None:
-        """From now on wait at most so long for a reply; the connection is not used afterwards."""
+        """From now on wait at most this long for a reply; the connection is not reused."""
         self._hurried = True
         if self._link is not None:
             self._link.hurry(timeout_s)
 
     def close(self) -> None:
-        """Give the connection back; drop it when replies are outstanding. Idempotent."""
+        """Return the connection, or drop it if replies are outstanding. Idempotent."""
         link, self._link = self._link, None
         if link is None:
             return
@@ -219,11 +219,11 @@ class SyncStream:
 
     def _next(self, link: Link, place: int = 0) -> Any:
         if self._pending[place][1]:
-            link.read()  # of the script's own loading
+            link.read()  # the reply to loading the script
         return link.read()
 
     def _load_and_repeat(self, link: Link) -> None:
-        # Read everything on the way first: what would be sent now must not overtake it.
+        # First read everything in flight, so that what is sent now does not overtake it.
         calls = [(self._key, verb) for verb, _loads in self._pending]
         self._answers.extend(self._next(link, place) for place in range(1, len(calls)))
         places, loads, again = wire.repetition(calls, self._answers)

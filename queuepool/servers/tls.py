@@ -1,8 +1,8 @@
-"""TLS on the way to a server: files from settings into URLs, and failures into remedies.
+"""TLS to servers: adds the files from settings to URLs, and translates failures into remedies.
 
-A URL is what travels to every kind of connection (threads, asyncio, doorbells, nodes of a cluster,
-`queuepool check`), so the files travel in it, as the client's own options. A certificate must be
-signed by a known authority and name the host of the URL; only a URL can ask for less, with
+Every kind of connection (threads, asyncio, doorbells, cluster nodes, `queuepool check`) gets a URL,
+so the files are part of it, as the client's own options. A certificate must be signed by a known
+authority and name the host of the URL; only a URL can relax that, with
 `ssl_cert_reqs=none` or `ssl_check_hostname=false`.
 """
 
@@ -20,7 +20,7 @@ _WANTS_OURS = (
     "it closed the TLS connection, as servers do that require a client certificate from a CA "
     "they trust: set QUEUEPOOL_TLS_CERT and QUEUEPOOL_TLS_KEY"
 )
-# What OpenSSL says, in capitals -> what to do. The first that matches counts.
+# OpenSSL's message, in capitals -> what to do. The first match counts.
 _REMEDIES = {
     "HOSTNAME MISMATCH": _OTHER_NAME,
     "IP ADDRESS MISMATCH": _OTHER_NAME,
@@ -39,7 +39,7 @@ _REMEDIES = {
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """PEM files: the authority of servers, and what we show to servers that ask who we are."""
+    """PEM files: the CA of servers, and our certificate for servers that require one."""
 
     ca: Path | None = None
     cert: Path | None = None
@@ -51,7 +51,7 @@ class Tls:
         return any((self.ca, self.cert, self.key))
 
     def problems(self) -> list[str]:
-        """Return what keeps the files from being used, with their variables; reads them."""
+        """Return why the files cannot be used, with their variables; reads them."""
         found = []
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if self.ca is not None:
@@ -64,7 +64,7 @@ class Tls:
                 found.append("QUEUEPOOL_TLS_KEY needs QUEUEPOOL_TLS_CERT, its certificate")
             return found
         try:
-            # An empty password and not None: OpenSSL would ask for one on the terminal.
+            # An empty password rather than None: OpenSSL would prompt for one on the terminal.
             context.load_cert_chain(self.cert, self.key, self.key_password or "")
         except (OSError, ValueError) as error:
             remedy = (
@@ -75,10 +75,10 @@ class Tls:
         return found
 
     def added_to(self, url: str) -> str:
-        """Return a URL that names the files, unless it names its own or is not for TLS."""
+        """Return the URL with the files added, unless it has its own or is not for TLS."""
         try:
             parts = urlsplit(url)
-        except ValueError:  # check_url says what is wrong with it
+        except ValueError:  # check_url reports what is wrong with it
             return url
         if parts.scheme.removesuffix("+cluster") not in ("rediss", "valkeys"):
             return url
@@ -89,7 +89,7 @@ class Tls:
             "ssl_password": self.key_password,
         }
         given = parse_qs(parts.query)
-        if "ssl_certfile" in given:  # a pair is not to be mixed from two places
+        if "ssl_certfile" in given:  # certificate and key must come from one place
             del options["ssl_certfile"], options["ssl_keyfile"], options["ssl_password"]
         added = urlencode({k: str(v) for k, v in options.items() if v and k not in given})
         query = "&".join(filter(None, (parts.query, added)))
@@ -97,7 +97,7 @@ class Tls:
 
 
 def tls_problems(tls: Tls, servers: Mapping[str, str]) -> list[str]:
-    """Return why these settings and URLs do not go together; reads the files."""
+    """Return why these settings do not fit these URLs; reads the files."""
     found = tls.problems()
     if tls and servers and all(tls.added_to(url) == url for url in servers.values()):
         found.append(
@@ -108,7 +108,7 @@ def tls_problems(tls: Tls, servers: Mapping[str, str]) -> list[str]:
 
 
 def remedy(error: BaseException) -> str:
-    """Return what to do about a failure of TLS, by its words and those of its causes; "" else."""
+    """Return the remedy for a TLS failure, from its message and those of its causes; or ""."""
     words, cause = "", error.__context__
     for _ in range(4):
         words += f" {error} {getattr(error, 'reason', '')}".upper()

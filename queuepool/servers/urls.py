@@ -1,11 +1,11 @@
-"""URLs of servers: what is wrong with one is one line, without its password. Nothing is connected.
+"""URLs of servers: a problem is reported in one line, without the password. Nothing is connected.
 
-    check_url(url) --> what the client reads, and whether it names a cluster
-    display_name   --> who it is, for people: no user, no password, no options
+    check_url(url) --> the URL for the client, and whether it names a cluster
+    display_name   --> a readable name: no user, no password, no options
     make_pool      --> the client's connections, whose options are tried first
 
-What the client would only find out at the first connection, by an exception of its own, is found
-here: hosts that cannot be looked up, ports that are none, options that would break what we rely on.
+Problems that the client would only report at the first connection, with its own exceptions, are
+found here: unresolvable hosts, invalid ports, options that would break what we rely on.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _QUOTING = "In a password write / ? # @ and : as %2F %3F %23 %40 and %3A"
 _SCHEMES = {
     "redis": "redis", "valkey": "redis", "rediss": "rediss", "valkeys": "rediss", "unix": "unix",
 }  # fmt: skip
-_SCHEME = re.compile(r"[a-z][a-z0-9]{0,15}")  # of others: it may be shown, it is no password
+_SCHEME = re.compile(r"[a-z][a-z0-9]{0,15}")  # of others: it may be shown, being no password
 _DATABASE = re.compile(r"/?[0-9]{0,9}")
 _LONGEST_HOST, _LONGEST_SOCKET = 253, 107  # of names, in characters, and of socket files, in bytes
-# Options that leave alone what the library relies on: no retries, RESP2, bytes, bounded waits.
+# Options that do not affect what the library relies on: no retries, RESP2, bytes, bounded waits.
 _OPTIONS = frozenset((
     "db", "username", "password", "client_name", "socket_timeout", "socket_connect_timeout",
     "socket_keepalive", "health_check_interval", "timeout", "max_connections",
@@ -37,7 +37,7 @@ _OPTIONS = frozenset((
 _NUMBERS = frozenset(("db", "health_check_interval", "max_connections"))
 _WAITS = frozenset(("socket_timeout", "socket_connect_timeout", "timeout"))
 _TLS_OPTION = re.compile(r"ssl_[a-z_]{1,40}")
-# Others that the client knows: their names are no part of a password, so they may be shown.
+# Others that the client knows: their names are not part of a password, so they may be shown.
 _KNOWN = frozenset((
     "retry_on_timeout", "retry_on_error", "retry", "protocol", "decode_responses", "encoding",
     "encoding_errors", "host", "port", "path", "parser_class", "connection_class", "socket_type",
@@ -70,7 +70,7 @@ def check_url(url: str) -> tuple[str, bool]:
 
 
 def display_name(url: str) -> str:
-    """Return a URL without its secrets, whatever it is."""
+    """Return any URL without its secrets."""
     try:
         parts = urlsplit(url)
         if parts.scheme == "unix":
@@ -81,7 +81,7 @@ def display_name(url: str) -> str:
 
 
 def make_pool(kind: Callable[..., Any], url: str, options: Mapping[str, Any]) -> Any:
-    """Return a connection pool for a URL; what the URL asks for is tried without connecting.
+    """Return a connection pool for a URL; its options are tried without connecting.
 
     Raises ConfigurationError.
     """
@@ -102,7 +102,7 @@ def make_pool(kind: Callable[..., Any], url: str, options: Mapping[str, Any]) ->
 
 
 def _problem(plain: str, *, cluster: bool) -> str:
-    """Return what is wrong with a URL whose scheme is right, without any part of a password."""
+    """Return what is wrong with a URL of a valid scheme, without any part of a password."""
     try:
         plain.encode()
         parts = urlsplit(plain)
@@ -110,7 +110,7 @@ def _problem(plain: str, *, cluster: bool) -> str:
         options = parse_qsl(parts.query, keep_blank_values=True, max_num_fields=100)
     except UnicodeEncodeError:
         return "it contains bytes that are not UTF-8; write them as %HH"
-    except ValueError as error:  # its text quotes the URL, and what seems a port may be a password
+    except ValueError as error:  # its text quotes the URL, and an apparent port may be a password
         if "IPv6" in str(error) or "bracket" in str(error):
             return f"the text between [ and ] is not an IPv6 address. {_QUOTING}"
         return f"the port is not a number from 1 to 65535. {_QUOTING}"
@@ -150,7 +150,7 @@ def _host_problem(host: str) -> str:
     if len(host) > _LONGEST_HOST or not host.isprintable() or set(host) & set(" /?#@[]%"):
         return remedy
     try:
-        looked_up = host.encode("idna")  # as the resolver does
+        looked_up = host.encode("idna")  # like the resolver
     except UnicodeError:
         return remedy
     return remedy if len(looked_up) > _LONGEST_HOST else ""

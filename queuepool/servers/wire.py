@@ -36,22 +36,22 @@ from queuepool.servers.urls import check_url, display_name, make_pool
 from queuepool.verbs import Argument, Verb
 from queuepool.verbs.scripts import script
 
-# What the client raises when a call fails; the cluster's own exception is none of its RedisErrors.
+# What the client raises when a call fails; the cluster's own exception is not a RedisError.
 FAILURES = (RedisError, RedisClusterException, OSError)
 
-# Replies that mean "not now" or "not here"; the caller may try again. The client knows most first
-# words as classes and takes them off the text; MOVED is an AskError, MASTERDOWN a ClusterDownError.
+# Replies that mean "not now" or "not here"; the caller may retry. The client turns most first words
+# into classes and strips them from the text; MOVED is an AskError, MASTERDOWN a ClusterDownError.
 _MISPLACED = (AskError, ClusterDownError, ReadOnlyError)
 _TRANSIENT = (*_MISPLACED, TryAgainError, NoScriptError)
 _TRANSIENT_WORDS = frozenset(("BUSY", "MISCONF", "NOMASTERLINK", "NOREPLICAS"))
-# What a script learns of a slot that moves, and a confirmation of a primary that was demoted; the
-# server gives them no words of their own.
+# What a script gets for a moving slot, and a confirmation on a demoted primary: the server has no
+# error code for them.
 _MOVING = ("non local key", "the cluster is down", "cannot be used with replica", "UNBLOCKED")
-# What an older server says of the first line of a script, which names its flags.
+# An older server's error for the first line of a script, which names its flags.
 _TOO_OLD = ("unexpected symbol near '#'",)
-# What a script learns of a missing right, from Valkey and from Redis.
+# The error of a script without permission, in Valkey and in Redis.
 _FORBIDDEN = ("ACL failure in script", "The user executing the script can't")
-# Its stub knows tuples of one element only.
+# Its stub only accepts tuples of one element.
 _pack: Callable[[tuple[Any, ...]], bytes] = pack_command
 _REMEDIES = {
     "no permissions": "grant the ACL user the permissions of its role: `queuepool acl` prints "
@@ -64,7 +64,7 @@ _REMEDIES = {
 
 
 def pack(key: bytes, verb: Verb[Any]) -> bytes:
-    """Return one call as it travels."""
+    """Return one call in wire format."""
     if not verb.script:
         return pack_words(verb.args)
     packed: bytes = _pack((b"EVALSHA", script(verb.script).sha, b"1", key, *verb.args))
@@ -72,13 +72,13 @@ def pack(key: bytes, verb: Verb[Any]) -> bytes:
 
 
 def pack_load(verb: Verb[Any]) -> bytes:
-    """Return the command that makes a server know the verb's script."""
+    """Return the command that loads the verb's script."""
     packed: bytes = _pack((b"SCRIPT", b"LOAD", script(verb.script).source))
     return packed
 
 
 def pack_words(words: Sequence[Argument]) -> bytes:
-    """Return any command as it travels."""
+    """Return any command in wire format."""
     packed: bytes = _pack(tuple(words))
     return packed
 
@@ -89,14 +89,14 @@ def is_unknown_script(reply: Any) -> bool:
 
 
 def is_misplaced(reply: Any) -> bool:
-    """Return whether the reply says that this server is no longer the one to ask."""
+    """Return whether the reply means that this server is no longer the right one."""
     if isinstance(reply, _MISPLACED):
         return True
     return isinstance(reply, ResponseError) and any(w in str(reply) for w in _MOVING)
 
 
 def translate(name: str, error: Exception) -> QueuePoolError:
-    """Return the library's error for one of the client's; the only place that knows both."""
+    """Return the library's error for one of the client's; the only place that translates them."""
     text = str(error)
     word = text.split(" ", 1)[0].rstrip(":")
     if isinstance(error, OutOfMemoryError):
@@ -152,10 +152,10 @@ def client_options(timeout_s: float) -> dict[str, Any]:
 def repetition(
     calls: Sequence[tuple[bytes, Verb[Any]]], replies: Sequence[Any]
 ) -> tuple[list[int], list[bytes], list[bytes]]:
-    """Return what the server could not carry out for want of its scripts, to be sent again.
+    """Return the calls that failed because the server lacks their scripts, to be sent again.
 
-    (places of the calls, commands that load the scripts, the calls). A command of the server itself
-    goes along when it stood behind such a call, for it may speak of what that wrote.
+    (places of the calls, commands that load the scripts, the calls). A server command that followed
+    such a call is included, since it may refer to what the call wrote.
     """
     missing = [i for i, reply in enumerate(replies) if is_unknown_script(reply)]
     if not missing:
@@ -167,10 +167,10 @@ def repetition(
 
 
 def repeated(loads: Sequence[bytes], replies: Sequence[Any]) -> Sequence[Any]:
-    """Return the replies to the calls that were sent behind `loads`; see `repetition`.
+    """Return the replies to the calls that were sent after `loads`; see `repetition`.
 
-    A script that could not be loaded is the reason why its calls could not be executed: its
-    refusal stands in for the server's "no such script", which sounds as if it would pass.
+    If a script could not be loaded, that refusal replaces the server's "no such script" in the
+    replies to its calls, which would look temporary.
     """
     again = replies[len(loads) :]
     refusal = next((r for r in replies[: len(loads)] if isinstance(r, ResponseError)), None)

@@ -1,4 +1,4 @@
-"""How components report what happened: typed events, emitted to listeners.
+"""How components report events: typed, and emitted to listeners.
 
 A decision never logs and never counts; metrics, logs and tests listen. An event is a frozen
 dataclass of the component that emits it (consumer.core.events, coordinator.events).
@@ -15,7 +15,7 @@ _log = logging.getLogger("queuepool.events")
 
 
 def fan_out(listeners: Iterable[Listener]) -> Listener:
-    """Return one listener that calls all; one that fails is logged and never stops a loop."""
+    """Return one listener that calls all; a failing one is logged and never stops a loop."""
     called = tuple(listeners)
 
     def emit(event: object) -> None:
@@ -29,4 +29,4 @@ def fan_out(listeners: Iterable[Listener]) -> Listener:
 
 
 def ignore(event: object) -> None:
-    """Listen to nothing."""
+    """Ignore the event."""

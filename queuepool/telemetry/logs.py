@@ -1,12 +1,11 @@
-r"""Logs of the processes: one line a record, JSON for machines or text for people.
+r"""Logs of the processes: one line per record, as JSON or text.
 
     2026-11-20 17:29:14,728 WARNING consumer: job gD4 failed task=send group="a b"
         Traceback (most recent call last):                  of the record above: indented
 
-No text of a stranger begins a line, or steers a terminal: in messages and values everything that
-cannot be seen is escaped (queuepool.errors.escaping), a newline, too. A value with a blank or a =
-in it is quoted, so that it is not taken for several. Lines of a traceback are indented, and nothing
-else is.
+Untrusted text cannot begin a line or control a terminal: in messages and values everything
+invisible is escaped (queuepool.errors.escaping), including newlines. A value with a blank or a = is
+quoted, so that it is not taken for several. Only lines of tracebacks are indented.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _log = logging.getLogger("queuepool")
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, and the record's extra fields."""
+    """One JSON object per line: time, level, logger, message, and the record's extra fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record."""
@@ -58,7 +57,7 @@ class TextFormatter(logging.Formatter):
         return text
 
     def _traceback(self, record: logging.LogRecord) -> str:
-        made_before = record.exc_text or ""  # by a handler that has no traceback to send
+        made_before = record.exc_text or ""  # by a handler that cannot send tracebacks
         return self.formatException(record.exc_info) if record.exc_info else made_before
 
 
@@ -71,8 +70,8 @@ def _value(value: object) -> str:
 def configure(style: str = "text", level: str = "INFO") -> None:
     """Send all logs of this process to standard error in the given style, json or text.
 
-    So go warnings, and errors that no one caught. A record that cannot be written is dropped, even
-    when someone closed standard error.
+    This includes warnings and uncaught errors. A record that cannot be written is dropped, even if
+    standard error was closed.
     """
     logging.raiseExceptions = False
     handler = logging.StreamHandler(sys.stderr)
@@ -87,7 +86,7 @@ def configure(style: str = "text", level: str = "INFO") -> None:
 
 
 def clean_last_resort() -> None:
-    """Clean what is logged where no one has set logs up: in commands."""
+    """Escape log records where logging is not configured: in commands."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(TextFormatter())
 

@@ -1,4 +1,4 @@
-"""The HTTP side of a process: /metrics for Prometheus, /healthz for whoever restarts it."""
+"""The HTTP side of a process: /metrics for Prometheus, /healthz for its supervisor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from queuepool.telemetry.http.messages import Reply, Request
 from queuepool.telemetry.http.server import DEADLINE_S, LACKING, REST, HttpServer
 
 Health = Callable[[], str | None]
-_IN_USE_S = 5.0  # the process before us may still be ending
+_IN_USE_S = 5.0  # the previous process may still be exiting
 _PAUSE_S = 0.2
 _log = logging.getLogger("queuepool.telemetry.http")
 
@@ -33,9 +33,9 @@ class PortInUseError(HindranceError):
 
 
 class MetricsServer:
-    """Metrics and health on an address of their own; one thread. port 0 takes a free one.
+    """Metrics and health on a separate address; one thread. port 0 selects a free one.
 
-    health returns None when no problems found, else the reason, which makes /healthz answer 503.
+    health returns None, or the problem with which /healthz answers 503.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class MetricsServer:
         self.port: int = self._server.port
 
     def start(self) -> None:
-        """Begin to answer. Raises NoThreadError; then the port is free again."""
+        """Start serving. Raises NoThreadError; then the port is free again."""
         self._server.start()
 
     def stop(self) -> None:
-        """Stop answering; legal before start, idempotent."""
+        """Stop serving; legal before start, idempotent."""
         self._server.stop()
 
     def _answer(self, request: Request) -> Reply:
@@ -84,18 +84,18 @@ class MetricsServer:
 
 
 class Reused:
-    """A text that is made at most a fifth of the time, however often it is asked for.
+    """Text whose creation takes at most a fifth of the time, however often it is requested.
 
-    It is given again for REST times as long as it took to make, so who asks every few seconds gets
-    a new one. What slow clients have not read of it is bounded by that, too: it takes the same time
-    to make 1 MB as 1,000 times 1 kB.
+    It is reused for REST times as long as it took to create, so a client that asks every few
+    seconds gets a new one. That also bounds what slow clients have not read: creating 1 MB takes as
+    long as 1,000 times 1 kB.
     """
 
     def __init__(self, make: Callable[[], bytes]) -> None:
         self._make, self._made, self._until_s = make, b"", 0.0
 
     def get(self) -> bytes:
-        """Return the text of this moment, or of one shortly before."""
+        """Return the current text, or a slightly older one."""
         if monotonic() >= self._until_s:
             began_s = thread_time()
             self._made = self._make()
@@ -106,10 +106,10 @@ class Reused:
 def expose(
     registry: CollectorRegistry, health: Health, *, host: str, port: int, setting: str
 ) -> MetricsServer:
-    """Return an endpoint that answers; a port in use is waited for, 5 s at most.
+    """Return a working endpoint; waits at most 5 s for a port in use.
 
-    Raises HindranceError when it stays in use, or this machine has nothing left for it, and
-    ConfigurationError, naming the setting, when it can never be had.
+    Raises HindranceError if it stays in use or this machine lacks resources, and
+    ConfigurationError, naming the setting, if it can never work.
     """
     until = monotonic() + _IN_USE_S
     pause = threading.Event()  # never set

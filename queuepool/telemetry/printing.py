@@ -1,13 +1,13 @@
 """The one place that writes to standard output and standard error: commands and processes alike.
 
-    say, remark, ask   lines           what is not visible is escaped (queuepool.errors.escaping)
+    say, remark, ask   lines           invisible characters are escaped (queuepool.errors.escaping)
     say_json           one JSON line   exact: JSON escapes it
-    complain           an error        each of its lines is a line of ours
+    complain           an error        its own lines only, the rest escaped
     ArgumentParser     usage, help, errors of arguments
 
-Into a pipe or a file goes the same as to a terminal, but colours: what is in a file now is shown by
-`cat`, a mail or the page of a build later, and a forged line deceives there, too. Who wants the
-exact text asks for --json. A test keeps `print` and the streams out of every other module.
+Pipes and files get the same as a terminal, except colours: a file is later shown by `cat`, an
+e-mail or a build page, where a forged line also deceives. --json gives the exact text. A test keeps
+`print` and the streams out of every other module.
 """
 
 from __future__ import annotations
@@ -26,64 +26,64 @@ from queuepool.errors.escaping import block, visible
 
 
 def say(*lines: str) -> None:
-    """Print lines on standard output, each of them one line whatever is in it."""
+    """Print lines on standard output, each as one line whatever it contains."""
     _write(sys.stdout, "".join(f"{visible(line)}\n" for line in lines))
 
 
 def say_block(text: str, indent: str = "    ") -> None:
-    """Print a text of several lines on standard output, indented."""
+    """Print text of several lines on standard output, indented."""
     _write(sys.stdout, f"{block(text, indent)}\n")
 
 
 def say_json(value: Any, plain: Callable[[Any], Any] = str) -> None:
-    """Print one value as one line of JSON on standard output. plain: makes of it what JSON has."""
+    """Print one value as one line of JSON on standard output. plain: converts other types."""
     _write(sys.stdout, f"{json_line(value, plain)}\n")
 
 
 def json_line(value: Any, plain: Callable[[Any], Any] = str) -> str:
-    """Return JSON on one line in which nothing but spaces and visible ASCII stands. Exact."""
+    """Return JSON on one line of spaces and visible ASCII only. Exact."""
     return json.dumps(value, default=plain).replace("\x7f", "\\u007f")
 
 
 def remark(*lines: str) -> None:
-    """Print lines on standard error: they are for people and never part of the result."""
+    """Print lines on standard error: for people, never part of the result."""
     _write(sys.stderr, "".join(f"{visible(line)}\n" for line in lines))
 
 
 def ask(question: str) -> str:
-    """Print a question on standard error; return the line that is typed, without its end."""
+    """Print a question on standard error; return the typed line, without its end."""
     _write(sys.stderr, f"{visible(question)} ")
     return read_line()
 
 
 def read_line(limit: int = 64 * 1024) -> str:
-    """Return the next line of standard input without blanks around it; "" at its end."""
+    """Return the next line of standard input, stripped; "" at its end."""
     return "" if sys.stdin is None else sys.stdin.readline(limit).strip()
 
 
 def complain(who: str, problem: Exception) -> None:
     r"""Print why a process cannot start, on standard error.
 
-    Its \n begin lines: our errors escape what strangers wrote into them.
+    Its \n begin lines: our errors escape untrusted text in them.
     """
     remark(*f"{who}: {problem}".split("\n"))
 
 
 def flush() -> None:
-    """Write out what waits for standard output. Raises BrokenPipeError."""
+    """Flush standard output. Raises BrokenPipeError."""
     if sys.stdout is not None:
         sys.stdout.flush()
 
 
 def flush_all() -> None:
-    """Write out what waits for either stream; one that someone closed is left alone."""
+    """Flush both streams, ignoring a closed one."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(ValueError, OSError, AttributeError):
             stream.flush()
 
 
 def discard_output() -> None:
-    """Give up on standard output, whose reader went away; Python would fail on it at its end."""
+    """Give up standard output after its reader went away; Python would fail on it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -98,12 +98,12 @@ def remarks_are_on_terminal() -> bool:
 
 
 def input_is_terminal() -> bool:
-    """Return whether someone can be asked."""
+    """Return whether a user can be asked."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """argparse's, whose errors may hold what was typed; parsers of its commands are like it."""
+    """An argparse parser that escapes errors, which may quote input; also for its subcommands."""
 
     def error(self, message: str) -> NoReturn:
         """Print usage and error, and exit with 2."""
@@ -113,21 +113,21 @@ class ArgumentParser(argparse.ArgumentParser):
 def show_uncaught(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Print an uncaught error, as sys.excepthook; escape its text, which is untrusted."""
+    """Print an uncaught error, like sys.excepthook; escape its text, which is untrusted."""
     _write(sys.stderr, f"{uncaught_text(kind, error, trace)}\n")
 
 
 def uncaught_text(
     kind: type[BaseException], error: BaseException | None, trace: TracebackType | None
 ) -> str:
-    """Return a traceback, its first line as ever and each other one indented and visible."""
+    """Return a traceback with all lines but the first indented, and everything visible."""
     text = "".join(traceback.format_exception(kind, error, trace)).rstrip("\n")
     first, _, rest = text.partition("\n")
     return f"{visible(first)}\n{block(rest, '  ')}" if rest else visible(first)
 
 
 def _write(stream: TextIO | None, text: str) -> None:
-    if stream is None:  # as under a service without streams
+    if stream is None:  # as in a service without streams
         return
     encoding = stream.encoding or "utf-8"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding))

@@ -1,4 +1,4 @@
-"""Which node of a Redis Cluster has which hash slot, as one of them reports it. Pure."""
+"""Which node of a Redis Cluster has which hash slot, as reported by one of them. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SlotMap:
 def read_slots(reply: Any, address: str) -> SlotMap:
     """Return the map from a CLUSTER SLOTS reply of the node at `address`, a host:port.
 
-    A node that does not know its own name leaves the host empty: it is the one that we asked.
+    A node that does not know its own name leaves the host empty: it is the one we asked.
     """
     ranges = sorted((entry[0], entry[1], entry[2]) for entry in reply)
     addresses = []

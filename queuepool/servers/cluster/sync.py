@@ -4,8 +4,8 @@
       ^                  | MOVED, or the node does not respond
       +---- retry by the caller <-- forget the map; the next call reads it from any node known
 
-The map is read from one node after another: from those that the last map named, then from that in
-the URL, so a node that is down hides no other. Nothing is repeated here: the caller may.
+The map is read from one node after another: those of the last map, then that of the URL, so a node
+that is down hides no other. Nothing is retried here; the caller may retry.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ClusterServer:
         self._url, _ = wire.check_url(url)
         self.name = f"cluster {wire.display_name(self._url)}"
         self._timeout_s = timeout_s
-        # No lock: one that an interrupted thread holds would stop all others. Threads may read the
+        # No lock: if an interrupted thread held it, it would block all others. Threads may read the
         # map at the same time, and read the same.
         self._first = address_in(self._url)
         self._nodes = {self._first: self._connect(self._first)}
@@ -43,9 +43,9 @@ class ClusterServer:
         return self.run_many([(key, verb) for verb in verbs])
 
     def run_many(self, calls: Sequence[tuple[bytes, Verb[Any]]]) -> list[Reply]:
-        """Run verbs on several base keys: one round trip a node.
+        """Run verbs on several base keys: one round trip per node.
 
-        When all calls are for one node, its UnavailableError is raised; else it is in their places.
+        If all calls go to one node, its UnavailableError is raised; else it is in their places.
         """
         by_node: dict[Server, list[int]] = {}
         for i, (key, _verb) in enumerate(calls):
@@ -70,7 +70,7 @@ class ClusterServer:
         return self.node(key).stream(key, window)
 
     def doorbell(self, key: bytes) -> Bell:
-        """Return what an idle owner sleeps on; it moves along with the key."""
+        """Return the doorbell of an idle owner; it follows the key to another node."""
         return ClusterBell(self, key)
 
     def info(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class ClusterServer:
 
     def _read_map(self) -> SlotMap:
         nodes = list(self._nodes.items())
-        turn = next(self._turns)  # not always the same one: what it knows may be out of date
+        turn = next(self._turns)  # not always the same one: its map may be out of date
         failure: QueuePoolError | None = None
         for i in range(len(nodes)):
             address, node = nodes[(turn + i) % len(nodes)]
@@ -114,7 +114,7 @@ class ClusterServer:
     def _keep_nodes(self, wanted: set[str]) -> None:
         for address in set(self._nodes) - wanted:
             node = self._nodes.pop(address, None)
-            if node is not None:  # and no other thread was quicker
+            if node is not None:  # and no other thread was faster
                 node.close()
         for address in wanted - set(self._nodes):
             self._nodes.setdefault(address, self._connect(address))
@@ -128,19 +128,19 @@ class ClusterServer:
 
 
 class ClusterBell:
-    """The doorbell of a partition at whichever node has it. Made and waited on by one thread."""
+    """The doorbell of a partition at the node that has it. Created and waited on by one thread."""
 
     def __init__(self, cluster: ClusterServer, key: bytes) -> None:
         self._cluster, self._key = cluster, key
         self._node = cluster.node(key)
         self._bell: Bell = self._node.doorbell(key)
-        self._left: Reply = None  # the answer of a bell that was left behind
+        self._left: Reply = None  # the answer from a bell on a previous node
 
     def ring(self) -> None:
         """Make the current or the next wait return."""
         bell = self._bell
         bell.ring()
-        if bell is not self._bell:  # it was replaced meanwhile
+        if bell is not self._bell:  # it was replaced in the meantime
             self._bell.ring()
 
     def wait(self, timeout_s: float) -> bytes | None:
@@ -155,7 +155,7 @@ class ClusterBell:
             self._left = old.answer()
             self._bell = node.doorbell(self._key)
             old.close()
-            return None  # whoever rang the old one is heard by looking
+            return None  # a ring of the old one is noticed by checking
         return self._bell.wait(timeout_s)
 
     def arm(self, verb: Verb[Any]) -> bool:
@@ -191,7 +191,7 @@ class AsyncClusterServer:
         forking.keep(self)
 
     def after_fork(self) -> None:
-        """Make the lock again in a forked child; the nodes take care of their connections."""
+        """Recreate the lock in a forked child; the nodes take care of their connections."""
         self._lock = asyncio.Lock()
 
     async def run(self, key: bytes, verbs: Sequence[Verb[Any]]) -> list[Reply]:
@@ -252,7 +252,7 @@ class AsyncClusterServer:
 
 @contextmanager
 def _named_by_the_cluster(name: str, address: str) -> Iterator[None]:
-    """Tell of an address that cannot be one: the settings are right, and it may pass."""
+    """Return the error for an invalid address: the settings are right, and it may be temporary."""
     try:
         yield
     except ConfigurationError as error:

@@ -1,4 +1,4 @@
-"""A small HTTP server for strangers: one thread, few connections, a deadline for each.
+"""A small HTTP server for untrusted clients: one thread, few connections, a deadline for each.
 
-What is served over it is in `queuepool.telemetry.metrics_server`.
+`queuepool.telemetry.metrics_server` defines what it serves.
 """

@@ -1,16 +1,16 @@
 """One connection of a client, and the table of all.
 
-    accepted -> READING --the header ended, or is wrong--> WRITING --sent--> LINGERING -> over
-                any state --reset, end of the client, deadline, made way--> over
+    accepted -> READING --header complete, or invalid--> WRITING --sent--> LINGERING -> over
+                any state --reset, end of the client, deadline, evicted--> over
 
-- Each connection has one deadline for everything, set when it was accepted. Bytes that trickle in
-  or out do not move it.
-- One reply a connection: no keep-alive.
-- LINGERING waits for the client's end and throws away what it still sends: a socket that is closed
-  over unread bytes is reset, and the client would lose the reply.
-- A connection that we end is reset: what the client has not read is gone at once. Where the client
-  ended its half first, the kernel delivers the rest, which `server` bounds.
-- A connection holds at most MAX_HEAD_BYTES and one read of what it received, and one reply.
+- Each connection has one deadline for everything, set when it is accepted. Trickling bytes do not
+  extend it.
+- One reply per connection: no keep-alive.
+- LINGERING waits for the client to close and discards what it still sends: closing a socket with
+  unread bytes resets it, and the client would lose the reply.
+- A connection that we end is reset: what the client has not read is lost. If the client closed its
+  half first, the kernel delivers the rest, within bounds set by `server`.
+- A connection holds at most MAX_HEAD_BYTES and one read of received data, and one reply.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class State(StrEnum):
     READING = auto()
     WRITING = auto()
     LINGERING = auto()
-    OVER = auto()  # the client ended it
+    OVER = auto()  # the client closed it
 
 
 class Connection:
@@ -55,7 +55,7 @@ class Connection:
         accepted.setblocking(False)  # whatever socket.setdefaulttimeout() says
 
     def advance(self, answer: Answer) -> None:
-        """Go as far as possible without waiting."""
+        """Continue as far as possible without waiting."""
         try:
             if self.state is State.READING:
                 self._read(answer)
@@ -65,7 +65,7 @@ class Connection:
                 self.state = State.OVER
         except (BlockingIOError, InterruptedError):
             pass
-        except OSError:  # reset, or broken in any other way: that is the client's affair
+        except OSError:  # reset, or broken otherwise: that is the client's problem
             self.state = State.OVER
 
     def close(self) -> None:
@@ -105,10 +105,10 @@ class Connection:
 
 
 def to_close(connections: Iterable[Connection]) -> Connection:
-    """Return the connection that makes way for a new one; there must be one.
+    """Return the connection to evict for a new one; there must be one.
 
-    The address with most connections gives its oldest: one stranger with many closes no one else's,
-    and who asks at once is answered, being the newest.
+    The address with the most connections loses its oldest: a client with many cannot close those of
+    others, and a client that asks at once is answered, being the newest.
     """
     held = list(connections)
     count = Counter(each.address for each in held)
@@ -116,7 +116,7 @@ def to_close(connections: Iterable[Connection]) -> Connection:
 
 
 class Table:
-    """The open connections, the oldest first: never more than `most`, which may change."""
+    """The open connections, oldest first: never more than `most`, which may change."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -129,7 +129,7 @@ class Table:
         return iter(tuple(self._open))
 
     def add(self, connection: Connection) -> None:
-        """Keep a connection; others make way when there are too many."""
+        """Add a connection; others are evicted if there are too many."""
         self.shrink(self.most - 1)
         self._open.append(connection)
 
@@ -139,7 +139,7 @@ class Table:
             self._drop(to_close(self._open))
 
     def drop_ended(self, now_s: float) -> None:
-        """Close what is over or past its deadline."""
+        """Close connections that are over or past their deadline."""
         for each in self:
             if each.state is State.OVER or now_s >= each.until_s:
                 self._drop(each)

@@ -1,7 +1,7 @@
-"""Pure: what a request asks for, and the bytes of a reply.
+"""Parsing of requests, and the bytes of replies. Pure.
 
-Only the request line is read. Of the header it matters that it ends, and within MAX_HEAD_BYTES.
-Nothing of a request is repeated in a reply.
+Only the request line is parsed; the header must merely end within MAX_HEAD_BYTES. No part of a
+request is repeated in a reply.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ _AUTHORITY = re.compile(r"https?://[^/?#]*", re.IGNORECASE)  # proxies name the 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What is answered; the connection ends with it."""
+    """A reply; the connection ends with it."""
 
     status: int
     body: bytes
     kind: str = TEXT
-    allow: str = ""  # the methods that would do, for status 405
+    allow: str = ""  # the allowed methods, for status 405
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a client asked for. path has neither host nor query."""
+    """A client's request. path has neither host nor query."""
 
     path: str
-    wants_body: bool  # GET; HEAD wants the same reply without it
+    wants_body: bool  # GET; HEAD gets the same reply without it
 
 
 def read_head(received: bytes | bytearray) -> Request | Reply | None:
-    """Return the request, the reply that refuses it, or None when more must arrive."""
+    """Return the request, the reply that rejects it, or None if it is incomplete."""
     head = bytes(received).lstrip(b"\r\n")  # empty lines before a request are allowed
     end = _END.search(head)
     if len(received) > MAX_HEAD_BYTES and (end is None or end.end() > MAX_HEAD_BYTES):
@@ -56,7 +56,7 @@ def read_head(received: bytes | bytearray) -> Request | Reply | None:
 
 
 def encode(reply: Reply, *, date: str, with_body: bool = True) -> list[bytes]:
-    """Return the parts to send, in order; the body is not copied. date: as RFC 9110 writes it."""
+    """Return the parts to send, in order; the body is not copied. date: in RFC 9110 format."""
     fields = [
         f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}",
         f"Date: {date}",

@@ -1,22 +1,22 @@
 """The server's only thread: accepts, reads, answers and closes, and never waits for a client.
 
-What strangers can do is bounded, so that the jobs of the same process go on:
+Clients' use of resources is bounded, so that the jobs of the same process are not affected:
 
-- Connections: MAX_CONNECTIONS. A further one is accepted, and one in the table makes way: strangers
-  who hold all of them close no one out (see `connections.to_close`).
-- Time: DEADLINE_S from accept to close, whatever trickles.
-- Processor: after each pass the thread rests, REST times as long as the pass used the processor. A
-  flood waits in the backlog of the kernel.
-- Memory: what `connections` says of each. The kernel keeps up to twice 256 KiB of a reply, and for
-  10 s at most when the client takes nothing.
-- Descriptors: when accept finds none, the table gives half of its connections up and takes no more
-  than the other half for SHORTAGE_S, so that the rest of the process has some. One descriptor is
-  held in reserve: with it a probe is answered also where the jobs used up all others. When even
-  that does not help, the listener is left alone for PAUSE_S. So accept never spins.
+- Connections: MAX_CONNECTIONS. Another one is accepted, and one in the table is evicted: clients
+  that hold all of them cannot lock others out (see `connections.to_close`).
+- Time: DEADLINE_S from accept to close, however slowly data trickles.
+- CPU: after each pass the thread rests REST times as long as the pass used the CPU. A flood waits
+  in the kernel's backlog.
+- Memory: see `connections`. The kernel keeps up to twice 256 KiB of a reply, and for at most 10 s
+  if the client reads nothing.
+- Descriptors: if accept finds none, the table closes half of its connections and is limited to the
+  other half for SHORTAGE_S, so that the rest of the process has some. One descriptor is held in
+  reserve to answer a probe even if jobs used up all others. If even that does not help, the
+  listener is ignored for PAUSE_S. So accept never spins.
 - Forked children have no copy of any of this.
 
-It ends by `stop`, or when someone in this process has closed its descriptors; then it says so in
-the log, once, and closes nothing: those numbers may belong to others by now.
+It ends with `stop`, or when other code in this process has closed its descriptors; then it logs
+that once and closes nothing, since those numbers may have been reused.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from queuepool.servers import forking
 from queuepool.telemetry.http.connections import Answer, Connection, State, Table
 
 MAX_CONNECTIONS = 32
-DEADLINE_S = 10.0  # what Prometheus grants a scrape
+DEADLINE_S = 10.0  # Prometheus's scrape timeout
 REST = 4
 SHORTAGE_S = 30.0
 PAUSE_S = 0.2
 LACKING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS)
 _GONE = (errno.EBADF, errno.EINVAL, errno.ENOTSOCK)
-_BACKLOG = 1024  # a burst waits here; a full backlog costs an honest client a second
-_SEND_BUFFER_BYTES = 262_144  # 5 MB/s where an answer takes 100 ms
+_BACKLOG = 1024  # a burst waits here; a full backlog delays an honest client by a second
+_SEND_BUFFER_BYTES = 262_144  # 5 MB/s if a reply takes 100 ms
 _USER_TIMEOUT_MS = 10_000
-_ACCEPTS = 16  # a pass: who was accepted is read before others come
+_ACCEPTS = 16  # per pass: accepted clients are read before others are accepted
 _MOST_REST_S = 0.25
 _STOP_S = 5.0
 
@@ -53,7 +53,7 @@ _log = logging.getLogger("queuepool.telemetry.http")
 
 
 class HttpServer:
-    """Answers GET and HEAD on one address. port 0 takes a free one. Raises OSError.
+    """Answers GET and HEAD on one address. port 0 selects a free one. Raises OSError.
 
     answer gets each request on the server's thread and must neither wait nor raise.
     """
@@ -80,7 +80,7 @@ class HttpServer:
         forking.keep(self)
 
     def start(self) -> None:
-        """Begin to answer. Raises NoThreadError; then the port is free again."""
+        """Start serving. Raises NoThreadError; then the port is free again."""
         try:
             start_thread(self._thread, "to serve metrics and health")
         except HindranceError:
@@ -115,14 +115,14 @@ class HttpServer:
                     self._forget()
                     _log.error("metrics and health are no longer served: %s", error)
                     return
-                if not failing:  # no memory, for instance: it may pass
+                if not failing:  # for example no memory: it may be temporary
                     _log.exception("a request for metrics or health failed")
                 failing, rest_s = True, PAUSE_S
             self._stopping.wait(rest_s)
         self._close()
 
     def _pass(self) -> float:
-        """Wait for something to do, and do it; returns the processor's time in seconds."""
+        """Wait for something to do, and do it; returns the CPU time in seconds."""
         began_s = thread_time()
         accepts, ready = self._wait()
         now_s = monotonic()
@@ -137,8 +137,8 @@ class HttpServer:
         return thread_time() - began_s
 
     def _wait(self) -> tuple[bool, list[Connection]]:
-        """Return whether someone may be accepted, and the connections that can continue."""
-        # Rebuilt each time: nothing here can disagree with the table.
+        """Return whether a client can be accepted, and the connections that can continue."""
+        # Rebuilt each time, so that it cannot disagree with the table.
         poll = select.poll()
         poll.register(self._wake, select.POLLIN)
         now_s = monotonic()
@@ -183,7 +183,7 @@ class HttpServer:
         connection.advance(self._answer)  # most have sent their request by now
 
     def _make_way(self, now_s: float) -> bool:
-        """Give descriptors up for one more accept; returns whether there were any."""
+        """Free descriptors for another accept; returns whether there were any."""
         if len(self._table):
             self._table.most = max(1, len(self._table) // 2)
             self._short_until_s = now_s + SHORTAGE_S
@@ -206,7 +206,7 @@ class HttpServer:
         self._give_reserve()
 
     def _forget(self) -> None:
-        """Leave descriptors that are not ours any more to whoever has them now."""
+        """Forget descriptors that are no longer ours, without closing them."""
         for held in (self._listener, self._wake, self._wakes, *(c.socket for c in self._table)):
             held.detach()
         self._reserve = None
@@ -220,7 +220,7 @@ def _limit_buffers(listener: socket.socket) -> None:
 
 
 def _take_reserve() -> int | None:
-    """Return a descriptor of no use but to be given up, or None when there is none left."""
+    """Return a descriptor to hold in reserve, or None if there is none left."""
     with contextlib.suppress(OSError):
         return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     return None
