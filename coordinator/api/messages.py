@@ -160,6 +160,7 @@ def group(key: bytes, number: int, status: models.GroupStatus) -> group_pb2.Task
         cancelled=_int64(status.cancelled),
         evicted=_int64(status.evicted),
         discarded=_int64(status.discarded),
+        expired=_int64(status.expired),
         created_ms=status.created_ms,
         finished_ms=status.finished_ms,
         held_since_ms=status.held_ms,

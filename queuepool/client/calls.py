@@ -24,7 +24,7 @@ from queuepool.tasks.job import Job, R_co
 from queuepool.tasks.options import RunOptions, refuse_unknown
 from queuepool.tasks.registry import Task
 from queuepool.tasks.typed import TaskFunction
-from queuepool.tasks.unique import UniqueKey, UniqueKeyOf
+from queuepool.tasks.wishes import UniqueKey, UniqueKeyOf
 
 Payload: TypeAlias = Mapping[str, Any]
 TypedTask: TypeAlias = TaskFunction[..., ..., Any, R_co]
@@ -158,7 +158,9 @@ def _own(job: Job[Any]) -> dict[str, Any]:
         "delay_s": seconds_of(job.delay, job.delay_s),
         "max_attempts": job.max_attempts,
         "timeout_s": job.timeout_s,
+        "expires_s": job.expires_s,
         "unique": job.unique,
+        "unique_until": job.unique_until,
     }
     return {name: value for name, value in own.items() if value is not None}
 

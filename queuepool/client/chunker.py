@@ -12,14 +12,21 @@ from typing import Any
 
 from queuepool.client.arguments import check_delay, check_job_id, seconds_of
 from queuepool.client.chunks import CHUNK, CHUNK_BYTES, STAMP_BYTES, Chunk, emptied, given
-from queuepool.client.defaults import Defaults, TaskName, milliseconds, options_of, own_defaults
+from queuepool.client.defaults import (
+    Defaults,
+    TaskName,
+    milliseconds,
+    options_of,
+    own_defaults,
+    wish_of,
+)
 from queuepool.client.routes import PartitionKey, Route, Routes
 from queuepool.errors import JobTimeoutError
 from queuepool.protocol import codec, ids
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Job
 from queuepool.tasks.options import check_tier
-from queuepool.tasks.unique import key_bytes
+from queuepool.tasks.wishes import Wish
 
 _HELD_BACK, _HELD_BACK_BYTES = 20_000, 32 * 1024**2  # jobs and bytes of all open chunks together
 
@@ -60,7 +67,7 @@ class Chunker:
         defaults, fixed, fresh, limit = self._defaults, self._fixed, self._fresh, self._limit
         tier, delay_ms = int(defaults.tier), milliseconds(defaults.delay_s)
         task, check, options = defaults.task, defaults.check, options_of(defaults, None, fixed)
-        unique = defaults.unique
+        wishes = defaults.wishes
         known, plain = dict[TaskName, Defaults](), defaults.for_task is None
         jobs = size = 0  # held back, all open chunks together
         for position, item in enumerate(items):
@@ -77,16 +84,16 @@ class Chunker:
                 job_id = fresh.pop() if fixed is not None else route.hint + fresh.pop()
                 if check is not None:
                     check(payload, envelope)
-                key = None if unique is None else key_bytes(unique, payload)
+                wish = None if wishes is None else wishes.of(payload)
             else:
-                run, job_id, envelope, key = self._special(
+                run, job_id, envelope, wish = self._special(
                     own_defaults(defaults, job, known), job, payload, route
                 )
             chunk = open_chunks.get(route.partition)
             if chunk is None:
                 chunk = open_chunks[route.partition] = Chunk(route.partition, route.base)
             tail = route.tail + envelope
-            chunk.add(run, job_id, tail, key)
+            chunk.add(run, job_id, tail, wish)
             if job is not None and job.job_id is not None:
                 chunk.chosen.add(job_id)
             chunk.positions.append(position)
@@ -106,22 +113,22 @@ class Chunker:
 
     def _special(
         self, defaults: Defaults, job: Job[Any] | None, payload: Any, route: Route
-    ) -> tuple[tuple[Any, ...], bytes, bytes, bytes | None]:
-        tier, delay_s, own_id, unique = defaults.tier, defaults.delay_s, None, defaults.unique
+    ) -> tuple[tuple[Any, ...], bytes, bytes, Wish | None]:
+        tier, delay_s, own_id = defaults.tier, defaults.delay_s, None
         if job is not None:
             tier = defaults.tier if job.tier is None else check_tier(job.tier)
             own_delay_s = job.delay_s if job.delay is None else seconds_of(job.delay, job.delay_s)
             delay_s = defaults.delay_s if own_delay_s is None else check_delay(own_delay_s)
-            own_id, unique = job.job_id, unique if job.unique is None else job.unique
+            own_id = job.job_id
         run = (int(tier), route.group, milliseconds(delay_s))
         options = options_of(defaults, job, route)
         envelope = codec.encode_envelope(defaults.task, payload, options, limit=self._limit)
         if defaults.check is not None:
             defaults.check(payload, envelope)
-        key = key_bytes(unique, payload)
+        wish = wish_of(defaults, job, payload)
         if own_id is None:
-            return run, route.hint + ids.ending_of(self._fresh.pop()), envelope, key
-        return run, check_job_id(own_id).encode(), envelope, key
+            return run, route.hint + ids.ending_of(self._fresh.pop()), envelope, wish
+        return run, check_job_id(own_id).encode(), envelope, wish
 
 
 def _fresh_ids(fixed: Route | None) -> list[bytes]:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from queuepool.settings.config import PoolConfig
+from queuepool.tasks.wishes import Wish
 from queuepool.verbs import Argument, Verb
 from queuepool.verbs.producer import verbs as produce
 
@@ -21,7 +22,7 @@ class Chunk(msgspec.Struct, eq=False):
 
     sent_s: when a call with it was last sent; 0: never, so it is certainly not stored.
     unanswered_since_s: when the first call was sent that got no reply; it may be stored.
-    unique: positions of jobs, from 1, each with its unique key.
+    wishes: positions of jobs, from 1, each with what it asks for.
     taken: whether the sender received it, or was about to.
     chosen: those of its ids that the application chose; the library made the others.
     """
@@ -35,15 +36,15 @@ class Chunk(msgspec.Struct, eq=False):
     positions: list[int] = msgspec.field(default_factory=list)
     runs: list[Argument] = msgspec.field(default_factory=list)
     chosen: set[bytes] = msgspec.field(default_factory=set)
-    unique: list[Argument] = msgspec.field(default_factory=list)
+    wishes: list[Argument] = msgspec.field(default_factory=list)
     taken: bool = False
     _run: tuple[Any, ...] = ()
     _count_at: int = -1
 
     def add(
-        self, run: tuple[Any, ...], job_id: bytes, tail: bytes, unique: bytes | None = None
+        self, run: tuple[Any, ...], job_id: bytes, tail: bytes, wish: Wish | None = None
     ) -> None:
-        """Append one job; run = (tier, group, delay ms). unique: its unique key.
+        """Append one job; run = (tier, group, delay ms). wish: what it asks for besides.
 
         Its position is added when the job is complete: see `whole`.
         """
@@ -54,8 +55,8 @@ class Chunk(msgspec.Struct, eq=False):
         self.runs[self._count_at] += 1  # type: ignore[operator]
         self.runs += (job_id, tail)
         self.size_bytes += STAMP_BYTES + len(tail)
-        if unique is not None:
-            self.unique += (len(self.ids), unique)
+        if wish is not None:
+            self.wishes += (len(self.ids), *wish)
 
     @property
     def whole(self) -> bool:
@@ -71,7 +72,7 @@ class Chunk(msgspec.Struct, eq=False):
         """Return the call that enqueues the chunk."""
         return produce.enqueue(
             self.runs,
-            self.unique,
+            self.wishes,
             jobs=len(self.ids),
             size_bytes=self.size_bytes,
             max_depth=config.max_depth,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from queuepool.tasks.options import check_attempts, check_timeout
 from queuepool.tasks.registry import Task
 from queuepool.tasks.signature import Check
 from queuepool.tasks.typed import TaskFunction
-from queuepool.tasks.unique import UniqueKey, UniqueKeyOf
+from queuepool.tasks.wishes import Wish, Wishes, wishes_of
 
 _KNOWN_TASKS = 1024  # of one call, remembered
 TaskName = str | TaskFunction[..., ..., Any, Any]
@@ -25,8 +25,8 @@ TaskName = str | TaskFunction[..., ..., Any, Any]
 class Defaults:
     """Defaults for all jobs of a call. of: the task, if known in this process.
 
-    check: of a payload against the task's signature. unique: a key, or a function of the payload.
-    for_task: creates the defaults of one task, in a call whose jobs name theirs.
+    check: of a payload against the task's signature. wishes: what jobs ask for besides being
+    run. for_task: creates the defaults of one task, in a call whose jobs name theirs.
     """
 
     task: str
@@ -37,7 +37,7 @@ class Defaults:
     timeout_s: float | None = None
     trace: str | None = None
     check: Check | None = None
-    unique: UniqueKey | UniqueKeyOf | None = None
+    wishes: Wishes | None = None
     for_task: Callable[[TaskName], Defaults] | None = None
 
 
@@ -77,6 +77,15 @@ def options_of(defaults: Defaults, job: Job[Any] | None, route: Route | None) ->
     if attempts is None and timeout_s is None and key is None and defaults.trace is None:
         return codec.NO_OPTIONS
     return codec.Options(attempts, timeout_s, defaults.trace, key)
+
+
+def wish_of(defaults: Defaults, job: Job[Any] | None, payload: Mapping[str, Any]) -> Wish | None:
+    """Return what a job asks for besides being run. Raises InvalidInputError."""
+    wishes = defaults.wishes
+    if job is not None:
+        own = (job.unique, job.unique_until, job.expires_s)
+        wishes = wishes if own == (None, None, None) else wishes_of(*own, wishes)
+    return None if wishes is None else wishes.of(payload)
 
 
 def milliseconds(seconds: float) -> int:

@@ -13,7 +13,7 @@ from queuepool.client.holding import hold_group
 from queuepool.client.network import AsyncNetwork, Network
 from queuepool.client.questions import ask
 from queuepool.client.routes import Route
-from queuepool.errors import JobCancelled, JobError, WaitTimeoutError
+from queuepool.errors import JobCancelled, JobError, JobExpired, WaitTimeoutError
 from queuepool.errors.escaping import key_text, visible
 from queuepool.models import GroupStatus, JobState, JobStatus
 from queuepool.partitions.partition import Partition
@@ -40,11 +40,13 @@ class JobDiedError(JobError):
 
 
 def raise_for_state(status: JobStatus) -> bool:
-    """Return whether a job is done; raise JobDiedError or JobCancelled when it ended otherwise."""
+    """Return whether a job is done; raise what says how it ended otherwise."""
     if status.state is JobState.DEAD:
         raise JobDiedError(status)
     if status.state is JobState.CANCELLED:
         raise JobCancelled(f"job {status.job_id} was cancelled")
+    if status.state is JobState.EXPIRED:
+        raise JobExpired(f"job {status.job_id} did not start in the time that it had")
     return status.state is JobState.DONE
 
 
@@ -222,7 +224,7 @@ def describe(status: GroupStatus) -> dict[str, Any]:
     """Return a status as plain data for JSON."""
     names = (
         *("total", "ready", "delayed", "in_flight", "done", "dead", "cancelled"),
-        *("evicted", "discarded"),
+        *("evicted", "discarded", "expired"),
     )
     more = {"held_ms": status.held_ms, "progress": status.progress}
     return {name: getattr(status, name) for name in names} | more

@@ -107,7 +107,7 @@ class JobHandle(_Handle[R_co]):
     def result(self, *, timeout_s: float = 30.0) -> R_co:
         """Wait for the job to end; return its result, converted to the task's return type.
 
-        Raises JobDiedError, JobCancelled, or WaitTimeoutError: the job may still finish.
+        Raises JobDiedError, JobCancelled, JobExpired, or WaitTimeoutError: it may still finish.
         """
         return self._network.do(self._result(timeout_s))
 

@@ -93,7 +93,8 @@ class QueuePool(BasePool[Port]):
         the arguments are checked against its signature. partition_key: names the task group. delay:
         a timedelta, or seconds; or delay_s: seconds; or run_at: an aware datetime. job_id: your own
         id, accepted once. unique: a key; while a job with it is in the partition and has not ended,
-        nothing is enqueued, and the answer, CONFLICT, names that job. durability: instead of the
+        nothing is enqueued, and the answer, CONFLICT, names that job. unique_until: its "end" or
+        its "start". expires_s: it starts within this time, or never. durability: instead of the
         pool's. Raises InvalidInputError, QueueFullError, NotConfirmedError (stored, but not as
         durable), or UnavailableError when the server did not answer within retry_for_s: the job
         may be in; enqueue it again with its id, `error.results[0].job_id`.

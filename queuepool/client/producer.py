@@ -14,7 +14,7 @@ from typing import Any
 from queuepool.client.arguments import check_delay, check_job_id
 from queuepool.client.chunker import Chunker
 from queuepool.client.chunks import Chunk
-from queuepool.client.defaults import Defaults, milliseconds, options_of
+from queuepool.client.defaults import Defaults, milliseconds, options_of, wish_of
 from queuepool.client.routes import PartitionKey, Route, Routes, remember
 from queuepool.models import Tier
 from queuepool.protocol import codec, ids
@@ -22,7 +22,7 @@ from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Job
 from queuepool.tasks.options import check_attempts, check_name, check_tier, check_timeout
 from queuepool.tasks.registry import Registry
-from queuepool.tasks.unique import UniqueKey, UniqueKeyOf, key_bytes
+from queuepool.tasks.wishes import UniqueKey, UniqueKeyOf, wishes_of
 
 
 class Producer:
@@ -45,11 +45,14 @@ class Producer:
         delay_s: float | None = None,
         max_attempts: int | None = None,
         timeout_s: float | None = None,
+        expires_s: float | None = None,
         unique: UniqueKey | UniqueKeyOf | None = None,
+        unique_until: str | None = None,
     ) -> Defaults:
         """Check the options of a call. Raises InvalidInputError."""
         name = self.registry.name_of(task)
-        plain = unique is None and tier is delay_s is max_attempts is timeout_s is None
+        plain = tier is delay_s is max_attempts is timeout_s is None
+        plain = plain and expires_s is None and unique is None and unique_until is None
         known = self._defaults.get(name) if plain else None
         task_known = self.registry.find(name)
         if known is not None and known.of is task_known:
@@ -57,6 +60,7 @@ class Producer:
         check_name(name)
         if tier is None:
             tier = task_known.tier if task_known else Tier.DEFAULT
+        known_wishes = None if task_known is None else task_known.wishes
         made = Defaults(
             task=name,
             of=task_known,
@@ -65,7 +69,7 @@ class Producer:
             max_attempts=None if max_attempts is None else check_attempts(max_attempts),
             timeout_s=None if timeout_s is None else check_timeout(timeout_s),
             check=None if task_known is None else task_known.signature.check,
-            unique=task_known.unique_key if unique is None and task_known else unique,
+            wishes=wishes_of(unique, unique_until, expires_s, known_wishes),
         )
         if plain:
             remember(self._defaults, name, made)
@@ -93,7 +97,7 @@ class Producer:
             raw_id = check_job_id(job_id).encode()
             chunk.chosen.add(raw_id)
         run = (int(defaults.tier), route.group, milliseconds(defaults.delay_s))
-        chunk.add(run, raw_id, route.tail + envelope, key_bytes(defaults.unique, payload))
+        chunk.add(run, raw_id, route.tail + envelope, wish_of(defaults, None, payload))
         return chunk
 
     def chunks(

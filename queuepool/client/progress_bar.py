@@ -38,7 +38,11 @@ def progress_bar(show: bool | None, title: str) -> Iterator[Draw]:
         bar = progress.add_task(visible(title), total=None, extra="")
 
         def draw(status: GroupStatus) -> None:
-            counts = {"died": status.died, "cancelled": status.cancelled}
+            counts = {
+                "died": status.died,
+                "cancelled": status.cancelled,
+                "expired": status.expired,
+            }
             extra = ", ".join(f"{n:,} {name}" for name, n in counts.items() if n)
             progress.update(
                 bar, total=status.total, completed=status.total - status.left, extra=extra

@@ -26,6 +26,7 @@ __all__ = [
     "InvalidInputError",
     "JobCancelled",
     "JobError",
+    "JobExpired",
     "JobTimeoutError",
     "LocalError",
     "NotConfirmedError",
@@ -293,6 +294,10 @@ class RetryLater(JobError):  # noqa: N818 - reads as an instruction: raise Retry
 
 class JobCancelled(JobError):  # noqa: N818 - a state, not a failure
     """Raise in a handler that stops because cancellation was requested."""
+
+
+class JobExpired(JobError):  # noqa: N818 - a state, not a failure
+    """The job whose result was wanted did not start in the time that it had, and never will."""
 
 
 class JobTimeoutError(JobError):

@@ -65,6 +65,7 @@ class JobState(StrEnum):
     DONE = "done"
     DEAD = "dead"
     CANCELLED = "cancelled"
+    EXPIRED = "expired"  # it was to start sooner
     UNKNOWN = "unknown"
 
 
@@ -180,6 +181,7 @@ class GroupStatus:
     finished_ms: int | None = None
     evicted: int = 0
     discarded: int = 0
+    expired: int = 0
     held_ms: int | None = None
 
     @property

@@ -34,7 +34,8 @@ class Job(Generic[R_co]):
     Created by `write_row.job(id=1, name="Ada")`, which knows its task and the types of the
     arguments and the result. A payload alone also works if the call names the task. delay: a
     timedelta, or seconds; delay_s: seconds. unique: keeps a second job with this key out of the
-    partition while this one has not ended.
+    partition until this one's "end", or "start" (unique_until). expires_s: it starts within this
+    time, or never.
     """
 
     payload: Mapping[str, Any]
@@ -47,6 +48,8 @@ class Job(Generic[R_co]):
     delay: timedelta | float | None = None
     task: str | TaskFunction[..., ..., Any, R_co] | None = None
     unique: str | bytes | None = None
+    expires_s: float | None = None
+    unique_until: str | None = None
 
     @spelled_out(JobOptions, partition_key=None, job_id=None)
     def with_options(self, **options: Unpack[JobOptions]) -> Job[R_co]:
@@ -100,7 +103,7 @@ class Enqueued(_Bound, Generic[R_co]):
     def result(self, *, timeout_s: float = 30.0) -> R_co:
         """Wait for the job to end; return its result.
 
-        Raises JobDiedError, JobCancelled, or WaitTimeoutError after timeout_s.
+        Raises JobDiedError, JobCancelled, JobExpired, or WaitTimeoutError after timeout_s.
         """
         return self.job.result(timeout_s=timeout_s)
 

@@ -24,6 +24,8 @@ class RunOptions(TypedDict, total=False):
     delay_s: float | None
     max_attempts: int | None
     timeout_s: float | None
+    expires_s: float | None
+    unique_until: str | None
 
 
 class JobOptions(RunOptions, total=False):
@@ -46,6 +48,7 @@ class TaskOptions(TypedDict, total=False):
     pool: str
     slots: int
     unique: Sequence[str] | None
+    unique_until: str
 
 
 def refuse_unknown(call: str, given: Iterable[str], options: type) -> None:

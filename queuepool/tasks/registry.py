@@ -44,7 +44,7 @@ from queuepool.tasks.typed import (
     TaskDecorator,
     TaskFunction,
 )
-from queuepool.tasks.unique import KeyOfFields, key_of_fields
+from queuepool.tasks.wishes import Wishes, key_of_fields, wishes_of
 
 _BACKOFF = Backoff()
 
@@ -65,8 +65,9 @@ class Task:
     pool: str = DEFAULT_POOL
     slots: int = 1
     unique: Sequence[str] | None = None
+    unique_until: str = "end"
     signature: Signature = field(init=False, repr=False, compare=False)
-    unique_key: KeyOfFields | None = field(init=False, repr=False, compare=False)
+    wishes: Wishes | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -84,7 +85,8 @@ class Task:
             raise InvalidInputError(f"backoff={shown(self.backoff)}: use Backoff(base_s=...)")
         check_pool(self.pool)
         check_slots(self.slots)
-        object.__setattr__(self, "unique_key", key_of_fields(self.name, self.unique, signature))
+        key = key_of_fields(self.name, self.unique, signature)
+        object.__setattr__(self, "wishes", wishes_of(key, self.unique_until, None))
 
 
 _DEFAULTS = {f.name: f.default for f in fields(Task) if f.name in TaskOptions.__annotations__}
@@ -130,7 +132,8 @@ class Registry:
         name: the function's own by default. max_attempts: executions in all. timeout_s: how long
         one may take. backoff: between attempts. result_ttl_s: how long a result other than None is
         kept. pool: the worker pool that runs it. slots: how many workers of it a job takes.
-        unique: parameters; of jobs with the same values in them, one at a time is in a partition.
+        unique: parameters; of jobs with the same values in them, one at a time is in a partition,
+        until its "end" or its "start" (unique_until).
         Raises InvalidInputError for bad options, a name that is taken, or anything but a function
         that a payload can call.
         """

@@ -160,6 +160,10 @@ def _promote_late_lanes(p: PartitionData, age_ms: int) -> None:
 def _book(
     p: PartitionData, epoch: int, taken: list[tuple[bytes, int]], starting: int
 ) -> tuple[list[bytes], list[bytes], list[bytes | None], list[bytes | None]]:
+    for job_id, tier in taken:
+        if job_id in p.jobs and p.wishes.expire_ms.get(job_id, p.now + 1) <= p.now:
+            p.end_expired(job_id, p.jobs[job_id])
+            p.count(f"r{tier}", -1)
     alive = [(job_id, tier) for job_id, tier in taken if job_id in p.jobs]
     for job_id, _tier in taken:
         if job_id not in p.jobs:

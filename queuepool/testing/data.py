@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from queuepool.protocol import codec
 from queuepool.testing.ended import Ended
 from queuepool.testing.scored import ScoredSet
-from queuepool.testing.unique import UniqueKeys
+from queuepool.testing.wishes import Wishes
 
 TIERS = (0, 1, 2, 3)
 STARTED = 1e12  # scores of a book: below, a claim sequence; from here on, the ms of a start
@@ -52,6 +52,7 @@ class Group:
     done: int = 0
     evicted: int = 0
     discarded: int = 0
+    expired: int = 0
     hold: int = 0  # since when; 0: it is not held
     apart: Counter[int] = field(default_factory=Counter)  # w0-w3: its ready jobs while it is held
     out: set[int] = field(default_factory=set)  # o0-o3: tiers of lanes that lost their seats
@@ -122,7 +123,7 @@ class PartitionData:
     delayed: ScoredSet = field(default_factory=ScoredSet)  # dl
     asides: dict[bytes, bytes] = field(default_factory=dict)  # ua
     dead: ScoredSet = field(default_factory=ScoredSet)  # dead
-    unique: UniqueKeys = field(default_factory=UniqueKeys)  # u and uk
+    wishes: Wishes = field(default_factory=Wishes)  # u, uk and ex
     attempts: dict[bytes, int] = field(default_factory=dict)  # at
     crashes: dict[bytes, int] = field(default_factory=dict)  # cr
     errors: dict[bytes, bytes] = field(default_factory=dict)  # er
@@ -231,6 +232,7 @@ class PartitionData:
         """Book a job as running, behind all that began before it."""
         self.began = max(self.now, self.began + 0.001)
         self.open_book(epoch).add(job_id, self.began)
+        self.wishes.note_start(job_id)
 
     def unbook(self, epoch: int, job_id: bytes) -> bool:
         """Take a job out of a book; return whether it was there. An empty book is no book."""
@@ -265,13 +267,13 @@ class PartitionData:
     def forget(self, job_id: bytes) -> None:
         """Remove a job's body and everything noted about it."""
         self.jobs.pop(job_id, None)
-        self.unique.free(job_id)
+        self.wishes.let_go(job_id)
         for notes in (self.attempts, self.crashes, self.errors, self.progress, self.cancels):
             notes.pop(job_id, None)
 
     def holder_of(self, unique_key: bytes) -> bytes | None:
         """Return the job that holds a unique key; a dead one holds none."""
-        return self.unique.holder_of(unique_key, self.jobs, self.dead)
+        return self.wishes.holder_of(unique_key, self.jobs, self.dead)
 
     def unaside(self, job_id: bytes) -> None:
         """Note that a job left the delayed ones: it waits for no task any more."""
@@ -286,6 +288,17 @@ class PartitionData:
         self.count("bytes", -len(body))
         group = group or self.group_of(body)
         group.cancelled += 1
+        self.leave_group(group)
+
+    def end_expired(self, job_id: bytes, body: bytes) -> None:
+        """End a job, already taken from its lane, that was to start sooner."""
+        self.forget(job_id)
+        self.remember(b"!" + job_id)
+        self.remember(b"~" + job_id)
+        self.count("expired")
+        self.count("bytes", -len(body))
+        group = self.group_of(body)
+        group.expired += 1
         self.leave_group(group)
 
     def is_cancelled(self, job_id: bytes, body: bytes) -> bool:

@@ -126,6 +126,8 @@ def retry(p: PartitionData, args: Args) -> Any:
                 behind = max(behind, int(due))
                 p.counters["aside"] = behind + 1
                 due = behind + (5 * place + 3) / 4096
+            else:
+                p.wishes.note_start(job_id)
             p.delayed.add(job_id, due)
             p.group_of(body).delayed += 1
             p.count("retried")
@@ -169,7 +171,7 @@ def bury(p: PartitionData, args: Args) -> Any:
 
 def add_dead(p: PartitionData, job_id: bytes, body: bytes, error: bytes) -> None:
     """Move a job, already taken from where it was, to dead."""
-    p.unique.free(job_id, died=True)
+    p.wishes.let_go(job_id, died=True)
     p.dead.add(job_id, p.now)
     p.errors[job_id] = error
     p.count("died")
@@ -243,6 +245,8 @@ def start(p: PartitionData, args: Args) -> Any:
     for job_id in args[2:]:
         score = p.book(epoch).score(job_id)
         n += score is not None
+        if score is not None:
+            p.wishes.note_start(job_id)
         if score is not None and score < STARTED:
             p.begin(epoch, job_id)
     return n

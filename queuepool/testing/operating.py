@@ -90,16 +90,15 @@ def replay(p: PartitionData, args: Args) -> Any:
     """Send dead jobs back to their lanes with a clean record."""
     n, kept = 0, list[bytes]()
     for job_id in args:
-        body, key = p.jobs.get(job_id), p.unique.keys.get(job_id)
+        body, key = p.jobs.get(job_id), p.wishes.keys.get(job_id, b"")[1:]
         if body is None or job_id not in p.dead:
             continue
-        if key is not None and p.holder_of(key) is not None:
+        if key and p.holder_of(key) is not None:
             kept.append(job_id)
             continue
         n += 1
         p.dead.remove(job_id)
-        if key is not None:
-            p.unique.take(key, job_id)
+        p.wishes.take_again(job_id)
         for notes in (p.attempts, p.crashes, p.errors):
             notes.pop(job_id, None)
         p.jobs[job_id] = _restamped(body, p)
@@ -246,11 +245,12 @@ def _hollow(p: PartitionData, books: Sequence[ScoredSet], *, repair: bool) -> in
 
 def _strays(p: PartitionData, books: list[ScoredSet]) -> list[tuple[dict[bytes, Any], bytes]]:
     """Return (notes, id) of what is noted of jobs that are not there, or do not run."""
-    of_jobs: list[dict[bytes, Any]] = [p.attempts, p.crashes, p.errors, p.unique.keys]
+    of_jobs: list[dict[bytes, Any]] = [p.attempts, p.crashes, p.errors]
+    of_jobs += [p.wishes.keys, p.wishes.expire_ms]
     of_running: list[dict[bytes, Any]] = [p.progress, p.cancels]
     running = {job_id for book in books for _, job_id in book.entries()} & p.jobs.keys()
     gone = [(notes, i) for notes in of_jobs for i in notes if i not in p.jobs]
-    holders: dict[bytes, Any] = p.unique.holders
+    holders: dict[bytes, Any] = p.wishes.holders
     gone += [(holders, key) for key in holders if p.holder_of(key) is None]
     return gone + [(notes, i) for notes in of_running for i in notes if i not in running]
 

@@ -25,7 +25,7 @@ def enqueue(p: PartitionData, args: Args) -> Any:
     refused = _beyond(args) or _beyond_unique(wishes)
     if refused:
         return [b"REFUSED", *refused]
-    accept = Accept(p, dict(zip(map(int, wishes[::2]), wishes[1::2], strict=True)))
+    accept = Accept(p, {int(wishes[k]): wishes[k + 1 : k + 4] for k in range(0, len(wishes), 4)})
     idle = sum(p.counters.get(f"r{t}", 0) for t in TIERS) <= 0
     # Never the ms of a group's cancellation: its cut must tell what came before it.
     stamp = b"%011x" % max(p.now, p.counters.get("cut", 0) + 1)
@@ -61,7 +61,7 @@ class Accept:
     """Stores the jobs of a call. status: one byte a job; by: who kept jobs out, in order."""
 
     p: PartitionData
-    unique: dict[int, bytes]
+    wishes: dict[int, Args]
     status: bytearray = field(default_factory=bytearray)
     by: list[bytes] = field(default_factory=list)
 
@@ -69,23 +69,26 @@ class Accept:
         """Store the jobs of one run; return the ids that are new."""
         fresh: list[bytes] = []
         for job_id, tail in zip(pairs[::2], pairs[1::2], strict=True):
-            key = self.unique.get(len(self.status) + 1)
+            until, key, ms = self.wishes.get(len(self.status) + 1, (b"", b"", b"0"))
             if job_id in self.p.jobs or _seen(self.p, job_id):
                 self.status += b"0"
-            elif key is not None and (holder := self.p.holder_of(key)) is not None:
+            elif until and (holder := self.p.holder_of(key)) is not None:
                 self.status += b"2"
                 self.by.append(holder)
             else:
                 self.status += b"1"
                 self.p.jobs[job_id] = head + tail
                 fresh.append(job_id)
-                if key is not None:
-                    self.p.unique.take(key, job_id)
+                if until:
+                    self.p.wishes.take(until + key, job_id)
+                if int(ms) > 0:
+                    self.p.wishes.expire_ms[job_id] = self.p.now + int(ms)
         return fresh
 
 
 def _beyond_unique(wishes: Args) -> tuple[bytes, int, int] | None:
-    sizes = [len(key) for key in wishes[1::2] if not 1 <= len(key) <= codec.MAX_UNIQUE_BYTES]
+    keys = (key for until, key in zip(wishes[1::4], wishes[2::4], strict=True) if until)
+    sizes = [len(key) for key in keys if not 1 <= len(key) <= codec.MAX_UNIQUE_BYTES]
     return (b"unique", sizes[0], codec.MAX_UNIQUE_BYTES) if sizes else None
 
 
@@ -174,7 +177,7 @@ def _ended(p: PartitionData, job_id: bytes) -> list[Any]:
     if p.ended.remembers(job_id, p.now):
         state = b"done"
     elif state == b"unknown" and p.ended.remembers(b"!" + job_id, p.now):
-        state = b"cancelled"
+        state = b"expired" if p.ended.remembers(b"~" + job_id, p.now) else b"cancelled"
     return [state, b"", 0, 0, 0, b"", b"", result or b"", 0]
 
 
@@ -263,5 +266,5 @@ def group(p: PartitionData, args: Args) -> Any:
     ready = min(waiting, g.left)
     return [
         *(g.total, g.left, g.dead, g.cancelled, g.delayed, ready, g.created, finished, cut),
-        *(g.done, g.evicted, g.discarded, g.hold),
+        *(g.done, g.evicted, g.discarded, g.hold, g.expired),
     ]

@@ -43,6 +43,7 @@ PRODUCER = _grant("""
     wk    rpush unlink
     u     hset hdel
     uk    hset hdel
+    ex    hset hdel
 """)
 # Consumers move jobs and end them. They cannot add one: jobs come from producers, and back from the
 # dead by operators. The route record is made once, field by field, and never changed.
@@ -71,7 +72,8 @@ CONSUMER = _grant("""
     rec   rpush lpop unlink
     wk    rpush blpop unlink
     u     hdel unlink
-    uk    hdel unlink
+    uk    hset hdel unlink
+    ex    hdel unlink
     route hsetnx
 """)
 COORDINATOR = _grant("""

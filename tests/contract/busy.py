@@ -92,7 +92,7 @@ def busy(world: World) -> Busy:
     w.enqueue(world, ["alone"], b"one")
     w.enqueue(world, ["ready", "mark", "more"])
     world.partition.cancel("mark")
-    w.enqueue(world, ["delayed"], delay_ms=600_000, unique={0: b"key"})
+    w.enqueue(world, ["delayed"], delay_ms=600_000, unique={0: b"key"}, expires_ms=1)
     w.enqueue(world, ["held", "held-mark", "held-more"], b"held")
     world.partition.run(produce.configure(b"held", hold=True))
     [led] = world.partition.server.run(world.system, [lead.lead("n", lease_ms=600_000, address="")])
@@ -103,14 +103,13 @@ def busy(world: World) -> Busy:
 def _of_applications() -> list[Verb[Any]]:
     body = w.tail(b"new")
     runs: list[Any] = [2, b"new", 0, 2, "n1", body, "n2", body, 1, b"new", 60_000, 1, "n3", body]
+    wishes = (1, "s", b"new", 9, 3, "e", b"key", 0)
     groups = (b"g", b"cut", b"one", b"held")
     to_held: list[Any] = [2, b"held", 0, 1, "n4", w.tail(b"held")]
     cursors = (b"start", b"lanes", b"0", b"all:0", b"books")
     return [
         produce.enqueue(runs, jobs=3, size_bytes=3 * (13 + len(body)), **w.LIMITS),
-        produce.enqueue(
-            runs, (1, b"new", 3, b"key"), jobs=3, size_bytes=3 * (13 + len(body)), **w.LIMITS
-        ),
+        produce.enqueue(runs, wishes, jobs=3, size_bytes=3 * (13 + len(body)), **w.LIMITS),
         produce.enqueue(runs, jobs=3, size_bytes=9, **(w.LIMITS | {"max_depth": 3})),
         *(produce.status(i, 0) for i in ("ready", "delayed", "dead-a", "crash", "done", "never")),
         *(produce.cancel(i) for i in ("ready", "delayed", "a", "crash", "dead-a")),

@@ -98,7 +98,8 @@ def check_places(state: dict[str, Any], when: str) -> None:
     for notes in ("attempts", "crashes", "errors"):
         assert set(state[notes]) <= jobs, f"{when}: {notes} of jobs that are gone"
     holders, keys = state["unique"]
-    alive = {key: i for i, key in keys.items() if i not in state["dead"]}
+    alive = {said[1:]: i for i, said in keys.items() if i not in state["dead"] and said[:1] != b"S"}
+    assert state["expiring"] <= jobs - set(state["dead"]), f"{when}: jobs that are gone expire"
     assert set(keys) <= jobs, f"{when}: unique keys of jobs that are gone"
     assert holders == alive, f"{when}: I14: a unique key is held other than by its job"
     for notes in ("progress", "cancels"):

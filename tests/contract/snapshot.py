@@ -14,7 +14,7 @@ from tests.contract.world import World
 _TIMES = ("cut", "dn", "dn_since", "aside", "largest", "hold")
 _GROUP_TOTALS = (
     *("total", "left", "dead", "cancelled", "delayed"),
-    *("done", "evicted", "discarded"),
+    *("done", "evicted", "discarded", "expired"),
 )
 
 
@@ -36,7 +36,8 @@ def _of_memory(p: PartitionData) -> dict[str, Any]:
         "books": [_book(p.books[e].entries()) for e in sorted(p.books)],
         "delayed": [i for _, i in p.delayed.entries()],
         "asides": p.asides,
-        "unique": (p.unique.holders, p.unique.keys),
+        "unique": (p.wishes.holders, p.wishes.keys),
+        "expiring": set(p.wishes.expire_ms),
         "dead": [i for _, i in p.dead.entries()],
         "attempts": p.attempts,
         "crashes": p.crashes,
@@ -81,6 +82,7 @@ def _of_server(client: Any, base: bytes) -> dict[str, Any]:
         "delayed": [i for _, i in _swap(client, key("dl"))],
         "asides": client.hgetall(key("ua")),
         "unique": (client.hgetall(key("u")), client.hgetall(key("uk"))),
+        "expiring": set(client.hkeys(key("ex"))),
         "dead": [i for _, i in _swap(client, key("dead"))],
         "attempts": {i: int(n) for i, n in client.hgetall(key("at")).items()},
         "crashes": {i: int(n) for i, n in client.hgetall(key("cr")).items()},

@@ -37,12 +37,12 @@ def plant(world: World, *, holder: tuple[bytes, bytes] | None, key_of: dict[byte
     """Write what a version that knows no unique keys would leave behind."""
     server, base = world.partition.server, world.partition.key
     if isinstance(server, MemoryServer):
-        unique = server.data(base).unique
-        unique.keys.update(key_of)
-        unique.holders.update([holder] if holder else [])
+        wishes = server.data(base).wishes
+        wishes.keys.update({i: b"e" + key for i, key in key_of.items()})
+        wishes.holders.update([holder] if holder else [])
         return
     for job_id, key in key_of.items():
-        world.client.hset(base + b":uk", job_id, key)
+        world.client.hset(base + b":uk", job_id, b"e" + key)
     if holder:
         world.client.hset(base + b":u", *holder)
 
@@ -244,7 +244,7 @@ def test_several_that_end_in_one_call_free_their_keys(world: World) -> None:
 
     w.finish(owned, claims, 0, 1, 4)
 
-    assert snapshot(world)["unique"] == ({b"two": b"j00002"}, {b"j00002": b"two"})
+    assert snapshot(world)["unique"] == ({b"two": b"j00002"}, {b"j00002": b"etwo"})
 
 
 def test_a_job_that_ends_twice_frees_nothing_of_its_successor(world: World) -> None:
@@ -336,4 +336,4 @@ def test_an_audit_finds_keys_of_jobs_that_are_gone(
     assert world.partition.audit().stray == 1 + len(planted)
     assert world.partition.audit(repair=True).stray == 1 + len(planted)
     assert world.partition.audit().clean
-    assert snapshot(world)["unique"] == ({b"other": b"a"}, {b"a": b"other"})
+    assert snapshot(world)["unique"] == ({b"other": b"a"}, {b"a": b"eother"})

@@ -45,15 +45,20 @@ def enqueue(
     max_depth: int = LIMITS["max_depth"],
     max_bytes: int = LIMITS["max_bytes"],
     unique: Mapping[int, bytes] | None = None,
+    until: bytes = b"e",
+    expires_ms: int = 0,
 ) -> bytes | produce.Conflicts | produce.Full:
-    """Enqueue jobs of one group; returns the status of each. unique: keys by place in the ids."""
+    """Enqueue jobs of one group; returns the status of each.
+
+    unique: keys by place in the ids, held until the end (e) or the start (s).
+    """
     text = tail(group, payload)
     runs: list[Any] = [tier, group, delay_ms, len(ids)]
     for job_id in ids:
         runs += [job_id, text]
     verb = produce.enqueue(
         runs,
-        [word for place, key in (unique or {}).items() for word in (place + 1, key)],
+        _wishes(len(ids), unique or {}, until, expires_ms),
         jobs=len(ids),
         size_bytes=len(ids) * (13 + len(text)),
         max_depth=max_depth,
@@ -247,6 +252,15 @@ def real_world(url: str, stage: str) -> World:
     return World(Partition(0, key, Server(url)), None, redis.Redis.from_url(url))
 
 
+def _wishes(jobs: int, unique: Mapping[int, bytes], until: bytes, expires_ms: int) -> list[Any]:
+    wishes: list[Any] = []
+    for place in range(jobs):
+        if place in unique or expires_ms:
+            key = unique.get(place)
+            wishes += (place + 1, b"" if key is None else until, key or b"", expires_ms)
+    return wishes
+
+
 def age(client: Any, base: bytes, ms: int, *, stamps: bool = True) -> None:
     """Put every time below a base key back by so many ms, and the stamps of what was claimed.
 
@@ -277,10 +291,17 @@ def age(client: Any, base: bytes, ms: int, *, stamps: bool = True) -> None:
             client.rpush(key, *seats)
         elif kind == b"j" and stamps:
             client.hset(key, mapping={i: older(b, ms) for i, b in client.hgetall(key).items()})
-        elif kind in (b"dr", b"manual"):
+        elif kind in (b"dr", b"manual", b"ex"):
             for name, value in client.hgetall(key).items():
-                text, _, until = value.rpartition(b":")
-                client.hset(key, name, b"%s:%d" % (text, int(until) - ms))
+                client.hset(key, name, _earlier(kind, value, ms, stamps=stamps))
+
+
+def _earlier(kind: bytes, value: bytes, ms: int, *, stamps: bool) -> bytes:
+    if kind == b"ex":
+        stamp = b"%011x" % (int(value[:11], 16) - ms) if stamps else value[:11]
+        return stamp + b"%d" % (int(value[11:]) - ms)
+    text, _, until = value.rpartition(b":")
+    return b"%s:%d" % (text, int(until) - ms)
 
 
 def older(body: bytes, ms: int) -> bytes:

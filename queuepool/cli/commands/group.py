@@ -1,4 +1,4 @@
-"""queuepool group: show, wait for or cancel a task group."""
+"""queuepool group: the totals of a task group, and the end of it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def wait(arguments: argparse.Namespace) -> Exit:
 
 
 def cancel(arguments: argparse.Namespace) -> Exit:
-    """Cancel the current jobs of a group."""
+    """Cancel the jobs that a group has now."""
     with open_pool() as pool:
         cancelled, asked = pool.group(key_of(arguments.key)).cancel()
     if arguments.json:

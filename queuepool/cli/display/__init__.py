@@ -1,1 +1,1 @@
-"""Tables, live views and readable text."""
+"""Tables, live views and words for people."""

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- discard: delete dead jobs for good.
 -- ROLES   ops
--- KEYS[1] base; derived: dead j c at cr er g:<group> u uk
+-- KEYS[1] base; derived: dead j c at cr er g:<group> u uk ex
 -- ARGV    ids (1-200)
 -- Returns how many were dead. O(n).
 local base, c, n = KEYS[1], KEYS[1] .. ':c', 0

@@ -17,8 +17,9 @@ for i, id in ipairs(ARGV) do
   local body = redis.call('ZSCORE', base .. ':dead', id) and redis.call('HGET', base .. ':j', id)
   if body then
     local tier, group = tier_of(body), group_of(body)
-    local key = redis.call('HGET', base .. ':uk', id)
-    jobs[i] = {tier = tier, group = group, body = body, key = key}
+    local said = redis.call('HGET', base .. ':uk', id)
+    jobs[i] = {tier = tier, group = group, body = body, key = said and string.sub(said, 2),
+      started = said and string.sub(said, 1, 1) == 'S'}
     check_lane(jobs[i])
     jobs[i].held = ours('HGET', base .. ':g:' .. group, 'hold')
   end
@@ -34,6 +35,7 @@ for i, id in ipairs(ARGV) do
     for _, k in ipairs({'at', 'cr', 'er'}) do redis.call('HDEL', base .. ':' .. k, id) end
     redis.call('HSET', base .. ':j', id, restamp(job.body, newest_cut(cut)))
     if job.key then redis.call('HSET', base .. ':u', job.key, id) end
+    if job.started then redis.call('HSET', base .. ':uk', id, 's' .. job.key) end
     push(job, {id})
     if job.held then -- it may have had no work left
       redis.call('HSET', base .. ':mg', job.group, 0)

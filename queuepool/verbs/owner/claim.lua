@@ -2,7 +2,7 @@
 -- claim: move up to `limit` ready jobs into the in-flight set of the owner's epoch.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j at cr cx mg fl:<epoch> ring:<0-3> q:<tier>:<group>
---         g:<group>
+--         g:<group> dn:<0|1> u uk ex
 -- ARGV    nonce, epoch, limit (1-200), starting (how many of them start at once), promote after ms
 --         (0: never), weight of tier 0 .. 3 (all 0: strict order), bytes that the bodies may have
 --         together
@@ -27,8 +27,10 @@ local o, c, in_flight = base .. ':o', base .. ':c', base .. ':fl:' .. ARGV[2]
 -- uses: fence, clock, foreign
 local known = redis.call('HMGET', c, 'largest', 'hold')
 if known[2] then return {now, {}, {}, {}, {}, 0} end
-local odd = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':cx', base .. ':mg') > 0
+local odd = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':cx', base .. ':mg',
+  base .. ':uk', base .. ':ex') > 0
 local managed = odd and redis.call('HLEN', base .. ':mg') > 0 -- EXISTS looks at no type
+local asks, late = odd and redis.call('EXISTS', base .. ':uk', base .. ':ex') > 0, false
 odd = odd and redis.call('HLEN', base .. ':cx') >= 0 -- seldom
   and redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
 -- uses: claim/look, claim/plan
@@ -40,6 +42,9 @@ if not largest or not (planned * largest <= budget) then
 end
 redis.call('ZCARD', in_flight)
 redis.call('HLEN', base .. ':j')
+if asks then
+  -- uses: claim/late
+end
 if foreign then
   -- uses: only_wrong_types, make_way
 end
@@ -51,6 +56,9 @@ for k = 1, count do bytes = bytes + #(bodies[k] or '') + #ids[k] end
 if bytes > budget + 64 * count then
   -- uses: claim/put_back
   put_back()
+end
+if late then
+  -- uses: claim/expire
 end
 -- uses: claim/record
 return {now, alive, texts, kept_attempts, kept_crashes, (full or more) and limit or count}

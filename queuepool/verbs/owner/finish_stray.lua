@@ -2,7 +2,7 @@
 -- finish_stray: record the end of jobs that succeeded, wherever these are by now.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl dg:<group> ua dead cx g:<group> dn:<0|1>
---         r:<id> at cr er pr cn mg ring:<0-3> u uk
+--         r:<id> at cr er pr cn mg ring:<0-3> u uk ex
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed, ttl ms (0: no result),
 --         result)
 -- Returns {finished, duplicates, of the finished those not in this book}; or {FENCED, current
@@ -14,7 +14,7 @@
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local j, c, dl, totals = base .. ':j', base .. ':c', base .. ':dl', {}
 -- uses: fence_or_drain, managed, check_hashes, remember, count_done, is_claimed, unaside, group_of
--- uses: tier_of, undelay, add, ours, free_unique, count_ready
+-- uses: tier_of, undelay, add, ours, let_go, count_ready
 check_hashes('j', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua')
 for _, k in ipairs({'dl', 'dead'}) do redis.call('ZCARD', base .. ':' .. k) end
 -- uses: epochs_in_flight
@@ -60,7 +60,7 @@ for i = 3, #ARGV, 4 do
     for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do
       redis.call('HDEL', base .. ':' .. k, id)
     end
-    free_unique({id}, 1, 1)
+    let_go({id}, 1, 1)
     if ARGV[i + 2] ~= '0' then
       redis.call('SET', base .. ':r:' .. id, ARGV[i + 3], 'PX', ARGV[i + 2])
     end

@@ -1,6 +1,6 @@
--- uses: clock, add, free_unique, managed, rest
+-- uses: clock, add, let_go, managed, rest
 local function bury(id, g, size, problem) -- a job that has left its place is dead
-  free_unique({id}, 1, 1, true)
+  let_go({id}, 1, 1, true)
   redis.call('ZADD', base .. ':dead', now, id)
   redis.call('HSET', base .. ':er', id, problem)
   add(c, 'died', 1)

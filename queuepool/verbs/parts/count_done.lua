@@ -4,7 +4,8 @@ local function count_done(g, counts, n)
   if not done then -- none yet; or a version before took done for what the other states leave
     done = total - left - n
     if done ~= 0 then
-      for _, ended in ipairs(redis.call('HMGET', g, 'dead', 'cancelled', 'evicted', 'discarded')) do
+      for _, ended in ipairs(redis.call('HMGET', g, 'dead', 'cancelled', 'evicted', 'discarded',
+        'expired')) do
         done = done - (tonumber(ended) or 0)
       end
     end

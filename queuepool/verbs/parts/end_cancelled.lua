@@ -1,7 +1,7 @@
--- uses: remember, settle, add, free_unique
+-- uses: remember, settle, add, let_go
 local function end_cancelled(id, g, size) -- a job that has left its place ends as cancelled
   for _, k in ipairs({'j', 'at', 'cr', 'er', 'cn'}) do redis.call('HDEL', base .. ':' .. k, id) end
-  free_unique({id}, 1, 1)
+  let_go({id}, 1, 1)
   remember({'!' .. id}, 1, 1)
   add(c, 'cancelled', 1)
   add(c, 'bytes', -size)

@@ -1,9 +1,9 @@
--- uses: add, whole, forget_soon, free_unique
+-- uses: add, whole, forget_soon, let_go
 -- A dead job is gone for good; with the last one its group, if it has finished, is soon forgotten.
 -- size: of the body, 0 when there was none; as: what counts it, evicted or discarded
 local function forget_dead(id, g, size, as)
   for _, k in ipairs({'j', 'at', 'cr', 'er'}) do redis.call('HDEL', base .. ':' .. k, id) end
-  free_unique({id}, 1, 1)
+  let_go({id}, 1, 1)
   add(c, as, 1)
   if size == 0 then return end
   add(c, 'dead_bytes', 0 - size) -- not -size: Redis 7.0 reads no -0

@@ -2,7 +2,10 @@
 -- holds none.
 local function holder_of(key)
   local id = redis.call('HGET', base .. ':u', key)
-  return id and redis.call('HEXISTS', base .. ':j', id) == 1
-    and not redis.call('ZSCORE', base .. ':dead', id)
-    and redis.call('HGET', base .. ':uk', id) == key and id
+  if not id or redis.call('HEXISTS', base .. ':j', id) == 0
+    or redis.call('ZSCORE', base .. ':dead', id) then
+    return false
+  end
+  local said = redis.call('HGET', base .. ':uk', id)
+  return (said == 'e' .. key or said == 's' .. key) and id
 end

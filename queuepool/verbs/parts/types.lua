@@ -1,7 +1,8 @@
 -- Keys of the partition with a value of another type: what needs them cannot go on before it is
 -- gone.
 local kinds = {c = 'hash', dl = 'zset', dead = 'zset', rec = 'list', wk = 'list', cmd = 'stream'}
-local hashes = {'j', 'o', 'dr', 'ck', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua', 'u', 'uk', 'mg'}
+local hashes = {'j', 'o', 'dr', 'ck', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua', 'u', 'uk', 'ex',
+  'mg'}
 for _, k in ipairs(hashes) do
   kinds[k] = 'hash'
 end

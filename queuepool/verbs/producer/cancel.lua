@@ -2,7 +2,7 @@
 -- cancel: cancel one job: remove it when it waits, ask its handler to stop when it runs.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j dl dg:<group> ua dead o dr rec c cx cn wk at cr er g:<group> fl:<epochs>
---         dn:<0|1> mg ring:<0-3> u uk
+--         dn:<0|1> mg ring:<0-3> u uk ex
 -- ARGV    id
 -- Returns what it was: ready, delayed (both gone now), in-flight (asked), dead (kept), unknown.
 --         An id in a lane stays there as a mark until its turn, and the id cannot be used again

@@ -2,7 +2,7 @@
 -- cancel_group: cancel the jobs that a task group holds now, a bounded step a call.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j c o dr dl dg:<group> ua cn wk at cr er cx g:<group> q:<0-3>:<group>
---         fl:<epochs> dn:<0|1> mg ring:<0-3> u uk
+--         fl:<epochs> dn:<0|1> mg ring:<0-3> u uk ex
 -- ARGV    group, cursor ('start', then what the last call returned)
 -- Returns {next cursor ('' when done), waiting jobs cancelled, running jobs asked}.
 -- The first call sets the cut: jobs enqueued up to then are cancelled wherever they turn up later
@@ -13,7 +13,7 @@
 local base, group, cursor = KEYS[1], ARGV[1], ARGV[2]
 local j, c, g, cn = base .. ':j', base .. ':c', base .. ':g:' .. ARGV[1], base .. ':cn'
 -- uses: check_hashes, remember, settle, unaside, wake, group_of, stamp_of, undelay, add, whole
--- uses: newest_cut, ours, free_unique, count_ready
+-- uses: newest_cut, ours, let_go, count_ready
 check_hashes('j', 'c', 'cn', 'at', 'cr', 'er', 'cx', 'ua')
 local dl, dg = base .. ':dl', base .. ':dg:' .. group
 redis.call('ZCARD', dl)
@@ -107,7 +107,7 @@ for _, id in ipairs(gone) do
   for _, k in ipairs({'j', 'at', 'cr', 'er', 'cn'}) do redis.call('HDEL', base .. ':' .. k, id) end
 end
 if #gone > 0 then
-  free_unique(gone, 1, #gone)
+  let_go(gone, 1, #gone)
   for k, id in ipairs(gone) do gone[k] = '!' .. id end
   remember(gone, 1, #gone)
   add(c, 'cancelled', #gone)

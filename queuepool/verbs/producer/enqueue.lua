@@ -2,10 +2,11 @@
 -- enqueue: accept up to 200 jobs; each id is accepted once.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j dl dg:<group> c wk cx dead dn:<0|1> g:<group> q:<tier>:<group>
---         ring:<tier> u uk mg
--- ARGV    max_depth (jobs), max_bytes, jobs, bytes, words about unique keys (0: none)
+--         ring:<tier> u uk ex mg
+-- ARGV    max_depth (jobs), max_bytes, jobs, bytes, words about single jobs (0: none)
 --         then runs of jobs alike: tier (0-3), group, delay ms, n, n * (id, body from its slot on),
---         then n * (place of a job in the call, its unique key)
+--         then n * (place of a job in the call, until when it holds its unique key (e: its end, s:
+--         its start, '': it has none), the key, ms in which it is to start (0: whenever))
 -- Returns one character a job, 1 accepted, 0 duplicate or 2 kept out by the job that holds its
 --         unique key: then {CONFLICT, the characters, id of the other job for each 2 ...}. Or
 --         {FULL, depth, bytes} with nothing written: room is tested for the whole call. Dead jobs
@@ -36,10 +37,6 @@ end
 local largest, most = tonumber(was[10] or depth == 0 and 0 or nil), 0
 local idle = was[1] + was[2] + was[3] + was[4] <= 0
 -- uses: read_runs
-local clashes, kept, by
-if wished > 0 then
-  -- uses: enqueue/unique
-end
 local woken, told = idle and redis.pcall('LPOS', wk, 'w'), late and redis.pcall('LPOS', wk, 'd')
 if type(woken or told) == 'table' then
   foreign = foreign or {}
@@ -49,6 +46,10 @@ end
 -- Never the ms of a group's cancellation: its cut must tell what came before it.
 local after_cut = was[7] < 8796093022208 and was[7] + 1 or 0 -- 2^43: the stamp has 11 digits
 local stamp = string.format('%011x', math.max(now, after_cut))
+local clashes, kept, by
+if wished > 0 then
+  -- uses: enqueue/unique
+end
 
 -- uses: seen
 if foreign then

@@ -6,8 +6,8 @@
 -- Returns {state, body, ms (due, start or death), failed attempts, crashes, error, progress,
 --         result, 1 when cancellation was asked}; absent parts are ''. A claimed job that did not
 --         start has 0 ms.
--- State is done or cancelled for one to two minutes after the end (done: as long as its result is
--- kept), then unknown, as for an id that never was. O(1).
+-- State is done, cancelled or expired for one to two minutes after the end (done: as long as its
+-- result is kept), then unknown, as for an id that never was. O(1).
 local base, id = KEYS[1], ARGV[1]
 -- uses: clock, remembered, whole
 local body = redis.call('HGET', base .. ':j', id)
@@ -17,12 +17,12 @@ if not body then
   local dn, since = unpack(redis.call('HMGET', base .. ':c', 'dn', 'dn_since'))
   for p = 0, 1 do
     local set = base .. ':dn:' .. p
-    local found = redis.call('SMISMEMBER', set, id, '!' .. id)
+    local found = redis.call('SMISMEMBER', set, id, '!' .. id, '~' .. id)
     if not remembered(set, dn == tostring(p), now - whole(since)) then found = {} end
     if found[1] == 1 then
       state = 'done'
     elseif found[2] == 1 and state ~= 'done' then
-      state = 'cancelled'
+      state = found[3] == 1 and 'expired' or 'cancelled'
     end
   end
   return {state, '', 0, 0, 0, '', '', result or '', 0}

@@ -53,7 +53,7 @@ def _refusal(what: str, size: int, most: int) -> InvalidInputError:
 
 def enqueue(
     runs: Sequence[Argument],
-    unique: Sequence[Argument] = (),
+    wishes: Sequence[Argument] = (),
     /,
     *,
     jobs: int,
@@ -63,13 +63,13 @@ def enqueue(
 ) -> Verb[Settled | Full]:
     """Accept jobs laid out as runs (see enqueue.lua); at most 200.
 
-    unique: n * (place of a job in the call, from 1; its unique key). An id that is there, or that
-    ended in the last minutes, is a duplicate. Returns one byte a job, b"1" accepted or b"0"
-    duplicate; Conflicts when others hold unique keys; or Full. Raises InvalidInputError beyond the
-    protocol's bounds.
+    wishes: n * (place of a job in the call, from 1; until when it holds its unique key; the key; ms
+    in which it is to start). An id that is there, or that ended in the last minutes, is a
+    duplicate. Returns one byte a job, b"1" accepted or b"0" duplicate; Conflicts when others hold
+    unique keys; or Full. Raises InvalidInputError beyond the protocol's bounds.
     """
-    limits = (max_depth, max_bytes, jobs, size_bytes, len(unique))
-    return Verb("enqueue", [*limits, *runs, *unique], read_enqueue)
+    limits = (max_depth, max_bytes, jobs, size_bytes, len(wishes))
+    return Verb("enqueue", [*limits, *runs, *wishes], read_enqueue)
 
 
 def read_enqueue(reply: Any) -> Settled | Full:
@@ -141,7 +141,7 @@ def group(name: bytes) -> Verb[GroupStatus]:
 
     def read(reply: Any) -> GroupStatus:
         total, left, dead, cancelled, delayed, ready, created_ms, finished_ms, _cut = reply[:9]
-        done, evicted, discarded, held_ms = reply[9:]
+        done, evicted, discarded, held_ms, expired = reply[9:]
         return GroupStatus(
             total=total,
             ready=ready,
@@ -153,6 +153,7 @@ def group(name: bytes) -> Verb[GroupStatus]:
             evicted=evicted,
             discarded=discarded,
             held_ms=held_ms or None,
+            expired=expired,
             created_ms=created_ms or None,
             finished_ms=finished_ms or None,
         )

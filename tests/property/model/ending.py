@@ -80,6 +80,8 @@ def retry(
         # Those set aside keep their order, and stand behind what is due in the same ms.
         rank = place + 1 if aside else 0
         job.place, job.due, job.aside = Place.DELAYED, (s.now_s + delay_s, s.call, rank), aside
+        if not aside:
+            s.note_start(job_id)
         job.attempts += charge is True
         job.error = error or job.error
         s.groups[job.group].delayed += 1
@@ -165,6 +167,8 @@ def start(s: State, epoch: int, ids: Sequence[bytes]) -> int:
     book, found = s.books.get(epoch, Book()), 0
     for job_id in ids:
         found += job_id in book.order()
+        if job_id in book.order():
+            s.note_start(job_id)
         if job_id in book.waiting:
             book.waiting.remove(job_id)
             book.started.append(job_id)

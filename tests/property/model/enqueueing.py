@@ -19,7 +19,8 @@ class Run:
     group: bytes
     delay_s: int
     ids: tuple[bytes, ...]
-    keys: Mapping[bytes, bytes] = field(default_factory=dict)  # id -> unique key
+    keys: Mapping[bytes, bytes] = field(default_factory=dict)  # id -> unique key, behind e or s
+    expires_s: int = 0
 
 
 def enqueue(s: State, runs: Sequence[Run]) -> bytes | Conflicts:
@@ -35,16 +36,18 @@ def enqueue(s: State, runs: Sequence[Run]) -> bytes | Conflicts:
                 status += b"0"
                 continue
             key = run.keys.get(job_id, b"")
-            if key in s.holders:
+            if key[1:] in s.holders:
                 s.counters["conflicts"] += 1
                 status += b"2"
-                by.append(s.holders[key])
+                by.append(s.holders[key[1:]])
                 continue
             status += b"1"
             s.births += 1
             s.jobs[job_id] = job = Job(s.births, s.call, run.tier, run.group, size_of(job_id))
             if key:
-                job.key, s.holders[key] = key, job_id
+                job.key, s.holders[key[1:]] = key, job_id
+            if run.expires_s:
+                job.expires_s = s.now_s + run.expires_s
             s.counters["enqueued"] += 1
             group = s.groups.setdefault(run.group, Totals())
             group.total += 1
@@ -75,12 +78,26 @@ def claim(
         job.place, job.epoch = Place.BOOKED, epoch
         starts = job.crashes == 0 or (place < starting and job.crashes is None)
         (book.started if starts else book.waiting).append(job_id)
+        if starts:
+            s.note_start(job_id)
     if not book.order():
         del s.books[epoch]
     assert marks <= s.marks, f"marks out of nothing: {marks - s.marks}"
     went = len(s.marks) - len(marks)
     s.marks = set(marks)
     return went
+
+
+def expire(s: State, there: set[bytes]) -> int:
+    """End the jobs that the server's claim found to be late, if it might; returns how many."""
+    gone = [i for i in s.jobs if i not in there]
+    for job_id in gone:
+        job = s.jobs[job_id]
+        assert job.place is Place.READY, f"{job_id!r} expired, which is {job.place}"
+        assert s.is_late(job_id), f"{job_id!r} expired too soon"
+        s.leave(job_id)
+        s.end(job_id, "expired")
+    return len(gone)
 
 
 def check_tiers(before: State, ids: Sequence[bytes]) -> None:
@@ -180,12 +197,13 @@ def replay(s: State, ids: Sequence[bytes]) -> Replayed:
         job = s.jobs.get(job_id)
         if job is None or job.place is not Place.DEAD:
             continue
-        if job.key in s.holders:
+        if job.key[1:] in s.holders:
             kept.append(JobId(job_id.decode()))
             continue
         went += 1
         if job.key:
-            s.holders[job.key] = job_id
+            job.key = b"s" + job.key[1:] if job.key[:1] == b"S" else job.key
+            s.holders[job.key[1:]] = job_id
         job.attempts, job.crashes, job.error = 0, None, b""
         job.order = s.call  # as if it were enqueued now
         s.put_ready(job_id, front=False)

@@ -10,7 +10,7 @@ from tests.property.model.state import Place, State
 GROWING = (
     *("enqueued", "done", "failed", "retried", "died", "cancelled", "duplicate", "recovered"),
     *("fenced", "evicted", "discarded", "replayed", "duplicate_finish", "rollback_finish"),
-    "conflicts",
+    *("conflicts", "expired"),
 )
 STARTED = 1e12  # book scores from here on are times
 
@@ -29,7 +29,7 @@ def check_laws(space: Space) -> None:
 
 def check_accepted(space: Space) -> None:
     """I1: every accepted job is there, or is counted as having left in exactly one way."""
-    gone = sum(space.counter(n) for n in ("done", "cancelled", "evicted", "discarded"))
+    gone = sum(space.counter(n) for n in ("done", "cancelled", "evicted", "discarded", "expired"))
 
     assert space.counter("enqueued") == len(space.hash("j")) + gone, "I1: a job is lost or doubled"
 
@@ -143,8 +143,10 @@ def check_unique(space: Space) -> None:
     keys, dead = space.hash("uk"), space.ids("dead")
 
     assert set(keys) <= set(space.hash("j")), "I14: unique keys of jobs that are gone"
-    alive = sorted((key, i) for i, key in keys.items() if i not in dead)
+    alive = sorted((s[1:], i) for i, s in keys.items() if i not in dead and s[:1] != b"S")
     assert sorted(space.hash("u").items()) == alive, f"I14: {space.hash('u')} held, not {alive}"
+    late = {i for i in space.hash("ex") if i in dead or i not in space.hash("j")}
+    assert not late, f"{late} ended or died, and expire"
 
 
 def check_expiry(space: Space) -> None:
@@ -194,6 +196,8 @@ def check_same_notes(space: Space, state: State) -> None:
     assert space.hash("er") == {i: job.error for i, job in jobs if job.error}, "errors differ"
     assert space.hash("ua") == {i: job.aside for i, job in jobs if job.aside}, "asides differ"
     assert space.hash("uk") == {i: job.key for i, job in jobs if job.key}, "unique keys differ"
+    expiring = {i for i, job in jobs if job.expires_s is not None}
+    assert set(space.hash("ex")) == expiring, "what expires differs"
     assert space.hash("u") == state.holders, "the holders of unique keys differ"
     assert set(space.hash("cn")) == {i for i, job in jobs if job.asked}, "requests differ"
     for i, body in space.hash("j").items():
@@ -218,7 +222,7 @@ def check_same_totals(space: Space, state: State) -> None:
     assert stored == {n: state.counters[n] for n in GROWING}, "the counters differ"
     names = (
         *("total", "left", "dead", "cancelled", "delayed"),
-        *("done", "evicted", "discarded"),
+        *("done", "evicted", "discarded", "expired"),
     )
     assert {
         name: {k: int(fields.get(k.encode(), 0)) for k in names}

@@ -38,11 +38,22 @@ class JobsMachine(BaseMachine):
         return [b"id%05d" % n for n in range(self.fresh - count, self.fresh)]
 
     def enqueue(
-        self, ids: Sequence[bytes], tier: int, delay: int, room: int, *, unique: int = 0
+        self,
+        ids: Sequence[bytes],
+        tier: int,
+        delay: int,
+        room: int,
+        *,
+        unique: int = 0,
+        until: bytes = b"e",
+        expires: int = 0,
     ) -> None:
         groups = {group_of(i): [k for k in ids if group_of(k) == group_of(i)] for i in ids}
-        keys = {i: b"key%d" % (sum(i) % unique) for i in ids if unique}
-        runs = [Run(tier, g, delay * STEP_S, tuple(mine), keys) for g, mine in groups.items()]
+        keys = {i: b"%skey%d" % (until, sum(i) % unique) for i in ids if unique}
+        runs = [
+            Run(tier, g, delay * STEP_S, tuple(mine), keys, expires * STEP_S)
+            for g, mine in groups.items()
+        ]
         depth = len(self.state.jobs) - len(self.state.at(Place.DEAD))
         idle = self.state.ready() == 0
 
@@ -69,12 +80,22 @@ class JobsMachine(BaseMachine):
         count=st.integers(1, 3),
         tier=tiers,
         delay=delays,
-        keys=st.integers(1, 3),
+        keys=st.integers(0, 3),
+        until=st.sampled_from((b"e", b"s")),
+        expires=st.sampled_from((0, 1, 2)),
     )
-    def enqueue_unique(
-        self, own: list[bytes], count: int, tier: int, delay: int, keys: int
+    def enqueue_with_wishes(
+        self,
+        own: list[bytes],
+        count: int,
+        tier: int,
+        delay: int,
+        keys: int,
+        until: bytes,
+        expires: int,
     ) -> None:
-        self.enqueue([*own, *self.new_ids(count)], tier, delay, 1000, unique=keys)
+        ids = [*own, *self.new_ids(count)]
+        self.enqueue(ids, tier, delay, 1000, unique=keys, until=until, expires=expires)
 
     @rule(picks=picks)
     @precondition(lambda self: self.state.jobs)
@@ -108,9 +129,11 @@ class JobsMachine(BaseMachine):
         def expect(reply: own.Claims) -> own.Claims:
             life.bodies.update(zip(reply.ids, reply.bodies, strict=True))
             marks = set(self.space.hash("cx"))
-            went = enqueueing.claim(
+            late = enqueueing.expire(self.state, set(self.space.hash("j")))
+            went = late + enqueueing.claim(
                 self.state, life.ownership.epoch, reply.ids, marks, limit, starting
             )
+            assert not [i for i in reply.ids if before.is_late(i)], "a job ran that is too late"
             if not sum(weights):
                 enqueueing.check_tiers(before, reply.ids)
             taken = len(reply.ids) + went

@@ -39,18 +39,18 @@ class Life:
 def enqueue_verb(runs: Sequence[Run], *, max_depth: int) -> Verb[produce.Settled | produce.Full]:
     """Return the call that enqueues these runs."""
     args: list[Any] = []
-    unique: list[Any] = []
-    jobs = ((job_id, run.keys) for run in runs for job_id in run.ids)
-    for place, (job_id, keys) in enumerate(jobs, start=1):
-        if job_id in keys:
-            unique += (place, keys[job_id])
+    wishes: list[Any] = []
+    jobs = ((run, run.keys.get(job_id, b"")) for run in runs for job_id in run.ids)
+    for place, (run, key) in enumerate(jobs, start=1):
+        if key or run.expires_s:
+            wishes += (place, key[:1], key[1:], run.expires_s * 1000)
     for run in runs:
         args += [run.tier, run.group, run.delay_s * 1000, len(run.ids)]
         for job_id in run.ids:
             args += [job_id, tail_of(job_id)]
     return produce.enqueue(
         args,
-        unique,
+        wishes,
         jobs=sum(len(run.ids) for run in runs),
         size_bytes=sum(size_of(i) for run in runs for i in run.ids),
         max_depth=max_depth,

@@ -42,6 +42,7 @@ _PLAIN = (
     "u",
     "uk",
     "mg",
+    "ex",
     "dead",
 )
 
@@ -106,7 +107,7 @@ def read(client: Any, base: bytes) -> Space:
         elif kind == b"dg":
             space.indexed[rest] = set(content)
         elif kind == b"dn":
-            space.ended[int(rest)] = {i.removeprefix(b"!") for i in content}
+            space.ended[int(rest)] = {i.removeprefix(b"!") for i in content if i[:1] != b"~"}
         elif suffix == b"cmd":
             space.commands = content
         else:

@@ -34,7 +34,8 @@ class Job:
     attempts: int = 0
     crashes: int | None = None  # 0: recovered, and was not seen to start
     error: bytes = b""
-    key: bytes = b""  # unique
+    key: bytes = b""  # unique; behind until when it holds it: e, s, or S when that is over
+    expires_s: float | None = None  # by when it is to start
     aside: bytes = b""  # the task that no one knows, of a delayed job
     asked: bool = False
 
@@ -70,6 +71,7 @@ class Totals:
     done: int = 0
     evicted: int = 0
     discarded: int = 0
+    expired: int = 0
     cut: int = -1
     held: bool = False
     forget_s: float | None = None
@@ -166,6 +168,11 @@ class State:
         draining = self.draining.get(epoch)
         return self.owns(nonce, epoch) or (draining is not None and draining[0] == nonce)
 
+    def is_late(self, job_id: bytes) -> bool:
+        """Return whether a job may not start any more."""
+        expires_s = self.jobs[job_id].expires_s
+        return expires_s is not None and expires_s <= self.now_s
+
     def covered(self, job: Job) -> bool:
         """Return whether the job's group was cancelled after it was enqueued."""
         return job.order <= self.groups[job.group].cut
@@ -208,7 +215,8 @@ class State:
             error,
             False,
         )
-        self.holders.pop(job.key, None)
+        self.free_key(job_id)
+        job.expires_s = None
         self.counters["died"] += 1
         group = self.groups[job.group]
         group.dead += 1
@@ -227,12 +235,27 @@ class State:
         if job.place is Place.DEAD:
             group.dead -= 1
         else:
-            self.holders.pop(job.key, None)
+            if self.holders.get(job.key[1:]) == job_id:
+                del self.holders[job.key[1:]]
             group.left -= 1
             self.remember(job_id)
         setattr(group, how, getattr(group, how) + 1)
         if group.left == 0 and group.dead == 0:
             group.forget_s = self.now_s + min(DAY_S, MINUTE_S * group.total)
+
+    def free_key(self, job_id: bytes) -> None:
+        """Free the key that a job holds, if it does."""
+        key = self.jobs[job_id].key[1:]
+        if self.holders.get(key) == job_id:
+            del self.holders[key]
+
+    def note_start(self, job_id: bytes) -> None:
+        """A job starts: it expires no more, and may free its key."""
+        job = self.jobs[job_id]
+        job.expires_s = None
+        if job.key[:1] == b"s":
+            self.free_key(job_id)
+            job.key = b"S" + job.key[1:]
 
     def remember(self, job_id: bytes) -> None:
         """Remember that an id ended now."""

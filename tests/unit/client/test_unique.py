@@ -146,7 +146,7 @@ def test_a_task_that_takes_any_field_may_name_any(registry: Registry) -> None:
     @registry.task(unique=("anything",))
     def sync(**fields: int) -> None: ...
 
-    assert sync.task.unique_key is not None
+    assert sync.task.wishes is not None
 
 
 def test_a_lost_answer_is_no_conflict_with_itself() -> None:
@@ -164,3 +164,43 @@ def test_a_lost_answer_to_many_leaves_conflicts_what_they_are() -> None:
 
     assert statuses(results) == [ACCEPTED, CONFLICT, CONFLICT]
     assert {result.job_id for result in results} == set(stored(server))
+
+
+def test_a_key_until_the_start_lets_another_in_while_the_job_runs(
+    pool: MemoryPool, registry: Registry
+) -> None:
+    said: list[EnqueueStatus] = []
+
+    @registry.task(unique=("account",), unique_until="start")
+    def sync(account: int) -> None:
+        said.append(pool.enqueue(sync.job(2), partition_key=KEY).enqueue_status or CONFLICT)
+        if account == 1:
+            again = pool.enqueue("sync", {"account": 1}, partition_key=KEY)
+            said.append(again.status)
+            pool.cancel(again.job_id)
+
+    pool.enqueue(sync.job(1), partition_key=KEY)
+    assert pool.enqueue(sync.job(1), partition_key=KEY).enqueue_status is CONFLICT
+
+    run_jobs(pool, max_jobs=1)
+
+    assert said == [ACCEPTED, ACCEPTED]
+
+
+def test_until_when_may_be_said_of_the_call_or_of_the_job(pool: MemoryPool) -> None:
+    job = Job({}, task="t", unique="k", unique_until="start")
+    pool.enqueue(job, partition_key=KEY)
+    pool.enqueue("t", {}, partition_key=KEY, unique="l", unique_until="start")
+
+    wishes = pool.server.data(pool.partition(0).key).wishes
+    assert set(wishes.keys.values()) == {b"sk", b"sl"}
+
+
+@pytest.mark.parametrize("until", ["never", b"end", 1, ""])
+def test_what_is_no_end_of_uniqueness_is_refused(
+    pool: MemoryPool, registry: Registry, until: Any
+) -> None:
+    with pytest.raises(InvalidInputError, match="unique_until"):
+        pool.enqueue("t", {}, partition_key=KEY, unique="k", unique_until=until)
+    with pytest.raises(InvalidInputError, match="unique_until"):
+        registry.task(name="t", unique_until=until)(lambda: None)

@@ -24,7 +24,7 @@ for k, id in ipairs(ids) do
       waiting = waiting + 1
       scores[n] = -waiting
     end
-  else
+  elseif body == false then
     redis.call('HDEL', base .. ':cx', id) -- cancelled while it waited: its place ends here
     -- uses: claim/home_of
     local home = home_of(k)
@@ -39,6 +39,11 @@ if n > 0 then
     entries[2 * k - 1], entries[2 * k] = score < 0 and last - score or score, alive[n + 1 - k]
   end
   redis.call('ZADD', in_flight, unpack(entries))
+  if asks then
+    -- uses: claim/begin
+  end
+end
+if n > 0 or late then
   for home, gone in pairs(taken) do -- not -gone: Redis 7.0 reads no -0
     if type(redis.pcall('HINCRBY', c, 'r' .. home, 0 - gone)) == 'table' then
       redis.call('HSET', c, 'r' .. home, 0) -- it was no number

@@ -1,26 +1,36 @@
--- Of jobs with a unique key: the keys, by place in the call; who holds each; the places of jobs
--- that another one keeps out, and which one that is.
-local keys, holders = {}, {}
+-- What jobs ask for, by place in the call; who holds each unique key; the places of jobs that
+-- another one keeps out, and which one that is.
+local wishes, holders = {}, {}
 kept, by = {}, {}
 -- uses: holder_of
 redis.call('ZCARD', base .. ':dead')
-for _, k in ipairs({'u', 'uk'}) do redis.call('HLEN', base .. ':' .. k) end
-for k = words + 1, #ARGV, 2 do
-  local place, key = tonumber(ARGV[k]), ARGV[k + 1]
-  if not place or not key then return {'REFUSED', 'run', 0, 0} end
-  if #key < 1 or #key > 512 then return {'REFUSED', 'unique', #key, 512} end
-  keys[place] = key
-  holders[key] = holders[key] or holder_of(key)
+for _, k in ipairs({'u', 'uk', 'ex'}) do redis.call('HLEN', base .. ':' .. k) end
+for k = words + 1, #ARGV, 4 do
+  local place, key, ms = tonumber(ARGV[k]), ARGV[k + 2], tonumber(ARGV[k + 3])
+  if not place or not ms or not string.find(ARGV[k + 1], '^[es]?$') or ms < 0 or ms > 9e15 then
+    return {'REFUSED', 'run', 0, 0}
+  end
+  local wish = {key = ARGV[k + 1] ~= '' and key, said = ARGV[k + 1] .. key, ms = ms}
+  if wish.key then
+    if #key < 1 or #key > 512 then return {'REFUSED', 'unique', #key, 512} end
+    holders[key] = holders[key] or holder_of(key)
+  end
+  wishes[place] = wish
 end
 clashes = function(place, id)
-  local key = keys[place]
-  if not key or redis.call('HEXISTS', j, id) == 1 then return false end
-  if holders[key] then
-    kept[#kept + 1], by[#by + 1] = place, holders[key]
+  local wish = wishes[place]
+  if not wish or redis.call('HEXISTS', j, id) == 1 then return false end
+  if wish.key and holders[wish.key] then
+    kept[#kept + 1], by[#by + 1] = place, holders[wish.key]
     return true
   end
-  holders[key] = id
-  redis.call('HSET', base .. ':u', key, id)
-  redis.call('HSET', base .. ':uk', id, key)
+  if wish.key then
+    holders[wish.key] = id
+    redis.call('HSET', base .. ':u', wish.key, id)
+    redis.call('HSET', base .. ':uk', id, wish.said)
+  end
+  if wish.ms > 0 then
+    redis.call('HSET', base .. ':ex', id, stamp .. string.format('%.0f', now + wish.ms))
+  end
   return false
 end

@@ -1,4 +1,4 @@
-"""Unique keys: what keeps a second job out while the first one has not ended. Pure."""
+"""What jobs ask for besides being run: a unique key, a time by which to start. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ import msgspec
 from queuepool.errors import InvalidInputError, shown
 from queuepool.protocol.codec import MAX_UNIQUE_BYTES
 from queuepool.protocol.finite import plain_model
+from queuepool.tasks.options import is_number
 from queuepool.tasks.signature import Signature
 
 UniqueKey: TypeAlias = str | bytes
+Wish: TypeAlias = tuple[bytes, bytes, int]
+_MAX_S = 366 * 86400
 UniqueKeyOf: TypeAlias = Callable[[Mapping[str, Any]], UniqueKey | None]
 
 # One text for equal values, in whatever order the fields of an object stand.
@@ -48,6 +51,55 @@ def key_of_fields(task: str, fields: Sequence[str] | None, takes: Signature) -> 
             'jobs must not share, such as unique=("account",)'
         )
     return KeyOfFields(task, names)
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What jobs ask for besides being run. until: when a unique key is free again."""
+
+    unique: UniqueKey | UniqueKeyOf | None = None
+    until: bytes = b"e"
+    expires_ms: int = 0
+
+    def of(self, payload: Mapping[str, Any]) -> Wish | None:
+        """Return what the enqueue script is told of a job; None: nothing."""
+        key = key_bytes(self.unique, payload)
+        if key is None:
+            return (b"", b"", self.expires_ms) if self.expires_ms else None
+        return self.until, key, self.expires_ms
+
+
+def wishes_of(
+    unique: UniqueKey | UniqueKeyOf | None,
+    unique_until: object,
+    expires_s: object,
+    otherwise: Wishes | None = None,
+) -> Wishes | None:
+    """Return what these options ask for, None for nothing. Raises InvalidInputError.
+
+    otherwise: what holds where they say nothing.
+    """
+    known = otherwise or Wishes()
+    made = Wishes(
+        known.unique if unique is None else unique,
+        known.until if unique_until is None else check_until(unique_until),
+        known.expires_ms if expires_s is None else check_expiry(expires_s),
+    )
+    return made if made.unique is not None or made.expires_ms else None
+
+
+def check_until(until: object) -> bytes:
+    """Return as what the end of uniqueness is stored. Raises InvalidInputError."""
+    if until in ("end", "start"):
+        return b"e" if until == "end" else b"s"
+    raise InvalidInputError(f'unique_until={shown(until)}: use "end" (of the job) or "start"')
+
+
+def check_expiry(expires_s: object) -> int:
+    """Return a valid expiry in ms. Raises InvalidInputError."""
+    if isinstance(expires_s, (int, float)) and is_number(expires_s) and 0 < expires_s <= _MAX_S:
+        return max(1, round(expires_s * 1000))
+    raise InvalidInputError(f"expires_s={shown(expires_s)}: use more than 0 s, at most 366 days")
 
 
 def key_bytes(unique: UniqueKey | UniqueKeyOf | None, payload: Mapping[str, Any]) -> bytes | None:

@@ -1,0 +1,14 @@
+-- uses: special
+-- Jobs ended, ids[first .. last], or died: others may have their keys. A dead one knows its key, to
+-- take it again.
+local function let_go(ids, first, last, died)
+  if not special then return end
+  redis.call('HDEL', base .. ':ex', unpack(ids, first, last))
+  for k, said in ipairs(redis.call('HMGET', base .. ':uk', unpack(ids, first, last))) do
+    local id = ids[first + k - 1]
+    if said and redis.call('HGET', base .. ':u', string.sub(said, 2)) == id then
+      redis.call('HDEL', base .. ':u', string.sub(said, 2))
+    end
+    if said and not died then redis.call('HDEL', base .. ':uk', id) end
+  end
+end
