@@ -321,3 +321,21 @@ def test_the_book_lists_what_is_in_flight(world: World) -> None:
     w.claim(owned, 2)
 
     assert w.book(owned) == [b"a", b"b"]
+
+
+def test_a_job_that_was_asked_to_stop_may_die_instead(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["first", "second"])
+    w.claim(owned)
+    w.bury(owned, [b"first"])
+    world.partition.cancel("second")
+
+    error = b'{"reason":"failed"}'
+    buried = owned.run(
+        own.bury(owned.ownership, [(b"second", error)], **(w.KEEP | {"keep_jobs": 1}))
+    )
+
+    assert (buried.status, buried.evicted) == (b"b", 1)
+    assert world.partition.status("second").state is JobState.DEAD
+    assert world.counters()["failed"] == 2
+    assert w.renew(owned).cancels == set()

@@ -2,6 +2,8 @@
 
 import pytest
 
+from queuepool.errors import ForeignValueError
+from queuepool.partitions.partition import OwnedPartition
 from queuepool.testing import MemoryServer
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
@@ -175,25 +177,64 @@ def test_a_held_group_that_is_cancelled_leaves_nothing_behind(world: World, met:
     assert (state["lanes"], state["marks"], state["rings"]) == ({}, set(), [[], [], [], []])
 
 
-@pytest.mark.parametrize("end", ["done", "dead", "stray"])
+CANCELLED = ["stopped", "retried", "handed back", "recovered"]
+ENDS = ["done", "dead", "stray", "crashed", *CANCELLED]
+
+
+def end_last(world: World, owned: OwnedPartition, claims: own.Claims, end: str) -> None:
+    """End the job that is in flight."""
+    if end in CANCELLED:
+        world.partition.cancel("last")
+    if end == "done":
+        w.finish(owned, claims)
+    elif end == "dead":
+        w.bury(owned, [b"last"])
+    elif end == "stopped":
+        owned.run(own.end_cancelled(owned.ownership, [b"last"]))
+    elif end == "retried":
+        w.retry(owned, [b"last"])
+    elif end == "handed back":
+        owned.run(own.hand_back(owned.ownership, [b"last"]))
+    elif end in ("crashed", "recovered"):
+        owned.run(own.release(owned.ownership, drain_lease_ms=0))
+        w.recover(world.own(nonce="n"), max_crashes=1)
+    else:
+        owned.run(own.finish_stray(owned.ownership, [(b"last", b"", 0, b"")]))
+
+
+@pytest.mark.parametrize("end", ENDS)
 def test_the_last_job_of_a_held_group_frees_the_marks_in_its_lane(world: World, end: str) -> None:
-    owned = world.own()
+    owned = world.own(nonce="n")
     w.enqueue(world, ["last", "mark"])
     claims = w.claim(owned, 1)
     world.partition.cancel("mark")
     hold(world)
     assert w.drain(owned) == []
 
-    if end == "done":
-        w.finish(owned, claims)
-    elif end == "dead":
-        w.bury(owned, [b"last"])
-    else:
-        owned.run(own.finish_stray(owned.ownership, [(b"last", b"", 0, b"")]))
+    end_last(world, owned, claims, end)
+    owned = world.own(nonce="n")
 
     assert snapshot(world)["managed"] == set()
     w.drain(owned)
     assert (snapshot(world)["lanes"], snapshot(world)["marks"]) == ({}, set())
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_foreign_ring_is_told_before_the_last_job_of_a_held_group_ends(
+    server_world: World, end: str
+) -> None:
+    world, owned = server_world, server_world.own(nonce="n")
+    w.enqueue(world, ["last"])
+    claims = w.claim(owned, 1)
+    hold(world)
+    ring = world.partition.key + b":ring:3"
+    world.client.set(ring, "not ours")
+
+    with pytest.raises(ForeignValueError):
+        end_last(world, owned, claims, end)
+
+    assert world.client.getdel(ring) == b"not ours"
+    assert world.partition.group(b"g").left == 1
 
 
 def test_a_hold_lasts_while_the_group_is_remembered(world: World) -> None:

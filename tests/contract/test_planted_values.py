@@ -184,6 +184,17 @@ def test_credits_that_are_none_give_no_tier_more_than_its_share(server_world: Wo
     assert Counter(c.ids[0][:2] for c in claims) == {b"t0": 12, b"t3": 2}
 
 
+def test_a_claim_in_strict_order_leaves_the_credits_alone(server_world: World) -> None:
+    owned = server_world.own()
+    for tier in (0, 3):
+        w.enqueue(server_world, [f"t{tier}"], tier=tier)
+    server_world.client.hset(key(server_world, "c"), "k3", 5)
+
+    w.claim(owned, 1, weights=w.STRICT)
+
+    assert server_world.client.hget(key(server_world, "c"), "k3") == b"5"
+
+
 def test_a_lane_with_two_seats_counts_each_job_once(server_world: World) -> None:
     owned = server_world.own()
     w.enqueue(server_world, w.names("j", 10))

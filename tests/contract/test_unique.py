@@ -207,6 +207,16 @@ def test_no_key_is_left_when_its_job_is_gone(world: World, way: Callable[[World]
     assert snapshot(world)["unique"] == ({}, {})
 
 
+@pytest.mark.parametrize("way", [died, crashed])
+def test_a_dead_job_knows_its_key_and_holds_it_no_longer(
+    world: World, way: Callable[[World], None]
+) -> None:
+    enqueue(world, "a")
+    way(world)
+
+    assert snapshot(world)["unique"] == ({}, {b"a": b"k"})
+
+
 @pytest.mark.parametrize("way", [finished, died, cancelled_while_it_ran, cancelled_with_its_group])
 def test_the_end_of_another_job_leaves_the_key_alone(
     world: World, way: Callable[[World], None]
