@@ -214,7 +214,7 @@ def test_a_dead_job_knows_its_key_and_holds_it_no_longer(
     enqueue(world, "a")
     way(world)
 
-    assert snapshot(world)["unique"] == ({}, {b"a": b"k"})
+    assert snapshot(world)["unique"] == ({}, {b"a": b"ek"})
 
 
 @pytest.mark.parametrize("way", [finished, died, cancelled_while_it_ran, cancelled_with_its_group])
