@@ -41,17 +41,20 @@ def test_many_of_its_own_take_many_bounded_calls(server_world: World) -> None:
     assert server_world.client.exists(server_world.partition.key + b":dg:mine") == 0
 
 
-def test_later_delayed_jobs_of_the_group_stay_and_end_the_round(world: World) -> None:
+@pytest.mark.parametrize("many", [1, 600])
+def test_later_delayed_jobs_of_the_group_stay_and_end_the_round(world: World, many: int) -> None:
     w.enqueue(world, ["a", "b"], delay_ms=60_000)
     cursor = world.partition.run(produce.cancel_group(b"g", b"start"))[0]
-    w.enqueue(world, ["later"], delay_ms=60_000)
+    later = w.names("later", many)
+    for start in range(0, many, 200):
+        w.enqueue(world, later[start : start + 200], delay_ms=60_000)
     calls = 0
-    while cursor:
+    while cursor and calls < 9:
         cursor, calls = world.partition.run(produce.cancel_group(b"g", cursor))[0], calls + 1
 
-    assert calls < 9
-    assert world.partition.status("later").state is JobState.DELAYED
-    assert world.partition.group(b"g").delayed == 1
+    assert not cursor
+    assert world.partition.status(later[-1]).state is JobState.DELAYED
+    assert world.partition.group(b"g").delayed == many
 
 
 def test_jobs_that_a_version_before_delayed_are_found_all_the_same(server_world: World) -> None:
