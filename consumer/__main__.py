@@ -1,7 +1,7 @@
 """The consumer process: `python -m consumer --app MODULE --partition 3`, or `queuepool consumer`.
 
 Exit codes: 0 drained and released; 1 failure; 2 configuration; 3 fenced, a newer owner took the
-partition; 4 the watchdog ended a process that no longer lived; 130 and 143 hard stop.
+partition; 4 the watchdog ended a stuck process; 130 and 143 hard stop.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings, config = load_both(partial(_settings, _parse(argv)))
         configure(settings.log_format, settings.log_level)
         _import_app(settings.app)
-        # An answer must come well within a lease, or one slow turn loses it.
+        # A reply must come well within a lease, or one slow turn loses it.
         pool = QueuePool(config=_answering_within_a_lease(config, settings))
         if settings.partition != "auto":
             pool.partition(int(settings.partition))
@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _refuse(error)
         except HindranceError as error:
             printing.complain("consumer", error)
-            return FAILED  # no fault of the settings: a supervisor may try again
+            return FAILED  # the settings are fine: a supervisor may retry
 
 
 def _refuse(error: ConfigurationError) -> int:
@@ -98,11 +98,11 @@ def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
         except FencedError as error:
             metrics.listen(events.Fenced(error))
             _log.error("%s", error)
-            # What still runs here runs elsewhere by now: end at once, do not wait for threads.
+            # What still runs here already runs elsewhere: exit at once, do not wait for threads.
             exit_now(FENCED)
         except (ConfigurationError, HindranceError):
             raise
-        except Exception:  # a handler may have broken anything: what it did counts as a crash
+        except Exception:  # a handler may have broken anything: this counts as a crash
             _log.exception("the consumer failed")
             return _leave(FAILED)
         finally:
@@ -112,9 +112,9 @@ def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
 
 
 def _leave(code: int) -> int:
-    """Return the exit code, or end at once when threads of handlers would keep this process.
+    """Return the exit code, or exit at once if threads of handlers would keep this process alive.
 
-    They outlived the drain, and their jobs were handed back; or a handler left them behind.
+    Either they outlived the drain, and their jobs were handed back, or a handler left them behind.
     """
     for thread in threading.enumerate():
         keeps = not thread.daemon and thread is not threading.main_thread()

@@ -135,7 +135,7 @@ class ConsumerSettings(BaseSettings):
 
     @property
     def least_workers(self) -> int:
-        """Return how many workers of the default pool there are at rest."""
+        """Return the number of workers of the idle default pool."""
         return self._default_plan.least
 
     @property

@@ -1,1 +1,1 @@
-"""What each turn of an owner says and learns, without network, clock or threads. Pure."""
+"""What each turn of an owner sends and learns, without network, clock or threads. Pure."""

@@ -58,7 +58,7 @@ class Admission:
         return admitted
 
     def left(self, jobs: Iterable[ClaimedJob]) -> None:
-        """Note that admitted jobs have ended or were withdrawn."""
+        """Record that admitted jobs have ended or were withdrawn."""
         for job in jobs:
             self._heavy_admitted -= job in self._heavy
             self._taken -= self._heavy.pop(job, 1)

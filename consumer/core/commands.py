@@ -1,11 +1,11 @@
-"""What an owner makes of the commands it receives. Pure.
+"""How an owner handles the commands it receives. Pure.
 
 A leader appends commands to the partition's stream; the owner receives those above the last one
 that it applied, with every renewal. Targets are absolute, so only the newest counts, and a
-command that is lost, repeated or late does no harm.
+lost, repeated or late command is harmless.
 
     SCALE_UP, SCALE_DOWN   set the worker count; the name is for people, the target decides
-    NOOP                   a new leader's first word: older leaders are refused from here on
+    NOOP                   a new leader's first command: older leaders are rejected from now on
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_WORKERS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A command that was not obeyed, and why."""
+    """A rejected command, and why."""
 
     command: Command
     why: str
@@ -32,7 +32,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What a batch of commands comes to. target: None when nothing is to change."""
+    """The result of a batch of commands. target: None if nothing changes."""
 
     target: int | None
     applied: str
@@ -49,7 +49,7 @@ def resolve(
     max_workers: int,
     applied: str,
 ) -> Resolution:
-    """Return the newest valid target, clamped, and the id up to which commands are dealt with."""
+    """Return the newest valid target, clamped, and the id up to which commands are handled."""
     target, obeyed, refused = None, None, []
     for command in commands:
         applied = command.id

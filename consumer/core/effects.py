@@ -1,14 +1,14 @@
-"""What a consumer's life asks of the world: it yields an effect and is sent the answer. Pure.
+"""The effects of a consumer's life: it yields an effect and receives the answer. Pure.
 
-    Call     one round trip: the replies in order, errors of single verbs in their places; where
-             there is no answer at all, an UnavailableError is thrown into the life
+    Call     one round trip: the replies in order, errors of single verbs in their places; without
+             any reply, an UnavailableError is thrown into the life
     Listen   the Bell of a partition, to sleep on; or an UnavailableError
-    Sleep    until a token comes, someone rings, or the time is over: the token, or None
-    Rest     until the time is over, whoever rings
-    Pause    as Rest, but it ends a moment after the consumer is asked to stop
+    Sleep    until a token, a ring, or the end of the time: the token, or None
+    Rest     until the end of the time, ignoring rings
+    Pause    like Rest, but it ends shortly after the consumer is asked to stop
 
-Threads carry effects out in production (consumer.loop), a scheduler on virtual time in the
-simulation; what comes between two effects happens at one instant of the life's clock.
+Threads execute effects in production (consumer.loop), a scheduler on virtual time in the
+simulation; everything between two effects happens at one instant of the life's clock.
 """
 
 from __future__ import annotations
@@ -37,32 +37,32 @@ class Call:
 
 @dataclass(slots=True)
 class Listen:
-    """Open what the owner of a partition sleeps on."""
+    """Open the bell on which the owner of a partition sleeps."""
 
     partition: int
 
 
 @dataclass(slots=True)
 class Wait:
-    """Let so much time pass."""
+    """Let this much time pass."""
 
     seconds: float
 
 
 class Sleep(Wait):
-    """Wait on the bell, at most so long."""
+    """Wait on the bell, at most this long."""
 
     __slots__ = ()
 
 
 class Rest(Wait):
-    """Wait so long."""
+    """Wait this long."""
 
     __slots__ = ()
 
 
 class Pause(Wait):
-    """Wait so long, unless the consumer is stopped."""
+    """Wait this long, unless the consumer is stopped."""
 
     __slots__ = ()
 
@@ -72,23 +72,23 @@ Steps: TypeAlias = Generator[Effect, Any, T]
 
 
 class Bell(Protocol):
-    """What an owner sleeps on, without the sleep. Nothing here waits."""
+    """The bell on which an owner sleeps, without the sleeping. Nothing here waits."""
 
     def arm(self, verb: Verb[Any]) -> bool:
-        """Have the server run a verb with the next token; returns False when that is impossible."""
+        """Make the server run a verb with the next token; returns False if that is impossible."""
 
     def answer(self) -> Reply:
-        """Return what the armed verb was answered, once; None while it is under way."""
+        """Return the reply to the armed verb, once; None while it is pending."""
 
     def disarm(self) -> None:
         """Give up the armed verb: it may or may not have happened."""
 
     def close(self) -> None:
-        """Leave tokens to whoever is next. Idempotent."""
+        """Leave tokens to the next owner. Idempotent."""
 
 
 class Workers(Protocol):
-    """What runs jobs. Nothing here waits. start_until_s: no job begins after it."""
+    """The workers. Nothing here waits. start_until_s: no job starts after it."""
 
     start_until_s: float
 
@@ -98,24 +98,24 @@ class Workers(Protocol):
 
     @property
     def target(self) -> int:
-        """Return how many there should be."""
+        """Return the target number of workers."""
 
     @property
     def spare(self) -> int:
-        """Return how many slots there are beyond the target; negative while some are missing."""
+        """Return the number of slots beyond the target; negative while some are missing."""
 
     @property
     def queued(self) -> int:
         """Return how many jobs wait for a worker."""
 
     def resize(self, target: int) -> None:
-        """Have so many workers; surplus ones leave after the job they run."""
+        """Set the number of workers; surplus ones leave after their current job."""
 
     def submit(self, jobs: Sequence[ClaimedJob]) -> None:
         """Hand jobs to the workers, in order."""
 
     def withdraw(self) -> list[ClaimedJob]:
-        """Take back the jobs that no worker has begun."""
+        """Take back the jobs that no worker has started."""
 
     def take_ended(self) -> list[Outcome]:
         """Return the executions that ended since the last call."""

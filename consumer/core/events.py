@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StandingBy:
-    """Every partition that we may take has an owner; next look in wait_s."""
+    """Every partition that we may take has an owner; the next check is in wait_s."""
 
     wait_s: float
 
@@ -38,10 +38,10 @@ class RecoveredJobs:
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """These executions are recorded, and so many jobs were claimed.
+    """These executions were recorded, and `claimed` jobs were claimed.
 
-    progress: not when something else of the turn failed, or when it only renewed although there
-    was something to record or to claim.
+    progress: False if another part of the turn failed, or if it only renewed although there was
+    something to record or to claim.
     """
 
     outcomes: Sequence[Outcome]
@@ -53,21 +53,21 @@ class Turned:
 
 @dataclass(frozen=True, slots=True)
 class TasksKnown:
-    """Jobs that were set aside for tasks which this consumer knows are due now: task -> jobs."""
+    """Jobs that were set aside for tasks known to this consumer are due now: task -> jobs."""
 
     jobs: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class EvictedDead:
-    """So many of the oldest dead jobs were deleted to keep dead within its bounds."""
+    """The oldest dead jobs were deleted to stay within the limits."""
 
     jobs: int
 
 
 @dataclass(frozen=True, slots=True)
 class TurnFailed:
-    """A turn got no answer; nothing is lost, it is repeated in pause_s."""
+    """A turn got no reply; nothing is lost, it is repeated in pause_s."""
 
     error: Exception
     pause_s: float
@@ -75,7 +75,7 @@ class TurnFailed:
 
 @dataclass(frozen=True, slots=True)
 class ResultUndelivered:
-    """A result got no answer again and again: its job counts as a failed attempt (outcome)."""
+    """A result repeatedly got no reply: its job counts as a failed attempt (outcome)."""
 
     outcome: Outcome
     size_bytes: int
@@ -83,7 +83,7 @@ class ResultUndelivered:
 
 @dataclass(frozen=True, slots=True)
 class Resized:
-    """The worker count was set by a command, or by its absence at start."""
+    """The worker count was set by a command, or at the start without one."""
 
     workers: int
     before: int
@@ -92,35 +92,35 @@ class Resized:
 
 @dataclass(frozen=True, slots=True)
 class CommandRefused:
-    """A command was not obeyed."""
+    """A command was rejected."""
 
     refused: Refused
 
 
 @dataclass(frozen=True, slots=True)
 class RolledBack:
-    """The server forgot what it had confirmed: a failover lost the newest writes."""
+    """The server lost confirmed writes: a failover lost the latest ones."""
 
     renewal: Renewal
 
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """Claims whose answer was lost went back to their lanes."""
+    """Claims whose reply was lost went back to their lanes."""
 
     jobs: int
 
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """Values of another type stayed in keys of the partition: this is what was put right."""
+    """Values of the wrong type stayed in keys of the partition: this was repaired."""
 
     found: AuditReport
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseAtRisk:
-    """No renewal in time: no job is started until one succeeds."""
+    """No renewal in time: no job starts until one succeeds."""
 
     seconds_left: float
 
@@ -135,14 +135,14 @@ class Draining:
 
 @dataclass(frozen=True, slots=True)
 class HandsBack:
-    """The time to drain is over: jobs that still run are handed back, to run again elsewhere."""
+    """The time to drain is over: jobs still running are handed back, to run again elsewhere."""
 
     running: int
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The partition is released. handed_back: jobs that still ran, at the deadline."""
+    """The partition is released. handed_back: jobs still running at the deadline."""
 
     partition: int
     handed_back: int
@@ -150,6 +150,6 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """Someone newer owns the partition; this process must end."""
+    """A newer owner holds the partition; this process must exit."""
 
     error: Exception

@@ -1,4 +1,4 @@
-"""The jobs that are ours, and where each of them is. No clock, no network, no thread.
+"""The jobs of this owner, and where each of them is. No clock, no network, no thread.
 
 A claimed job is in exactly one of these places (`claimed` holds all of them):
 
@@ -6,8 +6,8 @@ A claimed job is in exactly one of these places (`claimed` holds all of them):
       `------> suspects --> start confirmed --> running
 
 A suspect was running when its consumer died (see suspects.py). A job that waited in the memory of a
-consumer that died (0 crashes) may have begun unnoted: its claim reports it as started, so it is
-charged if it does that again, and it runs among the others in its order.
+consumer that died (0 crashes) may have started without a record: its claim reports it as started,
+so that it is charged if the consumer dies again, and it runs among the others in its order.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class InFlight:
         self._cancelled: frozenset[bytes] = frozenset()
 
     def take(self, claims: Claims, free: int, now_s: float) -> list[ClaimedJob]:
-        """Take claimed jobs; return those to start. Beyond the `free` first they wait in memory."""
+        """Take claimed jobs; return those to start. All but the first `free` wait in memory."""
         ready: list[ClaimedJob] = []
         for i, id in enumerate(claims.ids):
             known = self.claimed.get(id)
             if known is not None:
                 if read_stamp(known.body) == read_stamp(claims.bodies[i]):
-                    continue  # ours already: its end is on the way
-                known.unanswered = True  # it ended unnoticed, and this is another job
+                    continue  # ours already: its end will be recorded
+                known.unanswered = True  # it ended without our knowledge, and this is another job
             job = claimed(id, claims.bodies[i], 1, 0, claims.now_ms, now_s)
             crashes = claims.crashes[i] if claims.crashes else None
             if claims.attempts:
@@ -74,28 +74,28 @@ class InFlight:
         return ready
 
     def on_ended(self, outcomes: Sequence[Outcome]) -> None:
-        """Put executions that ended, or never began, into the outbox."""
+        """Put executions that ended, or never started, into the outbox."""
         self.open -= len(outcomes)
         self.open_bytes -= sum([len(outcome.job.body) for outcome in outcomes])
         self.outbox.add(outcomes)
         if self.suspects.watches:
             for outcome in outcomes:
                 self.suspects.on_ended(outcome.job, outcome.ended_s)
-                if self._ahead:  # its worker may have begun the next one from memory
+                if self._ahead:  # its worker may have started the next one from memory
                     self.suspects.on_other_start(outcome.ended_s)
 
     def hand_back(self, jobs: Sequence[ClaimedJob], now_s: float) -> None:
-        """Put jobs that no worker has begun into the outbox."""
+        """Put jobs that no worker has started into the outbox."""
         self.on_ended([Outcome(job, End.HAND_BACK, now_s, now_s) for job in jobs])
 
     def hand_back_lost_claims(self, ids: Sequence[bytes], now_s: float) -> None:
-        """Hand back jobs that are in flight here although no answer announced them."""
+        """Hand back jobs that are in flight here although no reply announced them."""
         self.open += len(ids)
         self.hand_back([claimed(id, b"", 1, 0, 0, now_s) for id in ids], now_s)
 
     def hand_back_suspects(self, now_s: float) -> None:
-        """Hand back the suspects that did not begin."""
-        waiting = self.suspects.withdraw()  # one whose start is confirmed is not among them
+        """Hand back the suspects that did not start."""
+        waiting = self.suspects.withdraw()  # not those whose start is confirmed
         self._count(waiting)
         self.hand_back(waiting, now_s)
 
@@ -110,8 +110,8 @@ class InFlight:
     def cancel(self, ids: frozenset[bytes]) -> None:
         """Let the handlers of these jobs see that cancellation was requested; ids: all such ones.
 
-        Those that no worker has begun first: one that stops may begin another at once. Ids that
-        were claimed but not announced yet are remembered until the next renewal.
+        Jobs not yet started first: a job that stops may let another start at once. Ids that were
+        claimed but not announced yet are remembered until the next renewal.
         """
         self._cancelled = ids
         jobs = [job for job in map(self.claimed.get, ids) if job is not None]
@@ -139,13 +139,13 @@ class InFlight:
         return done
 
     def mark_unanswered(self, jobs: Iterable[ClaimedJob] | None = None) -> None:
-        """Note that the ends of these jobs, or of all that are ours, may be recorded already."""
+        """Note that the ends of these jobs, or of all ours, may already be recorded."""
         ours = [*self.claimed.values(), *(o.job for o in self.outbox)] if jobs is None else jobs
         for job in ours:
             job.unanswered = True
 
     def starts_to_report(self, now_s: float, workers: int) -> list[ClaimedJob]:
-        """Return the jobs to report as started: suspects before they begin, others after.
+        """Return the jobs to report as started: suspects before they start, others after.
 
         One that is reported and waits for a worker would be charged for someone else's crash.
         """

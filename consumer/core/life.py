@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.02  # a draining owner looks so often for jobs that ended
 _LISTEN_EVERY_S = 0.05  # an owner that never sleeps looks for tokens so often
-_BELL = Backoff(base_s=0.25, cap_s=5.0)  # between two tries to make what an owner sleeps on
+_BELL = Backoff(base_s=0.25, cap_s=5.0)  # between attempts to open the bell
 
 
 class ConsumerLife:
-    """One life, from standing by to its end. `run` makes its steps.
+    """One life, from standing by to its end. `run` yields its steps.
 
-    make_workers: makes the workers of an ownership, none of them at work yet. stopping: whether the
-    consumer was asked to drain and end. draw: random numbers from 0 to 1.
-    handed_back: how many jobs still ran when it ended.
+    make_workers: creates the workers of an ownership, all idle. stopping: whether the consumer was
+    asked to drain and exit. draw: random numbers from 0 to 1. handed_back: how many jobs still ran
+    when it ended.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ConsumerLife:
         self.handed_back = 0
 
     def run(self) -> Steps[None]:
-        """Own one partition until stopped. Raises FencedError when it was lost to someone newer."""
+        """Own one partition until stopped. Raises FencedError if a newer owner took it."""
         begun = yield from self._begin()
         if begun is None:
             return
@@ -107,9 +107,9 @@ class ConsumerLife:
             yield from self._end(core, turns)
 
     def _begin(self) -> Steps[tuple[own.Acquired, Bell] | None]:
-        """Return what was acquired and what its owner sleeps on, or None when stopped.
+        """Return what was acquired and its owner's bell, or None when stopped.
 
-        What is here without the other is given back: another process may have a descriptor left.
+        If only one of them can be had, it is given back: another process may have descriptors left.
         """
         failed, failing_since_s = 0, 0.0
         while True:
@@ -123,9 +123,9 @@ class ConsumerLife:
                 failing_since_s = failing_since_s or self._liveness.last_reply_s
                 pause_s = _BELL.delay_s(failed, self._draw())
                 self._emit(events.TurnFailed(error, pause_s))
-                with suppress(FencedError):  # it is someone else's by now: all the better
+                with suppress(FencedError):  # another process already owns it: fine
                     yield from self._release(acquired.ownership, drain=False)
-                # For the watchdog: where nothing is begun for long, a new process may help.
+                # For the watchdog: if nothing starts for long, a new process may help.
                 self._liveness.last_reply_s, self._liveness.why = failing_since_s, str(error)
                 yield Pause(pause_s)
             else:
@@ -150,19 +150,19 @@ class ConsumerLife:
         )
 
     def _drain(self, core: Core, bell: Bell, turns: TurnLoop) -> Steps[bool]:
-        """Let jobs end until the deadline; returns False when nothing is left to say."""
+        """Let jobs end until the deadline; returns False if nothing is left to send."""
         deadline = self._clock() + self._settings.drain_s
         released = False
         while self._clock() < deadline:
             wait_s = yield from turns.turn()
             if core.settled(self._clock()) or (turns.failing and not core.claimed):
-                break  # a lost claim may be in flight, but no server answers: it is recovered
+                break  # a lost claim may be in flight, but the server is down: it will be recovered
             if not released and not turns.failing:
-                # A successor may claim from now on, while we finish what runs.
+                # A successor may claim from now on, while we finish running jobs.
                 drains = yield from self._release(core.ownership, drain=True)
                 released = drains is not None
                 if released:
-                    bell.close()  # tokens are the successor's from now on
+                    bell.close()  # tokens are for the successor from now on
                 if drains is False:  # nothing is in flight any more: we have left
                     self._emit(events.Stopped(core.ownership.partition, 0))
                     return False
@@ -187,7 +187,7 @@ class ConsumerLife:
             self._emit(events.Stopped(core.ownership.partition, self.handed_back))
 
     def _release(self, life: own.Ownership, *, drain: bool) -> Steps[bool | None]:
-        """Return whether this life drains from now on, False when it has left; None: no answer."""
+        """Return whether this life drains from now on, False if it has left; None: no reply."""
         lease_ms = int(self._settings.lease_s * 1000) if drain else 0
         try:
             if self.core is not None and self.core.unconfirmed is not None:

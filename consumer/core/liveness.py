@@ -1,4 +1,4 @@
-"""When the loop of a consumer last lived: written by the loop, read by the watchdog."""
+"""When a consumer's loop last made progress: written by the loop, read by the watchdog."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Liveness:
     """Monotonic seconds: of the last pass, and of the last answered turn that recorded or claimed.
 
-    Where nothing was there to record or claim, an answered renewal counts as well. why: what the
-    last turn failed for; "" when it did not.
+    If there was nothing to record or claim, an answered renewal also counts. why: why the last turn
+    failed; "" if it did not.
     """
 
     last_pass_s: float

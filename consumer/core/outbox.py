@@ -1,7 +1,7 @@
 """Outcomes that the server has not confirmed yet, and the verbs that record them. Pure.
 
-A turn takes as many of the oldest as its budget of bytes allows. One that is larger than a whole
-budget goes alone, and to the back when it was not confirmed, so that it keeps no other waiting.
+A turn takes as many of the oldest as its byte budget allows. One that exceeds a whole budget is
+sent alone, and moves to the back if it was not confirmed, so that it does not block others.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ CRASHED = encode_error(  # of a job that recovery buries
     )
 )
 _RECORDED_A_TURN = 400
-_AGAIN_MS = 10_000  # until a job runs again whose result did not get through
-_ID_BYTES = 64  # what names a job in a verb, about
+_AGAIN_MS = 10_000  # before a job whose result did not get through runs again
+_ID_BYTES = 64  # about what a job's name takes in a verb
 
 
 def size_bytes(outcomes: Sequence[Outcome]) -> int:
-    """Return about how many bytes it takes to record these outcomes."""
+    """Return approximately how many bytes it takes to record these outcomes."""
     size = _ID_BYTES * len(outcomes)
     for outcome in outcomes:
         if outcome.result is not None:
@@ -42,7 +42,7 @@ def size_bytes(outcomes: Sequence[Outcome]) -> int:
 
 
 def executions(outcomes: Sequence[Outcome]) -> tuple[int, float]:
-    """Return (how many of them were executed, the seconds that this took together)."""
+    """Return (how many of them were executed, the total seconds this took)."""
     ran, busy_s = 0, 0.0
     for outcome in outcomes:
         if outcome.end is not End.HAND_BACK:
@@ -64,13 +64,13 @@ class Outbox:
         return iter(self._outcomes)
 
     def add(self, outcomes: Sequence[Outcome]) -> None:
-        """Take outcomes that are to be recorded."""
+        """Add outcomes to record."""
         self._outcomes.extend(outcomes)
 
     def pick(self, budget_bytes: int, *, alone: bool) -> tuple[list[Outcome], int]:
         """Return (the outcomes that one turn records, their bytes).
 
-        alone: the oldest one may exceed the budget, by itself.
+        alone: the oldest one may exceed the budget if sent alone.
         """
         oldest = self._outcomes[:_RECORDED_A_TURN]
         size = size_bytes(oldest)
@@ -89,24 +89,24 @@ class Outbox:
 
     def forget(self, outcomes: Sequence[Outcome]) -> None:
         """Drop outcomes that were recorded."""
-        if self._outcomes[: len(outcomes)] == outcomes:  # nothing was passed over
+        if self._outcomes[: len(outcomes)] == outcomes:  # nothing was skipped
             del self._outcomes[: len(outcomes)]
         else:
             gone = {id(outcome) for outcome in outcomes}
             self._outcomes = [o for o in self._outcomes if id(o) not in gone]
 
     def postpone(self, outcome: Outcome) -> None:
-        """Let all others go before this one."""
+        """Move this one behind all others."""
         self.replace(outcome, outcome)
 
     def replace(self, outcome: Outcome, by: Outcome) -> None:
-        """Record something else in place of an outcome, after all others."""
+        """Record another outcome in place of one, after all others."""
         self._outcomes = [o for o in self._outcomes if o is not outcome]
         self._outcomes.append(by)
 
 
 def undelivered(outcome: Outcome, tries: int) -> Outcome:
-    """Return what is recorded instead of a result that did not get through: a failed attempt."""
+    """Return what replaces a result that did not get through: a failed attempt."""
     record = ErrorRecord(
         reason="bad-result",
         message=(
@@ -134,7 +134,7 @@ def record_verbs(
 ) -> Iterator[Verb[Any]]:
     """Yield the verbs that record these outcomes, at most 200 jobs each.
 
-    Sure successes are sent by id alone, the shortest; all else names the stamp of the body.
+    Certain successes are sent by id only, the shortest form; all others name the body's stamp.
     """
     kinds: dict[tuple[End, bool], list[Outcome]] = {}
     for outcome in outcomes:
@@ -143,7 +143,7 @@ def record_verbs(
         kinds.setdefault((end, by_stamp), []).append(outcome)
     for (end, by_stamp), alike in kinds.items():
         parts = range(0, len(alike), MAX_BATCH)
-        # Each goes to the front of its lane: the last ones first, and the order is kept.
+        # Each goes to the front of its lane: the last ones first, which keeps the order.
         for i in reversed(parts) if end is End.HAND_BACK else parts:
             some = alike[i : i + MAX_BATCH]
             if by_stamp:

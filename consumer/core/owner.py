@@ -4,9 +4,9 @@
     apply_replies(turn, replies, now) -> jobs to start, events    on_no_reply(turn, now)
     arm(now)   -> a turn whose claim waits at the server for the next token
 
-What an owner does is a list of steps (consumer.core.steps), each the only place that says when it
-needs a turn, what it sends and what it learns. They share a State and stand in the order in which
-a turn carries their verbs:
+What an owner does is a list of steps (consumer.core.steps), each the only place that defines when
+it needs a turn, what it sends and what it learns. They share a State; a turn carries their verbs in
+this order:
 
     Rotate* | Repair | RenewAlone* | Record | Start | Progress | Renew
             | Reconcile* | Recover* | Rouse | Promote | Claim           * nothing follows it
@@ -14,18 +14,17 @@ a turn carries their verbs:
 Invariants
   C1 open = claimed jobs that have not ended, without suspects that wait. A claim asks for at most
      slots + prefetch - open, less what ended and does not fit into this turn.
-  C2 an outcome leaves the outbox only when its verb was answered. Recording is idempotent: it names
+  C2 an outcome leaves the outbox only once its verb was answered. Recording is idempotent: it names
      the stamp of the body that ended (see outbox), and another job may have the id by then.
-  C3 a claim whose answer was lost is found in the in-flight set and handed back (Reconcile). That
-     is read in a turn that claims nothing.
-  C4 of the jobs that the next crash would bury at most one runs at a time (see suspects).
-  C5 after a turn without an answer the next one first changes the nonce (Rotate): whatever of the
-     lost turn is still on its way is refused, and cannot undo what was decided since.
-  C6 while a claim is armed, no other claim and no Reconcile is planned, so C1 and C3 hold for it
-     too. Whoever makes a job ready leaves a token, so it is not needed either.
-  C7 after drain() nothing is claimed, promoted or recovered: steps that bring work are gone.
-  C8 after a turn without an answer the lease is renewed first, by a turn of its own (RenewAlone),
-     and the next one carries less; what cannot get through ends as a failed attempt (Record).
+  C3 a claim whose reply was lost is found in the in-flight set and handed back (Reconcile). That
+     set is read in a turn that claims nothing. C4 of the jobs that the next crash would bury, at
+     most one runs at a time (see suspects). C5 after a turn without a reply the next one first
+     changes the nonce (Rotate): delayed parts of the lost turn are rejected, and cannot undo what
+     was decided since. C6 while a claim is armed, no other claim and no Reconcile is planned, so C1
+     and C3 hold for it, too. Nor is it needed: making a job ready leaves a token. C7 after drain()
+     nothing is claimed, promoted or recovered: steps that bring work are removed. C8 after a turn
+     without a reply the lease is renewed first, by a separate turn (RenewAlone), and the next one
+     carries less; an outcome that cannot get through becomes a failed attempt (Record).
 """
 
 from __future__ import annotations
@@ -105,20 +104,20 @@ class Core:
     # -- what the loop reports -------------------------------------------------------------------
 
     def on_ended(self, outcomes: Sequence[Outcome]) -> None:
-        """Take executions that ended (or never began, with End.HAND_BACK)."""
+        """Take executions that ended (or never started, with End.HAND_BACK)."""
         self.in_flight.on_ended(outcomes)
 
     def hand_back(self, jobs: Sequence[ClaimedJob], now_s: float) -> None:
-        """Take back jobs that no worker has begun."""
+        """Take back jobs that no worker has started."""
         self.in_flight.hand_back(jobs, now_s)
 
     def on_stall(self, jobs: Sequence[ClaimedJob], now_s: float) -> None:
-        """Take back jobs in memory because no execution ends: jobs got longer than they were."""
+        """Take back jobs in memory since no execution ends: jobs now take longer than before."""
         self.prefetch.forget()
         self.hand_back(jobs, now_s)
 
     def on_wake(self, token: bytes, now_s: float) -> None:
-        """Note a wake token: b"w" work, b"d" something due sooner, b"c" a command or a cancel."""
+        """Handle a wake token: b"w" work, b"d" something due sooner, b"c" a command or a cancel."""
         if token == b"c":
             self.lease.due_s = now_s
         elif token == b"d":
@@ -127,13 +126,13 @@ class Core:
             self.state.work_expected = True
 
     def drain(self, now_s: float) -> None:
-        """Claim nothing any more; suspects that did not begin go back."""
+        """Stop claiming; suspects that did not start go back."""
         self.state.draining = True
         self._steps = tuple(step for step in self._steps if not step.brings_work)
         self.in_flight.hand_back_suspects(now_s)
 
     def give_up(self, now_s: float) -> int:
-        """Hand back whatever still runs, because the process ends now; returns how many."""
+        """Hand back jobs still running, because the process exits now; returns how many."""
         return self.in_flight.hand_back_all(now_s)
 
     @property
@@ -143,7 +142,7 @@ class Core:
 
     @property
     def target(self) -> int:
-        """Return how many workers there should be."""
+        """Return the target number of workers."""
         return self.lease.target
 
     @property
@@ -174,7 +173,7 @@ class Core:
 
     @property
     def unconfirmed(self) -> Verb[int] | None:
-        """Return what must be answered before anything else is said under the newest nonce."""
+        """Return what must be answered before anything else is sent under the newest nonce."""
         return self.rotate.verb() if self.rotate.pending else None
 
     def plan(self, now_s: float) -> Turn:
@@ -186,12 +185,12 @@ class Core:
         return turn
 
     def arm(self, now_s: float) -> Turn | None:
-        """Return a claim that the server may carry out when the next token comes, if one is wanted.
+        """Return a claim for the server to execute with the next token, if one is wanted.
 
-        It is armed from here on, until its answer is applied or lost.
+        It is armed from now on, until its reply is applied or lost.
         """
         if self.state.draining or self.state.armed is not None or self.due_s(now_s) <= 0:
-            return None  # a turn will claim, or has
+            return None  # a turn will claim, or has claimed
         self.state.armed = self.claim.arm(now_s)
         return self.state.armed
 
@@ -205,7 +204,7 @@ class Core:
         return self.state.armed
 
     def settled(self, now_s: float) -> bool:
-        """Return whether nothing is ours, as far as it can be known."""
+        """Return whether no job is ours, as far as known."""
         unsure = self.rotate.pending or now_s >= self.state.reconcile_s
         return not (self.claimed or self.in_flight.has_unrecorded or unsure)
 
@@ -216,8 +215,8 @@ class Core:
     ) -> tuple[list[ClaimedJob], list[object]]:
         """Learn from the replies of a turn; returns (jobs to start, events), as the turn has them.
 
-        Raises FencedError when someone newer owns the partition, and the first other error after
-        all replies were applied; what it concerned is repeated by a later turn.
+        Raises FencedError if a newer owner holds the partition, and the first other error after all
+        replies were applied; a later turn repeats what failed.
         """
         if turn is self.state.armed:
             self.state.armed, turn.now_s = None, now_s  # it waited for a token, not for the server
@@ -228,7 +227,7 @@ class Core:
                 self.record.on_success(turn, turn_s)
             turn.progress = self.is_progress(turn)
         recorded, claimed = turn.outcomes if turn.recorded else (), len(turn.jobs)
-        if failed is None or recorded or claimed:  # what a turn did counts, whatever failed after
+        if failed is None or recorded or claimed:  # what a turn did counts, whatever failed later
             turn.events.append(
                 events.Turned(recorded, claimed, turn.duplicates, turn_s, turn.progress)
             )
@@ -239,7 +238,7 @@ class Core:
         return turn.jobs, turn.events
 
     def on_no_reply(self, turn: Turn, now_s: float) -> None:
-        """Note that a turn got no answer: it may or may not have happened."""
+        """Handle a turn without a reply: it may or may not have happened."""
         if turn is self.state.armed:
             self.state.armed = None
         for step in self._steps:
@@ -247,9 +246,9 @@ class Core:
             step.on_no_reply(turn, now_s)
 
     def is_progress(self, turn: Turn) -> bool:
-        """Return whether the answer to the newest turn shows that the work of this owner continues.
+        """Return whether the reply to the latest turn shows that this owner makes progress.
 
-        Without an end or a start it does only when there was nothing to record or to claim.
+        Without an end or a start it does only if there was nothing to record or to claim.
         """
         if turn.jobs or any(o.end is not End.HAND_BACK for o in turn.outcomes):
             return True

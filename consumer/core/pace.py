@@ -1,9 +1,9 @@
 """How much one turn carries: bytes of outcomes, and jobs that it claims. Pure.
 
-A turn that does not fit the time for its answer is repeated, so it must not be the same turn again:
+A turn that is too large for its timeout is repeated, so it must not be the same turn again:
 
-    no answer            half of what it carried, down to one outcome or one job
-    answered, but slow   half as well, down to what a slow link carries in a moment
+    no reply             half of what it carried, down to one outcome or one job
+    answered, but slow   also half, down to what a slow link carries in a moment
     answered in time     twice as much, up to the most
 
 A heavy turn (above LIGHT_BYTES) never carries the renewal of the lease; see Record.
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 MOST_BYTES = 1024 * 1024
 LIGHT_BYTES = 64 * 1024
 _LEAST_BYTES = 4096
-_SLOW_SHARE = 1 / 6  # of a lease: half of what an answer may take
+_SLOW_SHARE = 1 / 6  # of a lease: half of what a reply may take
 
 
 @dataclass(slots=True)
@@ -33,15 +33,15 @@ class Pace:
 
     @property
     def slowed(self) -> bool:
-        """Return whether less than usual is carried."""
+        """Return whether turns carry less than usual."""
         return self.budget_bytes < MOST_BYTES or self.jobs < self.most_jobs
 
     def is_slow(self, turn_s: float) -> bool:
-        """Return whether a turn took so long that twice as much might not be answered in time."""
+        """Return whether a turn took so long that twice as much might get no reply in time."""
         return turn_s > self.lease_s * _SLOW_SHARE
 
     def on_no_reply(self, sent_bytes: int, asked_jobs: int) -> None:
-        """Carry less: a turn with so many bytes of outcomes, asking for so many jobs, was lost."""
+        """Carry less: a turn of this many bytes of outcomes and this many claims was lost."""
         if sent_bytes:
             half = min(self.budget_bytes, sent_bytes) // 2
             self.budget_bytes = max(_LEAST_BYTES, half)
@@ -56,7 +56,7 @@ class Pace:
             if claimed_bytes > LIGHT_BYTES:
                 self.jobs = max(1, min(self.jobs, asked_jobs) // 2)
         elif not self.is_slow(2 * turn_s):
-            if sent_bytes > self.budget_bytes // 2:  # what little was sent shows nothing of more
+            if sent_bytes > self.budget_bytes // 2:  # a small turn tells nothing about larger ones
                 self.budget_bytes = min(MOST_BYTES, 2 * max(self.budget_bytes, sent_bytes))
             if asked_jobs:
                 self.jobs = min(self.most_jobs, 2 * self.jobs)

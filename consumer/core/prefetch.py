@@ -6,16 +6,16 @@ memory. So the prefetch covers what the workers finish during one turn:
     ends per turn = workers x turn seconds / seconds per job
     prefetch      = 2 x ends per (turn + linger), and 0 when fewer than one job in four turns ends
 
-With jobs in memory no one waits for the loop, so it lingers a moment and records several ends in
-one turn, which costs the workers less of the interpreter than a turn for each. When it can claim
-as much as one claim holds it does not linger: for very short jobs, `most` is two such claims, and
-the server makes up one of them while the workers run the other.
+With jobs in memory no worker waits for the loop, so it lingers a moment and records several ends in
+one turn, which takes less interpreter time from the workers than a turn for each. It does not
+linger if it can make a full claim: for very short jobs, `most` is two such claims, and the server
+prepares one of them while the workers run the other.
 
-A job in memory hides from the backlog and cannot be overtaken by a smaller group, so this is kept
-as small as that, and taken back when the workers stall (see Core.on_stall). Large bodies fill the
-memory: while those of all open jobs, running ones included, have MOST_BYTES, nothing is claimed
-ahead. What one claim brings is bounded in bytes by itself, so they have no more than that and one
-claim, or else one for each worker.
+A job in memory is missing from the backlog and cannot be overtaken by a smaller group, so the
+prefetch is kept minimal, and taken back when the workers stall (see Core.on_stall). Large bodies
+fill the memory: while those of all open jobs, including running ones, have MOST_BYTES, nothing is
+prefetched. One claim is bounded in bytes, so the total is at most that plus one claim, or else one
+body for each worker.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 MOST_BYTES = 4 * 1024**2
 _LINGER_S = 0.002
-_WEIGHT = 0.2  # of the newest turn in both averages
+_WEIGHT = 0.2  # weight of the latest turn in both averages
 
 
 @dataclass(slots=True)
@@ -43,11 +43,11 @@ class Prefetch:
             self.job_s = mean if self.job_s is None else self.job_s + _WEIGHT * (mean - self.job_s)
 
     def forget(self) -> None:
-        """Unlearn how long jobs take: nothing is claimed ahead until one has ended."""
+        """Forget how long jobs take: nothing is prefetched until one has ended."""
         self.job_s = None
 
     def jobs(self, workers: int, open_bytes: int = 0) -> int:
-        """Return how many jobs may wait in memory. open_bytes: of the bodies that are there."""
+        """Return how many jobs may wait in memory. open_bytes: of the bodies in memory."""
         if self.job_s is None or open_bytes >= MOST_BYTES:
             return 0
         if workers * self.turn_s < 0.25 * self.job_s:

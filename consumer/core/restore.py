@@ -1,6 +1,6 @@
 """How many workers to start with after a restart: the checkpoint, aged.
 
-Used by a consumer that comes back and by a coordinator that takes over, so that both begin
+Used by a consumer that restarts and by a coordinator that takes over, so that both begin
 at the same number without asking each other.
 """
 
@@ -20,7 +20,7 @@ def restored_workers(
     """Return max(min, checkpoint x exp(-age / tau)), at most the maximum, rounded up.
 
     `checkpoint` is the last applied target and `age_s` its age in seconds. A fresh checkpoint
-    keeps a pool that was scaled for a burst; an old one says nothing about today. Nothing
+    keeps a pool that was scaled for a burst; an old one says nothing about the present. Nothing
     raises for a bad record, since a consumer must start: no checkpoint, a negative one or an
     age that is not a number give the minimum, an age below 0 (clocks differ) counts as 0.
     """

@@ -1,14 +1,15 @@
 """Becoming an owner: take the configured partition, or any free one; else wait for one. Pure.
 
-    looking --no answer--> outage: only asks --answers--> quiet for a lease --> looking
+    looking --no reply--> outage: only asks --answers--> waiting one lease --> looking
 
-A lease that ended is taken within a second. After an outage of the server every lease may have
-ended at once although its owner lives; so whoever saw the outage replaces no one until the server
-has answered again for one lease, and living owners renew in that time.
+An expired lease is taken over within a second. After an outage of the server all leases may have
+expired although their owners live; so a process that saw the outage replaces no one until the
+server has answered again for one lease, in which living owners renew.
 
-To look is to acquire what is free, and to learn how long the leases of others last: a write, so
-that a server which only reads counts as away. Only who just learned that a lease is over asks to
-replace its owner: a server that stalls would do so when it wakes, before the owner's renewal.
+Looking means acquiring what is free, and learning how long others' leases last: it is a write, so
+that a read-only server counts as down. A process asks to replace an owner only after it just
+learned that the lease is over: a stalled server would otherwise do so when it wakes, before the
+renewal.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ if TYPE_CHECKING:
     from queuepool.telemetry.events import Listener
 
 _LOOK_S = 0.7
-_RENEW_S = 2.0  # an owner tries again after 1.5 s at most
+_RENEW_S = 2.0  # an owner retries after at most 1.5 s
 
 
 class Standby:
     """Waits for one of these partitions.
 
-    nonce: one for all attempts, so that an answer that was lost is found out by asking again.
-    verify: raises ConfigurationError when the consumer must not begin.
+    nonce: one for all attempts, so that repeating a call recovers a lost reply.
+    verify: raises ConfigurationError if the consumer must not start.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Standby:
             wait_s = _LOOK_S
             self._verify()
             try:
-                # All the time, for a second outage begins the wait again.
+                # All the time, since a second outage restarts the wait.
                 replaces = not outage and self._clock() >= quiet_until
                 found = yield from self._look(replaces=replaces)
                 liveness.last_reply_s, liveness.why = self._clock(), ""

@@ -1,4 +1,4 @@
-"""What the steps of one owner share. Pure: one thread changes it, between two round trips."""
+"""State shared by the steps of one owner. Pure: one thread changes it, between round trips."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ RECONCILE_EVERY_S, RECONCILE_SOON_S = 15.0, 1.0
 
 
 class State:
-    """Jobs, lease, averages, and when what is due: any step may bring a moment forward.
+    """Jobs, lease, averages, and due times, which any step may bring forward.
 
     promote_s, reconcile_s, poll_s: the next promotion, reading of the in-flight set, and claim
     without a reason. work_expected: a claim would find something, as far as is known.
     alive: workers, as the loop sees them. spare: slots beyond the target, see `slots`.
-    progress: newest text of a running job, by id.
+    progress: latest text of a running job, by id.
     armed: the turn whose claim waits at the server for a token.
     """
 
@@ -57,9 +57,9 @@ class State:
         return min(max(0, self.in_flight.open - self.spare), self.alive)
 
     def promote_by(self, due_s: float) -> None:
-        """Note that a delayed job is due at this moment."""
+        """Note that a delayed job is due at this time."""
         self.promote_s = min(self.promote_s, due_s)
 
     def reconcile_soon(self, now_s: float) -> None:
-        """Have the in-flight set read within a second."""
+        """Request that the in-flight set is read within a second."""
         self.reconcile_s = min(self.reconcile_s, now_s + RECONCILE_SOON_S)

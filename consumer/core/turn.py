@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Turn:
-    """What a turn sends, and what its steps note of it.
+    """What a turn sends, and what its steps record about it.
 
-    parts: each step with how many of the verbs, in order, are its own.
+    parts: each step with the number of its verbs, in order.
     now_s: when it was planned; replied_s: when its replies were applied.
-    is_rotation: it only changes the nonce, as the first turn after a lost one does.
-    outcomes: what it records, about sent_bytes large; recorded: whether the server has all of it.
-    starts: jobs that it reports as started. claiming: how many jobs it asks for; starting: how many
+    is_rotation: it only changes the nonce, like the first turn after a lost one.
+    outcomes: what it records, about sent_bytes in size; recorded: whether the server has all of it.
+    starts: jobs that it reports as started. claiming: how many jobs it claims; starting: how many
     of those find a free worker. jobs: to start now. left: ids that the server did not finish.
-    progress: its replies show that the work of this owner continues.
+    progress: its replies show that this owner makes progress.
     """
 
     now_s: float
@@ -58,7 +58,7 @@ class Turn:
         return any(step in steps for step, _ in self.parts)
 
     def apply(self, replies: Sequence[Reply], now_s: float) -> Exception | None:
-        """Hand each reply to its step; returns the first error, after all were read."""
+        """Pass each reply to its step; returns the first error, after all were read."""
         self.replied_s = now_s
         failed: Exception | None = None
         answers = zip(self.verbs, replies, strict=True)

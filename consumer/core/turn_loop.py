@@ -1,10 +1,10 @@
 """Turns of an owner: between its core, its workers and the server. Pure.
 
-A turn takes what ended, plans, makes one round trip and starts what was claimed. One that gets no
-answer is repeated, with less in it, after a pause that grows to a second; nothing starts once the
-lease may be over. A turn that only changes the nonce, or only renews although there is something to
-record or to claim, ends one pause, and does not make the next one shorter.
-Between turns the owner sleeps, with a claim armed behind the token that will wake it.
+A turn collects what ended, plans, makes one round trip and starts what was claimed. If it gets no
+reply, it is repeated with less content, after a pause that grows to a second; nothing starts once
+the lease may be over. A turn that only changes the nonce, or only renews although there is
+something to record or to claim, ends one pause, but does not shorten the next one. Between turns
+the owner sleeps, with a claim armed to run with the token that will wake it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HAND_OVER_S = 0.0001
 
 
 class TurnLoop:
-    """Takes turns. failing: the newest that did more than change the nonce got no answer."""
+    """Takes turns. failing: the latest that did more than change the nonce got no reply."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class TurnLoop:
         self.failing = self._at_risk = False
 
     def turn(self) -> Steps[float]:
-        """Take one turn if one is due; returns how long nothing needs to be done."""
+        """Take one turn if one is due; returns how long nothing is due."""
         core, workers = self._core, self._workers
         now = self._liveness.last_pass_s = self._clock()
         ended = workers.take_ended()
@@ -59,7 +59,7 @@ class TurnLoop:
             self._last_end_s = now
         core.state.alive, core.state.spare = workers.alive, workers.spare
         self._mind_memory(now)
-        if now < self._retry_s:  # jobs that end ring, and must not shorten the pause
+        if now < self._retry_s:  # rings from ending jobs must not shorten the pause
             return self._retry_s - now
         wait_s = core.due_s(now)
         if wait_s > 0:
@@ -76,12 +76,12 @@ class TurnLoop:
             replies = yield Call(core.ownership.partition, plan.verbs)
         except QueuePoolError as error:
             core.on_no_reply(plan, self._clock())
-            yield from self.disarm()  # it bears the nonce that is given up
+            yield from self.disarm()  # it carries the old nonce
             return self._failed(error)
         return self._apply_replies(plan, replies)
 
     def sleep(self, seconds: float) -> Steps[None]:
-        """Sleep until a token, a ring, or the time is over; apply what an armed claim brought."""
+        """Sleep until a token, a ring, or the end of the time; apply an armed claim's result."""
         core, bell = self._core, self._bell
         plan = core.arm(self._clock()) if seconds > 0 else None
         if plan is not None and not bell.arm(plan.verbs[0]):
@@ -98,7 +98,7 @@ class TurnLoop:
             yield from self._on_armed_reply(self._bell.answer())
 
     def hurry(self) -> None:
-        """Let the next turn try at once, whatever failed before."""
+        """Let the next turn run at once, whatever failed before."""
         self._retry_s = 0.0
 
     def _on_armed_reply(self, reply: Reply) -> Steps[None]:
@@ -111,7 +111,7 @@ class TurnLoop:
         before = self._core.open
         self._apply_replies(plan, [reply])
         if self._core.open > before:
-            # A worker was woken, and needs the interpreter for its start more than this loop does.
+            # A worker was woken, and needs the interpreter more urgently than this loop.
             yield Rest(_HAND_OVER_S)
 
     def _apply_replies(self, plan: Turn, replies: Sequence[Reply]) -> float:
@@ -153,14 +153,14 @@ class TurnLoop:
             self._emit(events.LeaseAtRisk(left))
         self.failing, self._liveness.why = True, str(error)
         pause = self._pause_s * (0.5 + self._draw())
-        # A renewal goes between two tries: the pause must leave room for several in a lease.
+        # Renewals run between attempts: the pause must leave room for several in a lease.
         self._pause_s = min(1.0, self._core.lease.lease_s / 6, self._pause_s * 2)
         self._retry_s = self._clock() + pause
         self._emit(events.TurnFailed(error, pause))
         return pause
 
     def _mind_memory(self, now: float) -> None:
-        # Jobs in memory that no one begins keep others waiting: give them back.
+        # Jobs in memory that no worker starts keep others waiting: give them back.
         core, workers = self._core, self._workers
         if workers.queued and now - self._last_end_s > core.prefetch.stall_timeout_s():
             jobs = workers.withdraw()

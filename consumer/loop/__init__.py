@@ -1,1 +1,1 @@
-"""The threads around the core: stand by, own a partition, take turns, watch that they continue."""
+"""The threads around the core: stand by, own a partition, take turns, watch for progress."""

@@ -1,4 +1,4 @@
-"""Carries out the life of a consumer with threads, connections and a clock.
+"""Executes the life of a consumer with threads, connections and a clock.
 
 One thread steps the life (consumer.core.life) and owns all state; workers and signals only ring
 its bell or set `stop`.
@@ -36,7 +36,7 @@ from queuepool.verbs.owner import verbs as own
 
 _STEP_S = 0.1
 _LEAVE_S = 1.0  # maximum for idle workers to exit
-_NEEDED_FRAMES = min(200, sys.getrecursionlimit())  # by a turn, with much to spare
+_NEEDED_FRAMES = min(200, sys.getrecursionlimit())  # by a turn, with a large margin
 
 
 class Consumer:
@@ -66,13 +66,13 @@ class Consumer:
         self.workers: ClosableWorkers | None = None
 
     def stop(self) -> None:
-        """Ask the loop to drain and end; callable from anywhere, idempotent."""
+        """Ask the loop to drain and stop; callable from anywhere, idempotent."""
         self._stop.set()
         if self._bell is not None:
             self._bell.ring()
 
     def run(self) -> None:
-        """Own one partition until stopped. Raises FencedError when it was lost to someone newer."""
+        """Own one partition until stopped. Raises FencedError if a newer owner took it."""
         life = ConsumerLife(
             self._standby(),
             self._settings,
@@ -90,7 +90,7 @@ class Consumer:
                 self.workers.close(_LEAVE_S)
         except FencedError:
             for job in self.core.claimed.values() if self.core else ():
-                job.cancelled = True  # it is someone else's by now: a handler that looks may stop
+                job.cancelled = True  # another process owns it: a handler that checks may stop
             raise
         finally:
             if self._bell is not None:
@@ -173,7 +173,7 @@ class Consumer:
 
 
 def _check_recursion_limit() -> None:
-    # Some versions of Python would fail at once, others later or elsewhere: fail everywhere alike.
+    # Python versions would fail at different times or places: always fail here.
     limit = sys.getrecursionlimit()
     if limit < _NEEDED_FRAMES:
         raise RuntimeError(

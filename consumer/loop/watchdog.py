@@ -1,12 +1,12 @@
-"""Liveness: report when the loop does not live, and end the process when only that helps.
+"""Liveness: report when the loop makes no progress, and end the process if only that helps.
 
-    turned lately                                 healthy
-    no turn for stall_s, the server is down       unhealthy, but we stay: a restart fixes nothing
-    no turn for stall_s, the server answers us    deaf: after another stall_s the process ends
-    the loop did not even pass for 2 x stall_s    hung: the process ends
+    a recent turn                                 healthy
+    no turn for stall_s, the server is down       unhealthy, but continues: a restart would not help
+    no turn for stall_s, the server answers us    deaf: after another stall_s the process exits
+    the loop made no pass for 2 x stall_s         hung: the process exits
 
-A turn is one that recorded or claimed something; where nothing was there to record or to claim, one
-that renewed the lease. An owner that renews forever over a full outbox is deaf.
+A turn counts if it recorded or claimed something, or, if there was nothing to record or claim,
+renewed the lease. An owner that renews forever with a full outbox is deaf.
 
 "The server answers us" is asked on a fresh connection, so that a broken one cannot hide it.
 """
@@ -41,7 +41,7 @@ def verdict(
 
 
 class Watchdog(Watch):
-    """Watches a loop; `probe` asks the server on a fresh connection, and raises when it is down."""
+    """Watches a loop; `probe` checks the server on a fresh connection, and raises if it is down."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Watchdog(Watch):
     def _look_again(self) -> str | None:
         since_s, self._looked_s = monotonic() - self._looked_s, monotonic()
         if self.problem() is None or since_s > self._stall_s:
-            # A process that was stopped as a whole: the loop may not have had its turn yet.
+            # After the whole process was stopped, the loop may not have run yet.
             self._answering_s = None
             return None
         try:

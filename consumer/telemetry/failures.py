@@ -1,8 +1,8 @@
-"""The log lines of failing attempts: which, and how many of them a person can read.
+"""Log lines of failed attempts, limited to a number that people can read.
 
-A kind is (task, reason, whether the job died). In a window of 10 s the first 5 of each kind have a
-line each, and the rest are counted: "and 37 more like it in the last 10 s". What a handler raised
-is stored with the job and is in no line: its text may hold what the payload holds.
+A kind is (task, reason, whether the job died). In a window of 10 s the first 5 of each kind get a
+line each, and the rest are counted: "37 more in the last 10 s". The exception of a handler is
+stored with the job but never logged: its text may contain parts of the payload.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Kind = tuple[str, str, bool]
 
 
 class FailureLog:
-    """Logs failing attempts. One thread calls it; now_s: any monotonic clock, in seconds."""
+    """Logs failed attempts. One thread calls it; now_s: any monotonic clock, in seconds."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
@@ -41,7 +41,7 @@ class FailureLog:
                 self._note(outcome, outcome.end is End.BURY, now_s)
 
     def flush(self, now_s: float) -> None:
-        """Say how many lines were left out; a new window begins."""
+        """Log how many lines were left out, and begin a new window."""
         for (task, reason, died), count in self._counts.items():
             if count > _LINES:
                 self._log.log(
@@ -87,6 +87,6 @@ def _level(died: bool) -> int:
 
 
 def plain(text: str) -> str:
-    """Return a name on one line: no one forges a line of the log, or steers a terminal, by one."""
+    """Return a name on one line, which cannot forge a log line or control a terminal."""
     shown = visible(text[: _LONGEST + 1])
     return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"

@@ -64,7 +64,7 @@ class ConsumerMetrics(Collector):
         self._counts = dict.fromkeys(_TEXTS, 0)
 
     def listen(self, event: object) -> None:
-        """Count one event; those that are not named below are not counted."""
+        """Count one event; those not named below are ignored."""
         if isinstance(event, events.Turned):
             self._turned(event)
         elif (counted := _COUNTED.get(type(event))) is not None:
@@ -83,7 +83,7 @@ class ConsumerMetrics(Collector):
             self._observe(task, outcomes)
 
     def _observe(self, task: str, outcomes: Sequence[Outcome]) -> None:
-        task = visible(task)  # of a job, so a stranger's: labels are read on terminals, too
+        task = visible(task)  # from a job, so untrusted: labels are read on terminals, too
         if task not in self._process and len(self._process) >= _MAX_TASKS:
             task = "other"
         process = self._process.setdefault(task, _Histogram())
@@ -93,7 +93,7 @@ class ConsumerMetrics(Collector):
         self._ends.update([(task, o.reason or _ENDS[o.end]) for o in outcomes])
 
     def collect(self) -> Iterator[Metric]:
-        """Return the samples of this moment."""
+        """Return the current samples."""
         partition = str(self._consumer.partition if self._consumer.partition is not None else "")
         yield from self._gauges(partition)
         for name, text, by_task in (

@@ -1,4 +1,4 @@
-"""A consumer's log lines: a listener that says what happened and what comes next."""
+"""A consumer's log lines: a listener that logs what happened and what happens next."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from queuepool.errors import shown
 from queuepool.errors.escaping import id_text
 
 _log = logging.getLogger("consumer")
-_TASKS = 1000  # whose absence is logged, each once
+_TASKS = 1000  # whose absence is logged, once each
 
 
 class EventLog:
@@ -26,7 +26,7 @@ class EventLog:
 
     @singledispatchmethod
     def listen(self, event: object) -> None:
-        """Log one event; those without a method below are not worth a line."""
+        """Log one event; those without a method below are ignored."""
 
     @listen.register
     def _(self, event: events.StandingBy) -> None:

@@ -130,7 +130,7 @@ class AsyncPool(Pool[Runner]):
             return attempt.returned(value)
         except CancelledError:
             return attempt.failed(RuntimeError(_FROM_WITHIN))
-        except BaseException as error:  # a handler may raise anything; the loop lives on
+        except BaseException as error:  # a handler may raise anything; the loop continues
             self._origin.leave_if_forked(error)
             return attempt.failed(error)
 

@@ -1,4 +1,4 @@
-"""What pools of every kind share."""
+"""What all kinds of pools share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from consumer.core.jobs import Outcome
 
 
 class Runs(Protocol):
-    """What every pool needs of its runner. start_until_s: no job starts after it."""
+    """What every pool needs from its runner. start_until_s: no job starts after it."""
 
     start_until_s: float
 

@@ -1,4 +1,4 @@
-"""What a running handler sees of its job: the implementation of queuepool.JobContext."""
+"""A running handler's view of its job: the implementation of queuepool.JobContext."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RunContext:
 
     @property
     def fencing_token(self) -> int:
-        """Return the owner's epoch: a store that refuses lower tokens is safe from zombies."""
+        """Return the owner's epoch: a store that rejects lower tokens is safe from zombies."""
         return self._ownership.epoch
 
     @property
@@ -54,11 +54,11 @@ class RunContext:
 
     @property
     def cancel_requested(self) -> bool:
-        """Return whether someone asked to cancel, or the partition was lost."""
+        """Return whether cancellation was requested, or the partition was lost."""
         return self._job.cancelled
 
     def progress(self, text: str) -> None:
-        """Publish how far the job is; at most 256 bytes of UTF-8, the newest wins."""
+        """Publish progress: at most 256 bytes of UTF-8, the latest wins."""
         if not isinstance(text, str):
             raise InvalidInputError(f"progress takes text, not {type(text).__name__}")
         raw = text.encode("utf-8", "replace")[:MAX_PROGRESS_BYTES]

@@ -7,9 +7,9 @@ starts with the first async job.
     starting --a thread runs it--> serving --stop--> ended: what still ran has failed
         `--refused: closed, forgotten  `--broken by a handler--^     the next job gets another loop
 
-Handlers share the loop, and none may spoil it for those after it: its task factory, exception
-handler and debug flag are put back before and after each job, tasks are made without the factory,
-and a loop that was stopped continues. Every job that waits for a loop learns of its end.
+Handlers share the loop, and none may break it for later ones: its task factory, exception handler
+and debug flag are restored before and after each job, tasks are created without the factory, and a
+stopped loop continues. Every job that waits for a loop is notified of its end.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from queuepool.errors import JobTimeoutError
 from queuepool.servers import forking
 
 _Made = Coroutine[Any, Any, Any]
-_LOOPS = 3  # a loop may break just when a job is handed to it
+_LOOPS = 3  # a loop may break just when it gets a job
 
 
 class Exit:
-    """Carries an exception, that would end the whole loop, to the thread that shall raise it."""
+    """Carries an exception that would end the whole loop to the thread that should raise it."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -49,7 +49,7 @@ class HandlerLoop:
         """Run a coroutine to its end and return its value, from a worker thread.
 
         A timeout cancels it at its next await and raises JobTimeoutError. Raises RuntimeError, and
-        the coroutine was not started, when there is no loop and none can be had.
+        the coroutine was not started, if there is no loop and none can be created.
         """
         try:
             future = self.begin(limited(coroutine, timeout_s, self._origin))
@@ -65,9 +65,9 @@ class HandlerLoop:
         return value
 
     def begin(self, coroutine: _Made) -> Future[Any]:
-        """Have a coroutine run; returns what learns of its end. Never waits.
+        """Run a coroutine; returns the future of its end. Never waits.
 
-        Nothing but a value, an Exception or CancelledError may come out of it, see `limited`.
+        It may only return a value, or raise an Exception or CancelledError, see `limited`.
         Raises RuntimeError as `run` does.
         """
         future: Future[Any] = Future()
@@ -81,7 +81,7 @@ class HandlerLoop:
             raise
 
     def stop(self) -> None:
-        """Stop the loop; what still runs on it is cancelled. Idempotent, legal before start."""
+        """Stop the loop and cancel what still runs on it. Idempotent, legal before start."""
         with self._lock:
             self._stopped = True
             serving, self._serving = self._serving, None
@@ -123,16 +123,16 @@ class _Serving:
 
     @property
     def broken(self) -> bool:
-        """Return whether this loop can run nothing any more."""
+        """Return whether this loop can no longer run anything."""
         return self._ended or self.loop.is_closed()
 
     def submit(self, coroutine: _Made, future: Future[Any]) -> bool:
-        """Have a coroutine run and its end noted in the future. False: not here any more."""
+        """Run a coroutine and record its end in the future. False: this loop has ended."""
         self._tasks[future] = None
         try:
             self.loop.call_soon_threadsafe(self._begin, coroutine, future)
         except RuntimeError:  # it was closed
-            # Whoever closes it fails all that wait: unless this future is among them, it is free.
+            # Closing it fails all waiting futures: unless this one is among them, it is free.
             return self._tasks.pop(future, self) is self
         return True
 
@@ -144,21 +144,21 @@ class _Serving:
         self._thread.join(timeout=5)
 
     def after_fork(self) -> None:
-        """Have a child of a handler end when it gives control back to this loop.
+        """Make a handler's forked child exit when it returns control to this loop.
 
         A handler forked while it ran on the loop. Its child shares the selector with the parent,
         and all other jobs of the loop would continue in it as well.
         """
         if self._thread is threading.current_thread():
-            ready = getattr(self.loop, "_ready", None)  # without it, others may run a step first
+            ready = getattr(self.loop, "_ready", None)  # otherwise others may run a step first
             if ready is not None:
                 ready.clear()
             self.loop.call_soon(_refuse_to_wait)
 
     def _begin(self, coroutine: _Made, future: Future[Any]) -> None:
         self._put_back()
-        task = asyncio.Task(coroutine, loop=self.loop)  # not through a factory that a handler set
-        self._tasks[future] = task  # the loop itself holds tasks but weakly
+        task = asyncio.Task(coroutine, loop=self.loop)  # not through a factory set by a handler
+        self._tasks[future] = task  # the loop itself holds tasks only weakly
         task.add_done_callback(lambda task: self._settle(task, future))
 
     def _settle(self, task: asyncio.Task[Any], future: Future[Any]) -> None:
@@ -186,7 +186,7 @@ class _Serving:
         asyncio.set_event_loop(loop)
         try:
             while not self._ending.is_set() and not loop.is_closed():
-                # A task that a handler left behind may still raise SystemExit out of the loop.
+                # A task left behind by a handler may still raise SystemExit out of the loop.
                 with contextlib.suppress(SystemExit, KeyboardInterrupt):
                     loop.run_forever()
             if not loop.is_closed():

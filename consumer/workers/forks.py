@@ -1,11 +1,12 @@
-"""Handlers that fork: the child ends where its part of the handler ends.
+"""Handlers that fork: the child exits where its part of the handler ends.
 
     handler --os.fork()--> parent   continues, its end is the end of the attempt
                      `---> child    returns, sys.exit(), an exception: the process ends, here
 
-Without that a child would return into the worker that called the handler, as a second worker with
-the same jobs. Status of the child: that of its SystemExit, 0 when the handler returns, 1 after an
-exception, whose traceback it prints. multiprocessing ends its children itself and never comes here.
+Otherwise a child would return into the worker that called the handler, as a second worker with the
+same jobs. The child's exit status is that of its SystemExit, 0 if the handler returns, 1 after an
+exception, whose traceback it prints. multiprocessing ends its children itself and does not get
+here.
 
 What a child inherits is closed or reset in it (queuepool.servers.forking): the metrics port,
 connections to the server, and the signal handlers, so that SIGTERM ends it.
@@ -25,8 +26,8 @@ _FLUSH_S = 5
 
 
 def leave(error: BaseException | None) -> NoReturn:
-    """End this forked child with the status that its end means."""
-    # Another thread of the parent may have held the lock of a stream: then SIGALRM ends us.
+    """Exit this forked child with the right status."""
+    # Another thread of the parent may have held a stream's lock: then SIGALRM ends us.
     with contextlib.suppress(ValueError, OSError):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(_FLUSH_S)
@@ -53,12 +54,12 @@ def _status(error: BaseException | None) -> int:
 
 
 class Origin:
-    """The process in which this was made, as seen from wherever it is asked."""
+    """Remembers the process that created it, to recognise forked children."""
 
     def __init__(self) -> None:
         self._generation = forking.generation
 
     def leave_if_forked(self, error: BaseException | None = None) -> None:
-        """Return in the process that made this; end a forked child, see `leave`."""
+        """Return in the process that created this; exit a forked child, see `leave`."""
         if forking.generation != self._generation:
             leave(error)

@@ -1,14 +1,14 @@
 """Run one job: decode, look the task up, call it, and turn whatever happens into an Outcome.
 
-Nothing escapes: a handler's SystemExit, an exception whose text cannot be made, an unreadable
-body and an unknown task are all endings of an attempt.
+Nothing escapes: a handler's SystemExit, an exception whose str() fails, an unreadable body and an
+unknown task all just end an attempt.
 
     returns                      done (a result other than None is kept for result_ttl_s)
-    raises RetryLater            delayed, no attempt burned
+    raises RetryLater            delayed, without using an attempt
     raises PermanentError        dead
-    its payload does not fit     dead, as bad-payload: the annotations say what fits
-    its task is unknown here     set aside, no attempt burned
-    raises JobCancelled          cancelled, when it was asked for; else a failure
+    its payload does not fit     dead, as bad-payload: it does not match the annotations
+    its task is unknown here     set aside, without using an attempt
+    raises JobCancelled          cancelled, if that was requested; else a failure
     times out, anything else     retried with backoff until max_attempts, then dead
 """
 
@@ -37,21 +37,21 @@ _FALLBACK = Task(name="unknown", function=lambda: None)
 
 
 class AsyncRunner(Protocol):
-    """What runs the coroutine of a handler for the thread that calls it."""
+    """Runs the coroutine of a handler for the calling thread."""
 
     def run(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float | None) -> Any:
         """Run a coroutine to its end and return its value."""
 
 
 class Limits(Protocol):
-    """What ends a plain handler that takes too long."""
+    """Ends a plain handler that takes too long."""
 
     def limit(self, timeout_s: float) -> AbstractContextManager[None]:
-        """Return a context in which JobTimeoutError is raised after so long."""
+        """Return a context in which JobTimeoutError is raised after this time."""
 
 
-class Attempt(msgspec.Struct, eq=False, gc=False):  # nothing it holds points back to it
-    """One execution of a job whose task is known, and what its end means.
+class Attempt(msgspec.Struct, eq=False, gc=False):  # no reference cycles
+    """One execution of a job whose task is known, and its outcome.
 
     timeout_s: how long it may take; None for any time.
     """
@@ -80,7 +80,7 @@ class Attempt(msgspec.Struct, eq=False, gc=False):  # nothing it holds points ba
         return _failed(self.job, self.task, self.envelope.options, self.started_s, error)
 
     def lost(self, reason: str, what: str, message: str) -> Outcome:
-        """Return the outcome of an attempt whose process ended with it. what: in one word."""
+        """Return the outcome of an attempt whose process died. what: in one word."""
         record = ErrorRecord(reason=reason, type=what, message=message)
         return _attempted(self.job, self.task, self.envelope.options, self.started_s, record)
 
@@ -99,7 +99,7 @@ class Runner:
         self._origin = Origin()
         self.progress: Progress = {}
         for task in registry:
-            task.signature.prepare()  # said at the start, not during the first jobs
+            task.signature.prepare()  # warn at the start, not during the first jobs
         self.start_until_s = float("inf")
         self._unknown = unknown.UnknownTasks()
 
@@ -120,12 +120,12 @@ class Runner:
                     value = task.function(**arguments)
             self._origin.leave_if_forked()
             return attempt.returned(value)
-        except BaseException as error:  # a handler may raise anything; the worker lives on
+        except BaseException as error:  # a handler may raise anything; the worker continues
             self._origin.leave_if_forked(error)
             return attempt.failed(error)
 
     def begin(self, job: ClaimedJob) -> Attempt | Outcome:
-        """Return what is to be executed, or how the job ends without that; never raises."""
+        """Return the execution, or the job's outcome without one; never raises."""
         started = monotonic()
         if job.cancelled:
             return Outcome(job, End.CANCELLED, started, started)
@@ -145,7 +145,7 @@ class Runner:
         return Attempt(job, task, envelope, started, envelope.options.timeout_s or task.timeout_s)
 
     def arguments(self, attempt: Attempt) -> dict[str, Any]:
-        """Return what the handler is called with. Raises BadPayloadError."""
+        """Return the arguments for the handler. Raises BadPayloadError."""
         task, arguments = attempt.task, attempt.envelope.payload
         convert = task.signature.convert
         if convert is not None:
@@ -191,7 +191,7 @@ def _failure(
 def _attempted(
     job: ClaimedJob, task: Task, options: codec.Options, started: float, record: ErrorRecord
 ) -> Outcome:
-    """Return what a failed attempt comes to: another one, or none."""
+    """Return the outcome of a failed attempt: another attempt, or dead."""
     ended, reason, error = monotonic(), record.reason, codec.encode_error(record)
     most = options.max_attempts or task.max_attempts
     if is_last(reason, job.attempt, most):

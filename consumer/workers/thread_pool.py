@@ -6,7 +6,7 @@
 
 One thread (the loop) submits, withdraws and resizes; workers only take from the queue and append
 to `ended`. Shrinking lowers a number: a worker that ends a job sees that it is surplus and
-retires; idle ones are nudged by an empty queue entry. Nothing that runs is ever interrupted.
+retires; idle ones are nudged by an empty queue entry. Running jobs are never interrupted.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ThreadPool(Pool[RunsInThreads]):
 
     @property
     def target(self) -> int:
-        """Return how many threads there should be."""
+        """Return the target number of threads."""
         return self._target
 
     @property
@@ -55,19 +55,19 @@ class ThreadPool(Pool[RunsInThreads]):
         return self._queue.qsize()
 
     def resize(self, target: int) -> None:
-        """Have `target` workers: new ones at once, surplus ones leave after the job they run."""
+        """Set the number of workers: new ones start at once, surplus ones leave after their job."""
         with self._lock:
             self._target = target
             surplus = len(self._threads) - target
             for _ in range(-surplus):
                 self._named += 1
-                # Daemons: a handler that never returns must not keep a process that drained.
+                # Daemons: a handler that never returns must not keep a drained process alive.
                 thread = threading.Thread(
                     target=self._work, name=f"queuepool-worker-{self._named}", daemon=True
                 )
                 try:
                     thread.start()
-                except RuntimeError:  # the machine gives no more: go on with those there are
+                except RuntimeError:  # the machine allows no more: continue with the existing ones
                     self._target = len(self._threads)
                     break
                 self._threads.add(thread)
@@ -80,7 +80,7 @@ class ThreadPool(Pool[RunsInThreads]):
             self._queue.put(job)
 
     def withdraw(self) -> list[ClaimedJob]:
-        """Take back the jobs that no worker has begun, in order."""
+        """Take back the jobs that no worker has started, in order."""
         jobs: list[ClaimedJob] = []
         try:
             while True:
@@ -88,15 +88,15 @@ class ThreadPool(Pool[RunsInThreads]):
                 if job is not None:
                     jobs.append(job)
         except Empty:
-            # Nudges may have been taken with them: repeat those that are still needed.
+            # This may have removed nudges: repeat those that are still needed.
             for _ in range(len(self._threads) - self._target):
                 self._queue.put(None)
             return jobs
 
     def close(self, timeout_s: float) -> bool:
-        """Have no threads any more, and wait so long until all have left; returns whether so.
+        """Remove all threads, waiting at most this long; returns whether all have left.
 
-        A handler that does not return keeps its thread, which nothing can end.
+        A handler that does not return keeps its thread, which cannot be ended.
         """
         self.resize(0)
         deadline = monotonic() + timeout_s

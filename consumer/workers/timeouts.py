@@ -12,23 +12,23 @@ that appears in a finalizer (a __del__, a callback of a weak reference). docs/li
 Such an exception can appear between any two bytecodes of the worker, also between the acquisition
 of a lock and the block that would release it. Therefore, between `__enter__` and `__exit__`:
 
-1. A worker takes no lock and changes nothing that could be torn. It arms with one append and
-   decides with one `setdefault`: each happens, or has not happened.
-2. Who decides first, decides: both ask the same `setdefault`, and a repetition gives the same
-   answer. The keeper sends nothing unless it was first, so at most one exception is ever sent.
-3. An exception that arrived leaves nothing to be done: there is no lock and no entry to give back.
-   So it does no harm wherever it appears, even in `__exit__` or just before it.
+1. A worker takes no lock and makes no partial changes. It arms with one append and decides with one
+   `setdefault`: each happens completely or not at all. 2. The first decision counts: both use the
+   same `setdefault`, and a repetition gives the same answer. The keeper sends nothing unless it was
+   first, so at most one exception is ever sent. 3. An exception that arrived leaves nothing to
+   clean up: there is no lock and no entry to release. So it is harmless wherever it appears, even
+   in `__exit__` or just before it.
 4. One that was sent and has not arrived is met in `__exit__`, once the keeper has said that it is
    sent. The worker waits for that, a few bytecodes of the keeper, in a place of its own. It is not
    taken back (by sending None): CPython 3.11 would keep its flag of a pending exception forever,
    which slows every loop of the process, and makes a tracer (a debugger, coverage) hang.
 
-Invariant: after the block is left, no exception of ours is on its way to the thread.
+Invariant: after the block is left, no exception of ours is pending for the thread.
 
 The keeper's thread starts when first needed, before anything is armed. It sleeps until the next
-deadline; a worker wakes it when an earlier one came, or when many have been appended. `_wakes_s`
-is written before the keeper looks for what was appended, and read after the append: one of both
-sees the other.
+deadline; a worker wakes it for an earlier one, or after many appends. The keeper writes `_wakes_s`
+before it checks for appended limits, and workers read it after the append: one of them sees the
+other.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ from typing import Final
 from queuepool.errors import JobTimeoutError
 
 _WORKER, _KEEPER = "worker", "keeper"
-_AWAKE: Final = float("-inf")  # the keeper looks before it sleeps: no one needs to wake it
-_SWEEP = 1024  # ended limits are thrown away by so many
+_AWAKE: Final = float("-inf")  # the keeper checks before it sleeps: no need to wake it
+_SWEEP = 1024  # ended limits are discarded in batches of this size
 _IDLE_S = 60.0
-_SENDING_S = 10.0  # most that a worker waits for three bytecodes of the keeper
+_SENDING_S = 10.0  # the longest wait of a worker for three bytecodes of the keeper
 _LOOK_S = 0.001
-_STEPS = 100  # an exception that is on its way arrives when a loop begins again
+_STEPS = 100  # a pending exception arrives when a loop iterates
 
 
 class _StrikeError(JobTimeoutError):
-    """What is raised in a handler; the class tells it from a JobTimeoutError of the handler."""
+    """Raised in a handler; the class distinguishes it from a handler's own JobTimeoutError."""
 
     def __str__(self) -> str:
         return super().__str__() or "exceeded its timeout"
@@ -93,7 +93,7 @@ class _Limit:
         if self.decide(_WORKER):
             return
         if not isinstance(error, _StrikeError):
-            # One that arrives in here is the only one. The block ended before: its own end counts.
+            # One that arrives in here is the only one. The block ended before: that counts.
             with contextlib.suppress(_StrikeError):
                 self._meet()
         else:
@@ -116,7 +116,7 @@ class _Limit:
             pass
 
     def _wait_until_sent(self) -> None:
-        place = threading.Lock()  # no one else knows it: it may be left in any state
+        place = threading.Lock()  # no other thread knows it: it may be left in any state
         place.acquire()
         until = monotonic() + _SENDING_S
         # A forked child has no keeper, and nothing is sent to it.
@@ -125,7 +125,7 @@ class _Limit:
 
 
 class Timekeeper:
-    """Strikes the worker threads whose job took too long. One thread, started when first needed."""
+    """Interrupts worker threads whose job takes too long. One thread, started when first needed."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
@@ -141,9 +141,9 @@ class Timekeeper:
     def limit(self, timeout_s: float) -> _Limit:
         """Return a context: JobTimeoutError is raised in this thread when its block takes longer.
 
-        One limit a thread: a thread has room for one exception on its way, so of two limits that
-        end together one would be forgotten. Entering it raises RuntimeError, and the block is not
-        begun, when there is no thread that could keep the time.
+        One limit per thread: a thread can have only one pending exception, so of two limits that
+        end together one would be lost. Entering raises RuntimeError, without running the block, if
+        no keeper thread can be started.
         """
         return _Limit(self, timeout_s)
 
@@ -157,7 +157,7 @@ class Timekeeper:
             thread.join(timeout=5)
 
     def start(self) -> None:
-        """See to it that the thread runs. No limit of the caller may be armed: this takes a lock.
+        """Ensure that the thread runs. No limit of the caller may be armed: this takes a lock.
 
         Raises RuntimeError; the next call tries again.
         """
@@ -179,7 +179,7 @@ class Timekeeper:
                 self._thread = thread
 
     def arm(self, limit: _Limit) -> None:
-        """Have a limit kept from now on; it may strike before this returns."""
+        """Enforce a limit from now on; it may strike before this returns."""
         self._armed.append(limit)
         if limit.deadline < self._wakes_s or len(self._armed) > _SWEEP:
             self._wake.put(None)
@@ -189,7 +189,7 @@ class Timekeeper:
             while not self._stopped:
                 self._keep()
         finally:
-            self._thread = None  # whatever ended it, the next limit starts another
+            self._thread = None  # however it ended, the next limit starts another
 
     def _keep(self) -> None:
         self._sort_in()
@@ -204,7 +204,7 @@ class Timekeeper:
         wakes_s = self._heap[0][0] if self._heap else now + _IDLE_S
         self._wakes_s = wakes_s
         try:
-            if not self._armed:  # looked at after the line above, see the module's docstring
+            if not self._armed:  # checked after the line above, see the module's docstring
                 self._wake.get(timeout=max(0.0, wakes_s - monotonic()))
                 while True:
                     self._wake.get_nowait()
@@ -224,5 +224,5 @@ class Timekeeper:
 
 
 def _raise_in(thread_id: int, error: type[BaseException]) -> None:
-    """Have an exception appear in a thread."""
+    """Raise an exception in another thread."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread_id), ctypes.py_object(error))

@@ -1,11 +1,10 @@
-"""Jobs of tasks that this consumer does not know: for how long each is set aside.
+"""Jobs of tasks unknown to this consumer: for how long each is set aside.
 
-No one here can run them before another consumer takes the partition, which makes those that it
-knows due at once. So they wait longer and longer: as long as the task has been known to be unknown,
-from a second to a minute; and when there are many, the sooner a minute, so that a hundred thousand
-cost other jobs nothing that counts. A later job never gets an earlier time than the one before it,
-which keeps the order of a group, but for one thing: a takeover during a round of looking at all
-begins where that round stood.
+They cannot run before another consumer takes the partition, which makes those it knows due at once.
+So they wait longer and longer: for as long as the task has been unknown so far, from a second to a
+minute. If there are many, the delay reaches a minute sooner, so that a hundred thousand cost other
+jobs next to nothing. A later job is never due before an earlier one, which keeps the order of a
+group, with one exception: a takeover during a round over all of them begins where that round was.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from queuepool.models import ErrorRecord
 from queuepool.protocol.codec import encode_error
 
 _LEAST_S, _MOST_S = 1.0, 60.0
-_FEW, _PER_S = 5000, 200  # looks at jobs of one task; beyond these, a second more for each 200
+_FEW, _PER_S = 5000, 200  # checks of jobs of one task; beyond these, another second for each 200
 _TASKS = 1000  # whose names are remembered; the others wait for a minute
 
 
 class UnknownTasks:
-    """The unknown tasks that were met under one ownership. Worker threads call it."""
+    """The unknown tasks seen during one ownership. Worker threads call it."""
 
     def __init__(self) -> None:
         self._met: dict[str, tuple[float, int]] = {}  # task -> when first, how many jobs

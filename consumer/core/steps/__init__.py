@@ -1,1 +1,1 @@
-"""What an owner does in its turns, a step a file; the owner (owner.py) takes them in order."""
+"""What an owner does in its turns, one step per file; the owner (owner.py) orders them."""

@@ -1,4 +1,4 @@
-"""Claims jobs for free workers, and a few to wait in memory (see prefetch). Pure.
+"""Claims jobs for free workers, plus a few that wait in memory (see prefetch). Pure.
 
     expected --fewer came than were asked for--> idle --a token, a promotion, a poll--> expected
                                                   `-- arm --> armed: the server carries the claim
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Claim(Step):
-    """While a claim is armed no other is planned: whoever makes a job ready leaves a token."""
+    """While a claim is armed no other is planned: making a job ready leaves a token."""
 
     brings_work = True
 
@@ -35,7 +35,7 @@ class Claim(Step):
         return now_s if self.wants(now_s) > 0 else self._state.poll_s
 
     def wants(self, now_s: float) -> int:
-        """Return for how many jobs there is room, if a claim is expected to find some."""
+        """Return how many jobs there is room for, if a claim is expected to find some."""
         return self.free_slots() if self._state.work_expected and self._may_claim(now_s) else 0
 
     def free_slots(self) -> int:

@@ -19,7 +19,7 @@ _EARLY = 0.8  # of a poll interval before the next poll
 
 
 class Progress(Step):
-    """Only the newest text of a job is kept, so one that is lost is repeated by the next."""
+    """Only the latest text of a job is kept, so the next one replaces a lost one."""
 
     def __init__(self, state: State) -> None:
         self._state = state

@@ -1,9 +1,9 @@
 """Reads which jobs are in flight here according to the server, and hands back unknown ones. Pure.
 
-A claim whose answer was lost is there and not in memory. The in-flight set is read now and then, at
-once after a turn without an answer, and soon again after a find; by a turn that claims nothing, for
-a server that forgot a script executes that verb after the others of its turn, and what the same
-turn claims would look like a lost claim.
+A claim whose reply was lost is in that set but not in memory. The set is read periodically,
+immediately after a turn without a reply, and soon again after a find. That turn claims nothing: a
+server that lost a script runs its verb after the others of the turn, and a claim in the same turn
+would look like a lost one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Reconcile(Step):
-    """Waits while a claim is armed: what that takes is unknown until its answer comes."""
+    """Waits while a claim is armed: what that takes is unknown until its reply."""
 
     ends_turn = True
 

@@ -1,12 +1,12 @@
-"""What each turn records, and what becomes of outcomes that do not get through. Pure.
+"""What each turn records, and how outcomes that do not get through are handled. Pure.
 
     picked --> a turn --answered--> forgotten       the next turn may carry more
                   `-- no answer --> repeated        the next turn carries less
 
-A turn that records much is *heavy*. It never carries the renewal of the lease, and while less than
-usual is carried, it carries no claim either and a light turn follows: what is small continues. An
-outcome that is too large for any budget goes alone; after a failed try it waits for as long as
-that took, so that it costs the others half of the time at most.
+A turn that records much is *heavy*. It never carries the renewal of the lease, and while turns
+carry less than usual, it carries no claim either and a light turn follows, so that small verbs
+proceed. An outcome that exceeds any budget is sent alone; after a failed attempt it waits for as
+long as that took, so that it costs the others at most half of the time.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from consumer.core.turn import Turn
     from queuepool.verbs import Verb
 
-TRIES = 5  # of an outcome that gets no answer although it goes alone
+TRIES = 5  # of an outcome that gets no reply although sent alone
 
 
 class Record(Step):
-    """Empties the outbox, as much of it in a turn as the pace allows."""
+    """Empties the outbox, in each turn as much as the pace allows."""
 
     def __init__(self, state: State) -> None:
         self._state, self._outbox = state, state.in_flight.outbox
         self._was_heavy = False
-        self._unanswered: Outcome | None = None  # it went alone, and no renewal was answered since
-        self._alone_s = 0.0  # when one may go alone again
+        self._unanswered: Outcome | None = None  # sent alone, and no renewal was answered since
+        self._alone_s = 0.0  # when one may be sent alone again
 
     def due_s(self, now_s: float) -> float:
         if not self._outbox:
@@ -71,7 +71,7 @@ class Record(Step):
         """Forget what is recorded, before the claim is read: it may hold a job just handed back."""
         state, turn.recorded = self._state, True
         turn.outcomes = state.in_flight.recorded(turn.outcomes, turn.left)
-        if turn.duplicates:  # what was claimed under such an id may never have been announced
+        if turn.duplicates:  # a claim of such an id may never have been announced
             state.reconcile_soon(turn.now_s)
         for outcome in turn.outcomes:
             if outcome.end is End.RETRY:
@@ -99,7 +99,7 @@ class Record(Step):
             self._alone_s = now_s + (now_s - turn.now_s)
 
     def on_renewal(self) -> list[object]:
-        """Give a result up that alone gets no answer while renewals do; returns events."""
+        """Give up a result that gets no reply even alone, while renewals do; returns events."""
         outcome, self._unanswered = self._unanswered, None
         if outcome is None:
             return []

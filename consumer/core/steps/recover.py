@@ -1,4 +1,4 @@
-"""Returns the jobs of dead owners to the front of their lanes, a batch a turn. Pure."""
+"""Returns the jobs of dead owners to the front of their lanes, one batch per turn. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Renews the lease, which brings commands, cancellations and news. Pure.
 
-After a turn without an answer the lease is renewed first, by a turn of its own; RenewAlone stands
-before the steps that send much, Renew behind them.
+After a turn without a reply the lease is renewed first, by a separate turn; RenewAlone precedes the
+steps that send much, Renew follows them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Renew(Step):
-    """Keeps the partition: four times in a lease, at least once a second."""
+    """Keeps the partition: renews four times per lease, at least once a second."""
 
     def __init__(self, state: State, record: Record) -> None:
         self._state, self._record = state, record

@@ -1,8 +1,8 @@
-"""When an owner repairs its partition: a foreign value stands where one of ours belongs. Pure.
+"""When an owner repairs its partition: one of its keys holds a foreign value. Pure.
 
-A key with a value of another type has every verb refused that needs it, with nothing written. It
-may be taken away again by whoever put it there. If it stays, the owner audits the partition, page
-by page: the first page deletes what is foreign, the others repair what that left behind.
+Every verb that needs a key with a value of the wrong type is refused, with nothing written. The
+program that wrote the value may remove it. If it stays, the owner audits the partition, page by
+page: the first page deletes foreign values, the others repair the consequences.
 
     sound --refused for a while--> auditing --the round is over--> sound
 """
@@ -29,7 +29,7 @@ _TOLERATED_S = 2.0
 
 
 class Repair(Step):
-    """lease_s: half of it is as long as a value that makes renewals fail may stand."""
+    """lease_s: a value that makes renewals fail is tolerated for half of it."""
 
     def __init__(self, lease_s: float) -> None:
         self._tolerated_s = min(_TOLERATED_S, lease_s / 2)
@@ -45,7 +45,7 @@ class Repair(Step):
     def on_replies(
         self, verbs: Sequence[Verb[Any]], replies: Sequence[Reply], now_s: float
     ) -> None:
-        """Learn what became of the verbs of a turn."""
+        """Apply the outcome of the verbs of a turn."""
         refused = {
             verb.script
             for verb, reply in zip(verbs, replies, strict=True)

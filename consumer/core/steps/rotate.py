@@ -1,8 +1,8 @@
-"""After a turn without an answer: change the nonce, so that what is still on its way is refused.
+"""After a turn without a reply: change the nonce, so that its delayed verbs are rejected.
 
     sound --no reply--> pending --answered--> sound
 
-The change goes alone: what depends on it must not overtake it.
+The change is sent alone: what depends on it must not overtake it.
 """
 
 from __future__ import annotations

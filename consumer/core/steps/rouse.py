@@ -1,6 +1,6 @@
-"""Makes jobs due that were set aside for tasks which no one here knew, and which are known now.
+"""Makes jobs due that were set aside for tasks then unknown here, and known now.
 
-Once, at the start of an ownership; page by page. Pure.
+Runs once, at the start of an ownership, page by page. Pure.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Rouse(Step):
-    """tasks: those that this process knows."""
+    """tasks: those known to this process."""
 
     brings_work = True
 

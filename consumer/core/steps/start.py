@@ -1,4 +1,4 @@
-"""Reports which jobs began, so that a crash is charged to them: suspects before they begin."""
+"""Reports which jobs started, so that a crash is charged to them: suspects before they start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Start(Step):
-    """A turn is due for suspects alone; what began from memory goes with the next one."""
+    """Only suspects make a turn due; jobs started from memory are reported with the next one."""
 
     def __init__(self, state: State) -> None:
         self._state, self._in_flight = state, state.in_flight

@@ -1,4 +1,4 @@
-"""What each step of an owner's turn answers: when it needs one, what it sends, what it learns."""
+"""The interface of each step of an owner: when it needs a turn, what it sends and learns."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ if TYPE_CHECKING:
 
 
 class Step:
-    """One thing that an owner does, and the only place that says when and how.
+    """One thing that an owner does, and the only place that defines when and how.
 
-    ends_turn: when it sends something, no later step does. brings_work: an owner that drains is
-    without it.
+    ends_turn: if it sends something, no later step does. brings_work: a draining owner omits it.
     """
 
     ends_turn = False
     brings_work = False
 
     def due_s(self, now_s: float) -> float:
-        """Return the moment at which a turn is needed for it; inf for never."""
+        """Return when it needs a turn; inf for never."""
         return inf
 
     def verbs(self, turn: Turn) -> Sequence[Verb[Any]]:
-        """Return what it sends in this turn: what is due, and what may as well go with it."""
+        """Return what it sends in this turn: what is due, and what can be sent along."""
         return ()
 
     def on_reply(self, reply: Any, turn: Turn) -> None:
@@ -37,7 +36,7 @@ class Step:
         """Note that each of its verbs in this turn was answered."""
 
     def on_failure(self, turn: Turn, now_s: float) -> None:
-        """Note that a turn, its own or not, was refused in part or not answered at all."""
+        """Handle a turn, its own or not, that was partly refused or got no reply."""
 
     def on_no_reply(self, turn: Turn, now_s: float) -> None:
-        """Note, after on_failure, that no one answered: the turn may or may not have happened."""
+        """Handle, after on_failure, a missing reply: the turn may or may not have happened."""

@@ -12,7 +12,7 @@ class Bounds:
     """Limits of one child. max_jobs, max_rss_bytes: 0 for none.
 
     A child that has grown is replaced between two jobs, well below the limit at which it is killed.
-    So whoever is killed is the job that took the memory, not the one that happened to come last.
+    So the job that is killed is the one that took the memory, not the one that happened to be last.
     """
 
     max_jobs: int = 0

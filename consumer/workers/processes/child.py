@@ -53,7 +53,7 @@ from queuepool.telemetry import printing
 from queuepool.telemetry.logs import configure
 from queuepool.verbs.owner.verbs import Ownership
 
-_SAY_S = 0.1  # between two looks at the progress of a job
+_SAY_S = 0.1  # between checks of a job's progress
 _CHUNK_BYTES = 256 * 1024
 _PR_SET_PDEATHSIG = 1
 _NO_APP = 2
@@ -64,7 +64,7 @@ def main(descriptor: int, parent: int) -> None:
     os.set_inheritable(descriptor, False)  # programs started by handlers do not inherit it
     _die_with(parent)
     faulthandler.enable()  # a segfaulting handler names itself
-    # Handlers that do nothing: an ignored signal would stay so in every program started here.
+    # Handlers that do nothing: programs started here would inherit ignored signals.
     signals = SignalHandlers(lambda *_: None)
     with socket.socket(fileno=descriptor) as pipe:
         _Child(pipe).serve()
@@ -100,7 +100,7 @@ class _Child:
         self._loop.close()
 
     def after_fork(self) -> None:
-        """Close the copy of the socket: its end must tell that this process died."""
+        """Close the copy of the socket: its end must mean that this process died."""
         forking.close_inherited(self._pipe)
 
     def _started(self, start: Start) -> Runner:
@@ -181,7 +181,7 @@ class _Untimed:
 
 
 class _OwnLoop:
-    """Runs coroutines in the thread that asks, all on one loop."""
+    """Runs coroutines in the calling thread, all on one loop."""
 
     def __init__(self) -> None:
         self._runner: asyncio.Runner | None = None

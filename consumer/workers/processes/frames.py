@@ -57,7 +57,7 @@ class Run(msgspec.Struct, tag="run", array_like=True):
 
 
 class Cancel(msgspec.Struct, tag="cancel", array_like=True):
-    """Someone asked to cancel the job."""
+    """Cancellation of the job was requested."""
 
     job: int
 
@@ -67,7 +67,7 @@ class Ready(msgspec.Struct, tag="ready", array_like=True):
 
 
 class Progress(msgspec.Struct, tag="progress", array_like=True):
-    """How far the job is."""
+    """The progress of the job."""
 
     job: int
     text: Annotated[bytes, msgspec.Meta(max_length=MAX_PROGRESS_BYTES)]

@@ -46,7 +46,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class ChildState(Enum):
-    """Where a child is in its life."""
+    """The state of a child."""
 
     STARTING = auto()
     IDLE = auto()
@@ -88,7 +88,7 @@ class ChildHandle:
         self.say(start)
 
     def run(self, job: ClaimedJob, attempt: Attempt) -> None:
-        """Have the idle child execute a job."""
+        """Make the idle child execute a job."""
         self.job, self.attempt, self._told_cancel = job, attempt, False
         self.state, self.since_s = ChildState.BUSY, attempt.started_s
         timeout_s = attempt.timeout_s
@@ -102,13 +102,13 @@ class ChildHandle:
         self.state, self.since_s = ChildState.IDLE, now_s
 
     def tell_cancel(self) -> None:
-        """Tell the child that its job was asked to cancel, once."""
+        """Notify the child once that cancellation of its job was requested."""
         if self.job is not None and self.job.cancelled and not self._told_cancel:
             self._told_cancel = True
             self.say(Cancel(self.jobs))
 
     def leave(self, now_s: float) -> None:
-        """Have a child without a job exit normally."""
+        """Make a child without a job exit normally."""
         self.state, self.since_s = ChildState.LEAVING, now_s
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_WR)
@@ -174,7 +174,7 @@ class ChildHandle:
             os.close(self.pidfd)
 
     def after_fork(self) -> None:
-        """Close the copy of the socket: its end must tell that the consumer died."""
+        """Close the copy of the socket: its end must mean that the consumer died."""
         forking.close_inherited(self.socket)
 
     def is_late(self, now_s: float) -> bool:
@@ -189,7 +189,7 @@ class ChildHandle:
 
     @property
     def rss_bytes(self) -> int:
-        """Return the memory that the child has in RAM; 0 where /proc does not tell."""
+        """Return the child's resident memory; 0 without /proc."""
         try:
             return int(Path(f"/proc/{self.pid}/statm").read_bytes().split()[1]) * _PAGE_BYTES
         except (OSError, ValueError, IndexError):

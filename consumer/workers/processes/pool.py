@@ -59,7 +59,7 @@ class ProcessPool(Pool[Runner]):
 
     @property
     def target(self) -> int:
-        """Return how many children there should be."""
+        """Return the target number of children."""
         return self._supervisor.target
 
     @property
@@ -69,7 +69,7 @@ class ProcessPool(Pool[Runner]):
 
     @property
     def spare(self) -> int:
-        """Return how many children are there beyond the target: below 0 while some start."""
+        """Return the number of children beyond the target; negative while some start."""
         return min(0, self.alive - self.target)
 
     @property
@@ -78,7 +78,7 @@ class ProcessPool(Pool[Runner]):
         return self._supervisor.replaced
 
     def resize(self, target: int) -> None:
-        """Have `target` children; surplus ones end after the job they run. Raises NoThreadError."""
+        """Set the number of children; surplus ones exit after their job. Raises NoThreadError."""
         self._supervisor.resize(target)
 
     def submit(self, jobs: Sequence[ClaimedJob]) -> None:

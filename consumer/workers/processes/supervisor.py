@@ -82,7 +82,7 @@ class Supervisor:
         self.wake()
 
     def wake(self) -> None:
-        """Have the thread check for jobs and for a new target."""
+        """Make the thread check for jobs and for a new target."""
         with contextlib.suppress(OSError):  # full: it will check anyway
             self._bell.send(b"!")
 
@@ -208,7 +208,7 @@ class Supervisor:
             self._end(outcome)
 
     def _check(self, child: ChildHandle, now_s: float) -> None:
-        """Reap a child that has exited; kill one that must not go on."""
+        """Reap a child that has exited; kill one that must not continue."""
         in_state_s = now_s - child.since_s
         self._selector_follows(child)
         if child.has_exited():
