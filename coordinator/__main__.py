@@ -1,7 +1,7 @@
 """The coordinator process: `python -m coordinator`, or `queuepool coordinator`.
 
 Exit codes: 0 stopped and resigned; 1 failure; 2 configuration; 4 the watchdog ended a process
-whose loop no longer turned; 130 and 143 hard stop by a second signal.
+whose loop was stuck; 130 and 143 hard stop by a second signal.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from queuepool.telemetry.logs import configure
 if TYPE_CHECKING:
     from coordinator.api.server import StatusServer
 
-_STOP_S = 0.8  # for the loop to end and resign: together with the rest, less than a second
+_STOP_S = 0.8  # for the loop to end and resign: with the rest, less than a second
 _GRACE_S = 0.2  # for calls that run
 _log = logging.getLogger("coordinator")
 
@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(settings: CoordinatorSettings, config: PoolConfig) -> int:
     """Run one coordinator with these settings. Raises ConfigurationError."""
-    # An answer must come well within a lease, or one server that hangs loses the lead.
+    # A reply must come well within a lease, or one hanging server loses the lead.
     timeout_s = min(config.timeout_s, settings.request_timeout_s)
     with QueuePool(config=replace(config, timeout_s=timeout_s)) as pool:
         pool.route.verify(Leave.RECORD)
@@ -88,7 +88,7 @@ def run(settings: CoordinatorSettings, config: PoolConfig) -> int:
 
 
 async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
-    # Here, since grpc reads as it is imported how much it is to log.
+    # Here, since grpc reads its log level when it is imported.
     from coordinator.api.server import StatusServer
     from coordinator.api.service import ClusterInfo, StatusService
 
@@ -127,7 +127,7 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
 
 
 class ApiEndedError(HindranceError):
-    """The gRPC server ended by itself: a new process has a new one."""
+    """The gRPC server ended unexpectedly: a new process has a new one."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -172,7 +172,7 @@ async def _stop(coordinator: Coordinator, server: StatusServer, operators: Opera
 async def _end_loop(coordinator: Coordinator) -> bool:
     try:
         ending = Crew(1, "coordinator-stop").submit(lambda: coordinator.stop(_STOP_S))
-    except UnavailableError:  # no thread for it: calls to the API wait for that long
+    except UnavailableError:  # no thread for it: calls to the API wait that long
         return coordinator.stop(_STOP_S)
     return await asyncio.wrap_future(ending)
 
@@ -192,7 +192,7 @@ def _stop_on_signals() -> asyncio.Event:
 
 
 def _announce(grpc_address: str, metrics: str) -> None:
-    """Say where this process is reached: in the log, and as one line that a program can read."""
+    """Announce this process's addresses: in the log, and as one machine-readable line."""
     _log.info("coordinator up", extra={"grpc": grpc_address, "metrics": metrics})
     with contextlib.suppress(BrokenPipeError):
         printing.say(f"ready grpc={grpc_address} metrics={metrics}")
@@ -217,7 +217,7 @@ def _parse(argv: Sequence[str] | None) -> dict[str, Any]:
     )
     for name, field in CoordinatorSettings.model_fields.items():
         if field.annotation == SecretStr | None:
-            continue  # a command line is for everyone to read
+            continue  # everyone can read a command line
         names = [name, *filter(None, [CoordinatorSettings.old_names.get(name)])]
         flags = [f"--{each.replace('_', '-')}" for each in names]
         parser.add_argument(

@@ -24,7 +24,7 @@ from queuepool.telemetry.events import Listener, ignore
 
 @dataclass(frozen=True, slots=True)
 class Coordinator:
-    """One coordinator: its loop, what the loop publishes, and what it writes decisions to."""
+    """One coordinator: its loop, its published snapshots, and its ledger of decisions."""
 
     loop: ControlLoop
     store: SnapshotStore
@@ -33,11 +33,11 @@ class Coordinator:
     fleet: Fleet
 
     def start(self) -> None:
-        """Begin to observe and, once the lead is ours, to decide."""
+        """Start observing and, once the lead is ours, deciding."""
         self.loop.start()
 
     def stop(self, timeout_s: float = 5.0) -> bool:
-        """End and resign; returns whether the loop ended in time. Idempotent."""
+        """Stop and resign; returns whether the loop ended in time. Idempotent."""
         ended = self.loop.stop(timeout_s)
         self.fleet.close()
         return ended

@@ -1,4 +1,4 @@
-"""What a coordinator tells its listeners (logs, metrics, tests)."""
+"""What a coordinator reports to its listeners (logs, metrics, tests)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LeadLost:
 
 @dataclass(frozen=True, slots=True)
 class LeaderChanged:
-    """Someone else leads."""
+    """Another process leads."""
 
     epoch: int
     address: str
@@ -39,7 +39,7 @@ class LeadUnknown:
 
 @dataclass(frozen=True, slots=True)
 class ObservationFailed:
-    """Partitions of one server could not be seen in this cycle; their counts are held."""
+    """Partitions of one server could not be observed in this cycle; their counts are held."""
 
     server: str
     partitions: tuple[int, ...]
@@ -63,7 +63,7 @@ class CommandSent:
 
 @dataclass(frozen=True, slots=True)
 class CommandFailed:
-    """A command may or may not be in the stream; it goes out again while it is wanted."""
+    """A command may or may not be in the stream; it is sent again while needed."""
 
     command: ScaleCommand
     problem: str
@@ -79,14 +79,14 @@ class CommandRefused:
 
 @dataclass(frozen=True, slots=True)
 class RecordsLost:
-    """Decisions could not be kept, for as long as their server was down."""
+    """Decisions could not be stored while their server was down."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorCalled:
-    """Someone called what is for operators. partition: None when it was not read.
+    """A call of an operators' method. partition: None if the request was not read.
 
     Of many refused calls only the first are events of this kind; `CallsLeftOut` counts the rest.
     """
@@ -107,7 +107,7 @@ class CallRefused:
 
 @dataclass(frozen=True, slots=True)
 class CallsLeftOut:
-    """So many more calls of what is for operators were refused in the last window_s."""
+    """More calls of operators' methods were refused in the last window_s."""
 
     method: str
     result: str
@@ -117,7 +117,7 @@ class CallsLeftOut:
 
 @dataclass(frozen=True, slots=True)
 class CycleEnded:
-    """A turn of the loop came to its end."""
+    """A pass of the loop completed."""
 
     seconds: float
     snapshot: Snapshot
@@ -125,7 +125,7 @@ class CycleEnded:
 
 @dataclass(frozen=True, slots=True)
 class TurnFailed:
-    """A turn broke off unexpectedly; the next one follows in pause_s."""
+    """A pass failed unexpectedly; the next one follows in pause_s."""
 
     error: Exception
     pause_s: float

@@ -118,7 +118,7 @@ class CoordinatorSettings(_PolicyNumbers):
         return self
 
     def _lease_problems(self) -> list[str]:
-        # A turn may wait once for a connection and once for an answer before it renews.
+        # A turn may wait once for a connection and once for a reply before it renews.
         slow_turns_s = 2 * (self.cycle_s + self.request_timeout_s)
         if self.lease_s > slow_turns_s:
             return []
@@ -153,7 +153,7 @@ class CoordinatorSettings(_PolicyNumbers):
             )
         for name in ("grpc_tls_cert", "grpc_tls_key", "grpc_tls_client_ca"):
             path = getattr(self, name)
-            # Not path.is_file(): it raises for a name that no file can have.
+            # Not path.is_file(): it raises for an impossible file name.
             if path is not None and not os.path.isfile(path):  # noqa: PTH113
                 found.append(f"{ENV_PREFIX}{name.upper()}: there is no file {path}")
         return [*found, *self._token_problems(), *self._open_problems()]
@@ -201,14 +201,14 @@ class CoordinatorSettings(_PolicyNumbers):
         return None if self.grpc_operators is None else _listed(self.grpc_operators)
 
     def access(self) -> Access:
-        """Return who may call, and what."""
+        """Return the callers' permissions."""
         from queuepool.rpc.auth import Access
 
         tokens, viewers = self._tokens("grpc_token"), self._tokens("grpc_viewer_token")
         return Access(tokens, viewers, self._operators())
 
     def grpc_is_open(self) -> bool:
-        """Return whether whoever reaches the API may call it."""
+        """Return whether anyone who reaches the API may call it."""
         guards = (self.grpc_token, self.grpc_viewer_token, self.grpc_tls_client_ca)
         return all(guard is None for guard in guards)
 
@@ -222,7 +222,7 @@ class CoordinatorSettings(_PolicyNumbers):
         return Limits(min_workers=least, max_workers=most)
 
     def make_policy(self) -> Policy[Any, Any]:
-        """Return the policy with the thresholds that it knows. Raises ValueError."""
+        """Return the policy with its settings. Raises ValueError."""
         known = setting_names(self.policy)
         given: dict[str, Any] = {
             name: getattr(self, name)
@@ -241,5 +241,5 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def load(overrides: Mapping[str, Any]) -> CoordinatorSettings:
-    """Read settings, what is given here first. Raises ConfigurationError with every problem."""
+    """Read settings; overrides take precedence. Raises ConfigurationError with every problem."""
     return environment.load(CoordinatorSettings, overrides)

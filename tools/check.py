@@ -1,8 +1,8 @@
-"""Everything `make check` demands.
+"""All checks of `make check`.
 
 Run: `python -m tools.check`.
 
-All checks run even when one fails, so that one look shows everything there is to fix.
+All checks run even if one fails, so that one run shows everything there is to fix.
 """
 
 import subprocess
@@ -16,7 +16,7 @@ TYPED = ("queuepool", "consumer", "coordinator", "tests", "benchmarks", "example
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One command that must succeed, and what to do when it does not."""
+    """One command that must succeed, and what to do if it does not."""
 
     name: str
     command: tuple[str, ...]
@@ -24,7 +24,7 @@ class Check:
 
 
 def checks() -> list[Check]:
-    """Return the checks in the order in which they run, the quickest first."""
+    """Return the checks in the order in which they run, the fastest first."""
     folders = tuple(folder for folder in TYPED if any((ROOT / folder).rglob("*.py")))
     return [
         Check("format", ("ruff", "format", "--check", "--quiet", "."), "run `make format`"),
@@ -45,7 +45,7 @@ def checks() -> list[Check]:
 
 
 def main() -> int:
-    """Run the checks; return 0 when all hold."""
+    """Run the checks; return 0 if all succeed."""
     failed = []
     for check in checks():
         program = Path(sys.executable).parent / check.command[0]

@@ -4,11 +4,10 @@ Run: `python -m tools.pythons [VERSION ...] [--newest] [--whole] [--within SECON
 `make test-pythons`.
 
 An interpreter is taken from PATH (python3.14), else from Debian's packages: fetched with apt from
-the mirror that this machine uses, unpacked into a directory of ours, and told to use the C library
-that came with it. Nothing is installed and nothing else is changed, so no root is needed. It is
-kept in $PYTHONS_CACHE, by default ~/.cache/queuepool/pythons. A version that cannot be had is
-skipped, and said so; only tests that fail make this fail. Every command has a time-out, and all
-that it started ends with it.
+this machine's mirror, unpacked into a separate directory, and set up to use its own C library.
+Nothing is installed or changed otherwise, so no root is needed. It is kept in $PYTHONS_CACHE, by
+default ~/.cache/queuepool/pythons. An unavailable version is reported and skipped; only failing
+tests make this fail. Every command has a timeout, and all its children end with it.
 """
 
 import argparse
@@ -32,11 +31,11 @@ _KEYRINGS = Path("/usr/share/keyrings")
 
 
 class UnavailableError(Exception):
-    """Why a version cannot be had here."""
+    """Why a version is unavailable here."""
 
 
 class Clock:
-    """What is left of the time that a run may take."""
+    """The remaining time of a run."""
 
     def __init__(self, within_s: float = float("inf")) -> None:
         self._within_s, self._end_s = within_s, monotonic() + within_s
@@ -54,7 +53,7 @@ _clock = Clock()
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A Python, and where it is from."""
+    """A Python and its origin."""
 
     version: str
     program: Path
@@ -68,7 +67,7 @@ def cache() -> Path:
 
 
 def find(version: str) -> Interpreter:
-    """Return an interpreter, made when there is none. Raises UnavailableError."""
+    """Return an interpreter, fetched if there is none. Raises UnavailableError."""
     if sys.version_info[:2] == tuple(map(int, version.split("."))):
         return Interpreter(version, Path(sys.executable), "this one")
     name = f"python{version}"
@@ -117,7 +116,7 @@ def _from_debian(version: str, base: Path) -> None:
     _run([*apt, *wanted], _FETCH_S, f"{SUITE} has no python{version} for this machine")
     for package in sorted((state / "archives").glob("*.deb")):
         _run(["dpkg", "-x", str(package), str(root)], _FETCH_S, f"{package.name} is damaged")
-    # Its own C library, so that it runs beside an older one; children start with theirs.
+    # With its own C library, it runs next to an older one; children start with theirs.
     loader = next((root / "usr" / "lib").glob("*/ld-linux-*.so.*"), None)
     if loader is None:
         raise UnavailableError("the packages hold no loader that is known here")
@@ -156,8 +155,8 @@ def _patchelf() -> str:
 
 
 def environment(python: Interpreter) -> Path:
-    """Return the Python of an environment with our dependencies, made or renewed when needed."""
-    tree = hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]  # each working tree has its own
+    """Return the Python of an environment with our dependencies, created or updated if needed."""
+    tree = hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]  # one per working tree
     folder = cache() / "environments" / tree / python.version
     inside = folder / "bin" / "python"
     needs = (ROOT / "pyproject.toml").read_bytes() + (ROOT / "constraints.txt").read_bytes()
@@ -184,7 +183,7 @@ def environment(python: Interpreter) -> Path:
 
 
 def _run(command: Sequence[str], timeout_s: float, problem: str) -> str:
-    """Run a command; return what it said. Raises UnavailableError with its last words."""
+    """Run a command; return its output. Raises UnavailableError with its last lines."""
     try:
         status, said = _ends(command, timeout_s)
     except subprocess.TimeoutExpired as error:
@@ -245,7 +244,7 @@ def _outcomes(versions: Sequence[str], *, whole: bool, workers: int) -> Iterator
         try:
             passed = passes(inside, whole=whole, workers=workers)
         except (UnavailableError, subprocess.TimeoutExpired) as why:
-            # Out of its own time it hangs; out of ours it was not tried.
+            # Out of its own time, it hangs; out of ours, it was not tested.
             ours = isinstance(why, UnavailableError) or why.timeout < _TEST_S
             yield version, f"SKIPPED: the tests had too little time: {why}" if ours else "FAILED"
             continue

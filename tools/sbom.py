@@ -2,10 +2,10 @@
 
 Run: `python -m tools.sbom --out build/sbom.cdx.json`, or `make sbom`.
 
-cyclonedx-py describes this environment, without asking a network; what only development needs is
-left out. The same environment gives the same bytes. What is installed must be what constraints.txt
-says, so the file describes the versions that everyone gets who installs with it. It holds for this
-platform and version of Python: async-timeout, for instance, is needed by Python 3.11.2 alone.
+cyclonedx-py describes this environment, without network access; development dependencies are left
+out. The same environment gives the same bytes. Installed versions must match constraints.txt, so
+the file describes the versions that everyone gets who installs with it. It applies to this platform
+and version of Python: async-timeout, for instance, is only needed by Python 3.11.2.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Bill = dict[str, Any]
 
 
 def normalised(requirement: str) -> str:
-    """Return the name of a requirement as package indexes spell it."""
+    """Return the normalized name of a requirement."""
     found = _NAME.match(requirement)
     if found is None:
         raise ValueError(f"{requirement!r} names no package")
@@ -50,7 +50,7 @@ def _requirements() -> list[str]:
 def runtime_graph() -> dict[str, set[str]]:
     """Return who needs whom at run time, by name; "" is queuepool itself.
 
-    What only extras need that no one asked for is left out, though it may be installed.
+    Dependencies of unrequested extras are left out, even if installed.
     """
     graph: dict[str, set[str]] = {"": set()}
     waiting = [("", Requirement(each)) for each in _requirements()]
@@ -80,7 +80,7 @@ def locked() -> dict[str, set[str]]:
 
 
 def pruned(bill: Bill, graph: Mapping[str, set[str]]) -> Bill:
-    """Return a bill with the packages of the graph and no others, and who needs whom."""
+    """Return a bill with only the packages of the graph, and their dependencies."""
     root = bill["metadata"]["component"]["bom-ref"]
     references = {normalised(c["name"]): c["bom-ref"] for c in bill["components"]}
     references = {name: references[name] for name in graph if name} | {"": root}
@@ -105,7 +105,7 @@ def _with_licence(component: Bill) -> Bill:
 
 
 def problems(bill: Bill, versions: Mapping[str, set[str]]) -> list[str]:
-    """Return what is installed otherwise than constraints.txt says."""
+    """Return which installed packages differ from constraints.txt."""
     return [
         f"{c['name']} {c['version']} is installed, constraints.txt has "
         + (" or ".join(sorted(versions.get(normalised(c["name"]), ()))) or "none")
@@ -115,7 +115,7 @@ def problems(bill: Bill, versions: Mapping[str, set[str]]) -> list[str]:
 
 
 def environment() -> Bill:
-    """Return the bill of everything that is installed beside this program."""
+    """Return the bill of everything in this environment."""
     words = ["environment", "--output-reproducible", "--mc-type", "library", "--pyproject"]
     program = str(Path(sys.executable).parent / "cyclonedx-py")
     done = subprocess.run(

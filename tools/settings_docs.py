@@ -2,8 +2,8 @@
 
 Run: `python -m tools.settings_docs --write | --check`.
 
-A table stands between `<!-- settings: PREFIX -->` and `<!-- end of settings -->`; what is
-between them belongs to this tool.
+A table is between `<!-- settings: PREFIX -->` and `<!-- end of settings -->`; everything
+between them is generated.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def table(model: type[BaseSettings]) -> str:
     """Return the settings of a model as a Markdown table."""
     prefix = model.model_config.get("env_prefix", "")
     lines = ["| variable | default | allowed | meaning |", "|---|---|---|---|"]
-    own = model.__annotations__  # before those that it derives from elsewhere
+    own = model.__annotations__  # before inherited ones
     for name, info in sorted(model.model_fields.items(), key=lambda item: item[0] not in own):
         default = _shown(info.get_default(call_default_factory=True))
         lines.append(
@@ -45,7 +45,7 @@ def _shown(default: Any) -> str:
         return f"`{str(default).lower()}`"
     if isinstance(default, float) and default.is_integer():
         default = int(default)
-    return f"`{default}`"  # as it can be typed: no thousands separators
+    return f"`{default}`"  # can be typed: no thousands separators
 
 
 def _allowed(info: Any) -> str:
@@ -68,7 +68,7 @@ def _allowed(info: Any) -> str:
 
 
 def filled(page: str) -> str:
-    """Return the page with its tables as the settings are now. ValueError: a mark is lost."""
+    """Return the page with up-to-date tables. Raises ValueError if a mark is missing."""
     for model in MODELS:
         prefix = model.model_config.get("env_prefix", "")
         mark = re.escape(f"<!-- settings: {prefix} -->")

@@ -4,7 +4,7 @@ Run: `python -m tools.sizes`.
 
 A module of more than 300 lines gets a warning and of more than 400 an error; a test file may
 have 500, a Lua script 120 lines of code (its contract and comments do not count). A line of Lua
-has at most 100 columns, as ruff sees to in Python.
+has at most 100 columns, which ruff checks in Python.
 """
 
 import sys
@@ -46,7 +46,7 @@ def _lua_code_lines(source: str) -> int:
 
 
 def main() -> int:
-    """Print every file that is too large; return 1 when one is beyond its limit."""
+    """Print every file that is too large; return 1 if one exceeds its limit."""
     found = list(problems(ROOT))
     for severity, text in found:
         print(f"{severity}: {text}")

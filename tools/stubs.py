@@ -18,8 +18,8 @@ PATTERNS = ("*_pb2.py", "*_pb2.pyi", "*_pb2_grpc.py")
 
 
 def generate(target: Path) -> None:
-    """Write the stubs below `target`, as the pinned grpcio-tools makes them."""
-    from grpc_tools import protoc  # of the extra `gen`; nothing else needs it
+    """Write the stubs below `target`, with the pinned grpcio-tools."""
+    from grpc_tools import protoc  # from the extra `gen`; nothing else needs it
 
     proto = ROOT / "proto"
     sources = sorted(str(path) for path in (proto / PACKAGE).glob("*.proto"))
@@ -45,7 +45,7 @@ def stubs(folder: Path) -> dict[str, bytes]:
 
 
 def main() -> int:
-    """Write the stubs, or compare them with what the sources give now."""
+    """Write the stubs, or compare them with what the sources generate now."""
     parser = argparse.ArgumentParser(description=__doc__)
     mode = parser.add_mutually_exclusive_group(required=True)
     mode.add_argument("--write", action="store_true", help="replace the stubs in the tree")

@@ -1,10 +1,10 @@
-"""Tables in the docs that are written by the commands that measured them.
+"""Tables in the docs, written by the commands that measured them.
 
     <!-- table: NAME, written by `COMMAND` -->
     | ... |
     <!-- end of table -->
 
-A command that ends well replaces what stands between its two marks, and nothing else.
+A successful command replaces the text between its two marks, and nothing else.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def markdown(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def replaced(page: str, name: str, text: str) -> str:
-    """Return a page with another text between the marks of a table.
+    """Return a page with new text between the marks of a table.
 
     Raises LookupError when the page has no such table, or more than one.
     """
@@ -43,6 +43,6 @@ def replaced(page: str, name: str, text: str) -> str:
 
 
 def write(name: str, text: str, page: str = "reliability.md") -> None:
-    """Put a text between the marks of a table of docs/."""
+    """Put text between the marks of a table in docs/."""
     path = DOCS / page
     path.write_text(replaced(path.read_text(), name, text))

@@ -1,1 +1,1 @@
-"""What happened to a consumer, as metrics and as log lines."""
+"""A consumer's events as metrics and as log lines."""

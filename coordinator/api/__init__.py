@@ -1,1 +1,1 @@
-"""The gRPC API: who may call, what is answered."""
+"""The gRPC API: authorization, limits and methods."""

@@ -1,12 +1,12 @@
-"""Before every call: who calls, may they, and is there a place? After a call of operators: a line.
+"""Before every call: who calls, are they allowed, is there a place? Operators' calls are logged.
 
-    unknown method, no or wrong token   refused at once, and nothing of it is read
-    viewers, operators                  places of their own, a share for each caller
-    health                              open to all, bounded by itself (coordinator.api.health)
+    unknown method, no or wrong token   refused at once, without reading it
+    viewers, operators                  separate places, with a share for each caller
+    health                              open to all, with its own limits (coordinator.api.health)
 
-A call without a known token ends UNAUTHENTICATED, a viewer's call of what is for operators ends
-PERMISSION_DENIED, one that finds no place RESOURCE_EXHAUSTED. Every call of what is for operators
-is told as an event; of refused ones, as many as a log can bear.
+A call without a known token ends with UNAUTHENTICATED, a viewer's call of an operators' method with
+PERMISSION_DENIED, one without a free place with RESOURCE_EXHAUSTED. Every call of an operators'
+method is reported as an event; of refused ones, only as many as a log can hold.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ _NO_TOKEN = (
     "with the token that the coordinator was started with"
 )
 MAX_CALLS, MAX_STREAMS = 128, 64  # of each role, at once
-MAX_ARRIVALS = 512  # requests of each role that are not whole yet
+MAX_ARRIVALS = 512  # incomplete requests of each role
 _SHARE = {
     ApiRole.VIEWER: 2,
     ApiRole.OPERATOR: 1,
-}  # one viewer has half at most, so others find places
-_SESSION_S = 60.0  # of a tool that asks what there is
+}  # one viewer has at most half, so that others find places
+_SESSION_S = 60.0  # of a tool that lists the services
 
 
 class Authorization(grpc.aio.ServerInterceptor):
     """Lets calls through by role.
 
-    emit: learns of calls, on the event loop's thread. connections: is told who called on which.
+    emit: receives calls, on the event loop's thread. connections: learns who called on which.
     """
 
     def __init__(
@@ -63,8 +63,8 @@ class Authorization(grpc.aio.ServerInterceptor):
     ) -> Any:
         """Return the handler of the call, or one that refuses it.
 
-        It is a handler of streams whatever the call is: that is called before the request is read,
-        and need not read it.
+        It is always a stream handler: those are called before the request is read, and need not
+        read it.
         """
         details = handler_call_details
         handler: Any = await continuation(details)
@@ -84,7 +84,7 @@ class Authorization(grpc.aio.ServerInterceptor):
             else:
                 await self._look(method, role, handler, requests, context)
 
-        # A single request is read, and found unreadable, by `read_request`.
+        # `read_request` reads a single request, and rejects an unreadable one.
         read = handler.request_deserializer if handler.request_streaming else None
         return grpc.stream_stream_rpc_method_handler(serve, read, handler.response_serializer)
 
@@ -129,7 +129,7 @@ class Authorization(grpc.aio.ServerInterceptor):
     ) -> None:
         names = names_of(context.auth_context())
         role = self._role(by_token, names, context)
-        partition, result = None, "CANCELLED"  # unless the call comes to its end
+        partition, result = None, "CANCELLED"  # unless the call completes
         try:
             request = await self._request(role, handler, context)
             partition = request.partition
@@ -153,7 +153,7 @@ class Authorization(grpc.aio.ServerInterceptor):
                 self._emit(OperatorCalled(caller(context), role, method, partition, result))
 
     async def _request(self, role: ApiRole, handler: Any, context: Context) -> Any:
-        # Before a call has a place: half of a request needs none.
+        # Before a call has a place: an incomplete request needs none.
         return await read_request(context, handler.request_deserializer, self._arrivals[role])
 
     @contextlib.asynccontextmanager
@@ -187,13 +187,13 @@ class Authorization(grpc.aio.ServerInterceptor):
         return self._refusals.note((method, result))
 
     def tell_left_out(self) -> None:
-        """Tell how many refused calls had no event of their own since the last time."""
+        """Report how many refused calls had no separate event since the last time."""
         for (method, result), count in self._refusals.end_window():
             self._emit(CallsLeftOut(method, result, count, WINDOW_S))
 
 
 async def _session(messages: AsyncGenerator[Any], context: Context) -> None:
-    """Answer a caller that sends several requests in a stream, for so long and no longer."""
+    """Answer a caller that sends several requests in a stream, for a limited time."""
     async with contextlib.aclosing(messages):
         ends = asyncio.get_running_loop().time() + _SESSION_S
         while (left_s := ends - asyncio.get_running_loop().time()) > 0:
@@ -219,7 +219,7 @@ def _denied(method: str, names: tuple[str, ...] | None) -> str:
 
 
 def _name_of(code: Any, otherwise: str) -> str:
-    """Return the name of a status code, which the library may hold as a number."""
+    """Return the name of a status code, which may be a number in the library."""
     for known in grpc.StatusCode:
         if code is known or code == known.value[0]:
             return known.name

@@ -1,10 +1,10 @@
-"""How many calls at once, in total and of one holder: two kinds of bounds. Pure.
+"""Limits of concurrent calls, in total and per holder: two kinds. Pure.
 
-    Places          full: the newcomer is refused          callers who have shown who they are
-    YieldingPlaces  full: the oldest place of whoever       strangers, who could otherwise keep
-                    holds most is taken away                everyone else out
+    Places          full: the new call is refused          authenticated callers
+    YieldingPlaces  full: the holder with the most          unknown callers, who could otherwise
+                    places loses its oldest                 lock everyone else out
 
-A holder is whatever tells callers apart: an address, or role, names and address.
+A holder is what distinguishes callers: an address, or role, names and address.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable
 
 
 class Places:
-    """At most `most` at once, at most `most_each` of one holder. For one thread."""
+    """At most `most` at once, at most `most_each` per holder. For one thread."""
 
     def __init__(self, most: int, most_each: int) -> None:
         self.most, self.most_each = most, most_each
@@ -21,7 +21,7 @@ class Places:
         self.taken = 0
 
     def take(self, holder: Hashable) -> bool:
-        """Take a place; False when there is none for this holder."""
+        """Take a place; False if there is none for this holder."""
         held = self._held.get(holder, 0)
         if self.taken >= self.most or held >= self.most_each:
             return False
@@ -30,7 +30,7 @@ class Places:
         return True
 
     def leave(self, holder: Hashable) -> None:
-        """Give a place back that was taken."""
+        """Release a place."""
         left = self._held[holder] - 1
         if left:
             self._held[holder] = left
@@ -50,10 +50,10 @@ class Place:
 
 
 class YieldingPlaces:
-    """At most `most` at once, at most `most_each` of one holder; the newest always has one.
+    """At most `most` at once, at most `most_each` per holder; the newest always has one.
 
-    So strangers who hold every place delay no one: they lose the ones that they hold longest.
-    Taking one costs as much as there are holders, `most` at worst. For one thread.
+    So unknown callers who hold every place delay no one: they lose their oldest places. Taking one
+    costs time in proportion to the number of holders, at most `most`. For one thread.
     """
 
     def __init__(self, most: int, most_each: int) -> None:
@@ -66,7 +66,7 @@ class YieldingPlaces:
         if len(self._held.get(holder, ())) >= self._most_each:
             self._take_away(holder)
         elif self.taken >= self._most:
-            # The first of several who hold as much is the one that has been here longest.
+            # The first of several with equally many is the one that has been here longest.
             self._take_away(max(self._held, key=lambda each: len(self._held[each])))
         place = Place(holder, on_lost)
         self._held.setdefault(holder, {})[place] = None
@@ -74,7 +74,7 @@ class YieldingPlaces:
         return place
 
     def leave(self, place: Place) -> None:
-        """Give a place back. Harmless when it was taken away."""
+        """Release a place. Harmless if it was taken away."""
         held = self._held.get(place.holder)
         if held is None or place not in held:
             return

@@ -1,6 +1,6 @@
-"""Who calls: what its certificate and its address say, for rights, for bounds and for the log.
+"""Who calls: certificate and address, for permissions, limits and the log.
 
-Text of callers reaches logs and status messages only through `cleaned`. Pure.
+Callers' text reaches logs and status messages only through `cleaned`. Pure.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ AuthContext = Mapping[str, Iterable[bytes]] | None
 
 _MOST_CHARACTERS = 200  # of one name; a common name has at most 64 where the rules are kept
 _MOST_NAMES = 8
-# What an authority vouches for as the name of whoever holds the key. The other kinds say something
-# else: an address where it is, a URI or mail address what another system calls it.
+# What a CA certifies as the name of the key's holder. The other kinds mean something else: an
+# address is its location, a URI or mail address its name in another system.
 _NAMING = ("x509_common_name", "peer_dns")
 _SHOWN = (*_NAMING, "peer_uri", "peer_email", "peer_ip")
 
 
 def cleaned(text: str, most: int = _MOST_CHARACTERS) -> str:
-    """Return text as one word of printable characters: others become escapes, a long end dots."""
+    """Return text as one printable word: other characters are escaped, a long end becomes dots."""
     kept = text if len(text) <= most else text[:most] + "..."
     return "".join(
         c if c.isprintable() and not c.isspace() and c != "\\" else _escaped(c) for c in kept
@@ -32,7 +32,7 @@ def _escaped(character: str) -> str:
 
 
 def names_of(known: AuthContext) -> tuple[str, ...]:
-    """Return the names that rights go by: the certificate's common name, then its DNS names."""
+    """Return the names for permissions: the certificate's common name, then its DNS names."""
     return _names(known, _NAMING)
 
 
@@ -44,8 +44,8 @@ def _names(known: AuthContext, kinds: Iterable[str]) -> tuple[str, ...]:
 def described(known: AuthContext, peer: str) -> str:
     """Return who calls, for the log: the names in its certificate, if any, and its address.
 
-    Each is one word, and names of kinds that carry no rights say their kind, so none of them can
-    pass for another.
+    Each is one word, and names of kinds without permissions state their kind, so that none can be
+    mistaken for another.
     """
     words = [cleaned(name) for name in names_of(known)]
     for kind in _SHOWN[len(_NAMING) :]:
@@ -56,7 +56,7 @@ def described(known: AuthContext, peer: str) -> str:
 
 
 def address_of(peer: str) -> tuple[str, int] | None:
-    """Return the IP address and port of a peer as grpc names it; None for peers that have none."""
+    """Return the IP address and port of a peer as named by grpc; None if it has none."""
     kind, _, rest = unquote(peer).partition(":")
     host, _, port = rest.rpartition(":")
     if kind not in ("ipv4", "ipv6") or not port.isdecimal():
@@ -66,7 +66,7 @@ def address_of(peer: str) -> tuple[str, int] | None:
 
 
 def plain_address(host: str) -> str | None:
-    """Return an IP address without a zone, an IPv4 one within an IPv6 one as itself."""
+    """Return an IP address without a zone; an IPv4-mapped IPv6 address as IPv4."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -76,13 +76,13 @@ def plain_address(host: str) -> str | None:
 
 
 def host_of(peer: str) -> str:
-    """Return what bounds of one address count by; all peers without an address are one."""
+    """Return the key for limits per address; all peers without an address share one."""
     found = address_of(peer)
     return "" if found is None else network_of(found[0])
 
 
 def network_of(address: str) -> str:
-    """Return an IPv4 address itself, of an IPv6 one its /64: whoever has one has all of that."""
+    """Return an IPv4 address, or the /64 of an IPv6 address, which one holder usually controls."""
     if ":" not in address:
         return address
     return str(ipaddress.IPv6Network((address, 64), strict=False))

@@ -1,4 +1,4 @@
-"""What every call of the API shares: bounds in time, and errors as status codes."""
+"""What all calls of the API share: time limits, and errors as status codes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Unary = Callable[[Any, Request, Context], Awaitable[Response]]
 
 
 def with_status_codes(call: Unary[Request, Response]) -> Unary[Request, Response]:
-    """Bound a call in time, and turn every error into a status code."""
+    """Limit the time of a call, and turn every error into a status code."""
 
     @functools.wraps(call)
     async def bounded(self: Any, request: Request, context: Context) -> Response:
@@ -54,15 +54,15 @@ def with_status_codes(call: Unary[Request, Response]) -> Unary[Request, Response
 
 
 class PlaceLostError(Exception):
-    """A newer caller has the place."""
+    """A newer caller got the place."""
 
 
 @contextlib.asynccontextmanager
 async def in_place(places: YieldingPlaces, context: Context, limit_s: float) -> AsyncIterator[None]:
-    """Do what is within for so long at most, and while it has a place.
+    """Limit a block in time, and to while it has a place.
 
-    Raises TimeoutError, PlaceLostError. A call must not be ended within: its end could be broken
-    off half-way, and no other could follow.
+    Raises TimeoutError, PlaceLostError. A call must not be ended within the block: its end could be
+    interrupted half-way, and no other could follow.
     """
     place: Place | None = None
     try:
@@ -79,17 +79,17 @@ async def in_place(places: YieldingPlaces, context: Context, limit_s: float) -> 
 
 
 def _end_now(limit: asyncio.Timeout) -> None:
-    if not limit.expired():  # else it ends already
+    if not limit.expired():  # otherwise it is already ending
         limit.reschedule(asyncio.get_running_loop().time())
 
 
 async def read_request(
     context: Context, deserialize: Callable[[bytes], Request], arrivals: YieldingPlaces
 ) -> Request:
-    """Return the request of a call, or end the call with what is wrong with it.
+    """Return the request of a call, or end the call with the problem.
 
-    grpc itself would wait for the rest of a request forever, and answer bytes that are no message
-    with UNKNOWN and the name of an exception. arrivals: where half-sent requests wait.
+    grpc itself would wait forever for the rest of a request, and answer invalid bytes with UNKNOWN
+    and the name of an exception. arrivals: where incomplete requests wait.
     """
     raw: Any = grpc.aio.EOF
     try:
@@ -103,7 +103,7 @@ async def read_request(
         await abort(context, grpc.StatusCode.RESOURCE_EXHAUSTED, why)
     try:
         return deserialize(raw)
-    except (DecodeError, TypeError):  # the latter for the end that came in place of a request
+    except (DecodeError, TypeError):  # the latter for an end instead of a request
         await abort(
             context,
             grpc.StatusCode.INVALID_ARGUMENT,
@@ -112,13 +112,13 @@ async def read_request(
 
 
 async def abort(context: Context, code: grpc.StatusCode, message: str) -> NoReturn:
-    """End a call with a status code and a sentence for people."""
+    """End a call with a status code and a readable sentence."""
     await context.abort(code, message[:1000])
     raise AssertionError("abort always raises")
 
 
 def clamped(asked: int) -> int:
-    """Return the page size for the one that was asked for, 0 being our choice."""
+    """Return the page size for the requested one; 0 is the default."""
     return min(asked or PAGE_SIZE, MAX_PAGE_SIZE)
 
 

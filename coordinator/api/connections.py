@@ -1,15 +1,15 @@
-"""Connections to the API that are too many: strangers' go first, so that operators find a place.
+"""Closes surplus connections to the API, unauthenticated ones first, so that operators get in.
 
-grpc bounds connections by one number, and whoever is there first has them: strangers could open
-that many, and no one else would get in. So that number is a second line, for the descriptors of
-this process. Well below it the surplus is closed here: of callers who have shown no token before
-viewers, of those before operators, of the address with most, the oldest first.
+grpc has a single limit, first come, first served: unauthenticated clients could open that many, and
+no one else would get in. So that limit is only a second line of defence, for the descriptors of
+this process. Well below it, surplus connections are closed here: those without a token before
+viewers', viewers' before operators', those of the address with the most first, the oldest first.
 
-A stranger's connection is also closed once it has sent 2 MiB, which is thousands of probes: until a
-caller has agreed to the limits of HTTP/2, grpc keeps 16 MiB of headers for each.
+A connection without a token is also closed once it has sent 2 MiB, which is thousands of probes:
+until a client has agreed to the limits of HTTP/2, grpc keeps 16 MiB of headers for each.
 
-grpc tells neither which connections it has nor lets one be closed. They are sockets of this process
-with its port, and a socket that is shut down looks to it as if its peer had hung up.
+grpc neither lists its connections nor lets one be closed. They are sockets of this process with its
+port, and a socket that is shut down looks to grpc as if the peer had hung up.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Address = tuple[str, int]  # IP address and port of the caller
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A connection: whence it comes, and what its caller has shown."""
+    """A connection: its origin, and the role that its caller has proved."""
 
     address: Address
     descriptor: int
@@ -53,17 +53,17 @@ class Connection:
 
     @property
     def host(self) -> str:
-        """What bounds count by."""
+        """The key for limits."""
         return network_of(self.address[0])
 
 
 def limit() -> int:
-    """Return how many connections grpc may take: half of what this process may open, or 2,048."""
+    """Return how many connections grpc may take: half of the process's limit, or 2,048."""
     return max(_LEAST, min(_MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2))
 
 
 def surplus(connections: Sequence[Connection], most: int) -> list[Connection]:
-    """Return which of the connections to close, given from old to new, so that `most` are left."""
+    """Return which connections, ordered from old to new, to close so that `most` remain."""
     too_many = len(connections) - most
     chosen: list[Connection] = []
     for rank in (STRANGER, VIEWER, OPERATOR):
@@ -88,25 +88,25 @@ class Connections:
 
     def __init__(self, most: int) -> None:
         self._port, self._most = 0, most
-        # Descriptor and inode -> caller, old ones first; None: it is no connection to the port.
+        # Descriptor and inode -> caller, oldest first; None: not a connection to the port.
         self._seen: dict[tuple[int, int], Address | None] = {}
         self._ranks: dict[Address, int] = {}
         self._task: asyncio.Task[None] | None = None
 
     def show(self, peer: str, rank: int) -> None:
-        """Remember what the caller of a connection has shown."""
+        """Record the role that the caller of a connection has proved."""
         address = address_of(peer) if self._task is not None else None
         if address is not None:
             self._ranks[address] = max(rank, self._ranks.get(address, STRANGER))
 
     def start(self, port: int) -> None:
-        """Begin to look; does nothing where a process cannot list its descriptors."""
+        """Start checking; does nothing if a process cannot list its descriptors."""
         self._port = port
         if _DESCRIPTORS is not None:
             self._task = asyncio.create_task(self._keep(_DESCRIPTORS))
 
     async def stop(self) -> None:
-        """Look no more. Idempotent, legal before `start`."""
+        """Stop checking. Idempotent, legal before `start`."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -117,9 +117,9 @@ class Connections:
         while True:
             await asyncio.sleep(pause_s)
             began = time.monotonic()
-            with contextlib.suppress(OSError):  # no descriptor to look with: the next time
+            with contextlib.suppress(OSError):  # no descriptor to check with: next time
                 self._look(folder)
-            # Of many connections, it takes a tenth of the time at most.
+            # With many connections, this takes at most a tenth of the time.
             pause_s = max(_PAUSE_S, 10 * (time.monotonic() - began))
 
     def _look(self, folder: str) -> None:
@@ -131,7 +131,7 @@ class Connections:
                     continue
                 key = (descriptor, found.st_ino)
                 seen[key] = self._seen[key] if key in self._seen else self._caller(descriptor)
-        # What was seen before is older than what was not.
+        # Known connections are older than new ones.
         old = {key: seen[key] for key in self._seen if key in seen}
         self._seen = old | {key: address for key, address in seen.items() if key not in old}
         connections = [
@@ -139,7 +139,7 @@ class Connections:
             for key, address in self._seen.items()
             if address is not None
         ]
-        # Of these alone: who comes from the same address and port later has shown nothing.
+        # Only for these: a later connection from the same address and port has proved nothing.
         self._ranks = {c.address: c.rank for c in connections if c.rank != STRANGER}
         for connection in surplus(connections, self._most):
             self._hang_up(connection)
@@ -161,16 +161,16 @@ class Connections:
         return None if plain is None else (plain, port)
 
     def _hang_up(self, connection: Connection, *, unless_within: int = -1) -> None:
-        """Close a connection, unless it has received no more than so many bytes."""
+        """Close a connection, unless it has received no more than this many bytes."""
         with contextlib.suppress(OSError), _duplicate(connection.descriptor) as found:
-            if self._caller_of(found) != connection.address:  # the descriptor is another's by now
+            if self._caller_of(found) != connection.address:  # the descriptor has been reused
                 return
             if _received_bytes(found) > unless_within:
                 found.shutdown(socket.SHUT_RDWR)
 
 
 def _duplicate(descriptor: int) -> socket.socket:
-    """Return a socket object of its own. Raises OSError when the descriptor is none of a socket."""
+    """Return a separate socket object. Raises OSError if the descriptor is not a socket."""
     copy = os.dup(descriptor)
     try:
         return socket.socket(fileno=copy)
@@ -180,7 +180,7 @@ def _duplicate(descriptor: int) -> socket.socket:
 
 
 def _received_bytes(connection: socket.socket) -> int:
-    """Return what a connection has received; 0 where the system does not tell."""
+    """Return how many bytes a connection has received; 0 if the system does not tell."""
     if not hasattr(socket, "TCP_INFO"):
         return 0
     facts = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RECEIVED_AT + 8)

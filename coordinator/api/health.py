@@ -1,9 +1,8 @@
-"""gRPC health, open to all: answers that cost little, in places that strangers cannot keep.
+"""gRPC health, open to all: cheap answers, in places that unknown callers cannot hold.
 
-Probes and streams have budgets of their own, apart from those of callers who have shown a token.
-Neither refuses: the newest caller takes the place of the one that the address with most places
-has held longest. A probe is answered as soon as its request is there, so only half-sent ones wait
-long enough to lose their place.
+Probes and streams have separate limits from those of authenticated callers. Neither refuses: the
+newest caller replaces the oldest place of the address with the most. A probe is answered as soon as
+its request is complete, so only incomplete ones wait long enough to lose their place.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from coordinator.api.calls import Context, PlaceLostError, abort, in_place
 
 SERVICE = api.DESCRIPTOR.services_by_name["Health"].full_name
 
-MAX_PROBES, MAX_PROBES_EACH = 256, 128  # in flight, of one address
+MAX_PROBES, MAX_PROBES_EACH = 256, 128  # in flight, per address
 MAX_STREAMS, MAX_STREAMS_EACH = 64, 16
-_PROBE_S = 5.0  # for the request to arrive and the answer to leave
+_PROBE_S = 5.0  # for the request to arrive and the reply to leave
 _STREAM_S = 600.0  # then callers ask again
 _MAX_REQUEST = 256  # bytes: the name of a service
 
@@ -33,7 +32,7 @@ Status = api.HealthCheckResponse
 
 
 class Health:
-    """What probes are told. Lives on one event loop."""
+    """Answers health checks. Lives on one event loop."""
 
     def __init__(self, services: Iterable[str], *, stream_s: float = _STREAM_S) -> None:
         self._status: dict[str, Any] = dict.fromkeys(("", *services), Status.NOT_SERVING)
@@ -43,7 +42,7 @@ class Health:
         self._streams = YieldingPlaces(MAX_STREAMS, MAX_STREAMS_EACH)
 
     def set_all(self, serving: bool) -> None:
-        """Tell probes and streams, unless `end` was called."""
+        """Set the status for probes and streams, unless `end` was called."""
         if self._ended:
             return
         value = Status.SERVING if serving else Status.NOT_SERVING
@@ -52,15 +51,15 @@ class Health:
         self._changed = asyncio.Event()
 
     def end(self) -> None:
-        """Tell everyone NOT_SERVING, permanently. Idempotent."""
+        """Set NOT_SERVING permanently. Idempotent."""
         self.set_all(False)
         self._ended = True
 
     def add_to(self, server: grpc.aio.Server) -> None:
-        """Have a server answer these calls."""
+        """Make a server answer these calls."""
 
-        # Handlers of streams, since those are called before the request is there: what a caller
-        # sends, and whether it does, is for us to bound.
+        # Stream handlers, since those are called before the request arrives: we limit what a
+        # caller sends, and when.
         def answered_by(call: Callable[[Any, Context], Awaitable[None]]) -> Any:
             write = Status.SerializeToString
             return grpc.stream_stream_rpc_method_handler(call, response_serializer=write)
@@ -106,10 +105,10 @@ async def _answer(
     limit_s: float,
     answer: Callable[[], Awaitable[None]],
 ) -> None:
-    """Answer within a time, for as long as the place is not taken away."""
+    """Answer within a time limit, unless the place is taken away."""
     try:
         async with in_place(places, context, limit_s):
-            # By itself: were it still under way when the time is up, no status could follow it.
+            # Separately: if it were still in progress at the time limit, no status could follow.
             await context.send_initial_metadata(())
             await answer()
     except TimeoutError:
@@ -123,7 +122,7 @@ async def _answer(
 
 
 async def _service(context: Context) -> str:
-    """Return the service that a call asks for; ends the call when it is no such request."""
+    """Return the service that a call asks about; ends the call if the request is invalid."""
     raw: Any = await context.read()
     with contextlib.suppress(DecodeError):
         if isinstance(raw, bytes) and len(raw) <= _MAX_REQUEST:

@@ -1,7 +1,7 @@
-"""What grpc logs about its callers, at a rate that a log can bear.
+"""Limits the rate at which grpc logs about its callers.
 
-Its asyncio server logs an error with a traceback for metadata that is no UTF-8, and its C code a
-line on standard error for a handshake that fails: strangers could fill a disk with either.
+Its asyncio server logs an error with a traceback for metadata that is not UTF-8, and its C code a
+line on standard error for each failed handshake: either could fill a disk.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from coordinator.api.refusals import LINES, WINDOW_S
 
 _LOGGER = "grpc._cython.cygrpc"
 _MOST_CHARACTERS = 300
-# A header that is no text; a caller that hung up while it was answered.
+# A header that is not text; a caller that hung up before the reply.
 _OF_CALLERS = ("Invalid encoding", "ExecuteBatchError")
 
 
 def quieten() -> None:
-    """Bound what grpc logs in this process. To be called before grpc is imported."""
-    # Whoever looks for the fault of a connection sets it for themselves, to INFO or DEBUG.
+    """Limit what grpc logs in this process. Must be called before grpc is imported."""
+    # To debug a connection, set it yourself, to INFO or DEBUG.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     logger = logging.getLogger(_LOGGER)
     if not any(isinstance(known, _Few) for known in logger.filters):
@@ -29,7 +29,7 @@ def quieten() -> None:
 
 
 class _Few(logging.Filter):
-    """Lets LINES records through in WINDOW_S; the first of a window says how many it kept back."""
+    """Passes LINES records per WINDOW_S; the first of a window says how many were omitted."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,6 +49,6 @@ class _Few(logging.Filter):
         record.args = ()
         if (
             "Invalid encoding" in text
-        ):  # of what a caller sent: the place in grpc's code says nothing
+        ):  # caused by what a caller sent: the place in grpc's code is useless
             record.exc_info = record.exc_text = None
         return True

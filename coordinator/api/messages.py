@@ -1,4 +1,4 @@
-"""From what a coordinator knows to the messages of its API. Pure."""
+"""Builds the messages of the API from a coordinator's data. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _INT32_MAX, _UINT32_MAX, _INT64_MAX = 2**31 - 1, 2**32 - 1, 2**63 - 1
 def partition(
     view: PartitionView, *, now_s: float, stale_after_s: float
 ) -> partition_pb2.PartitionState:
-    """Return one partition; what was never seen is empty and stale."""
+    """Return one partition; if never observed, it is empty and stale."""
     message = partition_pb2.PartitionState(
         partition=view.partition,
         server=view.server,
@@ -93,7 +93,7 @@ def totals(counters: Iterable[Mapping[str, int]]) -> partition_pb2.Totals:
 
 
 def cluster_counts(views: Iterable[PartitionView]) -> cluster_pb2.Cluster:
-    """Return a cluster with everything that is summed over its partitions."""
+    """Return a cluster with the totals of its partitions."""
     views = list(views)
     states = [view.state for view in views if view.state is not None]
     owners = [state.owner for state in states if state.owner is not None]
@@ -167,7 +167,7 @@ def group(key: bytes, number: int, status: models.GroupStatus) -> group_pb2.Task
     )
 
 
-# Numbers that a damaged record made absurd must not break the answer about all the others.
+# Absurd numbers of a damaged record must not break the reply about all others.
 def _int32(value: int) -> int:
     return min(max(value, -_INT32_MAX), _INT32_MAX)
 

@@ -1,12 +1,12 @@
-"""Calls of methods that a server does not have never reach grpc's own loop over calls.
+"""Keeps calls of unknown methods away from grpc's own loop over calls.
 
-That loop, of grpcio's asyncio server, decodes the name of such a method as UTF-8, and a name that
-is none ends the loop, and with it the server: one request of a stranger closes the API permanently.
-The methods that the server has are requested one by one and need no name. So the calls of all
-others are taken out here, before their names are read, and answered by `refuse`.
+That loop, in grpcio's asyncio server, decodes the name of such a method as UTF-8, and an invalid
+name ends the loop and thus the server: a single request would close the API permanently. The
+server's own methods are requested one by one and need no name. So calls of all others are removed
+here, before their names are read, and answered by `refuse`.
 
 Versions of grpcio that request every call in the same way decode names within the call, where a
-failure ends that call alone: there nothing is taken out.
+failure only ends that call: there nothing is removed.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ TAKEN_OUT = hasattr(_library.AioServer, "_request_registered_call")
 
 
 def make_server(refuse: Refuse, **arguments: Any) -> grpc.aio.Server:
-    """Return grpc.aio.server(**arguments), which has `refuse` answer calls of unknown methods.
+    """Return grpc.aio.server(**arguments), in which `refuse` answers calls of unknown methods.
 
-    refuse: gets the call's context, and ends the call.
+    refuse: receives the call's context, and ends the call.
     """
     if not TAKEN_OUT:
         return grpc.aio.server(**arguments)
@@ -54,8 +54,8 @@ def make_server(refuse: Refuse, **arguments: Any) -> grpc.aio.Server:
 
 
 async def ended(server: grpc.aio.Server) -> None:
-    """Return when a server has ended, by itself or because it was told to. May be cancelled."""
-    # One that ended by itself completes nothing while a caller holds a stream.
+    """Return when a server has ended, whether asked to or not. May be cancelled."""
+    # One that ended unexpectedly completes nothing while a caller holds a stream.
     running = getattr(getattr(server, "_server", None), "is_running", lambda: True)
     with contextlib.suppress(Exception):  # why it ended is in the log
         # Without a timeout, a wait that is cancelled would cancel the server's own end.
@@ -64,6 +64,6 @@ async def ended(server: grpc.aio.Server) -> None:
 
 
 async def _end(refuse: Refuse, context: Any) -> None:
-    # A caller that has hung up makes its answer fail; there is no one left to learn of it.
+    # If a caller has hung up, the reply fails, and no one needs to know.
     with contextlib.suppress(Exception):
         await refuse(context)

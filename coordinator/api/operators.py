@@ -1,6 +1,6 @@
-"""What operators ask of the servers directly, off the loop: groups, decisions, manual counts.
+"""Operators' calls that go directly to the servers: groups, decisions, manual counts.
 
-Blocking calls on a few threads of their own, so neither the loop nor the API waits for them.
+Blocking calls run on a few separate threads, so neither the loop nor the API waits for them.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ class Operators:
         self._pool, self._store, self._book = pool, store, book
         self._max_workers = max_workers
         self._looks = Crew(_THREADS, "coordinator-operators")
-        self._acts = Crew(_THREADS, "coordinator-acts")  # so that no queue of looks delays them
+        self._acts = Crew(_THREADS, "coordinator-acts")  # so that queued reads do not delay them
 
     async def off_loop(self, work: Callable[[], T]) -> T:
-        """Run a look that blocks on one of the threads. Raises UnavailableError: there is none."""
+        """Run a blocking read on one of the threads. Raises UnavailableError if there is none."""
         return await asyncio.wrap_future(self._looks.submit(work))
 
     async def act_off_loop(self, work: Callable[[], T]) -> T:
-        """Run what sets something, on one of the threads for that. Raises UnavailableError."""
+        """Run a blocking write on one of the threads for writes. Raises UnavailableError."""
         return await asyncio.wrap_future(self._acts.submit(work))
 
     def group(self, key: bytes) -> tuple[int, GroupStatus]:
-        """Return (partition, totals) of a task group, read at this moment."""
+        """Return (partition, current totals) of a task group."""
         route = self._pool.producer.route(key)
         return route.partition, self._pool.partition(route.partition).group(route.group)
 
@@ -63,7 +63,7 @@ class Operators:
     ) -> tuple[int, int]:
         """Set a count for a time; returns (workers after the limits, ms at which it ends).
 
-        It is kept beside the lead, so whoever leads, now or later, obeys it.
+        It is stored next to the lead, so that any leader, now or later, applies it.
         """
         if not (math.isfinite(ttl_s) and 0 < ttl_s <= _MAX_TTL_S):
             raise InvalidInputError("ttl_s: use more than 0, at most 604,800 seconds (7 days)")
@@ -106,10 +106,10 @@ class Operators:
             target=target if workers is None else workers,
             reason=f"{what} by an operator" + (f": {why}" if why else ""),
         )
-        # Its own book: the loop's is used by the loop's thread alone. Lost when no one leads.
+        # A separate ledger: the loop's is for the loop's thread only. Lost if no one leads.
         self._book.fresh().write(snapshot.leader_epoch, [record])
 
     def close(self) -> None:
-        """Take no more work. Idempotent; does not wait for a server that hangs."""
+        """Accept no more work. Idempotent; does not wait for a hanging server."""
         self._looks.close()
         self._acts.close()

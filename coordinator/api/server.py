@@ -21,33 +21,33 @@ from queuepool.rpc.v1.queue_pool_pb2_grpc import add_QueuePoolServicer_to_server
 from queuepool.telemetry.events import Listener, ignore
 
 SERVICE = queue_pool_pb2.DESCRIPTOR.services_by_name["QueuePool"].full_name
-# Calls are bounded by guard and health, and not by grpc, which has one bound for all: strangers
-# would use it up.
+# Authorization and health limit calls, not grpc, whose single limit unknown callers would
+# exhaust.
 _OPTIONS = (
     ("grpc.max_receive_message_length", 128 * 1024),  # a key of 64 KiB is the largest there is
     ("grpc.max_send_message_length", 16 * 1024 * 1024),
-    # A little that is compressed is much memory, before anybody has asked for a token.
+    # Little compressed data can need much memory, even before a token is checked.
     ("grpc.compression_enabled_algorithms_bitset", 1),
     ("grpc.max_metadata_size", 16 * 1024),
     (
         "grpc.absolute_max_metadata_size",
         16 * 1024,
-    ),  # else it is a matter of chance up to a quarter more
+    ),  # otherwise the value is random, up to a quarter more
     ("grpc.max_concurrent_streams", 128),  # of one connection, which a process shares
     ("grpc.server_handshake_timeout_ms", 10_000),  # for TLS and the settings of HTTP/2
-    ("grpc.http2.settings_timeout", 10_000),  # ours hold only once a caller has agreed to them
+    ("grpc.http2.settings_timeout", 10_000),  # ours apply only once a caller has agreed to them
     ("grpc.max_connection_idle_ms", 60_000),  # without a call
-    # Then callers connect again, and show a certificate that is still good.
+    # Then callers reconnect, with a certificate that is still valid.
     ("grpc.max_connection_age_ms", 3_600_000),
     ("grpc.max_connection_age_grace_ms", 3_600_000),  # which is as long as a stream may last
-    ("grpc.keepalive_time_ms", 30_000),  # find out about callers that are gone
+    ("grpc.keepalive_time_ms", 30_000),  # detect callers that are gone
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
-    ("grpc.http2.max_ping_strikes", 2),  # callers that ping more often are sent away
-    # A flood of one method is a wait for that method's other callers, rather than a failure.
+    ("grpc.http2.max_ping_strikes", 2),  # callers that ping more often are disconnected
+    # A flood of calls of one method delays its other callers, instead of failing them.
     ("grpc.server.max_pending_requests", 8_000),
     ("grpc.server.max_pending_requests_hard_limit", 16_000),
-    ("grpc.so_reuseport", 0),  # a port that is taken is an error, not a share of its calls
+    ("grpc.so_reuseport", 0),  # a port in use is an error, instead of sharing its calls
 )
 
 
@@ -68,7 +68,7 @@ class StatusServer:
         self.address = ""
 
     def bind(self) -> str:
-        """Take the address; returns host:port. Raises ConfigurationError when it is taken."""
+        """Bind the address; returns host:port. Raises ConfigurationError if it is in use."""
         s = self._settings
         wanted = f"{_bracketed(s.grpc_host)}:{s.grpc_port}"
         try:
@@ -86,7 +86,7 @@ class StatusServer:
         return self.address
 
     async def start(self, service: StatusService) -> None:
-        """Begin to answer; health is NOT_SERVING until `set_serving`."""
+        """Start serving; health is NOT_SERVING until `set_serving`."""
         add_QueuePoolServicer_to_server(service, self._server)
         self._health.add_to(self._server)
         if self._settings.grpc_reflection:
@@ -100,11 +100,11 @@ class StatusServer:
         self._health.set_all(serving)
 
     async def ended(self) -> None:
-        """Return when the server has ended, by itself or by `stop`."""
+        """Return when the server has ended, by `stop` or unexpectedly."""
         await ended(self._server)
 
     async def stop(self, grace_s: float) -> None:
-        """Refuse new calls, give running ones a moment, end them. Idempotent."""
+        """Refuse new calls, give running ones a moment, then end them. Idempotent."""
         self._health.end()
         await self._connections.stop()
         await self._server.stop(grace_s)

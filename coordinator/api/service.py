@@ -1,6 +1,6 @@
 """The operators' gRPC service: reads come from snapshots, so they cost the servers nothing.
 
-Each call ends in an answer or in a status code with a sentence for people; what breaks
+Each call ends with a reply or with a status code and a readable sentence; an error that comes
 unexpectedly is logged here and reported as INTERNAL without its details.
 """
 
@@ -37,12 +37,12 @@ from queuepool.settings.config import PoolConfig
 _log = logging.getLogger("coordinator.status")
 
 _MAX_INTERVAL_S = 60.0
-_MAX_STREAM_S = 3600.0  # then callers ask again, and their right to is looked at again
+_MAX_STREAM_S = 3600.0  # then callers call again, and are authorized again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterInfo:
-    """What does not change while the process runs."""
+    """Constants of the process."""
 
     keyspace: Keyspace
     topology: Topology
@@ -52,7 +52,7 @@ class ClusterInfo:
 
     @classmethod
     def of(cls, config: PoolConfig, settings: CoordinatorSettings) -> Self:
-        """Return what these settings say."""
+        """Return the facts from these settings."""
         return cls(
             keyspace=config.keyspace,
             topology=config.topology,
@@ -63,7 +63,7 @@ class ClusterInfo:
 
 
 class StatusService(QueuePoolServicer):
-    """The service. Runs on one event loop; the store wakes its watchers from the loop's thread."""
+    """The service. Runs on one event loop; the store wakes its watchers from its own thread."""
 
     def __init__(
         self,
@@ -219,10 +219,10 @@ class StatusService(QueuePoolServicer):
     async def WatchPartitions(  # noqa: N802
         self, request: api.WatchPartitionsRequest, context: Context
     ) -> AsyncIterator[api.WatchPartitionsResponse]:
-        """Send the newest snapshot after each cycle, for an hour at most.
+        """Send the latest snapshot after each cycle, for at most an hour.
 
-        A caller that reads slowly misses cycles and never makes messages pile up here: the next
-        one is made when the one before has left.
+        A slow reader misses cycles, but messages never pile up here: the next one is created when
+        the previous one has been sent.
         """
         for number in request.partitions:
             await self._check_partition(number, context)

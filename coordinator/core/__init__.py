@@ -1,1 +1,1 @@
-"""One cycle over all partitions: what was seen in, what to do out. Pure."""
+"""One cycle over all partitions: from observations to actions. Pure."""

@@ -1,8 +1,8 @@
 """Checkpoints: the worker count that each partition runs with, kept fresh. Pure.
 
-A consumer that starts resumes at the checkpoint, the less of it the older it is (see
-consumer.core.restore). A command writes one; in quiet times the leader repeats it, so that the age
-says how long no one has run the partition and not how long no one has changed it.
+A starting consumer resumes at the checkpoint, reduced by its age (see consumer.core.restore). A
+command writes one; in quiet times the leader rewrites it, so that the age measures how long no one
+has run the partition, not how long no one has changed it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the parts of a coordinator hand to one another: frozen data. Pure.
+"""Data exchanged by the parts of a coordinator: frozen. Pure.
 
 `at_s` is this process's monotonic clock; names that end in `_ms` are a server's clock.
 """
@@ -15,7 +15,7 @@ from queuepool.models import Leader, PartitionState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """One look at one partition. state is None when it could not be seen; problem says why."""
+    """One observation of one partition. state is None if it failed; problem says why."""
 
     partition: int
     at_s: float
@@ -24,10 +24,10 @@ class Observation:
 
     @property
     def unusable_reason(self) -> str:
-        """Return why nothing may be concluded from this, or an empty string.
+        """Return why nothing can be concluded from this, or an empty string.
 
-        A partition that is seen but whose owner is gone, silent or new tells nothing about its
-        workers: a decision made from that would shrink what no one has looked at.
+        A partition whose owner is gone, silent or new tells nothing about its workers: a decision
+        based on that would shrink what no one has observed.
         """
         if self.state is None:
             return self.problem or "not observed"
@@ -42,16 +42,16 @@ class Observation:
 
 
 class Mode(StrEnum):
-    """How a target came about."""
+    """The origin of a target."""
 
-    OBSERVE = "observe"  # first look of a new leader, or after a long gap
+    OBSERVE = "observe"  # first observation of a new leader, or after a long gap
     AUTOMATIC = "automatic"
     MANUAL = "manual"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """What a decision was made from."""
+    """The inputs of a decision."""
 
     backlog: int
     workers: int
@@ -87,22 +87,22 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionDecision(Target):
-    """What was decided for one partition in one cycle."""
+    """The decision for one partition in one cycle."""
 
     command: ScaleCommand | None = None
 
     @property
     def direction(self) -> Direction:
-        """Tell whether the wanted number rose, fell or stayed."""
+        """Return whether the wanted number rose, fell or stayed."""
         return Direction.between(self.previous, self.target)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionView:
-    """One partition as last seen, for whoever asks.
+    """One partition as last observed.
 
-    state is the last one that was seen; problem tells why the newest look failed. target is what
-    this process wants, or, on a standby, what the consumer works towards.
+    state is the last one observed; problem says why the latest observation failed. target is what
+    this process wants or, on a standby, the target that the consumer reports.
     """
 
     partition: int
@@ -119,7 +119,7 @@ class PartitionView:
 class Snapshot:
     """Everything this process knows after a cycle. Immutable, so any thread may read it.
 
-    leader_known: the last call for the lead was answered; if not, the rest is older.
+    leader_known: whether the last call for the lead was answered; if not, the rest is older.
     """
 
     cycle: int = 0
@@ -130,17 +130,17 @@ class Snapshot:
     leader_address: str = ""
     leader_lease_ms: int = 0
     partitions: tuple[PartitionView, ...] = ()
-    servers: Mapping[str, bool] = field(default_factory=dict)  # name -> reached at the last look
+    servers: Mapping[str, bool] = field(default_factory=dict)  # name -> recently reached
 
 
 def finished_total(state: PartitionState) -> int:
-    """Return how many executions have ended, whatever came of them."""
+    """Return how many executions have ended, whatever the outcome."""
     return sum(state.counters.get(name, 0) for name in ("done", "retried", "died"))
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseStatus:
-    """What is known of the lead. answered: by the newest call, else it is what was known before."""
+    """What is known about the lead. answered: by the latest call; otherwise it is older."""
 
     leading: bool
     answered: bool

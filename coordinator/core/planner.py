@@ -1,14 +1,14 @@
-"""One cycle of decisions. Pure: observations and what was remembered in, a plan out.
+"""One cycle of decisions. Pure: from observations and memories to a plan.
 
     no fresh observation      hold: nothing is pending, no state moves
-    first look, or a gap      adopt the count that the consumer reports, decide nothing yet
-    set by hand               that count, until its time is over; then the policy from there
+    first observation, a gap  adopt the count that the consumer reports, decide nothing yet
+    set manually              that count, until it expires; then the policy from there
     otherwise                 what the policy says
 
-A command goes out when the wanted count differs from the one that the consumer reports as its
-target. It is absolute, so sending it again does no harm: when the consumer has not heard it
-within two cycles, or heard it and still works towards another count after the command's
-lifetime (its own maximum may be lower), it is sent once more under a new number.
+A command is sent when the wanted count differs from the target that the consumer reports. It is
+absolute, so sending it again is harmless: if the consumer has not received it within two cycles, or
+has received it and still has another target after the command's lifetime (its own maximum may be
+lower), it is sent again under a new number.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UP, DOWN = "SCALE_UP", "SCALE_DOWN"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingCommand:
-    """The last command to a partition that its consumer has not obeyed yet."""
+    """The last command to a partition that its consumer has not applied yet."""
 
     target: int
     at_s: float
@@ -45,8 +45,8 @@ class PendingCommand:
 class PartitionMemory:
     """What a leader remembers of one partition between cycles.
 
-    policy is None until the partition was seen. reason: why the target last changed. noted: what
-    kind of decision was kept last, so that a lasting one is kept once.
+    policy is None until the partition was observed. reason: why the target last changed. noted: the
+    kind of the last recorded decision, so that a lasting one is recorded once.
     """
 
     policy: PolicyState | None = None
@@ -61,7 +61,7 @@ class PartitionMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CyclePlan:
-    """What a cycle comes to. notable: the decisions that are worth keeping."""
+    """The result of a cycle. notable: the decisions worth recording."""
 
     memories: Mapping[int, PartitionMemory]
     decisions: tuple[PartitionDecision, ...]
@@ -83,7 +83,7 @@ class Planner:
     limits: Limits = field(default_factory=Limits)
     cycle_s: float = 1.0
     command_ttl_s: float = 30.0
-    forget_s: float = 60.0  # unseen for so long, what is remembered says nothing any more
+    forget_s: float = 60.0  # unobserved for this long, memories are obsolete
 
     def plan(
         self,
@@ -93,9 +93,9 @@ class Planner:
         manual: Mapping[int, int],
         now_s: float,
     ) -> CyclePlan:
-        """Return what to do now. memories: of the cycle before, empty for a new leader.
+        """Return what to do now. memories: of the previous cycle, empty for a new leader.
 
-        manual: partition -> workers set by hand. epoch: of the leader, for command ids.
+        manual: partition -> workers set manually. epoch: of the leader, for command ids.
         """
         after, decisions, notable = dict(memories), [], []
         for seen in observations:
@@ -178,7 +178,7 @@ class Planner:
         chosen = self.policy.decide(reading, state, self.limits)
         after = chosen.state
         if begins:
-            # A new leader knows one instant only; the count that stands was right until now.
+            # A new leader knows only one instant; the current count was right until now.
             mode, target = Mode.OBSERVE, inputs.reported
             reason, after = (
                 f"first look: {target} workers stay as they are",
@@ -245,12 +245,12 @@ class Planner:
             return False
         heard = command_number(owner.applied) >= command_number(pending.command_id)
         wait_s = self.command_ttl_s if heard else 2 * self.cycle_s
-        # Half a cycle of slack: cycles are never exactly as long as they should be.
+        # Half a cycle of slack: cycles never have exactly their nominal length.
         return now_s - pending.at_s < wait_s - self.cycle_s / 2
 
 
 def command_number(command_id: str) -> tuple[int, int]:
-    """Return a command's id as numbers that compare; (0, 0) when it is damaged."""
+    """Return a command's id as comparable numbers; (0, 0) if it is damaged."""
     epoch, _, sequence = command_id.partition("-")
     try:
         return int(epoch), int(sequence)

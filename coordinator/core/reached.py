@@ -1,14 +1,14 @@
-"""Which machines reach a host that is listened on, and under which name. Pure."""
+"""Which machines can reach a listening address, and under which name. Pure."""
 
 from __future__ import annotations
 
 from ipaddress import ip_address
 
-_WILDCARDS = ("", "*", "0")  # beside the unspecified addresses of IPv4 and IPv6
+_WILDCARDS = ("", "*", "0")  # besides the unspecified addresses of IPv4 and IPv6
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches what listens on a host."""
+    """Return whether only this machine can reach this listening address."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -24,9 +24,9 @@ def is_wildcard(host: str) -> bool:
 
 
 def advertised(bound: str, hostname: str) -> str:
-    """Return the HOST:PORT that others are told, for what is bound.
+    """Return the HOST:PORT to advertise for a bound address.
 
-    A wildcard is no address: on another machine it means that machine. hostname: this machine's.
+    A wildcard is not usable: on another machine it means that machine. hostname: this machine's.
     """
     host, _, port = bound.rpartition(":")
     return f"{hostname}:{port}" if is_wildcard(host) else bound

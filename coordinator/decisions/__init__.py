@@ -1,1 +1,1 @@
-"""Decisions with their inputs, as they are kept."""
+"""The record of decisions with their inputs."""

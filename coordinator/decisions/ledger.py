@@ -1,6 +1,6 @@
-"""Decisions as they are kept: every change, command and new kind of hold, with its inputs.
+"""The record of decisions: every change, command and new kind of hold, with its inputs.
 
-They are JSON in a bounded stream beside the lead, so that any coordinator answers "why 24?".
+They are JSON in a bounded stream next to the lead, so that any coordinator can answer "why 24?".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from queuepool.verbs.leader import verbs as lead
 _MAX_WAITING = 1_000  # records kept in memory while their server is down
 _MAX_WRITTEN_AT_ONCE = 200
 _MAX_READ_AT_ONCE = 1_000
-_MAX_SCANNED = 10_000  # entries that one filtered page may look at
+_MAX_SCANNED = 10_000  # entries that one filtered page may scan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +48,13 @@ class DecisionBook:
         self._waiting: deque[DecisionRecord] = deque(maxlen=_MAX_WAITING)
 
     def fresh(self) -> DecisionBook:
-        """Return a book of the same stream for another thread, with nothing waiting."""
+        """Return a ledger of the same stream for another thread, with nothing pending."""
         return DecisionBook(self._server, self._key, keep=self._keep)
 
     def write(self, epoch: int, records: Iterable[DecisionRecord]) -> int:
-        """Keep records, and those that could not be kept before; returns how many were lost.
+        """Store records, and earlier ones that could not be stored; returns how many were lost.
 
-        A leader that was replaced writes nothing. While the server is down records wait here.
+        A replaced leader writes nothing. While the server is down, records wait here.
         """
         lost = 0
         for record in records:
@@ -99,7 +99,7 @@ class DecisionBook:
 
 
 def _checked(token: str) -> str:
-    if not re.fullmatch("[0-9]{1,19}-[0-9]{1,19}", token):  # any larger is no id of a stream
+    if not re.fullmatch("[0-9]{1,19}-[0-9]{1,19}", token):  # a larger number is not a stream id
         raise InvalidInputError(
             "page_token: pass the next_page_token of the previous page, unchanged"
         )

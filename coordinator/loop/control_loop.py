@@ -1,10 +1,10 @@
 """The control loop: one thread that owns leadership, observation and decisions.
 
-    renew the lead -> observe every partition -> if leading: decide, send, note -> publish -> pause
+    renew the lead -> observe every partition -> if leading: decide, send -> publish -> pause
 
-A standby runs the same turns without deciding, so it answers status and takes over from one turn
-to the next. A server that is down is no failure of a turn: nothing is seen there, so nothing
-changes there. Other threads see only snapshots (`store`).
+A standby runs the same turns without deciding, so it answers status and takes over from one turn to
+the next. A server that is down does not fail a turn: nothing is observed there, so nothing changes
+there. Other threads see only snapshots (`store`).
 
 A turn is written once, as steps between which others may act: the thread makes them without a
 pause, the simulation lets time pass there, as a process that stalls does.
@@ -37,12 +37,12 @@ from queuepool.errors.hindrances import start_thread
 from queuepool.tasks.backoff import Backoff
 from queuepool.telemetry.events import Listener, ignore
 
-_LEAST_PAUSE_SHARE = 0.05  # of a cycle, however long the turn took
+_LEAST_PAUSE_SHARE = 0.05  # of a cycle, however long the turn takes
 
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """What the loop drives. new_term makes what a leader of this epoch needs."""
+    """The components of the loop. new_term creates what a leader of this epoch needs."""
 
     leadership: Leadership
     observer: Observer
@@ -52,7 +52,7 @@ class Components:
 
 
 class ControlLoop:
-    """Runs turns on a thread of its own from start() to stop()."""
+    """Runs turns on its own thread from start() to stop()."""
 
     def __init__(
         self,
@@ -74,16 +74,16 @@ class ControlLoop:
         self._cycle = self._unanswered = 0
         self._stopping = threading.Event()
         self._turned_s = clock()
-        # A daemon: a server that hangs must not keep the process from ending.
+        # A daemon, so that a hanging server does not keep the process from exiting.
         self._thread = threading.Thread(target=self._run, name="coordinator-loop", daemon=True)
 
     def start(self) -> None:
-        """Begin with the first turn. Raises NoThreadError."""
+        """Start with the first turn. Raises NoThreadError."""
         self._turned_s = self._clock()
         start_thread(self._thread, "for the control loop")
 
     def stop(self, timeout_s: float = 5.0) -> bool:
-        """End after the present turn and resign; returns whether it ended in time.
+        """Stop after the current turn and resign; returns whether it ended in time.
 
         Idempotent, legal before start.
         """
@@ -94,7 +94,7 @@ class ControlLoop:
 
     @property
     def idle_s(self) -> float:
-        """Return the seconds since a turn last came to its end, or since the start."""
+        """Return the seconds since a turn last completed, or since the start."""
         return self._clock() - self._turned_s
 
     def _run(self) -> None:
@@ -104,7 +104,7 @@ class ControlLoop:
                 started_s = self._clock()
                 try:
                     lease = self.turn()
-                except Exception as error:  # whatever it is, the next turn starts afresh
+                except Exception as error:  # whatever it is, the next turn starts over
                     failed += 1
                     pause_s = self._backoff.delay_s(failed, self._draw())
                     self._emit(TurnFailed(error, pause_s))
@@ -116,7 +116,7 @@ class ControlLoop:
             self._resign()
 
     def pause_s(self, lease: LeaseStatus, spent_s: float) -> float:
-        """Return how long to wait after a turn that took so long."""
+        """Return how long to wait after a turn that took this long."""
         jitter = self._draw()
         self._unanswered = 0 if lease.answered else self._unanswered + 1
         if self._unanswered:
@@ -128,7 +128,7 @@ class ControlLoop:
         return pause_s
 
     def turn(self) -> LeaseStatus:
-        """Run one turn: what the thread does each cycle, and what tests call by themselves."""
+        """Run one turn: called by the thread in each cycle, and by tests."""
         steps = self.steps()
         try:
             while True:
@@ -138,7 +138,7 @@ class ControlLoop:
             return lease
 
     def steps(self) -> Generator[None, None, LeaseStatus]:
-        """Make one turn, yielding where time may pass."""
+        """Run one turn, yielding where time may pass."""
         parts, started_s = self._parts, self._clock()
         lease = parts.leadership.renew()
         self._note_lead(lease)

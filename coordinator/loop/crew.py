@@ -1,6 +1,6 @@
-"""A few threads for calls that block, started when they are needed, and again after a refusal.
+"""A few threads for blocking calls, started on demand, and again after a failed start.
 
-What a thread was refused for is never left behind in a queue, to be done when no one waits for it.
+Work without a thread is never left in a queue, to run when no one waits for it any more.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _Item = tuple[Future[Any], Callable[[], Any]]
 class Crew:
     """At most `size` threads. Safe to share between threads.
 
-    They are daemons: a server that hangs must not keep the process from ending.
+    They are daemons, so that a hanging server does not keep the process from exiting.
     """
 
     def __init__(self, size: int, name: str) -> None:
@@ -31,9 +31,9 @@ class Crew:
         self._closed = False
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
-        """Have work done. Raises UnavailableError, and it is not done, when no thread can be had.
+        """Run work. Raises UnavailableError, without running it, if no thread can be started.
 
-        One that is refused while others live leaves the work to those.
+        If a start fails while other threads live, they do the work.
         """
         future: Future[T] = Future()
         with self._ready:
@@ -46,7 +46,7 @@ class Crew:
         return future
 
     def close(self) -> None:
-        """Take no more work, and cancel what waits. Idempotent; waits for nothing that runs."""
+        """Accept no more work, and cancel what waits. Idempotent; running work continues."""
         with self._ready:
             self._closed = True
             waiting, self._waiting = self._waiting, deque()
@@ -81,6 +81,6 @@ class Crew:
             if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(work())
-                except BaseException as error:  # whoever waits for it learns of it
+                except BaseException as error:  # its waiter gets the exception
                     future.set_exception(error)
             del future, work

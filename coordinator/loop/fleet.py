@@ -1,7 +1,7 @@
-"""All partitions at once: one round trip a server, and no server waits for another.
+"""All partitions at once: one round trip per server, and no server waits for another.
 
 A server that does not respond costs its own partitions their replies and the others nothing:
-the round trips run side by side, each bounded by the request timeout.
+the round trips run concurrently, each limited by the request timeout.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Fleet:
     def _begin(self, name: str, calls: Sequence[Call]) -> Future[list[Reply]]:
         try:
             return self._crew.submit(lambda: self._ask(name, calls))
-        except UnavailableError:  # no thread for it: one server after the other, by ourselves
+        except UnavailableError:  # no thread for it: one server after another, in this thread
             done: Future[list[Reply]] = Future()
             done.set_result(self._ask(name, calls))
             return done
@@ -72,5 +72,5 @@ class Fleet:
             return [error] * len(calls)
 
     def close(self) -> None:
-        """Let the helper threads go. Idempotent; does not wait for a server that hangs."""
+        """Release the helper threads. Idempotent; does not wait for a hanging server."""
         self._crew.close()

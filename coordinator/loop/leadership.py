@@ -1,13 +1,12 @@
-"""Who leads. At most one coordinator decides at a time, and a late one is refused.
+"""Who leads. At most one coordinator decides at a time, and a late one is rejected.
 
     standby --lead--> leader, epoch e --lead (renews)--> leader, e --resign--> no one
        ^                        |
        +-- lease over, or another epoch ------------------+
 
-Two things keep an old leader from doing harm. It stops by its own clock before its lease can
-have ended on the server. And whatever it sent before that carries its epoch: the first word of a
-new leader in each partition's command stream is `<epoch>-0 NOOP`, and the stream refuses
-anything below it.
+Two things keep an old leader from doing harm. By its own clock, it stops before its lease can have
+ended on the server. And everything it sent before carries its epoch: the first command of a new
+leader in each partition's stream is `<epoch>-0 NOOP`, and the stream rejects anything below it.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from queuepool.models import Leader
 from queuepool.servers import Port
 from queuepool.verbs.leader import verbs as lead
 
-# The lease runs on the server's clock from when it got our call, ours from before we sent it.
-# The share that we leave unused covers clocks that run at different speeds.
+# On the server, the lease begins when it gets our call; for us, before we send it. The unused share
+# covers clocks of different speeds.
 _SHARE_USED = 0.9
 
 
@@ -49,7 +48,7 @@ class Leadership:
 
     @property
     def epoch(self) -> int:
-        """Return the epoch of the leader that was last heard of; 0 when none was."""
+        """Return the epoch of the last known leader; 0 if none is known."""
         return self._known.epoch if self._known is not None else 0
 
     def leads(self) -> bool:
@@ -58,7 +57,7 @@ class Leadership:
         return known is not None and known.leading and self._clock() < self._until_s
 
     def renew(self) -> LeaseStatus:
-        """Ask for the lead, or keep it. Raises nothing when the server is down."""
+        """Ask for the lead, or keep it. Does not raise if the server is down."""
         verb = lead.lead(self._nonce, lease_ms=round(self._lease_s * 1000), address=self.address)
         asked_s = self._clock()
         try:
@@ -71,7 +70,7 @@ class Leadership:
     def resign(self) -> bool:
         """Give the lead up, so that a standby need not wait; returns whether it was ours.
 
-        Raises QueuePoolError; then the lease ends by itself.
+        Raises QueuePoolError; then the lease expires.
         """
         self._until_s = 0.0
         if self._known is not None:

@@ -1,4 +1,4 @@
-"""What every partition looks like now: one round trip a server, a failure only where it is."""
+"""Observes every partition: one round trip per server, whose failure affects only itself."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Observer:
         self.reached: dict[str, bool] = dict.fromkeys(fleet.servers, False)
 
     def observe(self) -> Sequence[Observation]:
-        """Return one observation a partition, in order. Raises nothing when a server is down."""
+        """Return one observation per partition, in order. Does not raise if a server is down."""
         replies = self._fleet.run(self._verbs)
         at_s = self._clock()
         seen: list[Observation] = []
@@ -67,7 +67,7 @@ class Observer:
         now = _Count(seen.at_s, finished_total(seen.state))
         last = self._last.get(seen.partition)
         if last is not None and now.at_s > last.at_s:
-            # A counter that fell back lost writes in a failover; it has not run backwards.
+            # A counter that fell back lost writes in a failover; it did not run backwards.
             rate = max(now.finished - last.finished, 0) / (now.at_s - last.at_s)
             self.finished_per_s[seen.partition] = rate
         self._last[seen.partition] = now

@@ -1,4 +1,4 @@
-"""What a leader does with a cycle: announce itself, plan, send, note, record."""
+"""What a leader does in a cycle: announce itself, plan, send, checkpoint, record."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _OF_TARGETS = tuple(entry.name for entry in fields(Target))
 
 
 class Term:
-    """One leadership, from the epoch it got to its end. Used by the loop's thread alone.
+    """One leadership, from its epoch to its end. Used only by the loop's thread.
 
-    may_act is asked right before anything is written: a lease can end while a server is slow.
+    may_act is checked right before each write: a lease can end while a server is slow.
     """
 
     def __init__(
@@ -54,10 +54,10 @@ class Term:
         now_ms: int,
         finished_per_s: Mapping[int, float],
     ) -> None:
-        """Do everything that one cycle asks for. Raises nothing for a server that is down."""
+        """Do everything that one cycle requires. Does not raise if a server is down."""
         self.cycle += 1
         self._announce()
-        # Where the older leader is not locked out yet, nothing may be decided.
+        # Until the older leader is locked out there, nothing may be decided.
         ours = [seen for seen in observations if seen.partition not in self._unannounced]
         plan = self._planner.plan(self.epoch, self.memories, ours, manual, self._clock())
         self.memories = plan.memories

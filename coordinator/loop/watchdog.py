@@ -1,4 +1,4 @@
-"""Ends a process whose loop no longer turns: alive but deaf is worse than gone.
+"""Ends a process whose loop is stuck: alive but unresponsive is worse than gone.
 
 A turn in which no server answers still counts: an outage is no reason to restart.
 """
@@ -10,19 +10,19 @@ from typing import Protocol
 
 from queuepool.process.watching import Watch
 
-_STRIKES = 5  # looks a quarter of the limit apart
+_STRIKES = 5  # checks a quarter of the limit apart
 
 
 class Turning(Protocol):
-    """What is watched."""
+    """The watched loop."""
 
     @property
     def idle_s(self) -> float:
-        """Return the seconds since a turn last came to its end."""
+        """Return the seconds since a turn last completed."""
 
 
 class Watchdog(Watch):
-    """Calls `end` with a reason when nothing turned for about twice `limit_s`; once."""
+    """Calls `end` once, with a reason, when no turn completed for about twice `limit_s`."""
 
     def __init__(self, loop: Turning, limit_s: float, end: Callable[[str], None]) -> None:
         super().__init__(self._look_again, end, interval_s=limit_s / 4, name="coordinator-watchdog")
@@ -40,7 +40,7 @@ class Watchdog(Watch):
 
     def _look_again(self) -> str | None:
         # Several times in a row: after the whole process was frozen (SIGSTOP, a paused machine),
-        # this thread may be the first to continue; the loop gets a limit's time to do the same.
+        # this thread may be the first to resume; the loop gets the same time limit to do so.
         problem = self.problem()
         self._strikes = self._strikes + 1 if problem is not None else 0
         return problem if self._strikes >= _STRIKES else None

@@ -1,4 +1,4 @@
-"""Scaling policies: pure functions from what was observed to how many workers to run."""
+"""Scaling policies: pure functions from observations to worker counts."""
 
 from coordinator.policy.base import Policy
 from coordinator.policy.model import Decision, Direction, Limits, PolicyState, Reading

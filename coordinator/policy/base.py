@@ -1,4 +1,4 @@
-"""What every policy is made of: its settings, its state, and what it answers without deciding.
+"""The base of every policy: its settings, its state, and answers that need no decision.
 
 A setting of a policy is a field made by `setting`, in the policy's own file: `COORDINATOR_*`
 variables, flags and the table of settings follow from it.
@@ -22,13 +22,13 @@ S = TypeVar("S", bound=PolicyState)
 
 
 def setting(default: Any, meaning: str = "") -> Any:
-    """Return a field that operators may set. No meaning: another policy's field explains it."""
+    """Return a field that operators may set. Without a meaning, another policy explains it."""
     return field(default=default, metadata={MEANING: meaning})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySettings:
-    """Numbers of a policy. Those outside their bounds raise ValueError."""
+    """Numbers of a policy. Values out of bounds raise ValueError."""
 
     def require_above_zero(self, *names: str) -> None:
         """Raise ValueError for the first of these that is not above 0."""
@@ -49,7 +49,7 @@ class PolicySettings:
 
 
 class Policy(ABC, Generic[C, S]):
-    """Decide one partition's worker count from what was observed. C: its settings, S: its state."""
+    """Decides one partition's worker count from observations. C: its settings, S: its state."""
 
     name: ClassVar[str]
     version: ClassVar[int]  # grows with every change of behaviour, so that recordings compare
@@ -65,7 +65,7 @@ class Policy(ABC, Generic[C, S]):
 
     @abstractmethod
     def on_reading(self, reading: Reading, state: S, limits: Limits) -> Decision:
-        """Return the decision on a fresh reading. state: as this policy left it, or `initial`."""
+        """Return the decision on a fresh reading. state: this policy's last, or `initial`."""
 
     def initial(self, target: int) -> S:
         """Return the state of a policy that takes over a partition at this target."""
@@ -75,8 +75,8 @@ class Policy(ABC, Generic[C, S]):
     def decide(self, reading: Reading | None, state: PolicyState, limits: Limits) -> Decision:
         """Return the decision of one cycle.
 
-        A missing reading holds the target (inside the limits) and leaves the state as it
-        was: time that no one observed never counts towards a shrink.
+        A missing reading holds the target (within the limits) and leaves the state unchanged:
+        unobserved time never counts towards a shrink.
         """
         if reading is None:
             return bounded(state, state.target, limits, NOT_SEEN)
@@ -96,7 +96,7 @@ def bounded(
     reason: str,
     clamps: tuple[str, ...] = (),
 ) -> Decision:
-    """Return the decision for `state.target`, moved inside the limits where it is outside."""
+    """Return the decision for `state.target`, clamped to the limits."""
     target, bound = limits.clamp(state.target)
     return Decision(
         target=target,

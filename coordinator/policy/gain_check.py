@@ -1,15 +1,15 @@
-"""The gain check: tell whether the last step up raised completions.
+"""The gain check: determines whether the last step up raised completions.
 
 An undeclared limit (a slow database, a rate limit downstream, the interpreter's
-own lock under CPU-bound jobs) shows in one way: more workers, a backlog as deep as before, and
-no more completions. Then the step is taken back, and the next try waits, longer each time.
+own lock under CPU-bound jobs) shows in one way: more workers, an equally deep backlog, and no more
+completions. Then the step is undone, and the next attempt waits, longer each time.
 
-A false alarm would halve a healthy pool, so the verdict "no gain" asks for three things: the
+A false alarm would halve a healthy pool, so the verdict "no gain" requires three things: the
 gain is below a tenth, two cycles have passed on both sides of the step, and the promise of the
 step (twice the workers, twice the completions) lies outside the noise of the counts. Noise is
 taken from counting statistics: the completions N of a window scatter by about cv x sqrt(N),
 where cv is the coefficient of variation of the service time. Where no verdict is possible, for
-example because jobs run longer than a few cycles, the step stands.
+example because jobs run longer than a few cycles, the step is kept.
 """
 
 import math
@@ -35,7 +35,7 @@ class GainCheckSettings(PolicySettings):
     enabled: bool = True
     gain: float = 0.1  # a rise of completions by this share is a gain
     min_cycles: int = 2
-    max_cycles: int = 10  # undecided for so long, the step stands
+    max_cycles: int = 10  # after this long without a verdict, the step is kept
     min_finished: int = 30  # completions before the step, or there is no baseline
     assumed_cv: float = 1.5  # of service times; larger means a more cautious verdict
     assumed_lag_cycles: float = 0.25  # how late the count of completions may be
@@ -58,7 +58,7 @@ class GainCheckSettings(PolicySettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Completions while the backlog never ran dry and the worker count stood."""
+    """Completions while the backlog never ran dry and the worker count was constant."""
 
     workers: int = 0
     cycles: int = 0
@@ -91,7 +91,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepTrial:
-    """`before` is the window in front of a step on trial; None while no step is on trial."""
+    """`before` is the window before a step on trial; None while no step is on trial."""
 
     window: Window = field(default_factory=Window)
     before: Window | None = None
@@ -112,7 +112,7 @@ class StepTrial:
         return replace(self, before=window if comparable else None)
 
     def take_back(self, settings: GainCheckSettings) -> "StepTrial":
-        """End the trial without success and start the pause before the next try."""
+        """End the trial without success and start the pause before the next attempt."""
         pause_s = min(max(self.pause_next_s, settings.retry_s), settings.retry_max_s)
         return StepTrial(pause_left_s=pause_s, pause_next_s=2 * pause_s)
 
@@ -146,7 +146,7 @@ class StepTrial:
         """Return the state after one more cycle; `saturated`: the backlog never ran dry."""
         pause_left_s = max(self.pause_left_s - elapsed_s, 0.0)
         if not saturated:
-            # Completions now follow the arrivals, not the workers: they prove nothing.
+            # Completions now depend on arrivals, not on workers: they prove nothing.
             return replace(self, window=Window(), before=None, pause_left_s=pause_left_s)
         window = self.window.add(workers, seconds, finished, keep_s=20.0)
         seen = replace(self, window=window, pause_left_s=pause_left_s)
@@ -158,7 +158,7 @@ class StepTrial:
         return seen
 
     def patience_cycles(self, settings: GainCheckSettings) -> int:
-        """Return for how many cycles an undecided step keeps further steps waiting."""
-        # A baseline of one cycle is too noisy for taking a step back, so there is less to wait for.
+        """Return for how many cycles an undecided step delays further steps."""
+        # A baseline of one cycle is too noisy for undoing a step, so there is less to wait for.
         short = self.before is not None and self.before.cycles < settings.min_cycles
         return min(2 * settings.min_cycles if short else settings.max_cycles, settings.max_cycles)

@@ -1,4 +1,4 @@
-"""What a policy sees, what it may do, and what it answers: plain frozen data.
+"""A policy's inputs, limits and outputs: plain frozen data.
 
 A policy is a pure function: the coordinator observes a partition, hands over a `Reading` with
 the state of the previous cycle, and gets a `Decision` that carries the next state. Nothing in
@@ -18,7 +18,7 @@ def require(condition: bool, message: str) -> None:
 
 
 class Direction(StrEnum):
-    """Which way a decision moves the worker count."""
+    """The direction in which a decision moves the worker count."""
 
     UP = "up"
     DOWN = "down"
@@ -26,7 +26,7 @@ class Direction(StrEnum):
 
     @classmethod
     def between(cls, before: int, after: int) -> Self:
-        """Return the way from one count to another."""
+        """Return the direction from one count to another."""
         return cls("up" if after > before else "down" if after < before else "hold")
 
 
@@ -54,14 +54,14 @@ class Reading:
 
     @property
     def pwqd(self) -> float:
-        """Per-worker queue depth: jobs that wait for each worker."""
+        """Per-worker queue depth: jobs waiting per worker."""
         return self.backlog / max(self.workers, 1)
 
     def observed_s(self, last_at_s: float | None, cycle_s: float) -> float:
-        """Return the seconds that this reading adds to what was observed, at most one cycle.
+        """Return the seconds that this reading adds to the observed time, at most one cycle.
 
-        A gap in the observations therefore counts as one cycle, however long it was: no one
-        knows what happened in it, so neither a hold nor a decay may run through it.
+        A gap in the observations therefore counts as one cycle, however long it was: what happened
+        in it is unknown, so neither a hold nor a decay may continue through it.
         """
         if last_at_s is None:
             return 0.0
@@ -70,7 +70,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The operator's bounds. They may change between two cycles and bind at once."""
+    """The operator's bounds. They may change between two cycles and apply at once."""
 
     min_workers: int = 8  # the base, to which an idle partition returns
     max_workers: int = 64
@@ -83,7 +83,7 @@ class Limits:
         )
 
     def clamp(self, workers: int) -> tuple[int, tuple[str, ...]]:
-        """Return the count inside the bounds and the names of the bounds that changed it."""
+        """Return the count within the bounds and the names of the bounds that changed it."""
         if workers < self.min_workers:
             return self.min_workers, ("min_workers",)
         if workers > self.max_workers:
@@ -95,8 +95,8 @@ class Limits:
 class PolicyState:
     """What a policy remembers between cycles: only numbers, so `asdict` makes it JSON.
 
-    Each policy extends it. A policy that is handed the state of another one, for example
-    after the operator changed the policy, starts afresh from its target.
+    Each policy extends it. A policy that receives the state of another one, for example after the
+    operator changed the policy, starts over from its target.
     """
 
     target: int
@@ -106,9 +106,9 @@ class PolicyState:
 class Decision:
     """The wanted number of workers, and why.
 
-    `target` is absolute. A caller compares it with what the consumer reported, not only
-    with `previous`: a consumer that restarted with fewer workers must hear it again.
-    `clamps` names everything that kept the policy from going where it wanted.
+    `target` is absolute. A caller compares it with what the consumer reported, not only with
+    `previous`: a consumer that restarted with fewer workers must receive it again. `clamps` names
+    everything that limited the policy's choice.
     """
 
     target: int
@@ -119,5 +119,5 @@ class Decision:
 
     @property
     def direction(self) -> Direction:
-        """Tell whether the wanted number rose, fell or stayed."""
+        """Return whether the wanted number rose, fell or stayed."""
         return Direction.between(self.previous, self.target)

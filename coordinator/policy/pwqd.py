@@ -2,11 +2,11 @@
 
     up      at once when the backlog alone justifies the larger pool, else after k consecutive
             cycles above the threshold; a step is at most max(2x, +8)
-    check   a step that did not raise completions is taken back (see `gain_check`)
+    check   a step that did not raise completions is undone (see `gain_check`)
     hold    30 s after the last step up and after the last moment with a backlog
     down    exponential decay towards the workers that the load keeps busy, never below min
 
-The slow way down is what answers the second burst: it finds most of the workers still there.
+The slow decrease is what helps with a second burst: it finds most of the workers still there.
 """
 
 import math
@@ -26,7 +26,7 @@ class PwqdSettings(PolicySettings):
     quiet_pwqd: float = setting(1.0, "Waiting jobs per worker up to which workers may be removed.")
     cycles_above: int = setting(3, "Consecutive cycles above the threshold before a step.")
     deep_factor: float = 4.0  # at once if PWQD after the step still exceeds this x threshold...
-    deep_cycles: float = 10.0  # ...and the backlog would keep the larger pool for so many cycles
+    deep_cycles: float = 10.0  # ...and the backlog would last the larger pool this many cycles
     short_jobs: float = 20.0  # a worker that ends more jobs than this in a cycle has short ones
     step_factor: float = setting(2.0, "Factor by which a step grows the workers.")
     step_workers: int = setting(8, "Minimum workers that a step adds.")
@@ -51,7 +51,7 @@ class PwqdSettings(PolicySettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PwqdState(PolicyState):
-    """What one cycle leaves to the next; `at_s` is None until something was observed."""
+    """What one cycle leaves for the next; `at_s` is None until the first observation."""
 
     at_s: float | None = None
     finished_total: int = 0
@@ -173,10 +173,10 @@ class PwqdPolicy(Policy[PwqdSettings, PwqdState]):
         return bounded(grown, target, limits, why)
 
     def _deep(self, reading: Reading, state: PwqdState, wanted: int) -> bool:
-        """Tell whether the backlog justifies `wanted` workers without waiting any longer.
+        """Return whether the backlog justifies `wanted` workers without waiting any longer.
 
-        It must be many jobs for each of them and, at the rate measured so far, work for many
-        cycles: ten thousand jobs of 50 us are gone before a thread has started.
+        It must contain many jobs for each of them and, at the rate measured so far, work for many
+        cycles: ten thousand jobs of 50 us are done before a thread has started.
         """
         settings = self.settings
         if reading.backlog / wanted <= settings.deep_factor * settings.threshold_pwqd:
@@ -184,8 +184,8 @@ class PwqdPolicy(Policy[PwqdSettings, PwqdState]):
         per_worker = state.finished_per_s * settings.cycle_s / max(reading.workers, 1)  # a cycle
         if reading.backlog <= per_worker * wanted * settings.deep_cycles:
             return False
-        # Very short jobs are often bound to the processor, which more threads only slow down.
-        # Their rate is known within two cycles, so it costs little to have a baseline first.
+        # Very short jobs are often CPU-bound, and more threads only slow them down.
+        # Their rate is known within two cycles, so measuring a baseline first costs little.
         check = settings.gain_check
         short = check.enabled and per_worker > settings.short_jobs
         return not short or state.trial.window.cycles >= check.min_cycles

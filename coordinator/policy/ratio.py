@@ -1,7 +1,7 @@
 """Experiment 0: exponential both ways on PWQD. Quick, and it oscillates.
 
 It doubles in every cycle above the upper threshold and halves in every cycle below the lower
-one. Halving on the first quiet cycle is what makes it swing: a load that comes in bursts is
+one. Halving on the first quiet cycle is what makes it oscillate: a load that comes in bursts is
 met with few workers each time. It is kept as the baseline that the default has to beat.
 """
 

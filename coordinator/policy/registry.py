@@ -1,4 +1,4 @@
-"""Policies by name, as an operator writes them in a setting: every `Policy` of this folder."""
+"""Policies by the names that operators use in settings: every `Policy` in this folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEFAULT_POLICY: Final = "pwqd"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySetting:
-    """A setting that operators may set. kind: its type. policies: which have it, by name."""
+    """A setting for operators. kind: its type. policies: which have it, by name."""
 
     kind: Any
     meaning: str
@@ -45,7 +45,7 @@ def setting_names(name: str) -> tuple[str, ...]:
 
 
 def policy_settings() -> Mapping[str, PolicySetting]:
-    """Return what operators may set about policies, by name. One name means one thing."""
+    """Return the settings of policies for operators, by name. One name means one thing."""
     found: dict[str, PolicySetting] = {}
     for policy, shape in ((name, kind.settings_type()) for name, kind in _KNOWN.items()):
         kinds = get_type_hints(shape)
@@ -67,7 +67,7 @@ def _without_none(kind: Any) -> Any:
 
 
 def make_policy(name: str = DEFAULT_POLICY, **settings: Any) -> Policy[Any, Any]:
-    """Return the policy of that name; every setting left out keeps its default.
+    """Return the policy of that name; omitted settings keep their defaults.
 
     Raises ValueError naming the known policies, the known settings, or the bad value.
     """

@@ -1,4 +1,4 @@
-"""A fixed number of workers: the policy to compare the others with, and the manual gearbox."""
+"""A fixed number of workers: a baseline for the others, and for manual operation."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from coordinator.policy.model import Decision, Limits, PolicyState, Reading, req
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaticSettings(PolicySettings):
-    """How many workers to keep; without a number, the minimum of the limits."""
+    """How many workers to keep; by default the minimum of the limits."""
 
     workers: int | None = setting(None, "The fixed worker count.")
 
@@ -20,7 +20,7 @@ class StaticSettings(PolicySettings):
 
 
 class StaticPolicy(Policy[StaticSettings, PolicyState]):
-    """Keep one count, whatever is observed."""
+    """Keeps one count, whatever is observed."""
 
     name = "static"
     version = 1

@@ -1,1 +1,1 @@
-"""What the loop knows after a cycle, for all other threads."""
+"""The loop's knowledge after a cycle, for all other threads."""

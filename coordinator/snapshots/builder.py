@@ -1,4 +1,4 @@
-"""From observations to snapshots: what was last seen stays visible while a server is down."""
+"""Builds snapshots from observations: the last state stays visible while a server is down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the loop leaves what it knows, for all other threads."""
+"""Where the loop publishes its snapshots, for all other threads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MAX_WATCHERS = 64
 
 
 class SnapshotStore:
-    """The newest snapshot. One thread publishes, any thread reads: a snapshot never changes."""
+    """The latest snapshot. One thread publishes, any thread reads: a snapshot never changes."""
 
     def __init__(self) -> None:
         self.snapshot = Snapshot()

@@ -1,1 +1,1 @@
-"""What happened to a coordinator, as metrics and as log lines."""
+"""A coordinator's events as metrics and as log lines."""

@@ -13,14 +13,14 @@ _audit = logging.getLogger("coordinator.audit")
 
 
 class EventLog:
-    """Logs events. Called on the loop's thread; of calls, on the API's."""
+    """Logs events. Called on the loop's thread; for calls, on the API's."""
 
     def __init__(self) -> None:
         self._away: dict[str, str] = {}  # server -> problem
         self._lead_unknown = False
 
     def __call__(self, event: object) -> None:
-        """Log one event, if it is news."""
+        """Log one event if it is new."""
         match event:
             case e.LeadGained(epoch):
                 _log.info("leading", extra={"epoch": epoch})

@@ -1,8 +1,8 @@
-"""Prometheus metrics of a coordinator: from its events, and from the newest snapshot.
+"""Prometheus metrics of a coordinator: from its events, and from the latest snapshot.
 
 Every coordinator exports what it observes, leader or not; a query over several takes one of
-them, such as `max by (partition) (queuepool_pwqd)`. No label holds a group, key or job id. A
-partition that could not be seen has no values, rather than old ones.
+them, such as `max by (partition) (queuepool_pwqd)`. No label contains a group, key or job id. A
+partition that could not be observed has no values, rather than old ones.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Metrics:
 
 
 class _Family(NamedTuple):
-    """One metric of every partition. label: beside `partition`; empty: one value a partition."""
+    """A metric of every partition. label: besides `partition`; empty: one value per partition."""
 
     kind: type[GaugeMetricFamily] | type[CounterMetricFamily]
     name: str
@@ -161,7 +161,7 @@ _FAMILIES = (
 
 
 class _Observed(Collector):
-    """The partitions, as the newest snapshot has them."""
+    """The partitions, from the latest snapshot."""
 
     def __init__(self, store: SnapshotStore) -> None:
         self._store = store
