@@ -59,7 +59,7 @@ def _fill(message: partition_pb2.PartitionState, state: models.PartitionState) -
     message.dead = _int64(state.dead)
     message.set_aside = _int64(state.aside)
     message.unknown_tasks.extend(state.aside_tasks)
-    message.held = _int64(state.held)
+    message.held, message.capped = _int64(state.held), _int64(state.capped)
     if state.held_ms is not None:
         message.held_since_ms = _int64(state.held_ms)
     message.totals.MergeFrom(totals([state.counters]))
@@ -164,6 +164,8 @@ def group(key: bytes, number: int, status: models.GroupStatus) -> group_pb2.Task
         created_ms=status.created_ms,
         finished_ms=status.finished_ms,
         held_since_ms=status.held_ms,
+        max_running=status.max_running,
+        serial=status.serial,
     )
 
 

@@ -132,8 +132,8 @@ _FAMILIES = (
     _Family(
         GaugeMetricFamily, "queuepool_jobs", "Jobs by state.", "state",
         lambda _, state: {
-            "ready": state.backlog, "held": state.held, "delayed": state.delayed,
-            "in-flight": state.in_flight, "dead": state.dead,
+            "ready": state.backlog, "held": state.held, "capped": state.capped,
+            "delayed": state.delayed, "in-flight": state.in_flight, "dead": state.dead,
         },
     ),
     _Family(

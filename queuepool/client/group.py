@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from queuepool.client.arguments import check_wait
 from queuepool.client.effects import Pause, Steps
-from queuepool.client.holding import hold_group
+from queuepool.client.holding import configure_group
 from queuepool.client.network import AsyncNetwork, Network
 from queuepool.client.questions import ask
 from queuepool.client.routes import Route
@@ -81,8 +81,8 @@ class _Group:
             cancelled, stopping = cancelled + gone, stopping + running
         return cancelled, stopping
 
-    def _hold(self, *, on: bool) -> Steps[bool]:
-        return hold_group(self._network.config, self._route, self.partition_key, on=on)
+    def _configure(self, **settings: Any) -> Steps[bool]:
+        return configure_group(self._network.config, self._route, self.partition_key, **settings)
 
     def _wait(
         self, timeout_s: float | None, show: bool | None, on_progress: OnProgress | None
@@ -180,11 +180,27 @@ class TaskGroup(_Group):
         >>> group.hold(), group.status().held_ms is not None, group.release()
         (True, True, True)
         """
-        return self._network.do(self._hold(on=True))
+        return self._network.do(self._configure(hold=True))
 
     def release(self) -> bool:
         """End the hold; returns False if there was none. Raises InvalidInputError as `hold`."""
-        return self._network.do(self._hold(on=False))
+        return self._network.do(self._configure(hold=False))
+
+    def configure(self, *, max_running: int | None = None, serial: bool | None = None) -> bool:
+        """Set how the group's jobs may run; returns whether that changed anything.
+
+        What is None stays as it is. max_running: how many run at once, over all consumers; 0: any
+        number. serial: one at a time, in the order of their enqueue within a tier; a job that is
+        retried keeps the others waiting. Jobs that wait for this are no backlog. Settings last as
+        long as the group is remembered. Raises InvalidInputError for a group without jobs.
+
+        >>> pool.enqueue("greet", {"name": "Ada"}, partition_key="bulk-44").accepted
+        True
+        >>> group = pool.group("bulk-44")
+        >>> group.configure(max_running=3), group.status().max_running
+        (True, 3)
+        """
+        return self._network.do(self._configure(max_running=max_running, serial=serial))
 
 
 class AsyncTaskGroup(_Group):
@@ -213,11 +229,17 @@ class AsyncTaskGroup(_Group):
 
     async def hold(self) -> bool:
         """Start none of the group's jobs until it is released; returns False if it was held."""
-        return await self._network.do(self._hold(on=True))
+        return await self._network.do(self._configure(hold=True))
+
+    async def configure(
+        self, *, max_running: int | None = None, serial: bool | None = None
+    ) -> bool:
+        """Set how the group's jobs may run, as TaskGroup.configure does."""
+        return await self._network.do(self._configure(max_running=max_running, serial=serial))
 
     async def release(self) -> bool:
         """End the hold; returns False if there was none."""
-        return await self._network.do(self._hold(on=False))
+        return await self._network.do(self._configure(hold=False))
 
 
 def describe(status: GroupStatus) -> dict[str, Any]:
@@ -226,5 +248,10 @@ def describe(status: GroupStatus) -> dict[str, Any]:
         *("total", "ready", "delayed", "in_flight", "done", "dead", "cancelled"),
         *("evicted", "discarded", "expired"),
     )
-    more = {"held_ms": status.held_ms, "progress": status.progress}
+    more = {
+        "max_running": status.max_running,
+        "serial": status.serial,
+        "held_ms": status.held_ms,
+        "progress": status.progress,
+    }
     return {name: getattr(status, name) for name in names} | more

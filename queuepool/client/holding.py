@@ -1,4 +1,4 @@
-"""Hold a group, a partition or all of them, or release it, as steps for both pools."""
+"""How groups may run; hold a group, a partition or all of them: as steps for both pools."""
 
 from __future__ import annotations
 
@@ -12,18 +12,33 @@ from queuepool.errors import InvalidInputError
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs.producer import verbs as produce
 
+_MOST = 100_000
 
-def hold_group(config: PoolConfig, route: Route, key: Any, *, on: bool) -> Steps[bool]:
-    """Return whether a group was not held before, or not released.
 
-    Raises InvalidInputError when it has no jobs.
+def configure_group(
+    config: PoolConfig,
+    route: Route,
+    key: Any,
+    *,
+    hold: bool | None = None,
+    max_running: int | None = None,
+    serial: bool | None = None,
+) -> Steps[bool]:
+    """Return whether that changed how a group may run. What is None stays as it is.
+
+    Raises InvalidInputError when the group has no jobs, or max_running is no such number.
     """
-    changed = yield from ask(config, route.partition, produce.configure(route.group, hold=on))
+    if max_running is not None and (type(max_running) is not int or not 0 <= max_running <= _MOST):
+        raise InvalidInputError(
+            f"max_running={max_running!r}: use 1 to {_MOST:,}, or 0 for any number of jobs"
+        )
+    verb = produce.configure(route.group, hold=hold, max_running=max_running, serial=serial)
+    changed = yield from ask(config, route.partition, verb)
     if changed is None:
         raise InvalidInputError(
             f"group {key!r} has no jobs: none were enqueued, or they ended some time ago and the "
-            f"group was forgotten, so there is nothing to {'hold' if on else 'release'}. Enqueue "
-            "its jobs first, or hold their partition"
+            "group was forgotten, so there is nothing to configure, hold or release. Enqueue its "
+            "jobs first, or hold their partition"
         )
     return changed
 

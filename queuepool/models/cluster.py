@@ -41,7 +41,8 @@ class PartitionState:
     aside: the delayed jobs whose task no consumer of the partition knows; aside_tasks: some of
     these tasks.
     held: the ready jobs that are not in `ready`, as their group is held, or the whole partition;
-    held_ms: since when that is held, None when it is not.
+    held_ms: since when that is held, None when it is not. capped: those that wait because their
+    group runs as many jobs as it may.
     """
 
     partition: int
@@ -64,6 +65,7 @@ class PartitionState:
     aside: int = 0
     aside_tasks: tuple[str, ...] = ()
     held: int = 0
+    capped: int = 0
     held_ms: int | None = None
 
     @property

@@ -167,7 +167,8 @@ class GroupStatus:
 
     Dead jobs that are no longer kept are `evicted` (a limit was reached) or `discarded` (by an
     operator). Nothing is inferred: a job is `done` when its success was recorded. held_ms: since
-    when the group is held, so that its ready jobs wait; None: it is not.
+    when the group is held, so that its ready jobs wait; None: it is not. max_running: how many
+    jobs may run at once, None for any number; serial: one at a time, in order.
     """
 
     total: int
@@ -183,6 +184,8 @@ class GroupStatus:
     discarded: int = 0
     expired: int = 0
     held_ms: int | None = None
+    max_running: int | None = None
+    serial: bool = False
 
     @property
     def left(self) -> int:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from queuepool.testing.data import TIERS, Args, PartitionData, Seat
+from queuepool.protocol import codec
+from queuepool.testing.data import Args, PartitionData, Seat
 from queuepool.testing.fencing import fence
+from queuepool.testing.groups import TIERS
 
 # A share is divided among at most so many lanes before any is visited again; a claim that looks
 # ahead is of short jobs, and takes longer turns.
@@ -24,7 +26,6 @@ class _Turn:
     seat: Seat
     size: int
     take: int = 0
-    out: bool = False  # its group is held: it loses its seat
 
 
 @fence
@@ -35,17 +36,21 @@ def claim(p: PartitionData, args: Args) -> Any:
     if p.counters.get("hold"):
         return [p.now, [], [], [], [], 0]
     most = _MAX_TURNS_AHEAD if limit > starting else _MAX_TURNS
-    turns, credit = _plan(p, limit, weights, most)
+    turns, credit, rooms = _plan(p, limit, weights, most)
     full = False
     while (size := _size(p, turns)) > budget and _planned(turns) > 1:
         full = True  # as if fewer had been asked for, until they fit
         fewer = max(1, math.floor(_planned(turns) * min(0.75, budget / size)))
-        turns, credit = _plan(p, fewer, weights, most)
+        turns, credit, rooms = _plan(p, fewer, weights, most)
     p.counters.update(credit)
-    taken = _take(p, turns)
+    more = any(len(served) >= limit for served in turns.values())
+    taken = _take(p, turns, rooms)
     if age_ms > 0 and len(turns) > 1:
         _promote_late_lanes(p, age_ms)
-    return [p.now, *_book(p, int(args[1]), taken, starting), limit if full else len(taken)]
+    booked = _book(p, int(args[1]), taken, starting)
+    for name in [name for name, room in rooms.items() if room < p.managed[name]]:
+        more = p.tune(name, owning=True) > 0 or more
+    return [p.now, *booked, limit if full or more else len(taken)]
 
 
 def _planned(turns: dict[int, list[_Turn]]) -> int:
@@ -60,17 +65,18 @@ def _size(p: PartitionData, turns: dict[int, list[_Turn]]) -> int:
 
 def _plan(
     p: PartitionData, limit: int, weights: list[int], most: int
-) -> tuple[dict[int, list[_Turn]], dict[str, int]]:
-    # Returns the turns of each tier that has lanes, and the credits of the tiers after them.
+) -> tuple[dict[int, list[_Turn]], dict[str, int], dict[bytes, int]]:
+    # Returns the turns of each tier that has lanes, the credits of the tiers after them, and how
+    # many jobs more may be taken of managed groups.
     active = [t for t in TIERS if p.rings[t]]
     turns: dict[int, list[_Turn]] = {t: [] for t in active}
     quota, credit = _quotas(p, active, limit, weights)
-    left = limit
+    left, rooms = limit, dict(p.managed)
     for t in active:
-        left -= _visit(p, t, turns[t], min(left, quota.get(t, left)), limit, most)
+        left -= _visit(p, rooms, t, turns[t], min(left, quota.get(t, left)), limit, most)
     for t in active:
-        left -= _visit(p, t, turns[t], left, limit, most)
-    return turns, credit
+        left -= _visit(p, rooms, t, turns[t], left, limit, most)
+    return turns, credit, rooms
 
 
 def _quotas(
@@ -93,7 +99,13 @@ def _quotas(
 
 
 def _visit(
-    p: PartitionData, tier: int, turns: list[_Turn], share: int, limit: int, most: int
+    p: PartitionData,
+    rooms: dict[bytes, int],
+    tier: int,
+    turns: list[_Turn],
+    share: int,
+    limit: int,
+    most: int,
 ) -> int:
     # Adds turns of lanes, in the order of the ring, and returns how many jobs they take.
     ring, left, moved = p.rings[tier], share, True
@@ -104,11 +116,13 @@ def _visit(
         for i in range(seats):
             if i == len(turns):
                 size = len(p.lanes.get(ring[i].lane, ()))
-                held = ring[i].group in p.managed
-                turns.append(_Turn(ring[i], 0 if held else size, out=held and size > 0))
+                turns.append(_Turn(ring[i], size))
             turn = turns[i]
-            n = min(quantum, turn.size - turn.take, left)
+            group = turn.seat.group
+            n = min(quantum, turn.size - turn.take, left, rooms.get(group, left))
             if n > 0:
+                if group in rooms:
+                    rooms[group] -= n
                 turn.take += n
                 left -= n
                 moved = True
@@ -117,7 +131,9 @@ def _visit(
     return share - left
 
 
-def _take(p: PartitionData, turns: dict[int, list[_Turn]]) -> list[tuple[bytes, int]]:
+def _take(
+    p: PartitionData, turns: dict[int, list[_Turn]], rooms: dict[bytes, int]
+) -> list[tuple[bytes, int]]:
     # Returns (id, tier) in the order of the claim. A lane with a rest goes to its ring's tail; one
     # whose turn was cut short by the end of the share goes before those that had all of theirs,
     # and one that is about to end has its second turn in a row.
@@ -129,12 +145,11 @@ def _take(p: PartitionData, turns: dict[int, list[_Turn]]) -> list[tuple[bytes, 
         most = None
         for turn in served:
             p.rings[tier].popleft()
-            if turn.out:
-                p.groups[turn.seat.group].out.add(turn.seat.tier)
-                continue
             lane = p.lanes.get(turn.seat.lane, deque())
             taken += [(lane.popleft(), turn.seat.tier) for _ in range(min(turn.take, len(lane)))]
-            if turn.size > turn.take:
+            if turn.size > turn.take and rooms.get(turn.seat.group) == 0:
+                p.groups[turn.seat.group].out.add(turn.seat.tier)
+            elif turn.size > turn.take:
                 most = most or turn.take
                 rest = turn.size - turn.take
                 seats = cut if turn.take < most else back
@@ -162,14 +177,18 @@ def _book(
 ) -> tuple[list[bytes], list[bytes], list[bytes | None], list[bytes | None]]:
     for job_id, tier in taken:
         if job_id in p.jobs and p.wishes.expire_ms.get(job_id, p.now + 1) <= p.now:
+            p.count_ready((tier, codec.read_group(p.jobs[job_id])), -1)
             p.end_expired(job_id, p.jobs[job_id])
-            p.count(f"r{tier}", -1)
     alive = [(job_id, tier) for job_id, tier in taken if job_id in p.jobs]
     for job_id, _tier in taken:
         if job_id not in p.jobs:
             p.marks.discard(job_id)  # cancelled while it waited: its place ends here
     for n, (job_id, tier) in enumerate(alive, 1):
-        p.count(f"r{tier}", -1)
+        name = codec.read_group(p.jobs[job_id])
+        if name in p.managed:
+            p.groups[name].waiting[tier] -= 1
+        else:
+            p.count(f"r{tier}", -1)
         crashed = p.crashes.get(job_id)
         if crashed == 0 or (crashed is None and n <= starting):
             p.begin(epoch, job_id)

@@ -7,17 +7,17 @@ as they may not include one another, is here once.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from queuepool.protocol import codec
 from queuepool.testing.ended import Ended
+from queuepool.testing.groups import TIERS, Group
 from queuepool.testing.scored import ScoredSet
 from queuepool.testing.wishes import Wishes
 
-TIERS = (0, 1, 2, 3)
 STARTED = 1e12  # scores of a book: below, a claim sequence; from here on, the ms of a start
 DAY_MS, MINUTE_MS = 86_400_000, 60_000
 Args = Sequence[bytes]
@@ -35,28 +35,6 @@ class Seat(NamedTuple):
     def lane(self) -> Lane:
         """Return the lane that sits here."""
         return self.tier, self.group
-
-
-@dataclass(slots=True)
-class Group:
-    """Totals of a task group."""
-
-    total: int = 0
-    left: int = 0
-    dead: int = 0
-    cancelled: int = 0
-    delayed: int = 0
-    created: int = 0
-    finished: int = 0
-    cancelled_at: int = -1
-    done: int = 0
-    evicted: int = 0
-    discarded: int = 0
-    expired: int = 0
-    hold: int = 0  # since when; 0: it is not held
-    apart: Counter[int] = field(default_factory=Counter)  # w0-w3: its ready jobs while it is held
-    out: set[int] = field(default_factory=set)  # o0-o3: tiers of lanes that lost their seats
-    expires: int | None = None
 
 
 @dataclass(slots=True)
@@ -133,7 +111,7 @@ class PartitionData:
     ended: Ended = field(default_factory=Ended)  # dn:<0|1>; dn and dn_since of c
     results: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # r:<id>
     groups: dict[bytes, Group] = field(default_factory=dict)  # g:<group>
-    managed: set[bytes] = field(default_factory=set)  # mg
+    managed: dict[bytes, int] = field(default_factory=dict)  # mg: how many jobs may be claimed
     counters: dict[str, int] = field(default_factory=dict)  # c
     owner: OwnerRecord | None = None  # o
     draining: dict[int, tuple[bytes, int]] = field(default_factory=dict)  # dr
@@ -179,29 +157,47 @@ class PartitionData:
         name = codec.read_group(body)
         return self.find_group(name) or self.groups.setdefault(name, Group())
 
-    def leave_group(self, group: Group, by: int = 1) -> None:
+    def leave_group(self, group: Group, by: int = 1, *, owning: bool = False) -> None:
         """Count jobs of a group as ended; one without any left has finished."""
         group.left -= by
         if group.left <= 0:
             group.finished = self.now
             self.expire_group(group)
-            for name in [n for n in self.managed if self.groups.get(n) is group]:
-                self._rest(name, group)
-
-    def _rest(self, name: bytes, group: Group) -> None:
-        """Give the lanes of a held group seats again: without work left it has marks only."""
-        self.managed.discard(name)
-        for tier in sorted(group.out):
-            self.rings[tier].append(Seat(tier, self.now, name))
-        group.out.clear()
+        for name in [n for n in self.managed if self.groups.get(n) is group]:
+            self.tune(name, owning=owning)
 
     def count_ready(self, lane: Lane, by: int) -> None:
-        """Count jobs of a lane, apart when its group is held."""
+        """Count jobs of a lane; those of a managed group it is `tune` that counts as ready."""
         if lane[1] in self.managed:
-            self.groups[lane[1]].apart[lane[0]] += by
-            self.count("held", by)
+            self.groups[lane[1]].waiting[lane[0]] += by
         else:
             self.count(f"r{lane[0]}", by)
+
+    def tune(self, name: bytes, *, owning: bool = False) -> int:
+        """Count what may be claimed of a managed group now; return how many jobs that are.
+
+        Lanes that are out have seats again when something may. owning: the caller claims next.
+        """
+        group = self.groups.get(name)
+        if group is None or name not in self.managed:
+            return 0
+        able, apart = group.shares(self.delayed)
+        self.count(group.state, -group.apart)
+        group.state, group.apart = "held" if group.hold else "capped", apart
+        self.count(group.state, apart)
+        for tier in TIERS:
+            self.count(f"r{tier}", able[tier] - group.able[tier])
+        group.able = able
+        self.managed[name] = group.room(self.delayed)
+        if group.left <= 0:
+            del self.managed[name]
+        if group.left <= 0 or group.room(self.delayed) > 0:
+            for tier in sorted(group.out):
+                self.rings[tier].append(Seat(tier, self.now, name))
+                if not owning:
+                    self.wake(b"w")
+            group.out.clear()
+        return able.total()
 
     def expire_group(self, group: Group) -> None:
         """Forget a group with neither work nor dead jobs: in a minute a job, at most in a day."""

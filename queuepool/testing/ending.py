@@ -7,8 +7,9 @@ from itertools import islice
 from typing import Any
 
 from queuepool.protocol import codec
-from queuepool.testing.data import STARTED, Args, Group, PartitionData, lane_of
+from queuepool.testing.data import STARTED, Args, PartitionData, lane_of
 from queuepool.testing.fencing import fence_or_drain
+from queuepool.testing.groups import Group
 
 
 @fence_or_drain
@@ -39,7 +40,7 @@ def finish(p: PartitionData, args: Args) -> Any:
         if done:
             group = p.find_group(name) or p.groups.setdefault(name, Group())
             group.done += len(done)
-            p.leave_group(group, len(done))
+            p.leave_group(group, len(done), owning=_owns(p, args))
     p.count("done", finished)
     p.counters["bytes"] = p.counters.get("bytes", 0) - freed if p.jobs else 0
     duplicates = sent - finished - len(left)
@@ -64,7 +65,7 @@ def finish_stray(p: PartitionData, args: Args) -> Any:
                 p.results[job_id] = (value, p.now + int(ttl_ms))
             group = p.group_of(body)
             group.done += 1
-            p.leave_group(group)
+            p.leave_group(group, owning=_owns(p, args))
         if job_id not in p.jobs:
             p.remember(job_id)
     duplicates = (len(args) - 2) // 4 - finished
@@ -73,6 +74,10 @@ def finish_stray(p: PartitionData, args: Args) -> Any:
     if rolled:
         p.count("rollback_finish", rolled)
     return [finished, duplicates, rolled]
+
+
+def _owns(p: PartitionData, args: Args) -> bool:
+    return p.owner is not None and p.owner.nonce == args[0]
 
 
 def _leave(p: PartitionData, epoch: int, job_id: bytes, body: bytes) -> bool:
@@ -130,6 +135,9 @@ def retry(p: PartitionData, args: Args) -> Any:
                 p.wishes.note_start(job_id)
             p.delayed.add(job_id, due)
             p.group_of(body).delayed += 1
+            if p.group_of(body).serial:
+                p.group_of(body).next_id = job_id
+            p.tune(codec.read_group(body))
             p.count("retried")
             if charge == b"1":
                 p.attempts[job_id] = p.attempts.get(job_id, 0) + 1
@@ -210,6 +218,7 @@ def hand_back(p: PartitionData, args: Args) -> Any:
             back += 1
             p.progress.pop(job_id, None)
             p.place(job_id, lane_of(body), front=True)
+            p.tune(codec.read_group(body))
     if back:
         p.wake(b"w")
     return n

@@ -1,49 +1,113 @@
-"""configure, as the script of this name does it: hold a group or the partition, or release it."""
+"""configure: how a group may run, holds; and what an audit finds of such groups."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
-from queuepool.testing.data import TIERS, Args, Group, PartitionData, Seat
+from queuepool.testing.data import Args, Lane, PartitionData
+from queuepool.testing.groups import TIERS, Group
 
 
 def configure(p: PartitionData, args: Args) -> Any:
-    """Hold a group or the partition, or release it."""
-    name, on = args[0], args[1] == b"1"
+    """Set how a group may run; hold a group or the partition, or release it."""
+    name, settings = args[0], dict(zip(args[1::2], args[2::2], strict=True))
     if not name:
-        if bool(p.counters.get("hold")) == on:
-            return 0
-        p.counters["hold"] = p.now if on else 0
-    else:
-        group = p.find_group(name)
-        if group is None:
-            return -1
-        if bool(group.hold) == on:
-            return 0
-        (_hold if on else _release)(p, name, group)
+        return _hold_partition(p, on=settings[b"hold"] == b"1")
+    group = p.find_group(name)
+    if group is None:
+        return -1
+    before = (group.hold > 0, group.most, group.serial)
+    if b"hold" in settings:
+        group.hold = (group.hold or p.now) if settings[b"hold"] else 0
+    if b"max" in settings:
+        group.most = int(settings[b"max"] or 0)
+    if b"serial" in settings:
+        group.serial = bool(settings[b"serial"])
+    if before == (group.hold > 0, group.most, group.serial):
+        return 0
+    if not group.state:
+        _manage(p, name, group)
+    if p.tune(name) > 0:
+        p.wake(b"w")
+    if not group.has_settings:
+        p.managed.pop(name, None)
+        group.state, group.next_id = "", None
+        group.waiting.clear()
+        group.able.clear()
+    return 1
+
+
+def _hold_partition(p: PartitionData, *, on: bool) -> int:
+    if bool(p.counters.get("hold")) == on:
+        return 0
+    p.counters["hold"] = p.now if on else 0
     if not on:
         p.wake(b"w")
     return 1
 
 
-def _hold(p: PartitionData, name: bytes, group: Group) -> None:
-    group.hold = p.now
-    if group.left > 0:
-        p.managed.add(name)
+def _manage(p: PartitionData, name: bytes, group: Group) -> None:
+    # From now on the group counts its jobs itself.
+    group.state = "capped"
     for tier in TIERS:
         jobs = sum(i not in p.marks for i in p.lanes.get((tier, name), ()))
-        p.count(f"r{tier}", -jobs)
-        if jobs:
-            p.count_ready((tier, name), jobs)
+        group.waiting[tier] = group.able[tier] = jobs
+    if group.left > 0:
+        p.managed[name] = 0
 
 
-def _release(p: PartitionData, name: bytes, group: Group) -> None:
-    group.hold = 0
-    p.managed.discard(name)
-    for tier in TIERS:
-        p.count("held", -group.apart[tier])
-        p.count(f"r{tier}", group.apart[tier])
-        if tier in group.out:
-            p.rings[tier].append(Seat(tier, p.now, name))
-    group.apart.clear()
-    group.out.clear()
+def is_managed(p: PartitionData, name: bytes) -> bool:
+    """Return whether a group that is listed has settings, and work left."""
+    group = p.find_group(name)
+    return name in p.managed and group is not None and bool(group.state) and group.left > 0
+
+
+def unlisted_groups(p: PartitionData) -> set[bytes]:
+    """Return the groups with settings and work left that claims would not ask about."""
+    groups = [(n, g) for n in list(p.groups) if (g := p.find_group(n))]
+    return {n for n, g in groups if g.state and g.left > 0} - p.managed.keys()
+
+
+class Recount:
+    """What managed groups should count. lost: jobs that a repair would put into their lanes."""
+
+    def __init__(
+        self, p: PartitionData, unlisted: set[bytes], lost: list[tuple[Lane, bytes]]
+    ) -> None:
+        self._p = p
+        names = {name for name in p.managed if is_managed(p, name)} | unlisted
+        self._waiting = {
+            name: Counter({tier: self._in_lane((tier, name), lost) for tier in TIERS})
+            for name in names
+        }
+
+    def _in_lane(self, lane: Lane, lost: list[tuple[Lane, bytes]]) -> int:
+        waiting = self._p.lanes.get(lane, ())
+        return sum(i in self._p.jobs for i in waiting) + sum(at == lane for at, _ in lost)
+
+    @property
+    def wrong(self) -> bool:
+        """Return whether anything is counted otherwise."""
+        sums = Counter[str]()
+        for name, waiting in self._waiting.items():
+            group = replace(self._p.groups[name], waiting=waiting)
+            able, apart = group.shares(self._p.delayed)
+            sums["held" if group.hold else "capped"] += apart
+            told = self._p.groups[name]
+            if (told.waiting, told.able, told.apart) != (waiting, able, apart):
+                return True
+        return any(self._p.counters.get(name, 0) != sums[name] for name in ("held", "capped"))
+
+    def repair(self) -> None:
+        """Make them count so."""
+        sums = Counter[str]()
+        for name, waiting in self._waiting.items():
+            group = self._p.groups[name]
+            group.waiting = waiting
+            group.able, group.apart = group.shares(self._p.delayed)
+            group.state = "held" if group.hold else "capped"
+            self._p.managed[name] = group.room(self._p.delayed)
+            sums[group.state] += group.apart
+        self._p.counters.update({name: sums[name] for name in ("held", "capped")})

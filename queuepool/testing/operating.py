@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from queuepool.protocol import codec
-from queuepool.testing.data import TIERS, Args, Lane, PartitionData, Seat, lane_of
+from queuepool.testing.data import Args, Lane, PartitionData, Seat, lane_of
+from queuepool.testing.groups import TIERS
+from queuepool.testing.managing import Recount, is_managed, unlisted_groups
 from queuepool.testing.scored import ScoredSet
 
 _STAMPED = re.compile(rb"1[0-3]([0-9A-Fa-f]{11})")
@@ -104,9 +106,10 @@ def replay(p: PartitionData, args: Args) -> Any:
         p.jobs[job_id] = _restamped(body, p)
         group = p.group_of(body)
         group.left += 1
-        if group.hold:
-            p.managed.add(codec.read_group(body))
+        if group.has_settings:
+            p.managed.setdefault(codec.read_group(body), 0)
         p.place(job_id, lane_of(body))
+        p.tune(codec.read_group(body))
         p.count("replayed")
         p.count("dead_bytes", -len(body))
         group.dead -= 1
@@ -153,6 +156,7 @@ def audit(p: PartitionData, args: Args) -> Any:
     law = (
         sum(ready.values())
         + p.counters.get("held", 0)
+        + p.counters.get("capped", 0)
         + sum(len(b) for b in books)
         + len(p.delayed)
         + len(p.dead)
@@ -178,55 +182,29 @@ def audit(p: PartitionData, args: Args) -> Any:
     if repair:
         for lane, job_id in lost:
             p.lanes.setdefault(lane, deque()).append(job_id)
-    unlisted = _unlisted(p)
-    p.managed.update(unlisted if repair else ())
-    was = p.counters.get("held", 0)
-    held = {name for name in p.managed if _is_held(p, name)} | unlisted
-    miscounted = len(unlisted) + _recount_held(p, held, [] if repair else lost, repair=repair)
+    unlisted = unlisted_groups(p)
+    for name in unlisted if repair else ():
+        p.managed[name] = 0
+    apart = sum(p.counters.get(name, 0) for name in ("held", "capped"))
+    found = Recount(p, unlisted, [] if repair else lost)
+    miscounted = len(unlisted) or int(found.wrong)
     if repair:
-        _balance(p, ready, seated, hollow - law + was - p.counters.get("held", 0))
+        found.repair()
+        apart -= sum(p.counters.get(name, 0) for name in ("held", "capped"))
+        _balance(p, ready, seated, hollow - law + apart)
     strays, miscounted = _strays(p, books), miscounted + _recount(p, repair=repair)
-    unheld = [name for name in p.managed if not _is_held(p, name)]
-    p.managed.difference_update(unheld if repair else ())
+    unset = [name for name in p.managed if not is_managed(p, name)]
+    for name in unset if repair else ():
+        del p.managed[name]
     for notes, job_id in strays if repair else ():
         del notes[job_id]
-    found = [b"unseated", unseated, b"orphan", orphan, b"hollow", hollow, b"foreign", 0]
-    return [b"0", [*found, b"miscounted", miscounted, b"stray", len(strays) + len(unheld)], law]
+    said = [b"unseated", unseated, b"orphan", orphan, b"hollow", hollow, b"foreign", 0]
+    return [b"0", [*said, b"miscounted", miscounted, b"stray", len(strays) + len(unset)], law]
 
 
 def _is_out(p: PartitionData, lane: Lane) -> bool:
     group = p.find_group(lane[1])
-    return group is not None and lane[0] in group.out
-
-
-def _is_held(p: PartitionData, name: bytes) -> bool:
-    group = p.find_group(name)
-    return name in p.managed and group is not None and group.hold > 0 and group.left > 0
-
-
-def _unlisted(p: PartitionData) -> set[bytes]:
-    """Return the groups that are held and not among those that claims ask about."""
-    groups = [(n, g) for n in list(p.groups) if (g := p.find_group(n))]
-    return {n for n, g in groups if g.hold and g.left > 0} - p.managed
-
-
-def _recount_held(
-    p: PartitionData, held: set[bytes], lost: list[tuple[Lane, bytes]], *, repair: bool
-) -> int:
-    """Count the ready jobs of held groups again; return whether they were others."""
-    lanes = [(tier, name) for name in held for tier in TIERS]
-    true = {
-        lane: sum(i in p.jobs for i in p.lanes.get(lane, ())) + sum(at == lane for at, _ in lost)
-        for lane in lanes
-    }
-    wrong = p.counters.get("held", 0) != sum(true.values()) or any(
-        p.groups[name].apart[tier] != jobs for (tier, name), jobs in true.items()
-    )
-    if wrong and repair:
-        p.counters["held"] = sum(true.values())
-        for (tier, name), jobs in true.items():
-            p.groups[name].apart[tier] = jobs
-    return int(wrong)
+    return group is not None and lane[0] in group.out and p.managed.get(lane[1]) == 0
 
 
 def _hollow(p: PartitionData, books: Sequence[ScoredSet], *, repair: bool) -> int:
@@ -271,9 +249,10 @@ def _recount(p: PartitionData, *, repair: bool) -> int:
 def _balance(p: PartitionData, ready: dict[int, int], seated: set[Lane], missing: int) -> None:
     """Count ready jobs again by so many, no further than the lanes bear out."""
     for tier in TIERS:
-        mine = [lane for lane in seated if lane[0] == tier and not _is_held(p, lane[1])]
+        mine = [lane for lane in seated if lane[0] == tier and not is_managed(p, lane[1])]
         lanes = [p.lanes.get(lane, ()) for lane in mine]
-        gap = sum(i in p.jobs for ids in lanes for i in ids) - ready[tier]
+        able = sum(p.groups[name].able[tier] for name in p.managed if is_managed(p, name))
+        gap = sum(i in p.jobs for ids in lanes for i in ids) + able - ready[tier]
         step = max(0, min(missing, gap)) if missing > 0 else min(0, max(missing, gap))
         missing -= step
         if step:

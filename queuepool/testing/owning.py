@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from queuepool.protocol import codec
 from queuepool.testing.data import STARTED, Args, OwnerRecord, PartitionData, command_order, lane_of
 from queuepool.testing.ending import add_dead
 from queuepool.testing.fencing import fence, fence_or_drain
@@ -119,7 +120,9 @@ def promote(p: PartitionData, _args: Args) -> Any:
             p.end_cancelled(job_id, body)
         else:
             promoted += 1
-            p.place(job_id, lane_of(body))
+            first = p.group_of(body).next_id == job_id  # the retry of a serial group
+            p.place(job_id, lane_of(body), front=first)
+            p.tune(codec.read_group(body))
     if promoted:
         p.wake(b"w")
     return [promoted, cancelled, _until_due(p)]
@@ -191,6 +194,7 @@ def _recover_one(
     else:
         p.crashes.setdefault(job_id, 0)  # it may have begun unnoted
         p.place(job_id, lane_of(body), front=True, next_turn=True)
+        p.tune(codec.read_group(body))
         yield "recovered"
 
 

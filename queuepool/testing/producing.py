@@ -9,7 +9,8 @@ from typing import Any
 
 from queuepool.protocol import codec
 from queuepool.routing.slots import MAX_GROUP_BYTES
-from queuepool.testing.data import STARTED, TIERS, Args, Group, PartitionData, lane_of
+from queuepool.testing.data import STARTED, Args, PartitionData, lane_of
+from queuepool.testing.groups import TIERS, Group
 
 _MAX_JOBS = 2000  # far beyond what a client sends; what the commands of a script can take
 
@@ -29,7 +30,7 @@ def enqueue(p: PartitionData, args: Args) -> Any:
     idle = sum(p.counters.get(f"r{t}", 0) for t in TIERS) <= 0
     # Never the ms of a group's cancellation: its cut must tell what came before it.
     stamp = b"%011x" % max(p.now, p.counters.get("cut", 0) + 1)
-    added, size, wake, sooner, i = 0, 0, False, False, 5
+    added, size, wake, sooner, i, names = 0, 0, False, False, 5, set[bytes]()
     while i < len(args):
         tier, group, delay, n = int(args[i]), args[i + 1], int(args[i + 2]), int(args[i + 3])
         fresh = accept.jobs(args[i + 4 : i + 4 + 2 * n], b"1%d%s" % (tier, stamp))
@@ -39,15 +40,17 @@ def enqueue(p: PartitionData, args: Args) -> Any:
             added += len(fresh)
             _join(p, group, len(fresh), delayed=delay > 0)
             sooner = _settle(p, fresh, tier, group, delay) or sooner
-            held = group in p.managed
-            wake = wake or (idle and delay <= 0 and not held)
+            names.add(group)
+            wake = wake or (idle and delay <= 0 and group not in p.managed)
+    for name in names:
+        wake = (p.tune(name, owning=True) > 0 and idle) or wake
     p.ended.heed_the_clock(p.now)
     if added:
         p.count("enqueued", added)
         p.count("bytes", size)
-    for name, code in (("duplicate", b"0"), ("conflicts", b"2")):
+    for counter, code in (("duplicate", b"0"), ("conflicts", b"2")):
         if code in accept.status:
-            p.count(name, accept.status.count(code))
+            p.count(counter, accept.status.count(code))
     if wake:
         p.wake(b"w")
     if sooner:
@@ -127,8 +130,8 @@ def _join(p: PartitionData, name: bytes, n: int, *, delayed: bool) -> None:
         group.created = group.created or p.now
     if delayed:
         group.delayed += n
-    if group.hold:
-        p.managed.add(name)
+    if group.has_settings:
+        p.managed.setdefault(name, 0)
 
 
 def _settle(p: PartitionData, ids: list[bytes], tier: int, group: bytes, delay: int) -> bool:
@@ -266,5 +269,5 @@ def group(p: PartitionData, args: Args) -> Any:
     ready = min(waiting, g.left)
     return [
         *(g.total, g.left, g.dead, g.cancelled, g.delayed, ready, g.created, finished, cut),
-        *(g.done, g.evicted, g.discarded, g.hold, g.expired),
+        *(g.done, g.evicted, g.discarded, g.hold, g.expired, g.most, int(g.serial)),
     ]

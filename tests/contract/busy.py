@@ -93,6 +93,8 @@ def busy(world: World) -> Busy:
     w.enqueue(world, ["ready", "mark", "more"])
     world.partition.cancel("mark")
     w.enqueue(world, ["delayed"], delay_ms=600_000, unique={0: b"key"}, expires_ms=1)
+    w.enqueue(world, ["cap-a", "cap-b"], b"capped")
+    world.partition.run(produce.configure(b"capped", max_running=1))
     w.enqueue(world, ["held", "held-mark", "held-more"], b"held")
     world.partition.run(produce.configure(b"held", hold=True))
     [led] = world.partition.server.run(world.system, [lead.lead("n", lease_ms=600_000, address="")])
@@ -115,6 +117,9 @@ def _of_applications() -> list[Verb[Any]]:
         *(produce.cancel(i) for i in ("ready", "delayed", "a", "crash", "dead-a")),
         produce.enqueue(to_held, jobs=1, size_bytes=13 + len(to_held[-1]), **w.LIMITS),
         *(produce.configure(group, hold=on) for group in (*groups, None) for on in (True, False)),
+        *(produce.configure(group, max_running=1, serial=True) for group in groups),
+        produce.configure(b"capped", max_running=0),
+        *(produce.cancel(i) for i in ("cap-a", "cap-b")),
         *(produce.group(group) for group in groups),
         *(produce.cancel_group(group, cursor) for group in groups for cursor in cursors),
     ]

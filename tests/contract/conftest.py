@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -68,7 +69,7 @@ def check_invariants(world: World, when: str = "at the end") -> None:
     assert report.clean, f"{when}: {report}"
     assert all(value >= 0 for value in state.counters.values()), (when, state.counters)
     assert state.bytes >= 0
-    ready = state.backlog + state.held
+    ready = state.backlog + state.held + state.capped
     assert state.jobs == ready + state.delayed + state.in_flight + state.dead
     if state.jobs == 0:
         assert state.bytes == 0
@@ -78,14 +79,16 @@ def check_invariants(world: World, when: str = "at the end") -> None:
         check_index(world)
 
 
+READY = ("r0", "r1", "r2", "r3", "held", "capped")
+
+
 def check_places(state: dict[str, Any], when: str) -> None:
     """Fail unless every job is in exactly one place, and nothing is noted of jobs that are gone."""
     jobs, marks = set(state["jobs"]), state["marks"]
     in_lanes = [i for lane in state["lanes"].values() for i in lane]
     in_books = [i for book in state["books"] for _, i in book]
     places = [i for i in in_lanes if i not in marks] + in_books + state["delayed"] + state["dead"]
-    held = state["counters"].get("held", 0)
-    ready = sum(state["counters"].get(f"r{t}", 0) for t in range(4)) + held
+    ready = sum(state["counters"].get(name, 0) for name in READY)
     seats = [seat for ring in state["rings"] for seat in ring]
 
     assert sorted(places) == sorted(jobs), f"{when}: a job is in no place, or in two"
@@ -108,15 +111,24 @@ def check_places(state: dict[str, Any], when: str) -> None:
 
 
 def check_holds(state: dict[str, Any], when: str) -> None:
-    """Fail unless the ready jobs of each held group, and no others, are counted apart."""
-    apart = {
+    """Fail unless managed groups, and only they, count their jobs and what may be claimed."""
+    waiting = {
         (tier, group): n
         for (tier, group), ids in state["lanes"].items()
         if group in state["managed"] and (n := len(set(ids) - state["marks"]))
     }
-    assert state["apart"] == apart, f"{when}: held jobs miscounted"
-    assert state["counters"].get("held", 0) == sum(apart.values()), f"{when}: held miscounted"
-    assert {group for _, group in state["out"]} <= state["managed"], f"{when}: out for no reason"
+    assert state["waiting"] == waiting, f"{when}: ready jobs of managed groups are miscounted"
+    apart: Counter[str] = Counter()
+    for group, room in state["managed"].items():
+        ready = sum(n for (_, name), n in waiting.items() if name == group)
+        able = sum(n for (_, name), n in state["able"].items() if name == group)
+        kind, rest, _most, _serial = state["apart"][group]
+        assert (able, rest) == (min(ready, room), ready - able), f"{when}: {group!r} is miscounted"
+        apart[kind] += rest
+    for kind in ("held", "capped"):
+        assert state["counters"].get(kind, 0) == apart[kind], f"{when}: {kind} miscounted"
+    closed = {group for group, room in state["managed"].items() if room == 0}
+    assert {group for _, group in state["out"]} <= closed, f"{when}: out for no reason (I17)"
 
 
 def check_index(world: World) -> None:

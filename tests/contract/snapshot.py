@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from queuepool.testing.data import STARTED, Group, PartitionData
+from queuepool.testing.data import STARTED, PartitionData
+from queuepool.testing.groups import Group
 from queuepool.testing.server import MemoryServer
 from tests.contract.world import World
 
@@ -48,9 +49,13 @@ def _of_memory(p: PartitionData) -> dict[str, Any]:
         "ended": p.ended.sets,
         "results": {i: v for i in p.results if (v := p.result(i)) is not None},
         "groups": {n: _totals(g) for n, g in groups.items()},
-        "managed": p.managed,
+        "managed": dict(p.managed),
         "out": {(b"%d" % t, n) for n, g in groups.items() for t in g.out},
-        "apart": {(b"%d" % t, n): w for n, g in groups.items() for t, w in g.apart.items() if w},
+        "waiting": {
+            (b"%d" % t, n): w for n, g in groups.items() for t, w in g.waiting.items() if w
+        },
+        "able": {(b"%d" % t, n): w for n, g in groups.items() for t, w in g.able.items() if w},
+        "apart": {n: (g.state, g.apart, g.most, g.serial) for n, g in groups.items() if g.state},
         "counters": {k: v for k, v in p.counters.items() if v and k not in _TIMES},
         "draining": len(p.draining),
         "to_recover": len(p.to_recover),
@@ -93,9 +98,11 @@ def _of_server(client: Any, base: bytes) -> dict[str, Any]:
         "ended": [client.smembers(key("dn:0")), client.smembers(key("dn:1"))],
         "results": {i: client.get(key(b"r:" + i)) for i in suffixes(b"r")},
         "groups": {n: _fields(fields) for n, fields in groups.items()},
-        "managed": set(client.hkeys(key("mg"))),
+        "managed": {n: int(room) for n, room in client.hgetall(key("mg")).items()},
         "out": set(_by_lane(groups, b"o")),
-        "apart": _by_lane(groups, b"w"),
+        "waiting": _by_lane(groups, b"w"),
+        "able": _by_lane(groups, b"c"),
+        "apart": {n: _settings(f) for n, f in groups.items() if b"state" in f},
         "counters": {k: v for k, v in counters.items() if v and k not in _TIMES},
         "draining": client.hlen(key("dr")),
         "to_recover": client.llen(key("rec")),
@@ -127,9 +134,16 @@ def _totals(group: Group) -> tuple[Any, ...]:
 
 
 def _fields(fields: dict[bytes, bytes]) -> tuple[Any, ...]:
-    number = {k.decode(): int(v) for k, v in fields.items()}
+    texts = (b"state", b"rt")
+    number = {k.decode(): int(v) for k, v in fields.items() if k not in texts}
     totals = tuple(number.get(name, 0) for name in _GROUP_TOTALS)
     return (*totals, *(number.get(name, 0) > 0 for name in ("finished", "cancelled_at", "hold")))
+
+
+def _settings(fields: dict[bytes, bytes]) -> tuple[str, int, int, bool]:
+    number = {name: int(fields.get(name, 0)) for name in (b"apart", b"max", b"serial")}
+    state = fields[b"state"].decode()
+    return state, number[b"apart"], number[b"max"], bool(number[b"serial"])
 
 
 def _by_lane(groups: dict[bytes, dict[bytes, bytes]], kind: bytes) -> dict[Any, int]:

@@ -171,7 +171,7 @@ def test_a_held_group_that_is_cancelled_leaves_nothing_behind(world: World, met:
     assert world.partition.cancel_group(b"g") == (4, 0)
 
     assert world.partition.observe().held == 0
-    assert snapshot(world)["managed"] == set()
+    assert snapshot(world)["managed"] == {}
     assert w.drain(owned) == []
     state = snapshot(world)
     assert (state["lanes"], state["marks"], state["rings"]) == ({}, set(), [[], [], [], []])
@@ -214,7 +214,7 @@ def test_the_last_job_of_a_held_group_frees_the_marks_in_its_lane(world: World, 
     end_last(world, owned, claims, end)
     owned = world.own(nonce="n")
 
-    assert snapshot(world)["managed"] == set()
+    assert snapshot(world)["managed"] == {}
     w.drain(owned)
     assert (snapshot(world)["lanes"], snapshot(world)["marks"]) == ({}, set())
 
@@ -370,30 +370,32 @@ def test_marks_among_many_jobs_are_not_counted_as_held(world: World) -> None:
 
 
 def damage(world: World, group: bytes, **fields: int) -> None:
-    """Change what is stored of holds without our scripts; a 0 removes it."""
+    """Change what is stored of managed groups without our scripts; managed: the room, -1: none."""
     server = world.partition.server
     if isinstance(server, MemoryServer):
         data = server.data(world.partition.key)
-        if "held" in fields:
-            data.counters["held"] = fields["held"]
+        for name in fields.keys() & {"held", "capped"}:
+            data.counters[name] = fields[name]
         if "managed" in fields:
-            (data.managed.add if fields["managed"] else data.managed.discard)(group)
+            data.managed[group] = fields["managed"]
+            if fields["managed"] < 0:
+                del data.managed[group]
         if "w2" in fields:
-            data.groups[group].apart[2] = fields["w2"]
+            data.groups[group].waiting[2] = fields["w2"]
         return
     base = world.partition.key
-    if "held" in fields:
-        world.client.hset(base + b":c", "held", fields["held"])
+    for name in fields.keys() & {"held", "capped"}:
+        world.client.hset(base + b":c", name, fields[name])
     if "managed" in fields:
-        world.client.hdel(base + b":mg", group)
-        if fields["managed"]:
-            world.client.hset(base + b":mg", group, 0)
+        world.client.hset(base + b":mg", group, fields["managed"])
+        if fields["managed"] < 0:
+            world.client.hdel(base + b":mg", group)
     if "w2" in fields:
         world.client.hset(base + b":g:" + group, "w2", fields["w2"])
 
 
 @pytest.mark.parametrize(
-    "fields", [{"held": 5}, {"w2": 7}, {"held": 1, "w2": 1}, {"managed": 0}], ids=str
+    "fields", [{"held": 5}, {"w2": 7}, {"held": 1, "w2": 1}, {"managed": -1}], ids=str
 )
 def test_a_repair_counts_held_jobs_again(world: World, fields: dict[str, int]) -> None:
     owned = world.own()

@@ -30,7 +30,7 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
     Command("coordinator", "run one coordinator, which decides worker counts", None),
     Command("bulk", "enqueue a job for each row of a file", "bulk"),
     Command("job", "show or cancel a job", "job"),
-    Command("group", "show, wait for or cancel a group", "group"),
+    Command("group", "show, wait for, configure or cancel a group", "group"),
     Command("status", "show every partition", "status"),
     Command("watch", "show every partition, live, until Ctrl-C", "watch"),
     Command("scale", "set a partition's workers manually for a limited time", "scale"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from queuepool.cli.arguments import Actions, add_json, duration
+from queuepool.cli.arguments import Actions, add_json, count, duration
 from queuepool.cli.display import output
 from queuepool.cli.display.fields import print_fields, when
 from queuepool.cli.display.names import key_of
@@ -21,10 +21,17 @@ def declare(parser: argparse.ArgumentParser) -> None:
     showing = actions.add("show", show, "show a group")
     waiting = actions.add("wait", wait, "wait until a group has ended")
     cancelling = actions.add("cancel", cancel, "cancel a group")
-    for action in (showing, waiting, cancelling):
+    configuring = actions.add("configure", configure, "say how a group may run")
+    for action in (showing, waiting, cancelling, configuring):
         action.add_argument("key", metavar="KEY", help="the partition key")
+    configuring.add_argument(
+        "--max-running", type=count, metavar="N", help="jobs at once; 0: any number"
+    )
+    configuring.add_argument(
+        "--serial", action=argparse.BooleanOptionalAction, help="one at a time, in order"
+    )
     waiting.add_argument("--timeout", type=duration, metavar="TIME")
-    for action in (showing, waiting, cancelling):
+    for action in (showing, waiting, cancelling, configuring):
         add_json(action)
 
 
@@ -55,6 +62,20 @@ def cancel(arguments: argparse.Namespace) -> Exit:
     return Exit.OK
 
 
+def configure(arguments: argparse.Namespace) -> Exit:
+    """Set how many jobs of a group may run at once."""
+    if arguments.max_running is None and arguments.serial is None:
+        raise CommandError("give --max-running N, --serial or --no-serial", Exit.USAGE)
+    with open_pool() as pool:
+        group = pool.group(key_of(arguments.key))
+        changed = group.configure(max_running=arguments.max_running, serial=arguments.serial)
+        if arguments.json:
+            print_group(group.status(), arguments)
+            return Exit.OK
+    output.say("configured" if changed else "it was so before; nothing changed")
+    return Exit.OK
+
+
 def print_group(status: GroupStatus, arguments: argparse.Namespace) -> None:
     """Print the totals of a group. Raises CommandError when it has none."""
     plain = {"key": arguments.key} | groups.describe(status)
@@ -66,6 +87,10 @@ def print_group(status: GroupStatus, arguments: argparse.Namespace) -> None:
     if arguments.json:
         output.print_json(plain)
     else:
+        if not plain.pop("serial") | bool(plain["max_running"]):
+            del plain["max_running"]
+        elif status.serial:
+            plain["max_running"] = "1, serial"
         since_ms = plain.pop("held_ms")
         release = f"queuepool release group {shlex.quote(arguments.key)}"
         held = {"held": f"since {when(since_ms)}: {release}"} if since_ms else {}

@@ -39,6 +39,7 @@ class PartitionRow:
     set_aside: int = 0
     unknown_tasks: tuple[str, ...] = ()
     held: int = 0
+    capped: int = 0
     held_ms: int | None = None
     problem: str = ""
 
@@ -85,6 +86,7 @@ def row_of(state: PartitionState, server: str, manual_until_ms: int | None = Non
         set_aside=state.aside,
         unknown_tasks=state.aside_tasks,
         held=state.held,
+        capped=state.capped,
         held_ms=state.held_ms,
     )
     if owner is None:
@@ -123,6 +125,7 @@ def as_json(view: ClusterView) -> dict[str, Any]:
     names = (
         "backlog",
         "held",
+        "capped",
         "delayed",
         "in_flight",
         "dead",

@@ -126,6 +126,7 @@ def _row_of_message(m: Any) -> PartitionRow:
         set_aside=m.set_aside,
         unknown_tasks=tuple(m.unknown_tasks),
         held=m.held,
+        capped=m.capped,
         held_ms=m.held_since_ms if m.HasField("held_since_ms") else None,
         problem=m.error or ("not observed for a while" if m.stale else ""),
     )

@@ -26,7 +26,7 @@ if wrong > 0 and not repair then return {'0', {'foreign', wrong}, 0} end
 cursor, bytes, dead_bytes = cursor or '0', tonumber(bytes or 0), tonumber(dead_bytes or 0)
 -- uses: epochs_in_flight
 local law = redis.call('ZCARD', dl) + redis.call('ZCARD', dead) - redis.call('HLEN', j)
-law = law + whole(redis.call('HGET', c, 'held'))
+law = law + whole(redis.call('HGET', c, 'held')) + whole(redis.call('HGET', c, 'capped'))
 for _, e in ipairs(epochs) do law = law + (ours('ZCARD', base .. ':fl:' .. e) or 0) end
 local ready, seated, complete = {}, {}, true
 for t = 0, 3 do
@@ -40,7 +40,7 @@ for t = 0, 3 do
     end
   end
 end
-local unseated, seats, lost, late, hollow, unheld = 0, {}, {}, {}, {}, {}
+local unseated, seats, lost, late, hollow, unlisted = 0, {}, {}, {}, {}, {}
 local looked = {}
 local page = redis.call('HSCAN', j, cursor, 'COUNT', 200)
 for i = 1, #page[2], 2 do
@@ -48,9 +48,9 @@ for i = 1, #page[2], 2 do
   local group = group_of(body)
   if not looked[group] then
     looked[group] = true
-    local hold, left = unpack(ours('HMGET', base .. ':g:' .. group, 'hold', 'left') or {})
-    if hold and whole(left) > 0 and redis.call('HEXISTS', mg, group) == 0 then
-      unheld[#unheld + 1] = group
+    local state, left = unpack(ours('HMGET', base .. ':g:' .. group, 'state', 'left') or {})
+    if state and whole(left) > 0 and redis.call('HEXISTS', mg, group) == 0 then
+      unlisted[#unlisted + 1] = group
     end
     ours('SCARD', base .. ':dg:' .. group)
   end
@@ -67,8 +67,8 @@ for i = 1, #page[2], 2 do
       lost[#lost + 1] = {id = id, lane = lane}
     end
     -- A seat without a lane is as good as a new one
-    local out = ours('HMGET', base .. ':g:' .. group, 'hold', 'o' .. lane.tier) or {}
-    out = out[1] and out[2] and size > 0
+    local out = size > 0 and redis.call('HGET', mg, group) == '0'
+      and ours('HGET', base .. ':g:' .. group, 'o' .. lane.tier)
     if complete and not seated[key] and not out and (size > 0 or repair) then
       if size > 0 then unseated = unseated + 1 end
       seats[#seats + 1] = lane
@@ -83,10 +83,10 @@ for _, key in ipairs(cursor == '0' and zsets or {}) do
     if redis.call('HEXISTS', j, id) == 0 then hollow[#hollow + 1] = {key, id} end
   end
 end
--- uses: strays, miscounted, audit/held
-miscounted = miscounted + #unheld
+-- uses: strays, miscounted, audit/managed
+miscounted = miscounted + #unlisted
 -- Jobs in the lanes of each tier; ready jobs not counted
-local stand, missing = {[0] = 0, 0, 0, 0}, #hollow - law + (recounted and held - sum or 0)
+local stand, missing = standing, #hollow - law + gap
 if repair and page[1] == '0' and missing ~= 0 then
   local left = 10000
   for key, lane in pairs(seated) do
@@ -109,10 +109,13 @@ if repair then -- from here on, writes
   -- uses: make_way, recount
   for _, job in ipairs(late) do redis.call('SADD', base .. ':dg:' .. job.group, job.id) end
   for _, job in ipairs(lost) do redis.call('RPUSH', lane_key(job.lane), job.id) end
-  for _, lane in ipairs(seats) do give_seat(lane) end
-  for _, group in ipairs(unheld) do redis.call('HSET', mg, group, 0) end
-  for _, count in ipairs(recounted and weights or {}) do redis.call('HSET', unpack(count)) end
-  if recounted then redis.call('HSET', c, 'held', sum) end
+  for _, lane in ipairs(seats) do
+    give_seat(lane)
+    redis.call('HDEL', base .. ':g:' .. lane.group, 'o' .. lane.tier)
+  end
+  for _, group in ipairs(unlisted) do redis.call('HSET', mg, group, 0) end
+  for _, fields in ipairs(right) do redis.call('HSET', unpack(fields)) end
+  if recounted then redis.call('HSET', c, 'held', sums.held, 'capped', sums.capped) end
   for _, ghost in ipairs(hollow) do
     local key, id = unpack(ghost)
     redis.call('ZREM', key, id)

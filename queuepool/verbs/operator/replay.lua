@@ -1,14 +1,14 @@
 #!lua
 -- replay: send dead jobs back to their lanes with a clean record, as if they were enqueued now.
 -- ROLES   ops
--- KEYS[1] base; derived: dead j c wk at cr er g:<group> q:<tier>:<group> ring:<0-3>
---         mg u uk
+-- KEYS[1] base; derived: dead j c wk at cr er g:<group> q:<tier>:<group> ring:<0-3> mg u uk dl
 -- ARGV    ids (1-200)
 -- Returns {how many are in their lanes again, ids of those that stay dead ...}: another job holds
 --         their unique key. O(n).
 local base, c = KEYS[1], KEYS[1] .. ':c'
 -- uses: check_hashes, check_lane, push, group_of, tier_of, restamp, wake, raise_largest, add
--- uses: newest_cut, ours, holder_of, count_ready
+-- uses: newest_cut, ours, holder_of, count_ready, tune
+-- uses: probe_managed
 local jobs, n, most, kept = {}, 0, 0, {}
 local cut, largest = unpack(redis.call('HMGET', c, 'cut', 'largest'))
 ours('LLEN', base .. ':wk')
@@ -21,7 +21,7 @@ for i, id in ipairs(ARGV) do
     jobs[i] = {tier = tier, group = group, body = body, key = said and string.sub(said, 2),
       started = said and string.sub(said, 1, 1) == 'S'}
     check_lane(jobs[i])
-    jobs[i].held = ours('HGET', base .. ':g:' .. group, 'hold')
+    jobs[i].state = ours('HGET', base .. ':g:' .. group, 'state')
   end
 end
 -- uses: make_way
@@ -37,7 +37,7 @@ for i, id in ipairs(ARGV) do
     if job.key then redis.call('HSET', base .. ':u', job.key, id) end
     if job.started then redis.call('HSET', base .. ':uk', id, 's' .. job.key) end
     push(job, {id})
-    if job.held then -- it may have had no work left
+    if job.state then -- it may have had no work left
       redis.call('HSET', base .. ':mg', job.group, 0)
       managed = true
     end
@@ -46,6 +46,7 @@ for i, id in ipairs(ARGV) do
     add(c, 'dead_bytes', 0 - #job.body) -- not -#: Redis 7.0 reads no -0
     add(base .. ':g:' .. job.group, 'dead', -1)
     add(base .. ':g:' .. job.group, 'left', 1)
+    if managed then tune(job.group) end
   end
 end
 if n > 0 then raise_largest(largest, most); wake('w') end

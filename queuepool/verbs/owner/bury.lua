@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
 -- bury: move running jobs that will not be retried to dead, and keep dead within its bounds.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: o dr c j fl:<epoch> dead at cr er pr cn g:<group> mg ring:<0-3> u uk ex
+-- KEYS[1] base; derived: o dr c j fl:<epoch> dead at cr er pr cn g:<group> mg ring:<0-3> u uk ex dl
+--         wk
 -- ARGV    nonce, epoch, dead jobs kept, dead bytes kept, ms a dead job is kept, then n * (id,
 --         error, stamp of the body that was claimed ('': whichever))
 -- Returns {one character a job: b buried, 0 not in this book, or another body; evicted}; or

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- finish: record the end of jobs that succeeded and forget them.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: o dr c j fl:<epoch> g:<group> dn:<0|1> r:<id> at cr er pr cn
---         mg ring:<0-3> u uk ex
+-- KEYS[1] base; derived: o dr c j fl:<epoch> g:<group> dn:<0|1> r:<id> at cr er pr cn mg ring:<0-3>
+--         u uk ex dl wk
 -- ARGV    nonce, epoch, how many ids, ids of one group after the other, then of each group: its
 --         name, its bytes, its number of ids, m, m * (id, ttl ms, result)
 -- Returns {finished, duplicates, how many are left alone, their ids ...}; or {FENCED, current
@@ -20,7 +20,9 @@ local rare = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':er', b
 local jobs, managed = redis.call('HLEN', j), false
 if rare then -- EXISTS looks at no type
   managed = redis.call('HLEN', base .. ':mg') > 0
-  for t = 0, managed and 3 or -1 do redis.call('LLEN', base .. ':ring:' .. t) end
+  if managed then
+    -- uses: ours, probe_managed
+  end
   for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn', 'uk', 'u', 'ex'}) do
     redis.call('HLEN', base .. ':' .. k)
   end

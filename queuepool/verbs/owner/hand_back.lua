@@ -2,7 +2,7 @@
 -- hand_back: return claimed jobs, uncharged and in order, to the front of their lanes.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c j wk fl:<epoch> at cr er pr cn g:<group> dn:<0|1> q:<tier>:<group>
---         ring:<0-3> mg u uk ex
+--         ring:<0-3> mg u uk ex dl
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed ('': whichever)), in claim
 --         order
 -- Returns how many were in this book with that body; or {FENCED, current epoch}. A draining owner
@@ -10,7 +10,7 @@
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
 -- uses: fence_or_drain, check_hashes, check_lane, end_cancelled, is_cancelled, is_claimed
--- uses: push_front, wake, group_of, tier_of, count_ready, ours
+-- uses: push_front, wake, group_of, tier_of, count_ready, ours, tune
 local bodies = {}
 ours('LLEN', base .. ':wk')
 check_hashes('c', 'pr', 'cn', 'at', 'cr', 'er')
@@ -37,6 +37,7 @@ for i = #ARGV - 1, 3, -2 do
       back = back + 1
       push_front(job, ARGV[i])
       count_ready(job.tier, job.group, 1)
+      if managed then tune(job.group) end
     end
   end
 end

@@ -9,7 +9,7 @@
 --         delayed).
 local base, c, j, dl = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j', KEYS[1] .. ':dl'
 -- uses: fence, clock, check_hashes, end_cancelled, push, wake, group_of, tier_of, stamp_of, unaside
--- uses: undelay, raise_largest, add, whole, ours, count_apart
+-- uses: undelay, raise_largest, add, whole, ours, count_ready, push_front, tune
 local ids = redis.call('ZRANGEBYSCORE', dl, '-inf', now, 'LIMIT', 0, 100)
 local bodies = #ids > 0 and redis.call('HMGET', j, unpack(ids)) or {}
 if #ids > 0 then
@@ -28,6 +28,7 @@ for k, id in ipairs(ids) do
       ours('SCARD', base .. ':dg:' .. name)
       local cut = ours('HGET', base .. ':g:' .. name, 'cancelled_at')
       group = {ids = {}, lane = {}, cut = cut and whole(cut) or -1}
+      group.next = managed and ours('HGET', base .. ':g:' .. name, 'rt')
       groups[name] = group
     end
     group.ids[#group.ids + 1] = id
@@ -43,7 +44,7 @@ for k, id in ipairs(ids) do
         tiers[tier] = tiers[tier] or 0 -- jobs promoted in it
         group.lane[tier], lanes[#lanes + 1] = lane, lane
       end
-      lane.ids[#lane.ids + 1] = id
+      if id == group.next then lane.next = id else lane.ids[#lane.ids + 1] = id end
     end
   end
 end
@@ -54,10 +55,16 @@ for name, group in pairs(groups) do undelay(name, group.ids) end
 for _, job in ipairs(ended) do end_cancelled(job.id, job.g, job.size) end
 local promoted = 0
 for _, lane in ipairs(lanes) do
-  promoted = promoted + #lane.ids
-  local apart = count_apart(lane.tier, lane.group, #lane.ids)
-  tiers[lane.tier] = tiers[lane.tier] + (apart and 0 or #lane.ids)
-  push(lane, lane.ids)
+  local n = #lane.ids + (lane.next and 1 or 0)
+  promoted = promoted + n
+  if #lane.ids > 0 then push(lane, lane.ids) end
+  if lane.next then push_front(lane, lane.next) end -- it is the turn of a serial group's retry
+  if managed then
+    count_ready(lane.tier, lane.group, n)
+    tune(lane.group)
+  else
+    tiers[lane.tier] = tiers[lane.tier] + n
+  end
 end
 for tier, n in pairs(tiers) do add(c, 'r' .. tier, n) end
 if promoted > 0 then raise_largest(largest, most); wake('w') end

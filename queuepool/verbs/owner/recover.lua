@@ -2,7 +2,7 @@
 -- recover: return up to 200 in-flight jobs of a dead owner to the front of their lanes.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j rec wk at cr cn er pr dead fl:<old epoch> q:<tier>:<group>
---         ring:<0-3> g:<group> dn:<0|1> mg u uk ex
+--         ring:<0-3> g:<group> dn:<0|1> mg u uk ex dl
 -- ARGV    nonce, epoch, crashes that bury a job, the error to store with it
 -- Returns {books left, recovered, crashed, buried, cancelled}; or {FENCED, current epoch}.
 -- Only started jobs are charged a crash; claimed ones may have begun unnoted, and are noted with
@@ -17,7 +17,7 @@ local trials = 3
 local old = redis.call('LINDEX', rec, 0)
 if not old then return {0, 0, 0, 0, 0} end
 -- uses: check_hashes, check_lane, end_cancelled, is_cancelled, bury, push_front, wake, group_of
--- uses: tier_of, add, count_ready, ours
+-- uses: tier_of, add, count_ready, ours, tune
 local book = base .. ':fl:' .. old
 -- From the end of the order on, each to the front: what is left stands before it in the next call.
 local entries = redis.call('ZREVRANGEBYSCORE', book, '(1e12', '-inf', 'WITHSCORES', 'LIMIT', 0, 200)
@@ -63,6 +63,7 @@ for i = 1, #entries, 2 do
       if not job.started then redis.call('HSETNX', base .. ':cr', id, 0) end
       push_front(job, id, true)
       count_ready(job.tier, job.group, 1)
+      if managed then tune(job.group) end
     end
   end
 end

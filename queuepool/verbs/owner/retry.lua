@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- retry: send running jobs back to delayed, to run again when their delay is over.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: o dr c j fl:<epoch> dl dg:<group> ua at cr er pr cn g:<group> dn:<0|1>
---         mg ring:<0-3> u uk ex
+-- KEYS[1] base; derived: o dr c j fl:<epoch> dl dg:<group> ua at cr er pr cn g:<group> dn:<0|1> mg
+--         ring:<0-3> u uk ex wk
 -- ARGV    nonce, epoch, then n * (id, delay ms, charge (1: a failed attempt, 0: none, ':' and a
 --         task: set aside), error or '', stamp of the body that was claimed ('': whichever))
 -- Returns one character a job: r retried, c cancelled instead (it was asked for), 0 not in this
@@ -11,7 +11,7 @@
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
 -- uses: fence_or_drain, check_hashes, end_cancelled, is_cancelled, is_claimed, group_of, delay, add
--- uses: whole, ours, note_start
+-- uses: whole, ours, note_start, managed, tune
 local bodies = {}
 redis.call('ZCARD', base .. ':dl')
 check_hashes('c', 'at', 'cr', 'er', 'pr', 'cn', 'ua')
@@ -49,6 +49,10 @@ for i = 3, #ARGV, 5 do
         note_start({id})
       end
       delay(id, job.group, due)
+      if managed then
+        if redis.call('HEXISTS', job.g, 'serial') == 1 then redis.call('HSET', job.g, 'rt', id) end
+        tune(job.group)
+      end
       add(c, 'retried', 1)
       if charge == '1' then
         add(base .. ':at', id, 1)

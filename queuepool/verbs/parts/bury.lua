@@ -1,4 +1,4 @@
--- uses: clock, add, let_go, managed, rest
+-- uses: clock, add, let_go, managed, tune
 local function bury(id, g, size, problem) -- a job that has left its place is dead
   let_go({id}, 1, 1, true)
   redis.call('ZADD', base .. ':dead', now, id)
@@ -8,6 +8,6 @@ local function bury(id, g, size, problem) -- a job that has left its place is de
   add(g, 'dead', 1)
   if add(g, 'left', -1) <= 0 then
     redis.call('HSET', g, 'finished', now)
-    if managed then rest(g) end
   end
+  if managed then tune(string.sub(g, #base + 4)) end
 end

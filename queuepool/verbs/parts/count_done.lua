@@ -16,12 +16,12 @@ local function count_done(g, counts, n)
     redis.call('HSET', g, 'left', left, 'done', done)
   else
     redis.call('HSET', g, 'left', left, 'done', done, 'finished', now)
-    if managed then
-      -- uses: rest
-      rest(g)
-    end
     if not counts[4] or (tonumber(counts[4]) or 0) <= 0 then
       -- uses: expire_group
     end
+  end
+  if managed then
+    -- uses: tune
+    tune(string.sub(g, #base + 4), owner[1] == ARGV[1])
   end
 end

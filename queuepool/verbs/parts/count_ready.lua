@@ -1,4 +1,9 @@
--- uses: count_apart, add
-local function count_ready(tier, group, n) -- n more jobs stand in a lane
-  if not count_apart(tier, group, n) then add(c, 'r' .. tier, n) end
+-- uses: managed, add
+-- n more jobs stand in a lane; of a managed group it is `tune` that counts them as ready
+local function count_ready(tier, group, n)
+  if managed and redis.call('HEXISTS', base .. ':mg', group) == 1 then
+    add(base .. ':g:' .. group, 'w' .. tier, n)
+  else
+    add(c, 'r' .. tier, n)
+  end
 end

@@ -1,3 +1,6 @@
--- Whether any group with work left has a hold: claims ask about it, its ready jobs count apart.
+-- uses: ours
+-- Whether any group with work left has settings: claims ask about it, its record counts its jobs.
 local managed = redis.call('HLEN', base .. ':mg') > 0
-for t = 0, managed and 3 or -1 do redis.call('LLEN', base .. ':ring:' .. t) end
+if managed then
+  -- uses: probe_managed
+end

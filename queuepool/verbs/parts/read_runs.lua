@@ -37,12 +37,15 @@ while i < words do
   end
   if not groups[group] then
     local g = base .. ':g:' .. group
-    local known = redis.pcall('HMGET', g, 'total', 'left', 'delayed', 'created', 'hold')
+    local known = redis.pcall('HMGET', g, 'total', 'left', 'delayed', 'created', 'state')
     if known.err then
       foreign = foreign or {}
       foreign[g] = known
     end
-    if known[5] then redis.call('HLEN', base .. ':mg') end
+    if known[5] then
+      redis.call('HLEN', base .. ':mg')
+      -- uses: ours, probe_managed
+    end
     groups[group] = known
   end
   i = i + 4 + 2 * n

@@ -1,22 +1,23 @@
 #!lua flags=allow-oom
--- configure: hold a group or the partition, so that nothing of it starts, or release it.
+-- configure: say how a group may run; hold a group or the partition, or release it.
 -- ROLES   producer ops
--- KEYS[1] base; derived: c j cx mg wk g:<group> q:<0-3>:<group> ring:<0-3>
--- ARGV    group ('': the partition), hold (1) or release (0)
+-- KEYS[1] base; derived: c j cx dl mg wk g:<group> q:<0-3>:<group> ring:<0-3>
+-- ARGV    group ('': the partition), then n * (setting, value ('': none)): hold (1), max (jobs that
+--         run at once), serial (1: one job after the other); of the partition only hold
 -- Returns 1 when that changed something, 0 when it was so before; -1 for a group that is unknown or
 --         was forgotten.
--- What is claimed goes on. Ready jobs of a held group count apart, as `held` of c and by tier as
--- w0-w3 of its record, and its lanes leave their rings: a claim that meets a seat drops it, and
--- notes that (o0-o3). A release gives these lanes seats again. The hold of a group lasts as long as
--- the group is remembered. O(1); where jobs were cancelled one by one, up to 10,000 ids are read.
-local base, group, hold = KEYS[1], ARGV[1], ARGV[2] == '1'
+-- What is claimed goes on. A group with settings counts its ready jobs in its record, by tier: all
+-- (w0-w3), and those that may be claimed (c0-c3, within r0-r3 of c); the rest (apart) is within
+-- `held` or `capped` of c. Its lanes leave their rings while nothing may be claimed: a claim that
+-- meets a seat drops it, and notes that (o0-o3). Settings last as long as the group is remembered.
+-- O(1); where jobs were cancelled one by one, up to 10,000 ids are read.
+local base, group = KEYS[1], ARGV[1]
 local c, g, mg = base .. ':c', base .. ':g:' .. ARGV[1], base .. ':mg'
--- uses: clock, check_hashes, ours, add, whole, wake, give_seat, lane_key
+-- uses: clock, check_hashes, ours, tune, lane_key
 check_hashes('c', 'j', 'cx', 'mg')
-ours('LLEN', base .. ':wk')
-for t = 0, 3 do redis.call('LLEN', base .. ':ring:' .. t) end
+-- uses: probe_managed
 if group == '' then
-  local held = redis.call('HEXISTS', c, 'hold') == 1
+  local held, hold = redis.call('HEXISTS', c, 'hold') == 1, ARGV[3] == '1'
   -- uses: make_way
   if held == hold then return 0 end
   if hold then redis.call('HSET', c, 'hold', now) else redis.call('HDEL', c, 'hold') end
@@ -24,37 +25,36 @@ if group == '' then
   return 1
 end
 -- uses: configure/jobs_of
-local lanes, known, held, left = {}, ours('HLEN', g) or 0, ours('HGET', g, 'hold'), 0
+local known, state, jobs = ours('HLEN', g) or 0, ours('HGET', g, 'state'), {}
 for t = 0, 3 do
-  lanes[t] = {tier = t, group = group}
-  lanes[t].size = ours('LLEN', lane_key(lanes[t])) or 0
-  lanes[t].jobs = hold and jobs_of(lanes[t])
+  local lane = {tier = t, group = group}
+  lane.size = ours('LLEN', lane_key(lane)) or 0
+  jobs[t] = state and 0 or jobs_of(lane)
 end
 -- uses: make_way
 if known == 0 then return -1 end
-if (held and true or false) == hold then return 0 end
-if hold then
-  redis.call('HSET', g, 'hold', now)
+local changed = 0
+for i = 2, #ARGV, 2 do
+  local value = ARGV[i + 1]
+  local was = redis.call('HGET', g, ARGV[i]) or ''
+  if ARGV[i] == 'hold' and (was == '') == (value == '') then value = was end
+  if value ~= was then changed = 1 end
+  if value == '' then
+    redis.call('HDEL', g, ARGV[i])
+  elseif value ~= was then
+    redis.call('HSET', g, ARGV[i], ARGV[i] == 'hold' and now or value)
+  end
+end
+if changed == 0 then return 0 end
+if not state then
+  redis.call('HSET', g, 'state', 'capped', 'apart', 0)
+  for t = 0, 3 do redis.call('HSET', g, 'w' .. t, jobs[t], 'c' .. t, jobs[t]) end
   if whole(redis.call('HGET', g, 'left')) > 0 then redis.call('HSET', mg, group, 0) end
-  for t = 0, 3 do
-    if lanes[t].jobs > 0 then
-      redis.call('HSET', g, 'w' .. t, lanes[t].jobs)
-      add(c, 'held', lanes[t].jobs)
-      add(c, 'r' .. t, 0 - lanes[t].jobs) -- not -jobs: Redis 7.0 reads no -0
-    end
-  end
-else
-  redis.call('HDEL', g, 'hold')
+end
+if tune(group) > 0 then wake('w') end
+local settings = redis.call('HMGET', g, 'hold', 'max', 'serial')
+if not (settings[1] or settings[2] or settings[3]) then
   redis.call('HDEL', mg, group)
-  for t = 0, 3 do
-    local jobs = whole(redis.call('HGET', g, 'w' .. t))
-    if jobs ~= 0 then
-      add(c, 'held', 0 - jobs)
-      add(c, 'r' .. t, jobs)
-    end
-    if redis.call('HDEL', g, 'o' .. t) == 1 and lanes[t].size > 0 then give_seat(lanes[t]) end
-    redis.call('HDEL', g, 'w' .. t)
-  end
-  wake('w')
+  redis.call('HDEL', g, 'rt', unpack(SETTINGS, 7))
 end
 return 1

@@ -56,7 +56,7 @@ if foreign then
   -- uses: only_wrong_types, make_way
 end
 local answered, status, added, size, ready = 0, {}, 0, tonumber(ARGV[4]), {}
-local wake, sooner = false, false
+local wake, sooner, tuned, able = false, false, nil, false
 i = 6
 while i < words do
   local tier, group, delay = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
@@ -92,7 +92,7 @@ while i < words do
     groups[group] = {total, left, delayed, known[4] or now, known[5]}
     added = added + n
     if known[5] then
-      -- uses: enqueue/hold
+      -- uses: enqueue/managed
     end
     if delay > 0 then
       local due = {}
@@ -127,13 +127,16 @@ if was[9] and now < (tonumber(was[9]) or 0) then
   counts[k + 1], counts[k + 2] = 'dn_since', now
 end
 if #counts > 0 then redis.call('HSET', c, unpack(counts)) end
+if tuned then
+  -- uses: enqueue/tune
+end
 if added < answered then
   -- uses: add
   local others = by and #by or 0
   if answered - added > others then add(c, 'duplicate', answered - added - others) end
   if others > 0 then add(c, 'conflicts', others) end
 end
-if wake and not woken then redis.call('RPUSH', wk, 'w') end
+if (wake or able and idle) and not woken then redis.call('RPUSH', wk, 'w') end
 if sooner and not told then redis.call('RPUSH', wk, 'd') end
 if by and #by > 0 then
   for _, place in ipairs(kept) do status[place] = '2' end

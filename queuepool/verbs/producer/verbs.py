@@ -141,7 +141,7 @@ def group(name: bytes) -> Verb[GroupStatus]:
 
     def read(reply: Any) -> GroupStatus:
         total, left, dead, cancelled, delayed, ready, created_ms, finished_ms, _cut = reply[:9]
-        done, evicted, discarded, held_ms, expired = reply[9:]
+        done, evicted, discarded, held_ms, expired, max_running, serial = reply[9:]
         return GroupStatus(
             total=total,
             ready=ready,
@@ -154,6 +154,8 @@ def group(name: bytes) -> Verb[GroupStatus]:
             discarded=discarded,
             held_ms=held_ms or None,
             expired=expired,
+            max_running=max_running or None,
+            serial=bool(serial),
             created_ms=created_ms or None,
             finished_ms=finished_ms or None,
         )
@@ -161,9 +163,20 @@ def group(name: bytes) -> Verb[GroupStatus]:
     return Verb("group", [name], read)
 
 
-def configure(group: bytes | None, *, hold: bool) -> Verb[bool | None]:
-    """Hold a group, or the whole partition (None), or release it.
+def configure(
+    group: bytes | None,
+    *,
+    hold: bool | None = None,
+    max_running: int | None = None,
+    serial: bool | None = None,
+) -> Verb[bool | None]:
+    """Set how a group may run; hold it, or the whole partition (None), or release it.
 
-    Returns whether that changed anything; None for a group that is unknown or was forgotten.
+    What is None stays as it is; max_running 0: any number. Returns whether that changed anything;
+    None for a group that is unknown or was forgotten.
     """
-    return Verb("configure", [group or b"", int(hold)], lambda r: None if r < 0 else r == 1)
+    args: list[Argument] = [group or b""]
+    for name, value in (("hold", hold), ("max", max_running), ("serial", serial)):
+        if value is not None:
+            args += [name, int(value) or b""]
+    return Verb("configure", args, lambda r: None if r < 0 else r == 1)

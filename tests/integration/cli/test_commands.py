@@ -149,6 +149,22 @@ def test_a_group_is_held_shown_and_released(shell: Shell, pool: QueuePool) -> No
     assert shell.lines[-1]["held_ms"] is None
 
 
+def test_a_group_is_configured(shell: Shell, pool: QueuePool) -> None:
+    pool.enqueue("t", partition_key="bulk-42")
+
+    assert shell.run("group", "configure", "bulk-42", "--max-running", "3") == Exit.OK
+    assert "configured" in shell.out
+    assert shell.run("group", "show", "bulk-42") == Exit.OK
+    assert "max_running  3" in shell.out
+    assert shell.run("group", "configure", "bulk-42", "--serial", "--json") == Exit.OK
+    assert (shell.lines[-1]["max_running"], shell.lines[-1]["serial"]) == (3, True)
+    assert shell.run("group", "configure", "bulk-42", "--serial") == Exit.OK
+    assert "it was so before" in shell.out
+    assert shell.run("group", "configure", "bulk-42", "--no-serial", "--max-running", "0") == 0
+    assert pool.group("bulk-42").status().max_running is None
+    assert shell.run("group", "configure", "bulk-42") == Exit.USAGE
+
+
 def test_partitions_are_held_and_released(shell: Shell, pool: QueuePool) -> None:
     assert shell.run("hold", "partition", "2") == Exit.OK
     assert "partition 2 is held now" in shell.out

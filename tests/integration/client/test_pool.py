@@ -195,6 +195,26 @@ def test_a_group_is_held_and_released(pool: Any, partition: Partition) -> None:
     assert w.claim(owned).taken == 3
 
 
+def test_a_group_is_configured(pool: Any, partition: Partition) -> None:
+    pool.enqueue_many("t", [{}] * 5, partition_key="k")
+    group, owned = pool.group("k"), own(partition)
+
+    assert (group.configure(max_running=2), group.configure(max_running=2)) == (True, False)
+    assert w.claim(owned).taken == 2
+    assert w.claim(owned).taken == 0
+    assert group.configure(serial=True)
+    assert (group.status().max_running, group.status().serial) == (2, True)
+    assert group.configure(max_running=0, serial=False)
+    assert (group.status().max_running, group.status().serial) == (None, False)
+    assert w.claim(owned).taken == 3
+
+
+@pytest.mark.parametrize("most", [-1, 1.5, "3", True, 10**6])
+def test_a_number_of_jobs_that_is_none_is_refused(pool: Any, most: Any) -> None:
+    with pytest.raises(InvalidInputError, match="max_running="):
+        pool.group("k").configure(max_running=most)
+
+
 def test_a_group_without_jobs_is_not_held(pool: Any) -> None:
     for act in (pool.group("never").hold, pool.group("never").release):
         with pytest.raises(InvalidInputError, match="group 'never' has no jobs"):

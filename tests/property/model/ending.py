@@ -85,6 +85,8 @@ def retry(
         job.attempts += charge is True
         job.error = error or job.error
         s.groups[job.group].delayed += 1
+        if s.groups[job.group].serial:
+            s.groups[job.group].next_id = job_id
         s.counters["retried"] += 1
         s.counters["failed"] += charge is True
         status += b"r"

@@ -74,6 +74,7 @@ def claim(
         assert s.lanes[job.tier, job.group][0] == job_id, f"{job_id!r} overtook others of its lane"
         assert not s.held, f"I19: claimed {job_id!r} while the partition was held"
         assert not s.groups[job.group].held, f"I19: claimed {job_id!r} of a held group"
+        assert s.room(job.group) > 0, f"I12: {job_id!r} is one more than its group may run"
         s.leave(job_id)
         job.place, job.epoch = Place.BOOKED, epoch
         starts = job.crashes == 0 or (place < starting and job.crashes is None)
@@ -117,15 +118,37 @@ def promote(s: State, there: set[bytes]) -> tuple[int, int]:
     )
     moved = due[:100]
     assert not set(moved) & there, "jobs that are due were left behind"
-    cancelled = 0
+    cancelled, retried = 0, list[bytes]()
+
+    def is_next(job_id: bytes) -> bool:
+        return s.groups[s.jobs[job_id].group].next_id == job_id
+
     for job_id in moved:
         s.leave(job_id)
         if s.covered(s.jobs[job_id]):
             s.end(job_id, "cancelled")
             cancelled += 1
         else:
+            retried.append(job_id)
+    # The retry for which a serial group waits goes to the front, when the others are in their lanes
+    for job_id in retried:
+        if not is_next(job_id):
             s.put_ready(job_id, front=False)
+    for job_id in filter(is_next, retried):
+        s.put_ready(job_id, front=True)
+        s.groups[s.jobs[job_id].group].next_id = None
     return len(moved) - cancelled, cancelled
+
+
+def configure(s: State, group: bytes, *, most: int | None, serial: bool | None) -> bool | None:
+    """Set how many jobs of a group may run; returns whether that changed anything."""
+    target = s.groups.get(group)
+    if target is None:
+        return None
+    before = target.most, target.serial
+    target.most = target.most if most is None else most
+    target.serial = target.serial if serial is None else serial
+    return before != (target.most, target.serial)
 
 
 def hold(s: State, group: bytes | None, *, on: bool) -> bool | None:

@@ -43,7 +43,8 @@ def check_conservation(space: Space) -> None:
 
     assert len(known) == len(set(known)), f"I2: a book has two keepers: {known}"
     assert set(space.books) <= set(known), f"I2: a book has no keeper: {space.books}, {known}"
-    ready = sum(space.counter(f"r{t}") for t in range(4)) + space.counter("held")
+    ready = sum(space.counter(f"r{t}") for t in range(4))
+    ready += space.counter("held") + space.counter("capped")
     booked = sum(map(len, space.books.values()))
     stored = ready + booked + len(space.ids("dl")) + len(space.ids("dead"))
     assert len(space.hash("j")) == stored, "I2: the law of conservation is broken"
@@ -63,12 +64,12 @@ def check_places(space: Space) -> None:
 
 
 def check_seats(space: Space) -> None:
-    """I3, I17: a lane with ids has one seat, or is out, as its group is held; never both."""
+    """I3, I17: a lane with ids has one seat, or is out, as nothing of it may run; never both."""
     seats = Counter((int(seat[:1]), seat[12:]) for ring in space.rings for seat in ring)
     managed = {
         name: fields
         for name, fields in space.groups.items()
-        if b"hold" in fields and int(fields[b"left"]) > 0
+        if fields.keys() & {b"hold", b"max", b"serial"} and int(fields[b"left"]) > 0
     }
     out = [
         (t, name) for name, fields in space.groups.items() for t in range(4) if b"o%d" % t in fields
@@ -76,13 +77,14 @@ def check_seats(space: Space) -> None:
     seats.update(out)
 
     assert set(space.hash("mg")) == set(managed), f"I17: {space.hash('mg')}, not {managed}"
-    assert {name for _, name in out} <= set(managed), f"I17: {out} are out for no reason"
+    closed = {name for name, room in space.hash("mg").items() if room == b"0"}
+    assert {name for _, name in out} <= closed, f"I17: {out} are out for no reason"
 
     assert seats == Counter(list(space.lanes)), f"I3: seats {seats}, lanes {list(space.lanes)}"
 
 
-def apart(space: Space, tier: int) -> dict[bytes, int]:
-    """Return how many ready jobs of a tier each held group has."""
+def waiting_in(space: Space, tier: int) -> dict[bytes, int]:
+    """Return how many ready jobs of a tier each managed group has."""
     marks = set(space.hash("cx"))
     return {
         group: jobs
@@ -95,19 +97,21 @@ def check_counters(space: Space) -> None:
     """I8: counters are not negative and equal a recount."""
     jobs, marks = space.hash("j"), set(space.hash("cx"))
     counted = {k.decode(): int(v) for k, v in space.hash("c").items() if k[:1] != b"k"}
-    dead = space.ids("dead")
+    dead, managed = space.ids("dead"), space.hash("mg")
 
     assert not [k for k, v in counted.items() if v < 0], f"I8: below 0: {counted}"
     for tier in range(4):
-        lanes = (ids for (t, _), ids in space.lanes.items() if t == tier)
+        lanes = [ids for (t, g), ids in space.lanes.items() if t == tier and g not in managed]
         ready = sum(i not in marks for ids in lanes for i in ids)
-        ready -= sum(apart(space, tier).values())
+        ready += sum(int(space.groups[name][b"c%d" % tier]) for name in managed)
         assert counted.get(f"r{tier}", 0) == ready, f"I8: r{tier} is not {ready}: {counted}"
         told = {n: int(fields.get(b"w%d" % tier, 0)) for n, fields in space.groups.items()}
         kept = {group: jobs for group, jobs in told.items() if jobs}
-        assert kept == apart(space, tier), f"I8: held in tier {tier}: {kept}"
-    held = sum(sum(apart(space, tier).values()) for tier in range(4))
-    assert counted.get("held", 0) == held, f"I8: held is not {held}: {counted}"
+        assert kept == waiting_in(space, tier), f"I8: managed in tier {tier}: {kept}"
+    for kind in ("held", "capped"):
+        states = [f for f in space.groups.values() if f.get(b"state") == kind.encode()]
+        apart = sum(int(fields[b"apart"]) for fields in states)
+        assert counted.get(kind, 0) == apart, f"I8: {kind} is not {apart}: {counted}"
     assert counted.get("bytes", 0) == sum(map(len, jobs.values())), f"I8: bytes: {counted}"
     assert counted.get("dead_bytes", 0) == sum(len(jobs[i]) for i in dead), f"I8: {counted}"
     asleep = {*dead, *space.ids("dl")}
@@ -115,7 +119,8 @@ def check_counters(space: Space) -> None:
     assert counted.get("largest", 0) >= awake, f"I8: a body of {awake} bytes: {counted}"
     for name, fields in space.groups.items():
         mine = {i for i, body in jobs.items() if body[18 : 18 + int(body[16:18], 16)] == name}
-        number = {k.decode(): int(v) for k, v in fields.items()}
+        texts = (b"state", b"rt")
+        number = {k.decode(): int(v) for k, v in fields.items() if k not in texts}
         recount = {
             "left": len(mine - set(dead)),
             "dead": len(mine & set(dead)),
@@ -233,6 +238,10 @@ def check_same_totals(space: Space, state: State) -> None:
     assert {name for name, fields in space.groups.items() if b"hold" in fields} == {
         name for name, group in state.groups.items() if group.held
     }, "the held groups differ"
+    for name, room in space.hash("mg").items():
+        assert int(room) == state.room(name), f"room of {name!r} is not {state.room(name)}"
+        able = [int(space.groups[name][b"c%d" % tier]) for tier in range(4)]
+        assert able == state.able(name), f"{name!r} may run {state.able(name)}, not {able}"
     assert (b"hold" in space.hash("c")) == state.held, "the hold of the partition differs"
     assert space.ended == state.ends.sets, f"remembered: {space.ended}, not {state.ends.sets}"
 

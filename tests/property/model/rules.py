@@ -154,6 +154,16 @@ class PartitionMachine(JobsMachine):
         verb = produce.configure(group, hold=on)
         assert self.run(verb) == enqueueing.hold(self.state, group, on=on)
 
+    @rule(
+        group=st.sampled_from(GROUPS),
+        most=st.sampled_from((None, None, 0, 1, 3)),
+        serial=st.sampled_from((None, False, True)),
+    )
+    def configure(self, group: bytes, most: int | None, serial: bool | None) -> None:
+        verb = produce.configure(group, max_running=most, serial=serial)
+        promised = enqueueing.configure(self.state, group, most=most, serial=serial)
+        assert self.run(verb) == promised
+
     @rule(on=st.sampled_from((False, False, False, True)))
     def hold_the_partition(self, on: bool) -> None:
         verb = produce.configure(None, hold=on)
@@ -203,7 +213,8 @@ class PartitionMachine(JobsMachine):
         seen, s = self.partition.observe(), self.state
         booked = len(s.at(Place.BOOKED))
         assert seen.ready == tuple(0 if s.held else s.ready(t) for t in range(4))
-        assert seen.held == s.kept() + (s.ready() if s.held else 0)
+        assert seen.held == s.kept(held=True) + (s.ready() if s.held else 0)
+        assert seen.capped == s.kept(held=False)
         assert (seen.jobs, seen.delayed, seen.in_flight, seen.dead) == (
             len(s.jobs), len(s.at(Place.DELAYED)), booked, len(s.at(Place.DEAD)),
         )  # fmt: skip

@@ -74,6 +74,9 @@ class Totals:
     expired: int = 0
     cut: int = -1
     held: bool = False
+    most: int = 0  # jobs that may run at once; 0: any number
+    serial: bool = False
+    next_id: bytes | None = None  # whose retry a serial group waits for
     forget_s: float | None = None
 
 
@@ -148,16 +151,40 @@ class State:
         return [i for i, job in self.jobs.items() if job.place is place]
 
     def ready(self, tier: int | None = None) -> int:
-        """Return how many jobs are ready, without those of held groups."""
-        return sum(
-            len(ids)
-            for (t, group), ids in self.lanes.items()
-            if tier in {None, t} and not self.groups[group].held
-        )
+        """Return how many jobs are ready, of each group no more than it may run."""
+        tiers = range(4) if tier is None else (tier,)
+        return sum(self.able(group)[t] for group in self.groups for t in tiers)
 
-    def kept(self) -> int:
-        """Return how many ready jobs of held groups there are."""
-        return sum(len(ids) for (_, g), ids in self.lanes.items() if self.groups[g].held)
+    def able(self, name: bytes) -> list[int]:
+        """Return how many ready jobs of a group may be claimed, by tier: of high ones first."""
+        left, able = self.room(name), []
+        for tier in range(4):
+            able.append(min(left, len(self.lanes.get((tier, name), ()))))
+            left -= able[-1]
+        return able
+
+    def room(self, name: bytes) -> int:
+        """Return how many jobs of a group may be claimed now."""
+        group = self.groups[name]
+        if group.held or (group.serial and self.waits_for_retry(group)):
+            return 0
+        most = 1 if group.serial else group.most
+        running = sum(self.jobs[i].group == name for b in self.books.values() for i in b.order())
+        return max(0, most - running) if most else 1_000_000
+
+    def waits_for_retry(self, group: Totals) -> bool:
+        """Return whether the job that a serial group waits for is delayed."""
+        job = self.jobs.get(group.next_id) if group.next_id is not None else None
+        return job is not None and job.place is Place.DELAYED
+
+    def kept(self, *, held: bool) -> int:
+        """Return how many ready jobs may not be claimed: of held groups, or of others."""
+        waiting = {n: [ids for (_, g), ids in self.lanes.items() if g == n] for n in self.groups}
+        return sum(
+            sum(map(len, lanes)) - sum(self.able(name))
+            for name, lanes in waiting.items()
+            if self.groups[name].held == held
+        )
 
     def owns(self, nonce: str, epoch: int) -> bool:
         """Return whether this life owns the partition."""

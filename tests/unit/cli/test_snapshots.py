@@ -83,7 +83,13 @@ def listed(found: list[DeadJob]) -> None:
 
 
 def group_shown() -> None:
-    counts = {"total": 1_000_000, "ready": 499_999, "delayed": 1, "in_flight": 64, "dead": 3}
+    counts: dict[str, Any] = {
+        "total": 1_000_000,
+        "ready": 499_999,
+        "delayed": 1,
+        "in_flight": 64,
+        "dead": 3,
+    }
     status = GroupStatus(**counts, done=499_933, cancelled=0)
     group.print_group(status, argparse.Namespace(key=LONG_GROUP, json=False))
 

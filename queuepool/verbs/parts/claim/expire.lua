@@ -1,12 +1,17 @@
 -- Jobs that were to start by now end here.
--- uses: group_of, remember, settle, add, let_go
+-- uses: group_of, tier_of, remember, settle, add, let_go
 local gone = {}
 for k, said in ipairs(redis.call('HMGET', base .. ':ex', unpack(ids))) do
   local id, body = ids[k], bodies[k]
   -- With another stamp it is what a version that knows no such jobs left of one that had this id
   if said and body and string.sub(said, 1, 11) == string.sub(body, 3, 13)
     and (tonumber(string.sub(said, 12)) or now + 1) <= now then
-    local g = base .. ':g:' .. group_of(body)
+    local group, tier = group_of(body), tier_of(body)
+    local g = base .. ':g:' .. group
+    if rooms and rooms[group] then
+      taken[tier] = taken[tier] - 1
+      add(g, 'w' .. tier, -1)
+    end
     redis.call('HDEL', base .. ':j', id)
     redis.call('HDEL', base .. ':cr', id)
     remember({'!' .. id, '~' .. id}, 1, 2)

@@ -5,8 +5,8 @@ for t = 0, 3 do
   lanes[t] = redis.call('LRANGE', rings[t], 0, limit - 1)
   if #lanes[t] > 0 then active[#active + 1] = t end
 end
-local held -- groups, only where any is
+local rooms -- of managed groups, where there are any
 if managed then
-  -- uses: claim/held
-  held = held_of()
+  -- uses: ours, probe_managed, claim/rooms
+  rooms = rooms_of()
 end

@@ -2,6 +2,9 @@ local quota, served, planned -- by tier: jobs and lanes at most; jobs in all
 -- uses: claim/visit
 local function plan(n) -- how many jobs of which lane; it only reads
   quota, served, planned = {}, {}, 0
+  if rooms then
+    for _, room in pairs(rooms) do room.taken = 0 end
+  end
   if #active > 1 then
     -- uses: claim/quotas
     quota = quotas(n)

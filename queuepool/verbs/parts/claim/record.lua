@@ -44,9 +44,18 @@ if n > 0 then
   end
 end
 if n > 0 or late then
+  if rooms then
+    -- uses: claim/count_rooms
+  end
   for home, gone in pairs(taken) do -- not -gone: Redis 7.0 reads no -0
     if type(redis.pcall('HINCRBY', c, 'r' .. home, 0 - gone)) == 'table' then
       redis.call('HSET', c, 'r' .. home, 0) -- it was no number
     end
+  end
+end
+if rooms then
+  -- uses: tune
+  for group, room in pairs(rooms) do
+    if room.taken > 0 and tune(group, true) > 0 then more = true end
   end
 end

@@ -6,9 +6,7 @@ for _, t in ipairs(active) do
   for i = 1, served[t] do
     local lane = lanes[t][i]
     local home = lane.home
-    if lane.out then
-      redis.call('HSET', base .. ':g:' .. lane.group, 'o' .. home, 1)
-    elseif lane.take > 0 then
+    if lane.take > 0 then
       local before = count
       for _, id in ipairs(redis.call('LPOP', lane.key, lane.take) or {}) do
         count = count + 1
@@ -17,7 +15,9 @@ for _, t in ipairs(active) do
       lane.take = count - before -- less where the lane has two seats
       taken[home] = (taken[home] or 0) + lane.take
     end
-    if lane.size > lane.take then
+    if lane.size > lane.take and lane.room and lane.room.taken >= lane.room.most then
+      redis.call('HSET', base .. ':g:' .. lane.group, 'o' .. home, 1)
+    elseif lane.size > lane.take then
       most = most or lane.take
       local rest = lane.size - lane.take
       local list = lane.take < most and cut or back -- cut: by the end of the share, so it is next

@@ -18,11 +18,15 @@ local function visit(t, share, n) -- whose turn, and how many of each: only read
           size = 0
         end
         lane = {key = key, home = home, group = group, size = size, take = 0}
-        if held and held[group] then lane.out, lane.size = size > 0, 0 end
+        lane.room = rooms and rooms[group]
         seats[i] = lane
       end
       if i > served[t] then served[t], lane.take = i, 0 end
-      local take = math.min(quantum, lane.size - lane.take, share)
+      local take, room = math.min(quantum, lane.size - lane.take, share), lane.room
+      if room then
+        take = math.max(0, math.min(take, room.most - room.taken))
+        room.taken = room.taken + take
+      end
       if take > 0 then
         lane.take = lane.take + take
         share = share - take

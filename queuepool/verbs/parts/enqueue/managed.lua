@@ -1,7 +1,8 @@
--- The group is held, and may have had no work left: its jobs count apart.
+-- The group has settings, and may have had no work left
 redis.call('HSET', base .. ':mg', group, 0)
+tuned = tuned or {}
+tuned[#tuned + 1] = group
 if delay <= 0 then
   -- uses: add
   add(g, 'w' .. tier, n)
-  add(c, 'held', n)
 end

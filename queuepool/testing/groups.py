@@ -1,0 +1,61 @@
+"""A task group in memory: its totals, and how it may run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from queuepool.testing.scored import ScoredSet
+
+TIERS = (0, 1, 2, 3)
+ANY = 1_000_000  # jobs: room without bounds
+
+
+@dataclass(slots=True)
+class Group:
+    """Totals of a task group."""
+
+    total: int = 0
+    left: int = 0
+    dead: int = 0
+    cancelled: int = 0
+    delayed: int = 0
+    created: int = 0
+    finished: int = 0
+    cancelled_at: int = -1
+    done: int = 0
+    evicted: int = 0
+    discarded: int = 0
+    expired: int = 0
+    hold: int = 0  # since when; 0: it is not held
+    most: int = 0  # max: jobs that may run at once; 0: any number
+    serial: bool = False
+    next_id: bytes | None = None  # rt: the delayed job that the others of a serial group wait for
+    waiting: Counter[int] = field(default_factory=Counter)  # w0-w3: ready jobs, by tier
+    able: Counter[int] = field(default_factory=Counter)  # c0-c3: those that may be claimed
+    apart: int = 0  # the others, counted as held or capped
+    state: str = ""  # which of these; "" without settings
+    out: set[int] = field(default_factory=set)  # o0-o3: tiers of lanes that lost their seats
+    expires: int | None = None
+
+    @property
+    def has_settings(self) -> bool:
+        """Return whether it is held, or has a bound."""
+        return self.hold > 0 or self.most > 0 or self.serial
+
+    def room(self, delayed: ScoredSet) -> int:
+        """Return how many of its jobs may be claimed now."""
+        if self.hold or (self.serial and self.next_id in delayed):
+            return 0
+        most = 1 if self.serial else self.most
+        running = self.left - self.delayed - self.waiting.total()
+        return max(0, most - running) if most else ANY
+
+    def shares(self, delayed: ScoredSet) -> tuple[Counter[int], int]:
+        """Return how many ready jobs of each tier may be claimed, and how many others there are."""
+        left = self.room(delayed)
+        able: Counter[int] = Counter()
+        for tier in TIERS:
+            able[tier] = min(self.waiting[tier], left)
+            left -= able[tier]
+        return able, self.waiting.total() - able.total()

@@ -1,0 +1,4 @@
+-- What `tune` touches, before the first write
+redis.call('ZCARD', base .. ':dl')
+for t = 0, 3 do redis.call('LLEN', base .. ':ring:' .. t) end
+ours('LLEN', base .. ':wk')
