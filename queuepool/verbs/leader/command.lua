@@ -4,13 +4,13 @@
 -- KEYS[1] base; derived: cmd wk ck
 -- ARGV    leader epoch, sequence, type (NOOP, SCALE_UP, SCALE_DOWN), target workers, reason,
 --         expires after ms, partition
--- Returns {1, id}; or {0, newest id} when a newer command is there: a stale leader, or a repeat.
--- Ids grow with the leader's epoch, so the order itself refuses a leader that was replaced. O(1).
+-- Returns {1, id}; or {0, newest id} if there is a newer command: a stale leader, or a repeat.
+-- Ids grow with the leader's epoch, so their order alone rejects a replaced leader. O(1).
 local base, id = KEYS[1], ARGV[1] .. '-' .. ARGV[2]
 local cmd, wk, ck = base .. ':cmd', base .. ':wk', base .. ':ck'
 -- uses: clock
 local last = redis.call('XREVRANGE', cmd, '+', '-', 'COUNT', 1)
-local token = redis.pcall('LPOS', wk, 'c') -- a leader may not put right what else stands there
+local token = redis.pcall('LPOS', wk, 'c') -- a leader may not repair a foreign value
 if type(token) == 'table' and not string.find(token.err, 'WRONGTYPE', 1, true) then error(token) end
 redis.call('HLEN', ck)
 if last[1] then

@@ -3,8 +3,8 @@
 -- ROLES   coordinator ops-read ops
 -- KEYS[1] system base; derived: leader manual
 -- ARGV    nonce ('' to only look), lease ms, address (where operators reach this process)
--- Returns {1 or 0 (leading), epoch, now ms, ms the lease runs, leader's address, [partition,
---         workers:expires ms ... set by hand]}. Epochs only grow: max(old + 1, server ms).
+-- Returns {1 or 0 (leading), epoch, now ms, ms left of the lease, leader's address, [partition,
+--         workers:expires ms ... set manually]}. Epochs only grow: max(old + 1, server ms).
 --         O(manual).
 local leader, manual = KEYS[1] .. ':leader', KEYS[1] .. ':manual'
 -- uses: clock, whole

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- manual: set the workers of a partition by hand for a time, or return it to automatic.
+-- manual: set the workers of a partition manually for a limited time, or return to automatic.
 -- ROLES   coordinator ops
 -- KEYS[1] system base; derived: manual
 -- ARGV    partition, workers ('' to clear), time to live ms
--- Returns the ms at which it ends, 0 when cleared. Expired entries are dropped on the way.
+-- Returns the ms at which it ends, 0 if cleared. Also drops expired entries.
 --         O(entries).
 local manual = KEYS[1] .. ':manual'
 -- uses: clock, whole

@@ -3,7 +3,7 @@
 -- ROLES   coordinator ops
 -- KEYS[1] system base; derived: leader
 -- ARGV    nonce
--- Returns 1 when it led. O(1).
+-- Returns 1 if it led. O(1).
 local leader = KEYS[1] .. ':leader'
 if redis.call('HGET', leader, 'nonce') ~= ARGV[1] then return 0 end
 redis.call('HSET', leader, 'nonce', '', 'expires', 0)

@@ -1,25 +1,25 @@
 #!lua flags=allow-oom
--- audit: look at a bounded part of a partition for what should be impossible; repair and report it.
+-- audit: check a bounded part of a partition for inconsistencies; repair and report them.
 -- ROLES   consumer ops-read ops
 -- KEYS[1] base; derived: j c o dl dg:<group> ua at cr er pr cn dead dr rec fl:<epochs> ring:<0-3>
 --         q:<tier>:<group> cx wk cmd ck dn:<0|1> g:<group> mg u uk ex
 -- ARGV    cursor ('0' to begin), repair (1) or only report (0)
--- Returns {next cursor ('0' when the round is complete), [finding, count ...], jobs by the law of
---         conservation minus jobs stored}. Findings: unseated (a lane with jobs in no ring), orphan
---         (a job in no structure), hollow (an id without a body, delayed, dead or in flight),
---         foreign (a key with a value of another type, which nothing can be done beside; a repair
---         deletes it), miscounted (a counter that is no number or none of ours, or bytes that are
---         not those of the bodies), stray (something noted of a job that is not there). Looks at
---         200 jobs, at rings of up to 1,000 seats, and into lanes of up to 1,000 ids. A repair that
---         ends a round makes r0-r3 obey the law again, as the lanes tell; among marks of cancelled
---         jobs by looking at up to 10,000 ids. A repair also indexes the delayed jobs that it looks
---         at by their group, as versions before did not.
+-- Returns {next cursor ('0' when the round is complete), [finding, count ...], jobs that should
+--         exist according to the counters minus jobs stored}. Findings: unseated (a lane with jobs
+--         in no ring), orphan (a job in no structure), hollow (an id without a body, delayed, dead
+--         or in flight), foreign (a key with a value of the wrong type, which blocks everything
+--         else; a repair deletes it), miscounted (a counter that is not a number or not ours, or
+--         bytes that differ from those of the bodies), stray (a record of a job that does not
+--         exist). Checks 200 jobs, rings of up to 1,000 seats, and lanes of up to 1,000 ids. A
+--         repair that ends a round corrects r0-r3 according to the lanes; among marks of cancelled
+--         jobs it checks up to 10,000 ids. A repair also indexes the delayed jobs that it checks by
+--         group, which earlier versions did not.
 local base, repair = KEYS[1], ARGV[2] == '1'
 local j, c, dl, dead = base .. ':j', base .. ':c', base .. ':dl', base .. ':dead'
 local mg = base .. ':mg'
 local cursor, bytes, dead_bytes = string.match(ARGV[1], '^(%d+):(%d+):(%d+)$')
 -- uses: types
--- What is behind it can be looked at from now on
+-- What it blocked can be checked from now on
 if freed > 0 then return {'0:0:0', {'foreign', wrong}, 0} end
 if wrong > 0 and not repair then return {'0', {'foreign', wrong}, 0} end
 -- uses: clock, unaside, group_of, tier_of, lane_key, give_seat, whole, ours
@@ -66,7 +66,7 @@ for i = 1, #page[2], 2 do
     if size == 0 or size <= 1000 and not redis.call('LPOS', key, id) then
       lost[#lost + 1] = {id = id, lane = lane}
     end
-    -- A seat without a lane is as good as a new one
+    -- A seat without a lane can be reused
     local out = size > 0 and redis.call('HGET', mg, group) == '0'
       and ours('HGET', base .. ':g:' .. group, 'o' .. lane.tier)
     if complete and not seated[key] and not out and (size > 0 or repair) then
@@ -121,7 +121,7 @@ if repair then -- from here on, writes
     redis.call('ZREM', key, id)
     unaside(id)
   end
-  -- No further than the lanes bear out: marks stand there, too
+  -- Only as far as the lanes confirm it: they also contain marks
   for t = 0, page[1] == '0' and missing ~= 0 and 3 or -1 do
     local gap = stand[t] - ready[t]
     local step = missing > 0 and math.max(0, math.min(missing, gap))

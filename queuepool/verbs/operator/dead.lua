@@ -3,8 +3,8 @@
 -- ROLES   ops-read ops
 -- KEYS[1] base; derived: dead j at cr er
 -- ARGV    offset, count (1-200)
--- Returns [[id, died ms, body ('' when lost), failed attempts, crashes, error] ...]; a count that
---         is no number is 0: a nil would hide the rest. O(log dead + count).
+-- Returns [[id, died ms, body ('' if lost), failed attempts, crashes, error] ...]; an invalid count
+--         is 0, since a nil would cut off the rest. O(log dead + count).
 local base, list = KEYS[1], {}
 local function count(k, id) return tonumber(redis.call('HGET', base .. k, id) or 0) or 0 end
 local ids = redis.call('ZRANGE', base .. ':dead', ARGV[1], ARGV[1] + ARGV[2] - 1, 'WITHSCORES')

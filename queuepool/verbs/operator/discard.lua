@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- discard: delete dead jobs for good.
+-- discard: delete dead jobs permanently.
 -- ROLES   ops
 -- KEYS[1] base; derived: dead j c at cr er g:<group> u uk ex
 -- ARGV    ids (1-200)

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- observe: everything that the coordinator and operators want to know of one partition.
+-- observe: everything that the coordinator and operators need to know about one partition.
 -- ROLES   coordinator ops-read ops
 -- KEYS[1] base; derived: j c o dl ua dead dr rec ck cmd fl:<epochs> ring:<0-3> q:<tier>:<group>
 -- Returns {now ms, [counter, value ...], [owner field, value ...], jobs, delayed, in-flight, dead,
@@ -22,7 +22,7 @@ for t = 0, 3 do
       local lane = base .. ':q:' .. string.sub(seat, 1, 1) .. ':' .. string.sub(seat, 13)
       local id = redis.pcall('LINDEX', lane, 0)
       local body = type(id) == 'string'
-        and redis.call('HSTRLEN', j, id) <= 16777385 -- none of an absurd size
+        and redis.call('HSTRLEN', j, id) <= 16777385 -- unless absurdly large
         and redis.call('HGET', j, id)
       if body then oldest = math.min(oldest, tonumber(string.sub(body, 3, 13), 16) or oldest) end
     end

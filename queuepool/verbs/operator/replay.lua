@@ -1,5 +1,5 @@
 #!lua
--- replay: send dead jobs back to their lanes with a clean record, as if they were enqueued now.
+-- replay: send dead jobs back to their lanes with a clean record, as if just enqueued.
 -- ROLES   ops
 -- KEYS[1] base; derived: dead j c wk at cr er g:<group> q:<tier>:<group> ring:<0-3> mg u uk dl
 -- ARGV    ids (1-200)
@@ -43,7 +43,7 @@ for i, id in ipairs(ARGV) do
     end
     count_ready(job.tier, job.group, 1)
     add(c, 'replayed', 1)
-    add(c, 'dead_bytes', 0 - #job.body) -- not -#: Redis 7.0 reads no -0
+    add(c, 'dead_bytes', 0 - #job.body) -- not -#: Redis 7.0 rejects -0
     add(base .. ':g:' .. job.group, 'dead', -1)
     add(base .. ':g:' .. job.group, 'left', 1)
     if managed then tune(job.group) end

@@ -6,7 +6,7 @@
 --         only)
 -- Returns {1, epoch, now ms, books to recover, checkpoint target, checkpoint ms, id of the last
 --         applied command}; or {0, ms until the lease ends, epoch of the holder}.
--- Epochs only grow, also across a failover that lost the last one: max(old + 1, server ms). O(1).
+-- Epochs only grow, even across a failover that lost the last one: max(old + 1, server ms). O(1).
 local base = KEYS[1]
 local o, rec = base .. ':o', base .. ':rec'
 -- uses: clock, whole
@@ -14,7 +14,7 @@ local nonce, epoch, expires, heartbeat, applied =
   unpack(redis.call('HMGET', o, 'nonce', 'epoch', 'expires', 'heartbeat', 'applied'))
 local left = whole(expires) - now
 if nonce and nonce ~= '' and nonce ~= ARGV[1] and (left > 0 or ARGV[4] == '0') then
-  -- The clock went back: count anew, or the lease outlasts its owner by the jump
+  -- The clock went back: restart the lease, or it outlasts its owner by the jump
   if whole(heartbeat) > now then
     left = whole(expires) - whole(heartbeat)
     redis.call('HSET', o, 'heartbeat', now, 'expires', now + left)
@@ -22,7 +22,7 @@ if nonce and nonce ~= '' and nonce ~= ARGV[1] and (left > 0 or ARGV[4] == '0') t
   return {0, math.max(0, left), string.format('%.0f', whole(epoch))}
 end
 local books, ck = redis.call('LLEN', rec), redis.pcall('HMGET', base .. ':ck', 'target', 'at')
--- No owner may put right what else stands there
+-- No owner may repair a foreign value
 if ck.err and not string.find(ck.err, 'WRONGTYPE', 1, true) then error(ck) end
 local booked = epoch and nonce ~= '' and redis.call('ZCARD', base .. ':fl:' .. epoch) or 0
 local new = math.max(whole(epoch) + 1, now)

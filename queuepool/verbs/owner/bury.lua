@@ -5,7 +5,7 @@
 --         wk
 -- ARGV    nonce, epoch, dead jobs kept, dead bytes kept, ms a dead job is kept, then n * (id,
 --         error, stamp of the body that was claimed ('': whichever))
--- Returns {one character a job: b buried, 0 not in this book, or another body; evicted}; or
+-- Returns {one character per job: b buried, 0 not in flight here or another body; evicted}; or
 --         {FENCED, current epoch}.
 -- Each job buried evicts at most two of the oldest; evictions are counted, also in their groups. A
 -- draining owner may.

@@ -7,18 +7,18 @@
 --         (0: never), weight of tier 0 .. 3 (all 0: strict order), bytes that the bodies may have
 --         together
 -- Returns {now ms, ids, bodies, failed attempts, crashes, ids taken from lanes}; attempts and
---         crashes are empty when no job has any; taken counts marks of cancelled jobs as well, and
---         is the limit when the bytes ended the claim, so that less than the limit means that
---         nothing is ready; or {FENCED, current epoch}.
--- A tier's share follows its weight, unused share goes on; lanes of a tier take turns, and two in a
--- row when at most 16 of their jobs are left, so that small groups are through soon. A job
--- is recorded under the start ms (plus order) when it starts now, or waited in a memory that died
--- before; under a small claim sequence when it waits in memory, and when it has a crash.
--- Jobs whose bodies do not fit into the bytes stay, as if fewer had been asked for; one job is
--- taken whatever its size. Sizes are looked at only when as many of the largest body (`largest` of
--- c) would not fit.
+--         crashes are empty if no job has any; taken also counts marks of cancelled jobs, and is
+--         the limit if the bytes ended the claim, so that less than the limit means that nothing
+--         is ready; or {FENCED, current epoch}.
+-- A tier's share follows its weight, and unused shares pass on; lanes of a tier take turns, and two
+-- in a row if at most 16 of their jobs are left, so that small groups finish soon. A job is
+-- recorded with its start ms (plus order) if it starts now, or waited in a memory that died before;
+-- with a small claim sequence if it waits in memory, or has a crash.
+-- Jobs whose bodies exceed the bytes stay, as if fewer had been requested; a single job is taken
+-- whatever its size. Sizes are checked only if as many bodies of the largest size (`largest` in c)
+-- would not fit.
 -- Nothing is taken while the partition is held. A lane of a held group loses its seat here, and is
--- noted as being out in the group's record (o0-o3).
+-- recorded as out in the group's record (o0-o3).
 -- One script: a job in both places runs twice, in neither it is lost. O(limit), whatever waits.
 local redis, ARGV, type, base = redis, ARGV, type, KEYS[1] -- locals are faster
 local limit, starting = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -29,9 +29,9 @@ local known = redis.call('HMGET', c, 'largest', 'hold')
 if known[2] then return {now, {}, {}, {}, {}, 0} end
 local odd = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':cx', base .. ':mg',
   base .. ':uk', base .. ':ex') > 0
-local managed = odd and redis.call('HLEN', base .. ':mg') > 0 -- EXISTS looks at no type
+local managed = odd and redis.call('HLEN', base .. ':mg') > 0 -- EXISTS ignores types
 local asks, late = odd and redis.call('EXISTS', base .. ':uk', base .. ':ex') > 0, false
-odd = odd and redis.call('HLEN', base .. ':cx') >= 0 -- seldom
+odd = odd and redis.call('HLEN', base .. ':cx') >= 0 -- rare
   and redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
 -- uses: claim/look, claim/plan
 plan(limit)

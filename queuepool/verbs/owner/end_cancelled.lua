@@ -4,8 +4,8 @@
 -- KEYS[1] base; derived: o dr c j fl:<epoch> at cr er pr cn g:<group> dn:<0|1> mg ring:<0-3> u uk
 --         ex dl wk
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed ('': whichever))
--- Returns how many were in this book with that body; or {FENCED, current epoch}. A draining owner
---         may. O(n).
+-- Returns how many were in this in-flight set with that body; or {FENCED, current epoch}. A
+-- draining         owner may call it. O(n).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
 -- uses: fence_or_drain, check_hashes, end_cancelled, is_claimed, group_of, ours

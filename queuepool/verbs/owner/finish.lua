@@ -6,7 +6,7 @@
 -- ARGV    nonce, epoch, how many ids, ids of one group after the other, then of each group: its
 --         name, its bytes, its number of ids, m, m * (id, ttl ms, result)
 -- Returns {finished, duplicates, how many are left alone, their ids ...}; or {FENCED, current
---         epoch}. A draining owner may.
+--         epoch}. A draining owner may call it.
 -- An id that is not in flight here and has no body was finished before: a duplicate. One that has
 -- a body is left alone, since that may be another job of the same id; finish_stray tells them
 -- apart. O(n).
@@ -18,7 +18,7 @@ if ARGV[3] == '0' then return {0, 0, 0} end -- commands below want an id
 local rare = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':er', base .. ':pr',
   base .. ':cn', base .. ':uk', base .. ':ex', base .. ':mg') > 0
 local jobs, managed = redis.call('HLEN', j), false
-if rare then -- EXISTS looks at no type
+if rare then -- EXISTS ignores types
   managed = redis.call('HLEN', base .. ':mg') > 0
   if managed then
     -- uses: ours, probe_managed
@@ -29,7 +29,7 @@ if rare then -- EXISTS looks at no type
 end
 
 -- uses: finish/read_groups
--- One id needs no second question: whether it was in flight is what its removal says.
+-- One id needs no second call: its removal tells whether it was in flight.
 local held = groups > 5 and redis.call('ZMSCORE', in_flight, unpack(ARGV, 4, groups - 1)) or {}
 -- uses: count_done
 if foreign then

@@ -1,16 +1,16 @@
 #!lua flags=allow-oom
--- finish_stray: record the end of jobs that succeeded, wherever these are by now.
+-- finish_stray: record the end of jobs that succeeded, wherever they are by now.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl dg:<group> ua dead cx g:<group> dn:<0|1>
 --         r:<id> at cr er pr cn mg ring:<0-3> u uk ex wk
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed, ttl ms (0: no result),
 --         result)
--- Returns {finished, duplicates, of the finished those not in this book}; or {FENCED, current
+-- Returns {finished, duplicates, how many finished outside this in-flight set}; or {FENCED, current
 --         epoch}.
--- For ends that finish left alone, and those that may be recorded already. With the same stamp the
--- job is the one that ran: a failover undid its claim, or the caller lost the partition in between.
+-- For ends that finish left alone, and those that may already be recorded. With the same stamp the
+-- job is the one that ran: a failover undid its claim, or the caller lost the partition meanwhile.
 -- With another one it was finished before, and the id was accepted again or its job replayed; a
--- dead job stays dead: duplicates. A draining owner may. O(n log delayed).
+-- dead job stays dead: duplicates. A draining owner may call it. O(n log delayed).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local j, c, dl, totals = base .. ':j', base .. ':c', base .. ':dl', {}
 -- uses: fence_or_drain, managed, check_hashes, remember, count_done, is_claimed, unaside, group_of
@@ -29,13 +29,13 @@ for i = 3, #ARGV, 4 do
     jobs[i] = {group = group, g = g, body = body}
     ours('SCARD', base .. ':dg:' .. group)
     totals[g] = totals[g] or ours('HMGET', g, 'left', 'done', 'total', 'dead') or {}
-    -- SET takes any type
+    -- SET accepts any type
     if ARGV[i + 2] ~= '0' then redis.call('EXISTS', base .. ':r:' .. ARGV[i]) end
   end
 end
 -- uses: make_way
 
-local function leave(id, job) -- take it out of where it is; whether that was not this book
+local function leave(id, job) -- remove it from where it is; whether not from this set
   if redis.call('ZREM', book, id) == 1 then return 0 end
   for _, e in ipairs(epochs) do
     if redis.call('ZREM', base .. ':fl:' .. e, id) == 1 then return 1 end
@@ -69,7 +69,7 @@ for i = 3, #ARGV, 4 do
   if redis.call('HEXISTS', j, id) == 0 then remember({id}, 1, 1) end
 end
 add(c, 'done', finished)
-add(c, 'bytes', 0 - freed) -- not -freed: Redis 7.0 reads no -0
+add(c, 'bytes', 0 - freed) -- not -freed: Redis 7.0 rejects -0
 if n > finished then add(c, 'duplicate_finish', n - finished) end
 if rolled > 0 then add(c, 'rollback_finish', rolled) end
 return {finished, n - finished, rolled}

@@ -5,8 +5,8 @@
 --         ring:<0-3> mg u uk ex dl
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed ('': whichever)), in claim
 --         order
--- Returns how many were in this book with that body; or {FENCED, current epoch}. A draining owner
---         may. Jobs that were asked to cancel end here instead. O(n).
+-- Returns how many were in this in-flight set with that body; or {FENCED, current epoch}. A
+-- draining         owner may call it. Jobs with a cancel request end here instead. O(n).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
 -- uses: fence_or_drain, check_hashes, check_lane, end_cancelled, is_cancelled, is_claimed

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- in_flight: list the jobs in flight in one epoch, to find those whose claim was answered in vain.
+-- in_flight: list the jobs in flight in one epoch, to find claims whose reply was lost.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: fl:<epoch>
 -- ARGV    epoch

@@ -1,9 +1,9 @@
 #!lua
--- progress: store what running jobs say of themselves; refused when the server is out of memory.
+-- progress: store the progress of running jobs; refused if the server is out of memory.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c pr fl:<epoch>
 -- ARGV    nonce, epoch, then n * (id, text of at most 256 bytes)
--- Returns how many were in this book; or {FENCED, current epoch}. A draining owner may. O(n).
+-- Returns how many were in flight here; or {FENCED, current epoch}. A draining owner may. O(n).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c = base .. ':c'
 -- uses: fence_or_drain

@@ -16,7 +16,7 @@ if #ids > 0 then
   ours('LLEN', base .. ':wk')
   check_hashes('at', 'cr', 'er', 'cn', 'ua')
 end
-local aside = #ids > 0 and redis.call('HLEN', base .. ':ua') > 0 -- seldom
+local aside = #ids > 0 and redis.call('HLEN', base .. ':ua') > 0 -- rare
 local groups, tiers, lanes, ended, most = {}, {}, {}, {}, 0
 local largest = #ids > 0 and redis.call('HGET', c, 'largest')
 for k, id in ipairs(ids) do
@@ -49,7 +49,7 @@ for k, id in ipairs(ids) do
   end
 end
 -- uses: make_way
-if #ids > 0 then redis.call('ZREM', dl, unpack(ids)) end -- those without a body as well
+if #ids > 0 then redis.call('ZREM', dl, unpack(ids)) end -- including those without a body
 for _, id in ipairs(aside and ids or {}) do unaside(id) end
 for name, group in pairs(groups) do undelay(name, group.ids) end
 for _, job in ipairs(ended) do end_cancelled(job.id, job.g, job.size) end

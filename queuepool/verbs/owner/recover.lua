@@ -4,13 +4,13 @@
 -- KEYS[1] base; derived: o c j rec wk at cr cn er pr dead fl:<old epoch> q:<tier>:<group>
 --         ring:<0-3> g:<group> dn:<0|1> mg u uk ex dl
 -- ARGV    nonce, epoch, crashes that bury a job, the error to store with it
--- Returns {books left, recovered, crashed, buried, cancelled}; or {FENCED, current epoch}.
--- Only started jobs are charged a crash; claimed ones may have begun unnoted, and are noted with
--- none, so that their next claim books them as started. Started ones come first, in the order they
--- began; then the claimed ones in claim order. Call until no book is left. O(200). The last crash
--- is charged to the job that began last in the book: the owner lets nothing begin for a moment
--- after a job that it may bury. Any other job survives 3 crashes more, unless a single crash
--- buries.
+-- Returns {in-flight sets left, recovered, crashed, buried, cancelled}; or {FENCED, current epoch}.
+-- Only started jobs are charged a crash; claimed ones may have started without a record, and are
+-- recorded with 0 crashes, so that their next claim records them as started. Started ones come
+-- first, in starting order; then the claimed ones in claim order. Call until no set is left.
+-- O(200). The last crash is charged to the job that started last in the set: the owner starts
+-- nothing for a moment after a job that it may bury. Any other job survives 3 more crashes, unless
+-- a single crash buries.
 local base, c, j, rec = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j', KEYS[1] .. ':rec'
 local trials = 3
 -- uses: fence
@@ -19,7 +19,7 @@ if not old then return {0, 0, 0, 0, 0} end
 -- uses: check_hashes, check_lane, end_cancelled, is_cancelled, bury, push_front, wake, group_of
 -- uses: tier_of, add, count_ready, ours, tune
 local book = base .. ':fl:' .. old
--- From the end of the order on, each to the front: what is left stands before it in the next call.
+-- From the last to the first, each to the front: the next call puts the rest before these.
 local entries = redis.call('ZREVRANGEBYSCORE', book, '(1e12', '-inf', 'WITHSCORES', 'LIMIT', 0, 200)
 if #entries == 0 then entries = redis.call('ZREVRANGE', book, 0, 199, 'WITHSCORES') end
 ours('LLEN', base .. ':wk')

@@ -4,8 +4,8 @@
 -- KEYS[1] base; derived: o dr rec fl:<epoch>
 -- ARGV    nonce, epoch, lease ms (0: leave altogether; else drain: finish what runs under this
 --         lease)
--- Returns 1 (left), 2 (draining); or {FENCED, current epoch}. What is left in the book of a process
--- that leaves altogether is queued for recovery. O(1).
+-- Returns 1 (left), 2 (draining); or {FENCED, current epoch}. What remains in the in-flight set of
+-- a process that leaves entirely is queued for recovery. O(1).
 local base = KEYS[1]
 local o, dr, book = base .. ':o', base .. ':dr', base .. ':fl:' .. ARGV[2]
 -- uses: clock

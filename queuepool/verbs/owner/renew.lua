@@ -1,14 +1,14 @@
 #!lua flags=allow-oom
--- renew: keep the lease, report, and hear what is new.
+-- renew: keep the lease, report, and receive news.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr rec cmd cn dl dead j c fl:<epoch> dn:<0|1>
 -- ARGV    nonce, epoch, lease ms, beat (count of renewals), workers, busy, target, last applied
 --         command
--- Returns {role (1 owner, 2 draining), now ms, rolled back (1: this server forgot a beat), books to
+-- Returns {role (1 owner, 2 draining), now ms, rolled back (1: this server lost a beat), epochs to
 --         recover, ms until the next delayed job (-1 none), [[command id, [field, value ...]] ...],
 --         [ids of running jobs asked to cancel]}; or {FENCED, current epoch}.
--- An expired lease that nobody took is kept. Books of draining predecessors whose lease ended are
--- queued for recovery here, and ids that ended long ago are forgotten. O(commands + cancels).
+-- An expired lease that nobody took is kept. In-flight sets of draining predecessors whose lease
+-- ended are queued for recovery, and ids that ended long ago are forgotten. O(commands + cancels).
 local base = KEYS[1]
 local o, dr, rec, c = base .. ':o', base .. ':dr', base .. ':rec', base .. ':c'
 -- uses: clock, whole, asked
@@ -24,7 +24,7 @@ if nonce ~= ARGV[1] or epoch ~= ARGV[2] then
   return {2, now, 0, 0, -1, {}, cancels}
 end
 -- uses: ended_sets
-local drains, booked = redis.call('HGETALL', dr), {} -- one entry a draining process
+local drains, booked = redis.call('HGETALL', dr), {} -- one entry per draining process
 for i = 1, #drains, 2 do booked[i] = redis.call('ZCARD', base .. ':fl:' .. drains[i]) end
 local books = redis.call('LLEN', rec)
 local following = redis.call('ZRANGE', base .. ':dl', 0, 0, 'WITHSCORES')
@@ -32,14 +32,14 @@ local late, dead = redis.call('ZCARD', base .. ':dl'), redis.call('ZCARD', base 
 local asleep = late + dead == redis.call('HLEN', base .. ':j')
 local largest, bytes, dead_bytes = unpack(redis.call('HMGET', c, 'largest', 'bytes', 'dead_bytes'))
 if dead == 0 then dead_bytes = '0' end
--- No owner may put right what else stands there
+-- No owner may repair a foreign value
 local commands = redis.pcall('XRANGE', base .. ':cmd', '(' .. ARGV[8], '+', 'COUNT', 100)
 if commands.err and not string.find(commands.err, 'WRONGTYPE', 1, true) then error(commands) end
 redis.call('HSET', o, 'expires', now + ARGV[3], 'heartbeat', now, 'beat', ARGV[4],
   'workers', ARGV[5], 'busy', ARGV[6], 'target', ARGV[7], 'applied', ARGV[8])
--- What was large is gone, or comes by a script
+-- Large bodies are gone, or come through a script
 if asleep and largest ~= '0' then redis.call('HSET', c, 'largest', 0) end
--- Else a false count would keep producers out
+-- Otherwise a wrong count would lock producers out
 if asleep and late == 0 and (bytes or '0') ~= dead_bytes then
   redis.call('HSET', c, 'bytes', whole(dead_bytes), 'dead_bytes', whole(dead_bytes))
 end

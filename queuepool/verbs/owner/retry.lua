@@ -5,9 +5,9 @@
 --         ring:<0-3> u uk ex wk
 -- ARGV    nonce, epoch, then n * (id, delay ms, charge (1: a failed attempt, 0: none, ':' and a
 --         task: set aside), error or '', stamp of the body that was claimed ('': whichever))
--- Returns one character a job: r retried, c cancelled instead (it was asked for), 0 not in this
---         book, or another body; or {FENCED, current epoch}. A draining owner may. O(n log
---         delayed).
+-- Returns one character per job: r retried, c cancelled instead (as requested), 0 not in this
+--         in-flight set or another body; or {FENCED, current epoch}. A draining owner may call it.
+--         O(n log delayed).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
 -- uses: fence_or_drain, check_hashes, end_cancelled, is_cancelled, is_claimed, group_of, delay, add
@@ -25,7 +25,7 @@ for i = 3, #ARGV, 5 do
   end
 end
 -- uses: make_way
--- Who is set aside later is due later, whatever its pause: so a group keeps its order over many
+-- A job set aside later is due later, whatever its pause, so that a group keeps its order over many
 -- rounds.
 local behind = whole(redis.call('HGET', c, 'aside'))
 if behind > now + 120000 then behind = 0 end -- the clock went back

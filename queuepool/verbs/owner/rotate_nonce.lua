@@ -1,16 +1,16 @@
 #!lua flags=allow-oom
--- rotate_nonce: change the nonce of an ownership, so that calls sent before are refused.
+-- rotate_nonce: change the nonce of an ownership, so that earlier calls are rejected.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c
 -- ARGV    nonce without its number, epoch, number (the new nonce is nonce.number)
--- Returns 1; or {FENCED, current epoch} when the life is over or a higher number is in force.
--- A call without an answer may still be on its way, and a stalled server may carry it out after
--- newer ones: hand back a job that runs by now, for example. What is sent after this carries the
--- new nonce, and the late call, with an older one, is FENCED. A draining owner may. O(1).
+-- Returns 1; or {FENCED, current epoch} if the ownership is over or a higher number is in force.
+-- A call without a reply may still be in transit, and a stalled server may execute it after newer
+-- ones: for example hand back a job that runs by now. Later calls carry the new nonce, and the late
+-- call, with an older one, is FENCED. A draining owner may call it. O(1).
 local base, o, dr = KEYS[1], KEYS[1] .. ':o', KEYS[1] .. ':dr'
 local owner, leaving = redis.call('HMGET', o, 'nonce', 'epoch'), redis.call('HGET', dr, ARGV[2])
 
-local function older(nonce) -- the same life under a number that is not higher
+local function older(nonce) -- the same ownership under a number that is not higher
   local stem, number = string.match(nonce or '', '^([^.]*)%.?(%d*)$')
   return stem == ARGV[1] and (tonumber(number) or 0) <= tonumber(ARGV[3])
 end

@@ -1,14 +1,14 @@
 #!lua flags=allow-oom
--- rouse: make due at once the jobs that were set aside for tasks which this owner knows.
+-- rouse: make jobs due at once that were set aside for tasks known to this owner.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c dl ua
 -- ARGV    nonce, epoch, cursor ('0' to begin, then what the last call returned), names of known
 --         tasks
 -- Returns {next cursor ('0' when done), [task, jobs that waited for it ...]}; or {FENCED, current
---         epoch}. Their order stays, and a repeat changes nothing. Looks at about 200 jobs.
+--         epoch}. It keeps their order, and is idempotent. Checks about 200 jobs.
 local base, c, dl = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':dl'
 -- uses: fence, clock
-local known, due, counts, shift = {}, {}, {}, 120000 -- ms; none is set aside for longer
+local known, due, counts, shift = {}, {}, {}, 120000 -- ms; the longest time that a job is set aside
 for i = 4, #ARGV do known[ARGV[i]] = true end
 local page = redis.call('HSCAN', base .. ':ua', ARGV[3], 'COUNT', 200)
 for i = 1, #page[2], 2 do
@@ -22,7 +22,7 @@ for i = 1, #page[2], 2 do
     end
   end
 end
--- So their order stays
+-- This keeps their order
 for _, job in ipairs(due) do redis.call('ZADD', dl, job[2] - shift, job[1]) end
 local told = {}
 for task, n in pairs(counts) do

@@ -1,4 +1,4 @@
-local function asked(book) -- ids of a book that were asked to cancel; cn may hold anything else
+local function asked(book) -- in-flight ids with a cancel request; cn may hold anything else
   local ids, found, cn = {}, {}, base .. ':cn'
   if redis.call('HLEN', cn) > 0 then ids = redis.call('ZRANGE', book, 0, 9999) end
   for i = 1, #ids, 1000 do

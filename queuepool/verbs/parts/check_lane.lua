@@ -1,5 +1,5 @@
 -- uses: lane_key, ours
--- Before the first write: a lane of another type makes way, a ring of another type stops the script
+-- Before the first write: a lane of the wrong type is deleted, such a ring stops the script
 local function check_lane(lane)
   ours('LLEN', lane_key(lane))
   redis.call('LLEN', base .. ':ring:' .. lane.tier)

@@ -1,7 +1,7 @@
 -- n jobs of a group are done; with none left it is soon forgotten. counts: left, done, total, dead
 local function count_done(g, counts, n)
   local total, left, done = tonumber(counts[3]) or 0, (tonumber(counts[1]) or 0) - n, counts[2]
-  if not done then -- none yet; or a version before took done for what the other states leave
+  if not done then -- none yet; or an earlier version derived done from the other states
     done = total - left - n
     if done ~= 0 then
       for _, ended in ipairs(redis.call('HMGET', g, 'dead', 'cancelled', 'evicted', 'discarded',

@@ -1,5 +1,5 @@
 -- uses: managed, add
--- n more jobs stand in a lane; of a managed group it is `tune` that counts them as ready
+-- n more jobs are in a lane; of a managed group it is `tune` that counts them as ready
 local function count_ready(tier, group, n)
   if managed and redis.call('HEXISTS', base .. ':mg', group) == 1 then
     add(base .. ':g:' .. group, 'w' .. tier, n)

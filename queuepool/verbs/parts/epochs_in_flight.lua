@@ -1,5 +1,5 @@
--- Epochs that may have jobs in flight: those to recover, those that drain, and the owner's. One
--- that left has its epoch among the others.
+-- Epochs that may have jobs in flight: those to recover, those that drain, and the owner's. The
+-- epoch of an owner that left is among the others.
 local to_recover = redis.call('LRANGE', base .. ':rec', 0, 99)
 local draining = redis.call('HKEYS', base .. ':dr')
 local holder = redis.call('HMGET', base .. ':o', 'nonce', 'epoch')

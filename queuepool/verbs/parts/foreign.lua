@@ -1,2 +1,2 @@
--- Keys with a value of another type, and what a read of each said; nil while there are none.
+-- Keys with a value of the wrong type, and the reply to reading each; nil if there are none.
 local foreign

@@ -1,4 +1,4 @@
--- A finished group is kept for a minute a job, at most a day
+-- A finished group is kept for a minute per job, at most a day
 local function forget_soon(g, total)
   -- uses: expire_group
 end

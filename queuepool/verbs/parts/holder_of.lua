@@ -1,5 +1,5 @@
--- The job that holds a unique key. One that ended or died under a version that knows no unique keys
--- holds none.
+-- The job that holds a unique key. One that ended or died under a version without unique keys holds
+-- none.
 local function holder_of(key)
   local id = redis.call('HGET', base .. ':u', key)
   if not id or redis.call('HEXISTS', base .. ':j', id) == 0

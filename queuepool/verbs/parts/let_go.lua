@@ -1,6 +1,6 @@
 -- uses: special
--- Jobs ended, ids[first .. last], or died: others may have their keys. A dead one knows its key, to
--- take it again.
+-- Jobs ended, ids[first .. last], or died: others may have their keys. A dead one remembers its
+-- key, to take it again.
 local function let_go(ids, first, last, died)
   if not special then return end
   redis.call('HDEL', base .. ':ex', unpack(ids, first, last))

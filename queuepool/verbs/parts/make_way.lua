@@ -1,2 +1,2 @@
--- What is not ours in a key named after a group makes way: it would stop all calls with such a job.
+-- A foreign value in a key named after a group is deleted: it would stop all calls with its jobs.
 for found in pairs(foreign or {}) do redis.call('UNLINK', found) end

@@ -1,10 +1,10 @@
 -- uses: counters
--- Counters that are no numbers, or none of ours, and bytes that are not those of the bodies.
+-- Counters that are not numbers, or not ours, and bytes that differ from those of the bodies.
 local sound, miscounted, known = {}, 0, 0
 for k, text in ipairs(redis.call('HMGET', c, unpack(counters))) do
   if text then
     known = known + 1
-    if #text <= 16 and string.format('%.0f', whole(text) + 0) == text then -- -0 is none
+    if #text <= 16 and string.format('%.0f', whole(text) + 0) == text then -- -0 is invalid
       sound[#sound + 1], sound[#sound + 2] = counters[k], text
     else
       miscounted = miscounted + 1
@@ -13,7 +13,7 @@ for k, text in ipairs(redis.call('HMGET', c, unpack(counters))) do
 end
 miscounted = miscounted + redis.call('HLEN', c) - known
 local unsound = miscounted > 0
--- At the end of a round; one of many pages cannot count to the byte what changes meanwhile.
+-- At the end of a round; a round of many pages cannot count exactly what changes meanwhile.
 local counted = redis.call('HMGET', c, 'bytes', 'dead_bytes')
 local slack = cursor == '0' and 0 or 1048576 + bytes / 10
 local wrongly = page[1] == '0' and (math.abs(whole(counted[1]) - bytes) > slack

@@ -1,5 +1,5 @@
 -- uses: foreign
--- What a read says; nil when the value is not ours, which makes way later.
+-- The reply to a read; nil if the value is not ours, which is deleted later.
 local function ours(command, key, ...)
   local reply = redis.pcall(command, key, ...)
   if type(reply) ~= 'table' or not reply.err then return reply end

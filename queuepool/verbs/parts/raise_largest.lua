@@ -1,6 +1,5 @@
--- Of the bodies that are ready or in flight none is larger than `largest` of c; unknown when it is
--- not there.
+-- No body that is ready or in flight is larger than `largest` in c; unknown if that is missing.
 -- uses: whole
-local function raise_largest(known, size) -- known: what it was when the script began
+local function raise_largest(known, size) -- known: its value when the script began
   if known and size > whole(known) then redis.call('HSET', c, 'largest', size) end
 end

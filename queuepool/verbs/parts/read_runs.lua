@@ -1,5 +1,5 @@
--- Reads what the runs touch, before the first write. The bounds of the protocol hold here, whatever
--- client sends: of a run, of the jobs, of a group, of an id, of a body.
+-- Reads what the runs touch, before the first write. The limits of the protocol apply here, for any
+-- client: of a run, of the jobs, of a group, of an id, of a body.
 local groups, rings, late, i, sent = {}, {}, false, 6, 0
 while i < words do
   local tier, group = ARGV[i], ARGV[i + 1]
@@ -10,7 +10,7 @@ while i < words do
     return {'REFUSED', 'run', 0, 0}
   end
   sent = sent + n
-  -- Calls below take some thousand words at most
+  -- Calls below take at most a few thousand arguments
   if sent > 2000 then return {'REFUSED', 'jobs', sent, 2000} end
   if #group < 1 or #group > 64 then return {'REFUSED', 'group', #group, 64} end
   for k = i + 4, i + 2 + 2 * n, 2 do
@@ -32,7 +32,7 @@ while i < words do
       foreign[base .. ':q:' .. tier .. ':' .. group] = size
       size = 0
     end
-    -- A new lane takes a seat
+    -- A new lane needs a seat
     if size == 0 then rings[tier] = rings[tier] or redis.call('LLEN', base .. ':ring:' .. tier) end
   end
   if not groups[group] then

@@ -1,8 +1,8 @@
--- A body as if it were enqueued now; cut: of the newest cancellation
+-- A body as if it were enqueued now; cut: of the latest cancellation
 local function restamp(body, cut)
   local old = string.match(body, '^1[0-3](' .. string.rep('%x', 11) .. ')')
-  if not old then return body end -- of another layout: who can read it will
+  if not old then return body end -- of another layout: a later version can read it
   local stamp = math.max(now, cut + 1)
-  if stamp == tonumber(old, 16) then stamp = stamp + 1 end -- it tells this body from the one before
+  if stamp == tonumber(old, 16) then stamp = stamp + 1 end -- unlike the body before
   return string.sub(body, 1, 2) .. string.format('%011x', stamp) .. string.sub(body, 14)
 end

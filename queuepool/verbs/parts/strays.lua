@@ -1,5 +1,5 @@
 -- uses: holder_of
--- What is noted of jobs that are not there, or do not run: of the first 200 of each kind.
+-- Records of jobs that do not exist, or do not run: the first 200 of each kind.
 local strays = {}
 for _, k in ipairs(cursor == '0' and {'at', 'cr', 'er', 'pr', 'cn', 'uk', 'ex'} or {}) do
   local notes = redis.call('HSCAN', base .. ':' .. k, 0, 'COUNT', 200)[2]
@@ -13,7 +13,7 @@ for _, k in ipairs(cursor == '0' and {'at', 'cr', 'er', 'pr', 'cn', 'uk', 'ex'} 
     if not stands then strays[#strays + 1] = {base .. ':' .. k, id} end
   end
 end
--- Unique keys of jobs that are not there, or dead.
+-- Unique keys of jobs that do not exist, or are dead.
 local held = cursor == '0' and redis.call('HSCAN', base .. ':u', 0, 'COUNT', 200)[2] or {}
 for i = 1, #held, 2 do
   if not holder_of(held[i]) then strays[#strays + 1] = {base .. ':u', held[i]} end

@@ -1,5 +1,5 @@
--- Keys of the partition with a value of another type: what needs them cannot go on before it is
--- gone.
+-- Keys of the partition with a value of the wrong type: verbs that need them are blocked until it
+-- is gone.
 local kinds = {c = 'hash', dl = 'zset', dead = 'zset', rec = 'list', wk = 'list', cmd = 'stream'}
 local hashes = {'j', 'o', 'dr', 'ck', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua', 'u', 'uk', 'ex',
   'mg'}

@@ -1,3 +1,3 @@
-local function unaside(id) -- a job that left dl waits for no task any more
+local function unaside(id) -- a job that left dl no longer waits for a task
   if redis.call('HDEL', base .. ':ua', id) == 1 then redis.call('HDEL', base .. ':er', id) end
 end

@@ -1,3 +1,3 @@
-local function wake(token) -- one token of a kind waits at most
+local function wake(token) -- at most one token of each kind waits
   if not redis.call('LPOS', base .. ':wk', token) then redis.call('RPUSH', base .. ':wk', token) end
 end

@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
--- cancel: cancel one job: remove it when it waits, ask its handler to stop when it runs.
+-- cancel: cancel one job: remove it if it waits, ask its handler to stop if it runs.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j dl dg:<group> ua dead o dr rec c cx cn wk at cr er g:<group> fl:<epochs>
 --         dn:<0|1> mg ring:<0-3> u uk ex
 -- ARGV    id
 -- Returns what it was: ready, delayed (both gone now), in-flight (asked), dead (kept), unknown.
---         An id in a lane stays there as a mark until its turn, and the id cannot be used again
---         before. O(1).
+--         An id in a lane stays there as a mark until its turn, and cannot be used again before
+--         that. O(1).
 local base, id = KEYS[1], ARGV[1]
 local c, j, g = base .. ':c', base .. ':j', nil
 local body = redis.call('HGET', j, id)

@@ -1,15 +1,15 @@
 #!lua flags=allow-oom
--- cancel_group: cancel the jobs that a task group holds now, a bounded step a call.
+-- cancel_group: cancel the current jobs of a task group, one bounded step per call.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j c o dr dl dg:<group> ua cn wk at cr er cx g:<group> q:<0-3>:<group>
 --         fl:<epochs> dn:<0|1> mg ring:<0-3> u uk ex
 -- ARGV    group, cursor ('start', then what the last call returned)
 -- Returns {next cursor ('' when done), waiting jobs cancelled, running jobs asked}.
--- The first call sets the cut: jobs enqueued up to then are cancelled wherever they turn up later
--- (promote, retry, recover, hand_back); later ones are not touched. Then lanes by 200; the group's
--- own delayed jobs by 200, and all delayed ones only when a version before, which kept no index of
--- them, delayed some; at last the books: a worker that stopped sooner would claim what the lanes
--- still hold.
+-- The first call sets the cut: jobs enqueued up to then are cancelled wherever they appear later
+-- (promote, retry, recover, hand_back); later ones are not affected. Then lanes by 200; the group's
+-- own delayed jobs by 200, and all delayed ones only if an earlier version, without that index,
+-- delayed some; finally the in-flight sets: a worker that stopped sooner would claim what is still
+-- in the lanes.
 local base, group, cursor = KEYS[1], ARGV[1], ARGV[2]
 local j, c, g, cn = base .. ':j', base .. ':c', base .. ':g:' .. ARGV[1], base .. ':cn'
 -- uses: check_hashes, remember, settle, unaside, wake, group_of, stamp_of, undelay, add, whole
@@ -24,14 +24,14 @@ for t = 0, 3 do lanes[t] = base .. ':q:' .. t .. ':' .. group; ours('LLEN', lane
 if ours('HLEN', g) == 0 then return {'', 0, 0} end
 local cut = ours('HGET', g, 'cancelled_at')
 cut = cut and whole(cut) or -1
-if cut < 0 then cursor = 'start' end -- also when a failover lost the cut: begin again
+if cut < 0 then cursor = 'start' end -- also if a failover lost the cut: start over
 
 local function old(body) return body and stamp_of(body) <= cut end
 local function cut_off(body)
   return old(body) and group_of(body) == group
 end
 
--- Ids of the group in the books of who runs jobs; one that left has its book in rec
+-- Ids of the group in the in-flight sets of owners; that of an owner that left is in rec
 local function running()
   local epochs, found = redis.call('HKEYS', base .. ':dr'), {}
   local owner = redis.call('HMGET', base .. ':o', 'nonce', 'epoch')
@@ -46,10 +46,10 @@ end
 
 -- uses: make_way
 if cursor == 'start' then
-  -- No job is stamped with more
+  -- No job has a later stamp
   cut, cursor = math.max(now, newest_cut(redis.call('HGET', c, 'cut')) + 1), 'lanes'
   redis.call('HSET', g, 'cancelled_at', cut)
-  redis.call('HSET', c, 'cut', cut) -- enqueue stamps no later job with it
+  redis.call('HSET', c, 'cut', cut) -- enqueue gives it to no later job
 end
 if cursor == 'lanes' then
   cursor = '0'
@@ -66,7 +66,7 @@ if cursor == 'lanes' then
         redis.call('HDEL', base .. ':cx', ids[n])
       end
     end
-    count_ready(t, group, 0 - jobs) -- not -jobs: Redis 7.0 reads no -0
+    count_ready(t, group, 0 - jobs) -- not -jobs: Redis 7.0 rejects -0
     if n == 200 then cursor = 'lanes' end
     -- The last id stays as a mark: a seat in the ring has a lane
     if n > 0 and n == redis.call('LLEN', lanes[t]) then
@@ -76,7 +76,7 @@ if cursor == 'lanes' then
     if n > 0 then redis.call('LPOP', lanes[t], n) end
   end
 elseif cursor ~= 'books' and whole(redis.call('HGET', g, 'delayed')) > 0 then
-  local all = string.match(cursor, '^all:(.*)') -- where in dl; else where in the group's index
+  local all = string.match(cursor, '^all:(.*)') -- position in dl; else in the group's index
   local page = all and redis.call('ZSCAN', dl, all, 'COUNT', 200)
     or redis.call('SSCAN', dg, cursor, 'COUNT', 200)
   for i = 1, #page[2], all and 2 or 1 do
@@ -87,14 +87,14 @@ elseif cursor ~= 'books' and whole(redis.call('HGET', g, 'delayed')) > 0 then
       unaside(id)
       size = size + #body
     elseif not all and not redis.call('ZSCORE', dl, id) then
-      redis.call('SREM', dg, id) -- a version before took it out of dl
+      redis.call('SREM', dg, id) -- an earlier version removed it from dl
     end
   end
   if #gone > 0 then undelay(group, gone) end
   if page[1] ~= '0' then
     cursor = (all and 'all:' or '') .. page[1]
   elseif not all and whole(redis.call('HGET', g, 'delayed')) > redis.call('SCARD', dg) then
-    cursor = 'all:0' -- a version before delayed some
+    cursor = 'all:0' -- an earlier version delayed some
   else
     cursor = 'books'
   end

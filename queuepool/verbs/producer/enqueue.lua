@@ -7,10 +7,10 @@
 --         then runs of jobs alike: tier (0-3), group, delay ms, n, n * (id, body from its slot on),
 --         then n * (place of a job in the call, until when it holds its unique key (e: its end, s:
 --         its start, '': it has none), the key, ms in which it is to start (0: whenever))
--- Returns one character a job, 1 accepted, 0 duplicate or 2 kept out by the job that holds its
+-- Returns one character per job, 1 accepted, 0 duplicate or 2 kept out by the job that holds its
 --         unique key: then {CONFLICT, the characters, id of the other job for each 2 ...}. Or
---         {FULL, depth, bytes} with nothing written: room is tested for the whole call. Dead jobs
---         take none: they have bounds of their own.
+--         {FULL, depth, bytes}, with nothing written: room is checked for the whole call. Dead jobs
+--         do not count: they have separate limits.
 -- No allow-oom flag: an out-of-memory server refuses it before the first line.
 -- The script stamps the time into the body, so no producer's clock counts. O(jobs).
 local redis, ARGV, tonumber, type = redis, ARGV, tonumber, type -- locals are faster
@@ -23,7 +23,7 @@ local was = redis.call('HMGET', c, 'r0', 'r1', 'r2', 'r3', 'bytes', 'enqueued', 
 for k = 1, 7 do was[k] = tonumber(was[k]) or 0 end
 -- uses: clock, remembered, foreign
 local all = was[1] + was[2] + was[3] + was[4] + was[5] + was[6]
-if not (all > -9e15 and all < 9e15) then -- none that can be counted with
+if not (all > -9e15 and all < 9e15) then -- unusable for counting
   -- uses: whole
   for k = 1, 6 do was[k] = whole(was[k]) end
 end
@@ -33,7 +33,7 @@ if depth + ARGV[3] > max_depth or bytes + ARGV[4] > max_bytes then
   local held = bytes - (tonumber(redis.call('HGET', c, 'dead_bytes')) or 0)
   if live + ARGV[3] > max_depth or held + ARGV[4] > max_bytes then return {'FULL', live, held} end
 end
--- Unknown while bodies of a version before are here.
+-- Unknown while there are bodies of an earlier version.
 local largest, most = tonumber(was[10] or depth == 0 and 0 or nil), 0
 local idle = was[1] + was[2] + was[3] + was[4] <= 0
 -- uses: read_runs

@@ -3,7 +3,7 @@
 -- ROLES   producer consumer coordinator ops-read ops
 -- KEYS[1] base; derived: j o
 -- ARGV    none
--- Returns {jobs stored, ms the owner's lease still runs}, 0 for what is not there. O(1).
+-- Returns {jobs stored, ms left of the owner's lease}, 0 for what is missing. O(1).
 local j, o = KEYS[1] .. ':j', KEYS[1] .. ':o'
 -- uses: clock, whole
 local nonce, expires = unpack(redis.call('HMGET', o, 'nonce', 'expires'))

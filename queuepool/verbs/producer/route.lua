@@ -1,15 +1,15 @@
 #!lua flags=allow-oom
--- route: read the record of how many partitions there are; make it where there is none.
+-- route: read the record of how many partitions there are; create it if there is none.
 -- ROLES   producer consumer coordinator ops-read ops
 -- KEYS[1] system base; derived: route
 -- ARGV    partitions ('' to only look), layout (how slots map to partitions)
--- Returns [field, value ...] of the record; empty when there is none, and the caller may not make
---         it. One script: of two processes that begin at once with different counts, one must hear
---         of the other. O(1).
+-- Returns [field, value ...] of the record; empty if there is none, and the caller may not create
+--         it. One script: if two processes start at once with different counts, one must see the
+--         other's. O(1).
 local route = KEYS[1] .. ':route'
 -- uses: clock
--- A producer's user may only read it. To ask first leaves no line in the server's log of refusals.
--- HSETNX: the users that make it cannot change it, whatever script they send.
+-- A producer's user may only read it. Checking first avoids entries in the server's ACL log.
+-- HSETNX: the users that create it cannot change it, whatever script they send.
 local makes = ARGV[1] ~= '' and redis.acl_check_cmd('HSETNX', route, 'version', 1)
 if redis.call('HLEN', route) == 0 and makes then
   redis.call('HSETNX', route, 'version', 1)

@@ -1,10 +1,10 @@
 #!lua flags=no-writes
--- status: tell where one job is.
+-- status: return where one job is.
 -- ROLES   producer ops-read ops
 -- KEYS[1] base; derived: j c dl dead o dr rec fl:<epochs> at cr er pr cn r:<id> dn:<0|1>
 -- ARGV    id
 -- Returns {state, body, ms (due, start or death), failed attempts, crashes, error, progress,
---         result, 1 when cancellation was asked}; absent parts are ''. A claimed job that did not
+--         result, 1 if cancellation was requested}; absent parts are ''. A claimed job that did not
 --         start has 0 ms.
 -- State is done, cancelled or expired for one to two minutes after the end (done: as long as its
 -- result is kept), then unknown, as for an id that never was. O(1).
@@ -39,7 +39,7 @@ if not at then
   if at then state = 'in-flight' end
   if at and tonumber(at) < 1e12 then at = 0 end
 end
--- What is no number is 0: a nil would cut the answer off.
+-- An invalid number is 0: a nil would cut off the reply.
 return {state, body, math.floor(tonumber(at or 0)),
   tonumber(redis.call('HGET', base .. ':at', id) or 0) or 0,
   tonumber(redis.call('HGET', base .. ':cr', id) or 0) or 0,

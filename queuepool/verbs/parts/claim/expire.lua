@@ -1,4 +1,4 @@
--- Jobs that were to start by now end here.
+-- Jobs that should have started by now end here.
 -- uses: group_of, tier_of, remember, settle, add, let_go
 local gone = {}
 for k, said in ipairs(redis.call('HMGET', base .. ':ex', unpack(ids))) do
@@ -15,7 +15,7 @@ for k, said in ipairs(redis.call('HMGET', base .. ':ex', unpack(ids))) do
     redis.call('HDEL', base .. ':j', id)
     redis.call('HDEL', base .. ':cr', id)
     remember({'!' .. id, '~' .. id}, 1, 2)
-    add(c, 'bytes', 0 - #body) -- not -#: Redis 7.0 reads no -0
+    add(c, 'bytes', 0 - #body) -- not -#: Redis 7.0 rejects -0
     add(c, 'expired', 1)
     add(g, 'expired', 1)
     settle(g, 1)

@@ -1,4 +1,4 @@
--- Before the first write: what the end of a job that comes late touches.
+-- Before the first write: the keys that the end of an expired job touches.
 -- uses: special
 late = redis.call('HLEN', base .. ':ex') > 0
 if late then

@@ -1,4 +1,4 @@
--- The seats that have a turn, by tier; `visit` puts a lane in the place of each that it looks at.
+-- The seats that have a turn, by tier; `visit` replaces each seat that it checks with its lane.
 local rings, lanes, active = {}, {}, {} -- active: tiers that have any
 for t = 0, 3 do
   rings[t] = base .. ':ring:' .. t

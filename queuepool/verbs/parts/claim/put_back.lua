@@ -1,8 +1,7 @@
 -- uses: push_front
--- More bytes than were planned: of bodies or ids that did not come by our scripts. What does not
--- fit, and what is behind it, goes back to the front of its lane. A body that nobody should hold
--- travels without its end, so that its job is buried. What has a longer name than any job goes
--- altogether, as if it were a mark.
+-- More bytes than planned, from bodies or ids that our scripts did not write. What does not fit,
+-- and everything after it, returns to the front of its lane. An oversized body is sent without its
+-- end, so that its job is buried. An id longer than any valid one is deleted, as if it were a mark.
 local function put_back()
   local places, kept, unfit, texts, names, sum = {}, 0, {}, {}, {}, nil
   for _, t in ipairs(active) do
@@ -35,6 +34,6 @@ local function put_back()
     local ring = rings[tonumber(home)] and home or '2'
     push_front({tier = home, group = lane.group, ring = ring}, ids[unfit[u]])
   end
-  if not full then redis.call('HDEL', c, 'largest') end -- wrong, or sizes had been seen
+  if not full then redis.call('HDEL', c, 'largest') end -- wrong, or the sizes were known
   ids, bodies, count, full = names, texts, kept, true
 end

@@ -10,7 +10,7 @@ local function quotas(n)
     quota[t] = rounds * ARGV[6 + t]
     credit[t] = whole(stored[t + 1])
   end
-  -- Not by our scripts
+  -- Not written by our scripts
   for _, t in ipairs(active) do if math.abs(credit[t]) > 100 * sum then credit[t] = 0 end end
   for _ = 1, n - rounds * sum do
     local best

@@ -1,7 +1,7 @@
 -- Jobs into the in-flight set; the marks of cancelled ones end here.
 local begun = now + time[2] % 1000 / 1000 -- ms, to the us
 local alive, texts, n, scores, waiting = {}, {}, 0, {}, 0
-local none = {} -- four tables for nothing would cost what a call of the server does
+local none = {} -- four unused tables would cost as much as a server call
 local attempts, crashes, kept_attempts, kept_crashes = none, none, none, none
 if odd then
   kept_attempts, kept_crashes = {}, {}
@@ -13,19 +13,19 @@ for k, id in ipairs(ids) do
   if body then
     n = n + 1
     alive[n], texts[n] = id, body
-    if odd then -- what is too long for a number is none
+    if odd then -- text too long for a number is none
       kept_attempts[n] = attempts[k] and string.sub(attempts[k], 1, 20)
       kept_crashes[n] = crashes[k] and string.sub(crashes[k], 1, 20)
     end
     if crashes[k] == '0' or n <= starting and not crashes[k] then
-      -- In steps of half a us, less than a job takes here: the next call's are above.
+      -- In steps of half a us, less than a job takes here: those of the next call are higher.
       scores[n] = begun + n / 2048
     else
       waiting = waiting + 1
       scores[n] = -waiting
     end
   elseif body == false then
-    redis.call('HDEL', base .. ':cx', id) -- cancelled while it waited: its place ends here
+    redis.call('HDEL', base .. ':cx', id) -- cancelled while it waited: its mark ends here
     -- uses: claim/home_of
     local home = home_of(k)
     taken[home] = taken[home] - 1 -- it left the count of ready jobs when it was cancelled
@@ -34,7 +34,7 @@ end
 if n > 0 then
   local last = waiting > 0 and redis.call('HINCRBY', o, 'seq', waiting) - waiting
   local entries = {}
-  for k = 1, n do -- the last ones first: a small set is searched from its lowest score on
+  for k = 1, n do -- the last ones first: a small set is searched from its lowest score
     local score = scores[n + 1 - k]
     entries[2 * k - 1], entries[2 * k] = score < 0 and last - score or score, alive[n + 1 - k]
   end
@@ -47,9 +47,9 @@ if n > 0 or late then
   if rooms then
     -- uses: claim/count_rooms
   end
-  for home, gone in pairs(taken) do -- not -gone: Redis 7.0 reads no -0
+  for home, gone in pairs(taken) do -- not -gone: Redis 7.0 rejects -0
     if type(redis.pcall('HINCRBY', c, 'r' .. home, 0 - gone)) == 'table' then
-      redis.call('HSET', c, 'r' .. home, 0) -- it was no number
+      redis.call('HSET', c, 'r' .. home, 0) -- it was not a number
     end
   end
 end

@@ -1,4 +1,4 @@
--- Lanes with a rest have seats again, each in the ring of its own tier.
+-- Lanes with remaining jobs get seats again, each in the ring of its own tier.
 for home, seats in pairs(cut) do
   if rings[tonumber(home)] then redis.call('RPUSH', rings[tonumber(home)], unpack(seats)) end
 end

@@ -1,4 +1,4 @@
--- Ids from their lanes, and the seats of these from their rings.
+-- Takes ids from their lanes, and the lanes' seats from their rings.
 local ids, count, taken, more = {}, 0, {}, false -- taken: by tier; more: of seats, perhaps
 local again, cut, back, stamp = {}, {}, {}, string.format('%011x', now) -- seats by tier, for reseat
 for _, t in ipairs(active) do
@@ -12,7 +12,7 @@ for _, t in ipairs(active) do
         count = count + 1
         ids[count] = id
       end
-      lane.take = count - before -- less where the lane has two seats
+      lane.take = count - before -- less if the lane has two seats
       taken[home] = (taken[home] or 0) + lane.take
     end
     if lane.size > lane.take and lane.room and lane.room.taken >= lane.room.most then

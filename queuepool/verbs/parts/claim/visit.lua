@@ -1,4 +1,4 @@
--- Looking ahead means short jobs: longer turns cost less, and nobody waits
+-- Prefetching implies short jobs: longer turns cost less, and nobody waits
 local turns = limit > starting and 8 or 32
 local function visit(t, share, n) -- whose turn, and how many of each: only reads
   local seats = lanes[t]

@@ -1,4 +1,4 @@
-local function weigh(lane, n) -- bytes of the first n jobs of a lane, each looked at once
+local function weigh(lane, n) -- bytes of the first n jobs of a lane, each checked once
   local sums = lane.sums or {[0] = 0}
   if #sums < n then
     for k, id in ipairs(redis.call('LRANGE', lane.key, #sums, n - 1)) do

@@ -1,5 +1,5 @@
--- What jobs ask for, by place in the call; who holds each unique key; the places of jobs that
--- another one keeps out, and which one that is.
+-- What jobs ask for, by place in the call; who holds each unique key; the places of jobs kept out
+-- by another one, and which one that is.
 local wishes, holders = {}, {}
 kept, by = {}, {}
 -- uses: holder_of

@@ -2,7 +2,7 @@
 local met, k = {}, 4
 gone, first, last, i, sizes, sums, left, kept = {}, 1, 0, groups, {}, {}, {}, {}
 while i <= words do
-  sizes[i], sums[i] = 0, 0 -- the caller's sum holds for all of them only
+  sizes[i], sums[i] = 0, 0 -- the caller's sum is only valid for all of them
   for _ = 1, ARGV[i + 2] do
     local id = ARGV[k]
     if not met[id] then -- after a failover one owner may have claimed a job twice
