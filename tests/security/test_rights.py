@@ -29,8 +29,8 @@ ALIASES = {
     "job.g": "g", "g": "g", "group_of(": "g", "groups[": "g", "lanes[": "q", "lane.key": "q",
     "lane_key(": "q", "lane": "q", "rings[": "ring", "book": "fl", "in_flight": "fl", "set": "dn",
     "key": "dl dead",
-    "hash": "", "found": "q g dg wk", "note[1]": "at cr er pr cn u uk",
-    "fixed": "c dl dead rec wk cmd j o dr ck at cr er pr cn cx ua ring dn fl u uk",
+    "hash": "", "found": "q g dg wk", "note[1]": "at cr er pr cn u uk mg",
+    "fixed": "c dl dead rec wk cmd j o dr ck at cr er pr cn cx ua ring dn fl u uk ex mg",
 }  # fmt: skip
 
 ADDING = {"hincrby", "hset"}  # what the part `add` does to its key

@@ -114,7 +114,10 @@ if repair then -- from here on, writes
     redis.call('HDEL', base .. ':g:' .. lane.group, 'o' .. lane.tier)
   end
   for _, group in ipairs(unlisted) do redis.call('HSET', mg, group, 0) end
-  for _, fields in ipairs(right) do redis.call('HSET', unpack(fields)) end
+  for _, fields in ipairs(right) do
+    redis.call('HSET', base .. ':g:' .. fields[1], unpack(fields, 2))
+  end
+  for group, room in pairs(rooms) do redis.call('HSET', mg, group, room) end
   if recounted then redis.call('HSET', c, 'held', sums.held, 'capped', sums.capped) end
   for _, ghost in ipairs(hollow) do
     local key, id = unpack(ghost)

@@ -1,7 +1,7 @@
 -- At the end of a round, of up to 200 managed groups: entries without such a group, and those whose
 -- jobs are miscounted, in lanes of up to 1,000 ids.
 -- uses: shares
-local names, apart, right, standing = {}, {}, {}, {[0] = 0, 0, 0, 0}
+local names, apart, right, rooms, standing = {}, {}, {}, {}, {[0] = 0, 0, 0, 0}
 local sums, recounted = {held = 0, capped = 0}, page[1] == '0' and redis.call('HLEN', mg) <= 200
 if recounted then names = redis.call('HKEYS', mg) end
 for _, group in ipairs(recounted and unlisted or {}) do names[#names + 1] = group end
@@ -35,14 +35,15 @@ for _, group in ipairs(names) do
     end
     if wrong then
       wrongs = wrongs + 1
-      right[#right + 1] = {g, 'state', state, 'apart', rest, 'w0', waiting[0], 'w1', waiting[1],
+      right[#right + 1] = {group, 'state', state, 'apart', rest, 'w0', waiting[0], 'w1', waiting[1],
         'w2', waiting[2], 'w3', waiting[3], 'c0', able[0], 'c1', able[1], 'c2', able[2],
         'c3', able[3]}
     end
-    if whole(redis.call('HGET', mg, group)) ~= room then right[#right + 1] = {mg, group, room} end
+    if whole(redis.call('HGET', mg, group)) ~= room then rooms[group] = room end
   end
 end
 local held, capped = unpack(redis.call('HMGET', c, 'held', 'capped'))
 local gap = recounted and whole(held) + whole(capped) - sums.held - sums.capped or 0
-recounted = recounted and (#right > 0 or sums.held ~= whole(held) or sums.capped ~= whole(capped))
+recounted = recounted and (#right > 0 or next(rooms) ~= nil
+  or sums.held ~= whole(held) or sums.capped ~= whole(capped))
 if recounted and (wrongs > 0 or #unlisted == 0) then miscounted = miscounted + 1 end
