@@ -13,15 +13,15 @@ from queuepool.testing.data import Args, PartitionData, Seat
 from queuepool.testing.fencing import fence
 from queuepool.testing.groups import TIERS
 
-# A share is divided among at most so many lanes before any is visited again; a claim that looks
-# ahead is of short jobs, and takes longer turns.
+# A share is divided among at most this many lanes before any is visited again; a claim that
+# prefetches is of short jobs, and takes longer turns.
 _MAX_TURNS, _MAX_TURNS_AHEAD = 32, 8
 _ABOUT_TO_END = 16  # jobs
 
 
 @dataclass(slots=True)
 class _Turn:
-    """A lane that is served now, and how many of its jobs are taken."""
+    """A lane served now, and how many of its jobs are taken."""
 
     seat: Seat
     size: int
@@ -30,7 +30,7 @@ class _Turn:
 
 @fence
 def claim(p: PartitionData, args: Args) -> Any:
-    """Move ready jobs into the owner's book."""
+    """Move ready jobs into the owner's in-flight set."""
     limit, starting, age_ms = int(args[2]), int(args[3]), int(args[4])
     weights, budget = [int(w) for w in args[5:9]], int(args[9])
     if p.counters.get("hold"):
@@ -39,7 +39,7 @@ def claim(p: PartitionData, args: Args) -> Any:
     turns, credit, rooms = _plan(p, limit, weights, most)
     full = False
     while (size := _size(p, turns)) > budget and _planned(turns) > 1:
-        full = True  # as if fewer had been asked for, until they fit
+        full = True  # as if fewer had been requested, until they fit
         fewer = max(1, math.floor(_planned(turns) * min(0.75, budget / size)))
         turns, credit, rooms = _plan(p, fewer, weights, most)
     p.counters.update(credit)
@@ -182,7 +182,7 @@ def _book(
     alive = [(job_id, tier) for job_id, tier in taken if job_id in p.jobs]
     for job_id, _tier in taken:
         if job_id not in p.jobs:
-            p.marks.discard(job_id)  # cancelled while it waited: its place ends here
+            p.marks.discard(job_id)  # cancelled while it waited: its mark ends here
     for n, (job_id, tier) in enumerate(alive, 1):
         name = codec.read_group(p.jobs[job_id])
         if name in p.managed:

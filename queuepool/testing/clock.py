@@ -10,10 +10,10 @@ START_S = 1_767_225_600.0  # 2026-01-01 00:00 UTC
 
 
 class FakeClock:
-    """Seconds since 1970 that stand still until `advance`. Safe to share between threads."""
+    """Seconds since 1970, constant until `advance`. Safe to share between threads."""
 
     def __init__(self, start_s: float = START_S) -> None:
-        """Start at `start_s`, 2002 or later: smaller numbers are no times to the queue."""
+        """Start at `start_s`, 2002 or later: to the queue, smaller numbers are not times."""
         if start_s < 1_010_000_000:
             raise InvalidInputError(f"FakeClock({start_s}): start in 2002 or later")
         self._now_s = start_s
@@ -24,7 +24,7 @@ class FakeClock:
         return self._now_s
 
     def advance(self, seconds: float) -> None:
-        """Let `seconds` pass: leases run out, delays and retries become due."""
+        """Let `seconds` pass: leases expire, delays and retries become due."""
         if seconds < 0:
             raise InvalidInputError(f"advance({seconds}): time cannot go back")
         with self._lock:

@@ -1,8 +1,8 @@
 """What one partition, and what the coordinators share, hold in memory. Times are ms.
 
-Each field stands for the Redis key of queuepool.protocol.keys that its comment names. The verbs are
-in the modules beside this one, a function each, named after its script; what scripts must repeat,
-as they may not include one another, is here once.
+Each field represents the Redis key of queuepool.protocol.keys that its comment names. The verbs are
+in the modules beside this one, one function each, named after its script; what several of them
+share is here.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from queuepool.testing.groups import TIERS, Group
 from queuepool.testing.scored import ScoredSet
 from queuepool.testing.wishes import Wishes
 
-STARTED = 1e12  # scores of a book: below, a claim sequence; from here on, the ms of a start
+STARTED = 1e12  # scores of in-flight jobs: below, a claim sequence; from here, the ms of a start
 DAY_MS, MINUTE_MS = 86_400_000, 60_000
 Args = Sequence[bytes]
 Lane = tuple[int, bytes]  # tier, group
 
 
 class Seat(NamedTuple):
-    """A lane's place in a ring, with the ms at which it was served last."""
+    """A lane's place in a ring, with the ms at which it was last served."""
 
     tier: int
     served_ms: int
@@ -39,7 +39,7 @@ class Seat(NamedTuple):
 
 @dataclass(slots=True)
 class OwnerRecord:
-    """Who owns the partition. An empty nonce: no one, since the last one left."""
+    """The owner of the partition. An empty nonce: none, since the last one left."""
 
     nonce: bytes
     epoch: int
@@ -53,7 +53,7 @@ class OwnerRecord:
     busy: int = 0
     target: int = 0
     applied: bytes | None = None
-    past: int | None = None  # the book to recover whose latest start was seen
+    past: int | None = None  # the epoch to recover whose latest start is known
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ def command_order(command_id: bytes) -> tuple[int, int]:
 
 @dataclass(slots=True)
 class SystemData:
-    """What coordinators share. now: the time of the verb that runs."""
+    """What coordinators share. now: the time of the running verb."""
 
     now: int = 0
     leader: dict[str, Any] = field(default_factory=dict)  # leader
@@ -88,7 +88,7 @@ class SystemData:
 
 @dataclass(slots=True)
 class PartitionData:
-    """One partition. now: the time of the verb that runs; began: the ms of the last start."""
+    """One partition. now: the time of the running verb; began: the ms of the last start."""
 
     now: int = 0
     began: float = 0.0
@@ -153,12 +153,12 @@ class PartitionData:
         return group
 
     def group_of(self, body: bytes) -> Group:
-        """Return the group of a body, made again when it was forgotten."""
+        """Return the group of a body, recreated if it was forgotten."""
         name = codec.read_group(body)
         return self.find_group(name) or self.groups.setdefault(name, Group())
 
     def leave_group(self, group: Group, by: int = 1, *, owning: bool = False) -> None:
-        """Count jobs of a group as ended; one without any left has finished."""
+        """Count jobs of a group as ended; without any left, it has finished."""
         group.left -= by
         if group.left <= 0:
             group.finished = self.now
@@ -200,7 +200,7 @@ class PartitionData:
         return able.total()
 
     def expire_group(self, group: Group) -> None:
-        """Forget a group with neither work nor dead jobs: in a minute a job, at most in a day."""
+        """Forget a group without work or dead jobs: after a minute per job, at most a day."""
         if group.left <= 0 and group.dead <= 0:
             group.expires = self.now + min(DAY_MS, MINUTE_MS * max(group.total, 1))
 
@@ -225,13 +225,13 @@ class PartitionData:
         return self.books.setdefault(epoch, ScoredSet())
 
     def begin(self, epoch: int, job_id: bytes) -> None:
-        """Book a job as running, behind all that began before it."""
+        """Record a job as running, after all that started before it."""
         self.began = max(self.now, self.began + 0.001)
         self.open_book(epoch).add(job_id, self.began)
         self.wishes.note_start(job_id)
 
     def unbook(self, epoch: int, job_id: bytes) -> bool:
-        """Take a job out of a book; return whether it was there. An empty book is no book."""
+        """Remove a job from an in-flight set; return whether it was there. Drops an empty set."""
         book = self.books.get(epoch)
         if book is None or not book.remove(job_id):
             return False
@@ -240,19 +240,19 @@ class PartitionData:
         return True
 
     def epochs(self) -> list[int]:
-        """Return the epochs that may have a book, each once: to recover, draining, the owner's."""
+        """Return the epochs that may have jobs in flight: to recover, draining, the owner's."""
         return [*list(self.to_recover)[:100], *self.running_epochs()]
 
     def running_epochs(self) -> list[int]:
         """Return the epochs whose jobs may run: of draining processes and of the owner."""
-        # An owner that left has its book among those to recover, or drains.
+        # The epoch of an owner that left is among those to recover or draining.
         current = [self.owner.epoch] if self.owner is not None and self.owner.nonce else []
         return [*self.draining, *current]
 
     def place(
         self, job_id: bytes, lane: Lane, *, front: bool = False, next_turn: bool = False
     ) -> None:
-        """Put a job into its lane; a lane that was empty takes a seat in its ring."""
+        """Put a job into its lane; a previously empty lane gets a seat in its ring."""
         waiting = self.lanes.setdefault(lane, deque())
         (waiting.appendleft if front else waiting.append)(job_id)
         if len(waiting) == 1:
@@ -261,7 +261,7 @@ class PartitionData:
         self.count_ready(lane, 1)
 
     def forget(self, job_id: bytes) -> None:
-        """Remove a job's body and everything noted about it."""
+        """Remove a job's body and all its records."""
         self.jobs.pop(job_id, None)
         self.wishes.let_go(job_id)
         for notes in (self.attempts, self.crashes, self.errors, self.progress, self.cancels):
@@ -272,7 +272,7 @@ class PartitionData:
         return self.wishes.holder_of(unique_key, self.jobs, self.dead)
 
     def unaside(self, job_id: bytes) -> None:
-        """Note that a job left the delayed ones: it waits for no task any more."""
+        """Record that a job is no longer delayed, and waits for no task."""
         if self.asides.pop(job_id, None) is not None:
             self.errors.pop(job_id, None)
 
@@ -298,18 +298,18 @@ class PartitionData:
         self.leave_group(group)
 
     def is_cancelled(self, job_id: bytes, body: bytes) -> bool:
-        """Return whether a job was asked to cancel, alone or with its group."""
+        """Return whether cancellation of a job was requested, alone or with its group."""
         group = self.find_group(codec.read_group(body))
         cut = group.cancelled_at if group else -1
         return job_id in self.cancels or codec.read_enqueued_ms(body) <= cut
 
     def wake(self, token: bytes) -> None:
-        """Leave a wake token, at most one of a kind."""
+        """Leave a wake token, at most one of each kind."""
         if token not in self.tokens:
             self.tokens.append(token)
 
 
 def lane_of(body: bytes) -> Lane:
-    """Return the lane of a body; one with a damaged header still has one, so that it can die."""
+    """Return the lane of a body; even a damaged one has a lane, so that it can be buried."""
     tier = body[1] - 0x30 if len(body) > 1 else -1
     return tier if tier in TIERS else 2, codec.read_group(body)

@@ -1,4 +1,4 @@
-"""The ids that ended lately, as `remember` and `remembered` among the parts keep them. Pure."""
+"""The ids that ended recently, like the parts `remember` and `remembered`. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Ended:
     since: int = 0
 
     def turn(self, now: int) -> None:
-        """Use the other set, emptied, when this one was in use for a minute, or is full."""
+        """Switch to the other set, emptied, once this one was in use for a minute or is full."""
         for members in self.over(now):
             members.clear()
         if now - self.since >= MINUTE_MS or len(self.sets[self.in_use]) >= MAX_ENDED:
@@ -27,7 +27,7 @@ class Ended:
         self.heed_the_clock(now)
 
     def heed_the_clock(self, now: int) -> None:
-        """Begin the minute again when the clock went back."""
+        """Restart the minute if the clock went back."""
         self.since = min(self.since, now)
 
     def over(self, now: int) -> list[set[bytes]]:
@@ -40,6 +40,6 @@ class Ended:
         ]
 
     def remembers(self, member: bytes, now: int) -> bool:
-        """Return whether it ended and is not forgotten by now."""
+        """Return whether it ended and is not forgotten yet."""
         over = [id(members) for members in self.over(now)]
         return any(member in members for members in self.sets if id(members) not in over)

@@ -1,4 +1,4 @@
-"""finish, retry, bury, hand_back, end_cancelled, progress, start: what an owner says of jobs."""
+"""finish, retry, bury, hand_back, end_cancelled, progress, start: what an owner reports."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def _owns(p: PartitionData, args: Args) -> bool:
 
 
 def _leave(p: PartitionData, epoch: int, job_id: bytes, body: bytes) -> bool:
-    # Takes a job out of where it is. Returns whether that was no book of the caller: a failover
-    # undid its claim, or it lost the partition in between.
+    # Removes a job from where it is. Returns whether that was not the caller's in-flight set: a
+    # failover undid its claim, or it lost the partition meanwhile.
     if p.unbook(epoch, job_id):
         return False
     if p.delayed.remove(job_id):
@@ -103,7 +103,7 @@ def _is_claimed(body: bytes, stamp: bytes) -> bool:
 
 
 def _claimed(p: PartitionData, epoch: int, job_id: bytes, stamp: bytes) -> bytes | None:
-    # Takes a job out of a book if its body is the one that was claimed, and returns that.
+    # Removes an in-flight job if its body is the claimed one, and returns that.
     body = p.jobs.get(job_id)
     if body is None or not _is_claimed(body, stamp) or not p.unbook(epoch, job_id):
         return None
@@ -126,7 +126,7 @@ def retry(p: PartitionData, args: Args) -> Any:
         else:
             p.progress.pop(job_id, None)
             due: float = p.now + int(delay_ms)
-            if charge.startswith(b":"):  # who is set aside later is due later
+            if charge.startswith(b":"):  # a job set aside later is due later
                 p.asides[job_id] = charge[1:]
                 behind = max(behind, int(due))
                 p.counters["aside"] = behind + 1
@@ -238,7 +238,7 @@ def end_cancelled(p: PartitionData, args: Args) -> Any:
 
 @fence_or_drain
 def progress(p: PartitionData, args: Args) -> Any:
-    """Store what running jobs say of themselves."""
+    """Store the progress of running jobs."""
     n = 0
     for job_id, text in zip(args[2::2], args[3::2], strict=True):
         if job_id in p.book(int(args[1])):
@@ -249,7 +249,7 @@ def progress(p: PartitionData, args: Args) -> Any:
 
 @fence_or_drain
 def start(p: PartitionData, args: Args) -> Any:
-    """Book claimed jobs as running."""
+    """Record claimed jobs as running."""
     epoch, n = int(args[1]), 0
     for job_id in args[2:]:
         score = p.book(epoch).score(job_id)

@@ -1,4 +1,4 @@
-"""One job, run in the calling thread: what a handler sees, and what its end means."""
+"""One job, run in the calling thread: the handler's context, and the outcome."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from queuepool.tasks.registry import Registry, Task
 from queuepool.verbs.owner import verbs as own
 
 _FALLBACK = Task(name="unknown", function=lambda: None)
-ASIDE_S = 1.0  # for so long a job of an unknown task is set aside
+ASIDE_S = 1.0  # how long a job of an unknown task is set aside
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Ended:
 
 
 class Context:
-    """What a handler may know and do about its job; a JobContext."""
+    """What a handler can see and do about its job; a JobContext."""
 
     def __init__(
         self, job: Claimed, task: str, owned: OwnedPartition, timeout_s: float | None
@@ -71,11 +71,11 @@ class Context:
 
     @property
     def cancel_requested(self) -> bool:
-        """Return whether someone asked to cancel, asked again each time."""
+        """Return whether cancellation was requested, checked each time."""
         return self._owned.partition.status(self.job_id).cancel_requested
 
     def progress(self, text: str) -> None:
-        """Publish how far the job is, at once."""
+        """Publish progress, at once."""
         self._owned.run(own.progress(self._owned.ownership, {self._job.job_id: text.encode()}))
 
 
@@ -87,7 +87,7 @@ def execute(
     run_async: Callable[[Any], Any],
     jitter: float,
 ) -> Ended:
-    """Run a job and return how it ended; of a handler's exceptions only a Ctrl-C gets out."""
+    """Run a job and return how it ended; of a handler's exceptions, only Ctrl-C propagates."""
     job_id, attempt = job.job_id.decode(), job.failed + 1
     task, name, options = _FALLBACK, "", codec.NO_OPTIONS
     try:
@@ -128,7 +128,7 @@ def _failed(
     pause_s: Callable[[], float],
 ) -> Ended:
     """Return how an execution ended that raised. pause_s: returns how long before the next one."""
-    delay_s = getattr(error, "delay_s", None)  # none in one that a class of its own made
+    delay_s = getattr(error, "delay_s", None)  # none in a subclass with its own __init__
     if isinstance(error, RetryLater) and delay_s is not None:
         return Ended(job_id, name, attempt, JobState.DELAYED, delay_s=delay_s, charged=False)
     record = record_of(error)
@@ -183,7 +183,7 @@ def _call(
 
 
 def refuse_a_running_loop() -> None:
-    """Raise InvalidInputError where an asynchronous handler could not be run."""
+    """Raise InvalidInputError if an async handler could not run here."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""Who may call a verb of the owner: decorators, named as the parts of the scripts are."""
+"""Who may call an owner's verb: decorators, named like the parts of the scripts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ OwnerVerb = Callable[[PartitionData, Args], Any]
 
 
 def fence(verb: OwnerVerb) -> OwnerVerb:
-    """Refuse whoever does not own the partition under the nonce and epoch that it sends first."""
+    """Reject callers that do not own the partition under the nonce and epoch in the arguments."""
     return _refusing(verb, draining_may=False)
 
 
 def fence_or_drain(verb: OwnerVerb) -> OwnerVerb:
-    """Refuse as `fence` does, but for an owner that is draining."""
+    """Reject like `fence`, but accept a draining owner."""
     return _refusing(verb, draining_may=True)
 
 

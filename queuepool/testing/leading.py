@@ -8,7 +8,7 @@ from queuepool.testing.data import Args, PartitionData, StoredCommand, SystemDat
 
 
 def lead(s: SystemData, args: Args) -> Any:
-    """Become the leader, stay it, or learn who is."""
+    """Become the leader, stay leader, or learn who leads."""
     nonce, lease_ms, address = args[0], int(args[1]), args[2]
     known = s.leader
     left = known.get("expires", 0) - s.now
@@ -47,7 +47,7 @@ def manual(s: SystemData, args: Args) -> Any:
 
 
 def record(s: SystemData, args: Args) -> Any:
-    """Keep decisions of the leader."""
+    """Store decisions of the leader."""
     if int(args[0]) != s.leader.get("epoch"):
         return 0
     for text in args[2:]:
@@ -59,7 +59,7 @@ def record(s: SystemData, args: Args) -> Any:
 
 
 def decisions(s: SystemData, args: Args) -> Any:
-    """Read decisions, the newest first."""
+    """Read decisions, the latest first."""
     newest, count = args[0], int(args[1])
     listed = reversed(s.decisions)
     if newest != b"+":
@@ -72,7 +72,7 @@ def decisions(s: SystemData, args: Args) -> Any:
 
 
 def route(s: SystemData, args: Args) -> Any:
-    """Read the route record; make it where there is none."""
+    """Read the route record; create it if there is none."""
     if args[0] and not s.route:
         created = b"%d" % s.now
         s.route = {
@@ -101,7 +101,7 @@ def command(p: PartitionData, args: Args) -> Any:
 
 
 def checkpoint(p: PartitionData, args: Args) -> Any:
-    """Note a worker count, unless a newer leader noted one before."""
+    """Record a worker count, unless a newer leader did before."""
     if p.checkpoint.get("leader", 0) > int(args[0]):
         return 0
     p.checkpoint = {"target": int(args[1]), "at": p.now, "leader": int(args[0])}

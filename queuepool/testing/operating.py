@@ -1,4 +1,4 @@
-"""observe, dead, replay, discard and audit: what operators and the coordinator ask."""
+"""observe, dead, replay, discard and audit: verbs of operators and the coordinator."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from queuepool.testing.managing import Recount, is_managed, unlisted_groups
 from queuepool.testing.scored import ScoredSet
 
 _STAMPED = re.compile(rb"1[0-3]([0-9A-Fa-f]{11})")
-_SEARCHED = 1000  # the longest lane in which an audit looks for a job
+_SEARCHED = 1000  # the longest lane in which an audit searches for a job
 
 
 def observe(p: PartitionData, _args: Args) -> Any:
-    """Tell everything of the partition."""
+    """Return everything about the partition."""
     oldest = p.now
     for ring in p.rings:
         for seat in list(ring)[:4]:
@@ -66,7 +66,7 @@ def _owner_fields(p: PartitionData) -> list[bytes]:
 
 
 def peek(p: PartitionData, _args: Args) -> Any:
-    """Tell whether a partition is in use."""
+    """Return whether a partition is in use."""
     owner = p.owner
     left = owner.expires - p.now if owner is not None and owner.nonce else 0
     return [len(p.jobs), max(0, left)]
@@ -119,7 +119,7 @@ def replay(p: PartitionData, args: Args) -> Any:
 
 
 def _restamped(body: bytes, p: PartitionData) -> bytes:
-    # As if it were enqueued now, and never as it was before; one of another layout stays as it is.
+    # As if enqueued now, but always different from before; one of another layout stays unchanged.
     old = _STAMPED.match(body)
     if old is None:
         return body
@@ -149,7 +149,7 @@ def discard(p: PartitionData, args: Args) -> Any:
 
 
 def audit(p: PartitionData, args: Args) -> Any:
-    """Look for what should be impossible: the whole partition in one step."""
+    """Search for inconsistencies: the whole partition in one step."""
     repair = args[1] == b"1"
     books = [p.book(epoch) for epoch in p.epochs()]
     ready = {t: p.counters.get(f"r{t}", 0) for t in TIERS}
@@ -222,7 +222,7 @@ def _hollow(p: PartitionData, books: Sequence[ScoredSet], *, repair: bool) -> in
 
 
 def _strays(p: PartitionData, books: list[ScoredSet]) -> list[tuple[dict[bytes, Any], bytes]]:
-    """Return (notes, id) of what is noted of jobs that are not there, or do not run."""
+    """Return (records, id) of records of jobs that do not exist, or do not run."""
     of_jobs: list[dict[bytes, Any]] = [p.attempts, p.crashes, p.errors]
     of_jobs += [p.wishes.keys, p.wishes.expire_ms]
     of_running: list[dict[bytes, Any]] = [p.progress, p.cancels]
@@ -234,7 +234,7 @@ def _strays(p: PartitionData, books: list[ScoredSet]) -> list[tuple[dict[bytes, 
 
 
 def _recount(p: PartitionData, *, repair: bool) -> int:
-    """Count the bytes of the bodies again; return whether they were others."""
+    """Recount the bytes of the bodies; return whether they differed."""
     true = {
         "bytes": p.jobs.values(),
         "dead_bytes": [p.jobs.get(i, b"") for _, i in p.dead.entries()],
@@ -247,7 +247,7 @@ def _recount(p: PartitionData, *, repair: bool) -> int:
 
 
 def _balance(p: PartitionData, ready: dict[int, int], seated: set[Lane], missing: int) -> None:
-    """Count ready jobs again by so many, no further than the lanes bear out."""
+    """Correct the ready jobs by this many, only as far as the lanes confirm it."""
     for tier in TIERS:
         mine = [lane for lane in seated if lane[0] == tier and not is_managed(p, lane[1])]
         lanes = [p.lanes.get(lane, ()) for lane in mine]

@@ -12,7 +12,7 @@ from queuepool.testing.ending import add_dead
 from queuepool.testing.fencing import fence, fence_or_drain
 
 _BATCH = 200
-_TRIALS = 3  # crashes beyond the last one that a job survives when others began after it
+_TRIALS = 3  # crashes beyond the last that a job survives if others started after it
 
 
 def acquire(p: PartitionData, args: Args) -> Any:
@@ -35,7 +35,7 @@ def acquire(p: PartitionData, args: Args) -> Any:
 
 @fence_or_drain
 def renew(p: PartitionData, args: Args) -> Any:
-    """Keep the lease, report, and hear what is new."""
+    """Keep the lease, report, and receive news."""
     nonce, epoch, lease_ms, beat = args[0], int(args[1]), int(args[2]), int(args[3])
     owner = p.owner
     if owner is None or (owner.nonce, owner.epoch) != (nonce, epoch):
@@ -59,12 +59,12 @@ def renew(p: PartitionData, args: Args) -> Any:
 
 
 def _asked(p: PartitionData, epoch: int) -> list[bytes]:
-    # Only what this owner runs: no one else can stop it.
+    # Only what this owner runs: no other process can stop it.
     return [job_id for _, job_id in p.book(epoch).entries() if job_id in p.cancels]
 
 
 def rotate_nonce(p: PartitionData, args: Args) -> Any:
-    """Change the nonce of an ownership, so that calls sent before are refused from here on."""
+    """Change the nonce of an ownership, so that earlier calls are rejected from now on."""
     stem, epoch, number = args[0], int(args[1]), int(args[2])
 
     def older(nonce: bytes) -> bool:
@@ -135,7 +135,7 @@ def _until_due(p: PartitionData) -> int:
 
 @fence
 def rouse(p: PartitionData, args: Args) -> Any:
-    """Make due the jobs set aside for known tasks: here all in one step."""
+    """Make jobs due that were set aside for known tasks: here all in one step."""
     known = set(args[3:])
     counts = Counter(task for task in p.asides.values() if task in known)
     later = [e for e in p.delayed.entries() if e[0] > p.now + 1 and p.asides.get(e[1]) in known]
@@ -152,7 +152,7 @@ def recover(p: PartitionData, args: Args) -> Any:
         return [0, 0, 0, 0, 0]
     max_crashes, error, epoch = int(args[2]), args[3], p.to_recover[0]
     book = p.book(epoch)
-    # From the end of the order on, each to the front: the claimed ones, then the started ones.
+    # From the last to the first, each to the front: the claimed ones, then the started ones.
     entries = book.below(STARTED) or book.entries()
     latest = None  # of those that started: the last crash is charged to it alone
     if entries and entries[-1][0] >= STARTED and p.owner is not None and p.owner.past != epoch:
@@ -177,7 +177,7 @@ def recover(p: PartitionData, args: Args) -> Any:
 def _recover_one(
     p: PartitionData, job_id: bytes, started: bool, limit: int, error: bytes
 ) -> Iterator[str]:
-    # Yields what became of it; limit: so many crashes bury it.
+    # Yields the outcome; limit: crashes that bury it.
     body = p.jobs.get(job_id)
     if body is None:
         return
@@ -192,7 +192,7 @@ def _recover_one(
         add_dead(p, job_id, body, error)
         yield "buried"
     else:
-        p.crashes.setdefault(job_id, 0)  # it may have begun unnoted
+        p.crashes.setdefault(job_id, 0)  # it may have started without a record
         p.place(job_id, lane_of(body), front=True, next_turn=True)
         p.tune(codec.read_group(body))
         yield "recovered"

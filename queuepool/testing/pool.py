@@ -17,10 +17,10 @@ _SERVER = "memory"
 
 
 class MemoryPool(QueuePool):
-    """A QueuePool whose jobs live in this process. Everything an application calls works on it.
+    """A QueuePool whose jobs live in this process. Everything that applications use works on it.
 
     clock: the pool's idea of time; `pool.clock.advance(seconds)` makes delays and retries due.
-    limits: further fields of PoolConfig, such as max_depth.
+    limits: other fields of PoolConfig, such as max_depth.
     """
 
     def __init__(

@@ -12,13 +12,13 @@ from queuepool.routing.slots import MAX_GROUP_BYTES
 from queuepool.testing.data import STARTED, Args, PartitionData, lane_of
 from queuepool.testing.groups import TIERS, Group
 
-_MAX_JOBS = 2000  # far beyond what a client sends; what the commands of a script can take
+_MAX_JOBS = 2000  # far beyond what a client sends; the most that a script's commands accept
 
 
 def enqueue(p: PartitionData, args: Args) -> Any:
     """Accept jobs; each id once."""
     max_depth, max_bytes = int(args[0]), int(args[1])
-    depth = len(p.jobs) - len(p.dead)  # dead jobs have bounds of their own
+    depth = len(p.jobs) - len(p.dead)  # dead jobs have separate limits
     held = p.counters.get("bytes", 0) - p.counters.get("dead_bytes", 0)
     if depth + int(args[2]) > max_depth or held + int(args[3]) > max_bytes:
         return [b"FULL", depth, held]
@@ -146,7 +146,7 @@ def _settle(p: PartitionData, ids: list[bytes], tier: int, group: bytes, delay: 
 
 
 def status(p: PartitionData, args: Args) -> Any:
-    """Tell where one job is."""
+    """Return where one job is."""
     job_id = args[0]
     body = p.jobs.get(job_id)
     if body is None:
@@ -209,7 +209,7 @@ def cancel(p: PartitionData, args: Args) -> Any:
 
 
 def cancel_group(p: PartitionData, args: Args) -> Any:
-    """Cancel what a group holds; a script does it by steps, this in one."""
+    """Cancel the jobs of a group; a script does it in steps, this in one."""
     name = args[0]
     group = p.find_group(name)
     if group is None or args[1] != b"start":

@@ -1,4 +1,4 @@
-"""run_jobs: a consumer for tests. It runs what is ready, here and now, and says what happened."""
+"""run_jobs: a consumer for tests. It runs ready jobs immediately, and reports what happened."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _KEEP = {"keep_jobs": 100_000, "keep_bytes": 2**30, "keep_ms": 30 * 86_400_000}
 class RunReport:
     """What run_jobs did. next_due_s: until the next delayed job or retry; None: nothing waits.
 
-    errors: the executions that failed, whether they will be repeated or not.
+    errors: the executions that failed, whether or not they will be repeated.
     """
 
     ended: tuple[Ended, ...]
@@ -42,7 +42,7 @@ class RunReport:
 
     @property
     def retried(self) -> int:
-        """Return how many executions will be repeated: they failed, or asked for later."""
+        """Return how many executions will be repeated: they failed, or raised RetryLater."""
         return self._count(JobState.DELAYED)
 
     @property
@@ -57,12 +57,12 @@ class RunReport:
 
     @property
     def errors(self) -> tuple[Ended, ...]:
-        """Return the executions that failed: `error` tells of each, `exception` was raised."""
+        """Return the executions that failed: each has an `error`, and the raised `exception`."""
         failed = (JobState.DELAYED, JobState.DEAD)
         return tuple(e for e in self.ended if e.error is not None and e.state in failed)
 
     def raise_errors(self) -> None:
-        """Raise what the handlers raised: one exception itself, several as a group; or nothing."""
+        """Raise what the handlers raised: a single exception, or several as a group, if any."""
         raised = [e.exception for e in self.errors if e.exception is not None]
         for exception, ended in zip(raised, self.errors, strict=True):
             note = f"in attempt {ended.attempt} of job {ended.job_id} of task {ended.task!r}"
@@ -98,9 +98,9 @@ def run_jobs(pool: QueuePool, *, max_jobs: int = 10_000, jitter: float = 0.5) ->
 
     Ends when nothing is ready or after `max_jobs` executions. Retries become due when the pool's
     clock is advanced; jitter, 0 to 1, is the part of the backoff's ceiling that they wait. An
-    exception of a handler never comes out of here: it is in the report, whose `raise_errors()`
-    raises it, and in `pool.status`.
-    Timeouts hold for async handlers only. Raises UnavailableError when a partition is owned by
+    exception of a handler is never raised here: it is in the report, whose `raise_errors()` raises
+    it, and in `pool.status`.
+    Timeouts only apply to async handlers. Raises UnavailableError if a partition is owned by
     someone else.
     """
     if any(task.is_async for task in pool.producer.registry):
@@ -124,7 +124,7 @@ def run_jobs(pool: QueuePool, *, max_jobs: int = 10_000, jitter: float = 0.5) ->
 
 
 class _Loop:
-    """An event loop that is made when the first coroutine comes."""
+    """An event loop, created for the first coroutine."""
 
     def __init__(self) -> None:
         self._runner: asyncio.Runner | None = None
@@ -191,7 +191,7 @@ def _claim_one(owned: OwnedPartition) -> Claimed | None:
         if claims.ids:
             break
         if not claims.taken:
-            return None  # otherwise the claim met the place of a cancelled job
+            return None  # otherwise the claim found the mark of a cancelled job
     failed = claims.attempts[0] if claims.attempts else None
     job = Claimed(claims.ids[0], claims.bodies[0], int(failed or 0))
     owned.run(own.start(owned.ownership, [job.job_id]))

@@ -1,4 +1,4 @@
-"""A set ordered by score, as Redis keeps one: ties in the order of their bytes. Pure."""
+"""A set ordered by score, like in Redis: ties in the order of their bytes. Pure."""
 
 from __future__ import annotations
 

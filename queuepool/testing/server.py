@@ -16,7 +16,7 @@ from queuepool.testing.operating import to_bytes
 from queuepool.verbs import Verb
 from queuepool.verbs.scripts import names, script
 
-_VERBS: Mapping[str, Callable[[Any, Args], Any]] = {  # each is a function named as its script
+_VERBS: Mapping[str, Callable[[Any, Args], Any]] = {  # each is named after its script
     name: verb
     for module in (producing, managing, claiming, ending, owning, operating, leading)
     for name, verb in vars(module).items()
@@ -40,7 +40,7 @@ _COMMANDS: Mapping[bytes, Callable[[Args], Any]] = {
 
 
 class MemoryServer:
-    """Keeps partitions in this process. Safe to share between threads; gone with the process.
+    """Keeps partitions in this process, and only there. Safe to share between threads.
 
     clock: seconds since 1970, such as a FakeClock; by default the machine's own.
     """
@@ -72,11 +72,11 @@ class MemoryServer:
         return MemoryStream(self, key, window)
 
     def doorbell(self, key: bytes) -> MemoryBell:
-        """Return what an idle owner of this partition sleeps on."""
+        """Return the doorbell on which an idle owner of this partition sleeps."""
         return MemoryBell(self, key, self._changed)
 
     def info(self) -> dict[str, Any]:
-        """Return what a server tells of itself, as far as it means anything here."""
+        """Return a server's INFO, as far as it makes sense here."""
         with self._changed:
             jobs = sum(len(data.jobs) for data in self._partitions.values())
         return {
@@ -112,7 +112,7 @@ class MemoryServer:
 
 
 class MemoryBell:
-    """Where the owner of a partition sleeps; its timeouts are real seconds, whatever the clock."""
+    """The owner's doorbell; its timeouts are real seconds, whatever the clock."""
 
     def __init__(self, server: MemoryServer, key: bytes, changed: threading.Condition) -> None:
         self._server, self._key, self._changed = server, key, changed
@@ -140,14 +140,14 @@ class MemoryBell:
         return token
 
     def arm(self, verb: Verb[Any]) -> bool:
-        """Have the verb run right behind the next token, or within a second without one."""
+        """Make the verb run right after the next token, or within a second without one."""
         if self._armed is not None or self._reply is not None:
             return False
         self._armed, self._armed_s = verb, time.monotonic()
         return True
 
     def answer(self) -> Reply:
-        """Return the armed verb's reply, once; None while it is under way."""
+        """Return the armed verb's reply, once; None while it is pending."""
         reply, self._reply = self._reply, None
         return reply
 
@@ -157,7 +157,7 @@ class MemoryBell:
             self._armed, self._reply = None, UnavailableError("disarmed: it did not happen")
 
     def close(self) -> None:
-        """Do nothing: there is nothing to give back."""
+        """Do nothing: there is nothing to release."""
 
 
 class MemoryStream:
@@ -184,7 +184,7 @@ class MemoryStream:
 
 
 class AsyncMemoryServer:
-    """The same data for asyncio. Never blocks for longer than a verb takes."""
+    """The same data for asyncio. Never blocks longer than a verb takes."""
 
     def __init__(self, server: MemoryServer) -> None:
         self._server = server
@@ -199,4 +199,4 @@ class AsyncMemoryServer:
         return self._server.run(key, verbs)
 
     async def close(self) -> None:
-        """Do nothing, as MemoryServer.close."""
+        """Do nothing, like MemoryServer.close."""

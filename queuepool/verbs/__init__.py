@@ -1,10 +1,10 @@
-"""One verb per script: how its arguments are laid out, and what its reply means. Pure.
+"""One verb per script: the layout of its arguments, and the meaning of its reply. Pure.
 
 A verb is bound to nothing: `server.run(base_key, [verb, ...])` sends any number of them in one
 round trip, on a sync, an asyncio or an in-memory server alike.
 
     produce  enqueue, status, cancel, group       what applications need
-    confirm  WAIT, WAITAOF and what they need     whether an enqueue is more than in memory
+    confirm  WAIT, WAITAOF and what they need     whether an enqueue is durable
     own      acquire ... claim ... finish         what the owner of a partition needs
     operate  observe, dead, replay, audit         what operators and the coordinator need
     lead     lead, command, checkpoint, record    what the leading coordinator needs
@@ -26,13 +26,13 @@ Argument = bytes | str | int | float
 
 __all__ = ["Argument", "Verb", "fenced", "fields", "is_fenced", "number"]
 
-_NUMBER = re.compile(rb"-?[0-9]{1,15}")  # what counts has fewer digits, and survives a float
+_NUMBER = re.compile(rb"-?[0-9]{1,15}")  # valid counts have fewer digits, and survive a float
 
 
 class Verb(msgspec.Struct, Generic[T], frozen=True, eq=False):
     """A script's name, its arguments after the base key, and the reading of its reply.
 
-    script "": a command of the server itself; its words are the arguments.
+    script "": a plain server command; its words are the arguments.
     """
 
     script: str
@@ -40,9 +40,9 @@ class Verb(msgspec.Struct, Generic[T], frozen=True, eq=False):
     parse: Callable[[Any], T]
 
     def read(self, reply: Any) -> T:
-        """Return the reply as a typed value. Raises the reply when it is an error.
+        """Return the reply as a typed value. Raises the reply if it is an error.
 
-        Raises UndecodableError when a record that it tells of is damaged.
+        Raises UndecodableError if a record in it is damaged.
         """
         if isinstance(reply, QueuePoolError):
             raise reply
@@ -59,12 +59,12 @@ class Verb(msgspec.Struct, Generic[T], frozen=True, eq=False):
 
 
 def is_fenced(reply: Any) -> bool:
-    """Return whether a reply refuses an owner that was replaced."""
+    """Return whether a reply rejects a replaced owner."""
     return type(reply) is list and bool(reply) and reply[0] == b"FENCED"
 
 
 def fenced(reply: Any, what: str, epoch: int) -> Any:
-    """Return the reply, or raise FencedError when a newer owner holds what is spoken of."""
+    """Return the reply, or raise FencedError if there is a newer owner."""
     if is_fenced(reply):
         raise FencedError(what=what, epoch=epoch, current=number(reply[1]))
     return reply
@@ -76,7 +76,7 @@ def fields(flat: Sequence[bytes]) -> dict[str, bytes]:
 
 
 def number(raw: bytes | int | None, default: int = 0) -> int:
-    """Return a stored number; the default when there is none, or anything else stands there."""
+    """Return a stored number; the default if it is missing or invalid."""
     if isinstance(raw, int):
         return raw
     return int(raw) if raw is not None and _NUMBER.fullmatch(raw) else default

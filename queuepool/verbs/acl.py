@@ -1,18 +1,18 @@
-"""What each role of process may do on a server: its commands and keys, as ACL rules. Pure.
+"""What each role may do on a server: its commands and keys, as ACL rules. Pure.
 
-A script runs with the rights of who calls it, and whoever may load scripts may load any. So a role
-is exactly as strong as its commands and keys, whatever the scripts say. What it reads is taken from
-the scripts that it calls; with which commands it may write which key, queuepool.verbs.grants says.
-Keys that it only reads it cannot write: a producer can neither take a partition over, nor claim,
-nor forge a result. And what it writes it writes in one way only: it removes the record of attempts
-of a job that it cancels, and cannot put anything into it.
+A script runs with its caller's permissions, and a user who may load scripts may load any. So a role
+is exactly as powerful as its commands and keys, whatever the scripts do. The keys it reads are
+derived from the scripts that it calls; queuepool.verbs.grants defines which commands may write
+which key. Keys that a role only reads it cannot write: a producer can neither take over a
+partition, nor claim, nor forge a result. And it can only write in specific ways: it removes the
+attempts of a job that it cancels, but cannot store any.
 
-As rules: the user itself may read, and each set of keys that the same commands write is a selector
-of its own, `(~key +command)`. A server tries the patterns one after the other for each key of each
-command, so the keys that are used most often come first.
+As rules: the user itself may read, and each set of keys written by the same commands is a separate
+selector, `(~key +command)`. For each key of each command a server tries the patterns in order, so
+the most frequently used keys come first.
 
-The `*` for a partition's number matches any text. That reaches into another queue of the stage only
-where a group of that queue has a name that ends like a key of this one.
+The `*` for a partition's number matches any text. It only matches a key of another queue of the
+stage if a group of that queue has a name that ends like a key of this one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from queuepool.protocol.keys import PARTITION_KEYS, SYSTEM_KEYS, Keyspace
 from queuepool.verbs.grants import CONSUMER, COORDINATOR, NOTHING, OPERATOR, PRODUCER, Grant
 from queuepool.verbs.scripts import names, script
 
-# Every command of the scripts that writes; a test asks a server for its opinion.
+# Every write command of the scripts; a test checks this with a server.
 WRITING = frozenset((
     "hdel", "hincrby", "hset", "hsetnx", "lpop", "lpush", "persist", "pexpire", "rpush", "sadd",
     "set", "srem", "unlink", "xadd", "zadd", "zrem",
@@ -35,9 +35,9 @@ WRITING = frozenset((
 _CALLED = re.compile(r"(?:redis\.p?call|ours)\('([A-Z]+)'")
 # What connections send besides scripts; CLUSTER SLOTS is where a cluster's map comes from.
 _ALWAYS = ("cluster|slots", "evalsha", "script|load", "select")
-# Known from Redis 7.2 and in every Valkey; Redis 7.0 refuses a rule that names them.
+# Available since Redis 7.2 and in every Valkey; Redis 7.0 rejects a rule with them.
 _NEWER_ALWAYS = ("client|setinfo",)
-# Keys that scripts use once a group or a job.
+# Keys that scripts use once per group or job.
 _BUSIEST = ("q", "g", "j", "c")
 
 
@@ -50,9 +50,9 @@ class ServerRole:
     writes: Grant
     direct: tuple[str, ...] = ()
     confirms: bool = (
-        False  # may also ask what its writes have survived (queuepool.client.durability)
+        False  # may also confirm the durability of its writes (queuepool.client.durability)
     )
-    probes: bool = False  # may also try everything on keys made for that: `queuepool check`
+    probes: bool = False  # may also try everything on special keys: `queuepool check`
 
     @cached_property
     def commands(self) -> tuple[str, ...]:
@@ -137,7 +137,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _called_by(role: str) -> tuple[str, ...]:
-    """Return the scripts of a role, as their headers say."""
+    """Return the scripts of a role, according to their headers."""
     return tuple(name for name in names() if role in script(name).header("ROLES").split())
 
 

@@ -1,4 +1,4 @@
-"""With which commands each role may write which keys. Pure.
+"""Which commands each role may use to write which keys. Pure.
 
 A key that is not named here is read-only for the role, and a command that is not named for it is
 refused on it. A test compares this with what the scripts of each role call.
@@ -22,8 +22,8 @@ def _union(*grants: Grant) -> Grant:
     return {stem: frozenset().union(*(g.get(stem, ()) for g in grants)) for stem in stems}
 
 
-# Producers add jobs and never change the body of one. What an owner keeps of a job (attempts,
-# crashes, error) they only remove, when they cancel it; they can put nothing there.
+# Producers add jobs and never change a body. An owner's records of a job (attempts, crashes, error)
+# they can only remove, when they cancel it.
 PRODUCER = _grant("""
     j     hsetnx hdel
     q     rpush lpop unlink
@@ -86,5 +86,5 @@ COORDINATOR = _grant("""
     route     hsetnx
 """)
 NOTHING: Grant = {}
-# Beside what the others may: a replay writes the body again, with another stamp.
+# Besides the above: a replay rewrites the body, with another stamp.
 OPERATOR = _union(PRODUCER, CONSUMER, COORDINATOR, _grant("j hset\ncmd unlink\nck unlink"))

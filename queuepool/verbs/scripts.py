@@ -2,14 +2,14 @@
 
 All of them are read when this module is imported, and never again.
 
-What several scripts do is written once, in `parts`. A line of a script names those it uses, and
-they stand in its place when the script is loaded; each once a script, and first what they use:
+What several scripts do is written once, in `parts`. A line of a script names those it uses, and is
+replaced by them when the script is loaded: each once per script, after those that it uses itself:
 
     -- uses: fence, end_cancelled
 
-A line that is indented names parts for the block around it alone.
+An indented line includes parts only for the block around it.
 
-The phases of a long script are parts as well, in a folder named after it: `claim/plan`.
+The phases of a long script are also parts, in a folder named after it: `claim/plan`.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Script:
 
     @property
     def summary(self) -> str:
-        """Return what it does, in a sentence."""
+        """Return a sentence that says what it does."""
         return self.header(f"{self.name}:")
 
     def header(self, field: str) -> str:
-        """Return what its contract says of KEYS[1], ARGV, ROLES or Returns, on one line."""
+        """Return the KEYS[1], ARGV, ROLES or Returns of its contract, on one line."""
         said = re.search(_FIELD % re.escape(field), self.source.decode(), re.MULTILINE)
         return re.sub(r"\n-- +", " ", said[1]) if said else ""
 
@@ -86,7 +86,7 @@ def _parts(folder: Path, within: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _joined(text: bytes, known: dict[bytes, bytes], used: set[bytes]) -> bytes:
-    """Return a text with the parts that it uses in their places. used: those that stand already."""
+    """Return a text with its parts inserted. used: the parts already inserted."""
 
     def parts(line: re.Match[bytes]) -> bytes:
         text, stand = b"", set(used) if line[1] else used
@@ -99,6 +99,6 @@ def _joined(text: bytes, known: dict[bytes, bytes], used: set[bytes]) -> bytes:
     return _USES.sub(parts, text)
 
 
-# Read once, when a process starts. Read later, they would be those of another version after an
-# upgrade in place, or missing: after a deployment, or for want of a descriptor.
+# Read once, when a process starts. Later they could be those of another version after an upgrade in
+# place, or unreadable: removed by a deployment, or for lack of a descriptor.
 _scripts = _read()

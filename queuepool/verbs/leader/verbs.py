@@ -11,7 +11,7 @@ from queuepool.verbs import Argument, Verb, number
 
 
 def lead(nonce: str, *, lease_ms: int, address: str) -> Verb[Leader]:
-    """Become or stay the leader; with an empty nonce only look. Sent to the system key."""
+    """Become or stay the leader; an empty nonce only reads. Sent to the system key."""
 
     def read(r: Any) -> Leader:
         leading, epoch, now_ms, left, leader_address, flat = r
@@ -19,7 +19,7 @@ def lead(nonce: str, *, lease_ms: int, address: str) -> Verb[Leader]:
         for i in range(0, len(flat), 2):
             workers, _, until = flat[i + 1].partition(b":")
             count = (number(flat[i], -1), number(workers, -1), number(until, -1))
-            if min(count) >= 0 and count[2] > now_ms:  # one that is damaged is none
+            if min(count) >= 0 and count[2] > now_ms:  # a damaged one is ignored
                 manual[count[0]] = count[1:]
         return Leader(
             leading=bool(leading),
@@ -65,7 +65,7 @@ def command(
 
 
 def checkpoint(epoch: int, target_workers: int) -> Verb[bool]:
-    """Note a partition's worker count; returns False when a newer leader noted before."""
+    """Record a partition's worker count; returns False if a newer leader did before."""
     return Verb("checkpoint", [epoch, target_workers], bool)
 
 
@@ -75,15 +75,15 @@ def set_manual(partition: int, workers: int, *, ttl_ms: int) -> Verb[int]:
 
 
 def clear_manual(partition: int) -> Verb[int]:
-    """Return a partition to automatic. Sent to the system key."""
+    """Return a partition to automatic scaling. Sent to the system key."""
     return Verb("manual", [partition, "", 0], int)
 
 
 def record(epoch: int, decisions: Sequence[bytes], *, keep: int) -> Verb[int]:
-    """Keep decisions (JSON); returns how many were written, 0 when another leads by now."""
+    """Store decisions (JSON); returns how many were written, 0 if another leads by now."""
     return Verb("record", [epoch, keep, *decisions], int)
 
 
 def decisions(newest: str, count: int) -> Verb[list[tuple[str, bytes]]]:
-    """Read decisions, the newest first: [(id, JSON)]; newest is "+", or "(" + id for older ones."""
+    """Read decisions, latest first: [(id, JSON)]; newest is "+", or "(" + id for older ones."""
     return Verb("decisions", [newest, count], lambda r: [(i.decode(), bytes(d)) for i, d in r])

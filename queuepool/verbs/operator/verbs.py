@@ -28,7 +28,7 @@ _NOT_COUNTERS = frozenset(
 
 
 def observe(partition: int) -> Verb[PartitionState]:
-    """Return everything that is known of a partition, in constant time."""
+    """Return everything that is known about a partition, in constant time."""
 
     def read(r: Any) -> PartitionState:
         now_ms, counters, owner, jobs, delayed, in_flight, dead = r[:7]
@@ -92,7 +92,7 @@ def _number_or_none(raw: bytes | None) -> int | None:
 def dead(partition: int, offset: int, count: int) -> Verb[list[DeadJob]]:
     r"""List dead jobs, the oldest first; count 1 to 200.
 
-    Damaged ones are among them: an id that is none has \xHH in it, and every verb takes it so.
+    Damaged ones are included: an invalid id has \xHH in it, which every verb accepts.
     """
     return Verb("dead", [offset, count], lambda r: [_read_dead(partition, entry) for entry in r])
 
@@ -135,7 +135,7 @@ def discard(ids: Sequence[str]) -> Verb[int]:
 
 
 def audit(cursor: bytes, *, repair: bool) -> Verb[tuple[bytes, AuditReport]]:
-    """Look at a bounded part of a partition. Returns (next cursor, report); b"0" ends the round."""
+    """Check a bounded part of a partition. Returns (next cursor, report); b"0" ends the round."""
 
     def read(r: Any) -> tuple[bytes, AuditReport]:
         found = {r[1][i].decode(): r[1][i + 1] for i in range(0, len(r[1]), 2)}

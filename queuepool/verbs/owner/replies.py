@@ -1,4 +1,4 @@
-"""What owners send and hear: their ownership, and the typed replies of their verbs. Pure."""
+"""What owners send and receive: their ownership, and the typed replies of their verbs. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Ownership:
         return f"partition {self.partition}"
 
     def rotated(self) -> Ownership:
-        """Return the same ownership under its next nonce, which `rotate_nonce` puts in force."""
+        """Return the same ownership under its next nonce, which `rotate_nonce` activates."""
         stem, _, number = self.nonce.partition(".")
         return Ownership(self.partition, f"{stem}.{int(number or 0) + 1}", self.epoch)
 
@@ -39,7 +39,7 @@ class Acquired:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Someone else owns the partition for another lease_ms."""
+    """Another process owns the partition for another lease_ms."""
 
     lease_ms: int
     epoch: int
@@ -47,7 +47,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """What the owner hears. next_due_ms: until the next delayed job, None when there is none."""
+    """News for the owner. next_due_ms: until the next delayed job, None if there is none."""
 
     draining: bool
     now_ms: int
@@ -62,8 +62,8 @@ class Renewal:
 class Claims:
     """Claimed jobs, in order. attempts and crashes are empty when no job has any; see read_count.
 
-    taken: ids taken from lanes, marks of cancelled jobs included, or what was asked for when the
-    bodies had as many bytes as they may; fewer than asked for means that nothing else is ready.
+    taken: ids taken from lanes, including marks of cancelled jobs, or the limit if the bodies
+    reached the maximum of bytes; less than the limit means that nothing else is ready.
     """
 
     now_ms: int
@@ -76,9 +76,9 @@ class Claims:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What became of acknowledgements. rolled_back: a failover had undone the claim.
+    """The outcome of acknowledgements. rolled_back: a failover had undone the claim.
 
-    left: ids that were not in flight but have a body; `finish_stray` tells what becomes of them.
+    left: ids that were not in flight but have a body; `finish_stray` handles them.
     """
 
     finished: int
@@ -89,7 +89,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Buried:
-    """One byte a job, b or 0 (not in flight here), and how many of the oldest dead had to go."""
+    """One byte per job, b or 0 (not in flight here), and how many dead ones were evicted."""
 
     status: bytes
     evicted: int
@@ -97,7 +97,7 @@ class Buried:
 
 @dataclass(frozen=True, slots=True)
 class Promoted:
-    """What became due. next_due_ms: 0 when more is due now, None when nothing waits."""
+    """What became due. next_due_ms: 0 if more is due now, None if nothing waits."""
 
     promoted: int
     cancelled: int

@@ -37,7 +37,7 @@ __all__ = [  # of queuepool.verbs.owner.replies
 ]
 
 MAX_BATCH = 200
-CLAIM_BYTES = 1024**2  # of bodies in one claim: what a server sends within a few ms
+CLAIM_BYTES = 1024**2  # of bodies in one claim: what a server can send within a few ms
 _WHICHEVER = repeat(b"")  # body is in flight
 _COMMAND_ID = re.compile(rb"[0-9]{1,20}-[0-9]{1,20}")
 
@@ -47,7 +47,7 @@ def acquire(
 ) -> Verb[Acquired | Held]:
     """Become the owner unless another owner's lease still runs.
 
-    replaces: whether to take what a lease left that has ended; if not, that is told as Held for 0.
+    replaces: whether to take over an expired lease; if not, the reply is Held for 0.
     """
 
     def read(r: Any) -> Acquired | Held:
@@ -69,9 +69,9 @@ def _int_or_none(raw: bytes) -> int | None:
 
 
 def _command_id(raw: bytes) -> str:
-    """Return the id of a command; that of the first one when it is none that a stream could hold.
+    """Return the id of a command; if it is not a valid stream id, that of the first one.
 
-    Commands are heard again then, which does no harm: targets are absolute, and old ones expired.
+    Commands are then received again, which is harmless: targets are absolute, and old ones expired.
     """
     if _COMMAND_ID.fullmatch(raw) and max(map(int, raw.split(b"-"))) < 2**64:
         return raw.decode()
@@ -88,7 +88,7 @@ def renew(
     target: int,
     applied: str,
 ) -> Verb[Renewal]:
-    """Keep the lease, report counts, hear commands above `applied` and cancel requests."""
+    """Keep the lease, report counts, receive commands above `applied` and cancel requests."""
 
     def read(reply: Any) -> Renewal:
         r = fenced(reply, str(ownership), ownership.epoch)
@@ -110,7 +110,7 @@ def renew(
 
 
 def read_command(raw_id: bytes, flat: Sequence[bytes]) -> Command:
-    """Return a stored command; a missing or damaged field becomes one that is refused later."""
+    """Return a stored command; a missing or damaged field is rejected later."""
     f: Mapping[str, bytes] = fields(flat)
 
     def number(name: str) -> int:
@@ -135,7 +135,7 @@ def release(ownership: Ownership, *, drain_lease_ms: int) -> Verb[bool]:
 
 
 def rotate_nonce(ownership: Ownership) -> Verb[int]:
-    """Put the newest nonce in force: calls under an older one are refused from then on."""
+    """Activate the newest nonce: calls under an older one are rejected from then on."""
     stem, _, number = ownership.nonce.partition(".")
     return Verb(
         "rotate_nonce",
@@ -155,14 +155,14 @@ def claim(
 ) -> Verb[Claims]:
     """Take up to `limit` ready jobs; `starting` of them start at once. Weights of 0: strict.
 
-    max_bytes: of their bodies together; a single one may be larger.
+    max_bytes: of all bodies together; a single one may be larger.
     """
     args = [limit, starting, promote_after_ms, *weights, max_bytes]
     return _owned("claim", ownership, args, lambda r: Claims(*r))
 
 
 def read_count(raw: bytes | None) -> int | None:
-    """Return how many attempts or crashes are stored, 0 for none; None when it is no number."""
+    """Return how many attempts or crashes are stored, 0 for none; None if it is not a number."""
     if raw is None:
         return 0
     return int(raw) if raw.isdigit() and len(raw) <= 9 else None
@@ -184,7 +184,7 @@ def finish(ownership: Ownership, acks: Mapping[bytes, Acks]) -> Verb[Finished]:
 def finish_stray(
     ownership: Ownership, jobs: Iterable[tuple[bytes, bytes, int, bytes]]
 ) -> Verb[Finished]:
-    """Record successes, (id, stamp, ttl ms, result), wherever the job of that stamp is by now."""
+    """Record successes, (id, stamp, ttl ms, result), wherever the job of that stamp is now."""
     args = [argument for job in jobs for argument in job]
     return _owned("finish_stray", ownership, args, lambda r: Finished(*r))
 
@@ -217,7 +217,7 @@ def bury(
     keep_bytes: int,
     keep_ms: int,
 ) -> Verb[Buried]:
-    """Move (id, error) to dead, within the bounds of what is kept."""
+    """Move (id, error) to dead, within the limits of retention."""
     args: list[Argument] = [keep_jobs, keep_bytes, keep_ms]
     for job, stamp in zip(jobs, stamps, strict=False):
         args += (*job, stamp)
@@ -237,7 +237,7 @@ def start(ownership: Ownership, ids: Sequence[bytes]) -> Verb[int]:
 
 
 def progress(ownership: Ownership, texts: Mapping[bytes, bytes]) -> Verb[int]:
-    """Store what running jobs say of themselves."""
+    """Store the progress of running jobs."""
     return _owned("progress", ownership, [x for pair in texts.items() for x in pair], int)
 
 
@@ -258,9 +258,9 @@ def promote(ownership: Ownership) -> Verb[Promoted]:
 def rouse(
     ownership: Ownership, cursor: bytes, tasks: Iterable[str]
 ) -> Verb[tuple[bytes, Mapping[str, int]]]:
-    """Make due what was set aside for these tasks; returns (next cursor, jobs that waited by task).
+    """Make jobs due that were set aside for these tasks; returns (next cursor, jobs by task).
 
-    It begins with b"0" and has ended when it returns b"0".
+    Start with b"0"; it has ended when it returns b"0".
     """
 
     def read(r: Any) -> tuple[bytes, Mapping[str, int]]:

@@ -1,6 +1,6 @@
 """Commands of the server that confirm what their connection wrote before them. Pure.
 
-They run behind an enqueue of the same call. See queuepool.client.durability for their meaning.
+They run after an enqueue of the same call. See queuepool.client.durability for their meaning.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from queuepool.verbs.scripts import script
 
 
 def touch(key: bytes) -> Verb[bytes]:
-    """Write a key that goes by itself, so that there is something to confirm."""
+    """Write a key that soon expires, so that there is something to confirm."""
     return Verb("", [b"SET", key, b"1", b"PX", 5000], bytes)
 
 
 def wait(replicas: int, timeout_ms: int) -> Verb[int]:
-    """Wait for replicas to have what was written; returns how many have it."""
+    """Wait until replicas have what was written; returns how many have it."""
     return Verb("", [b"WAIT", replicas, timeout_ms], int)
 
 
@@ -27,7 +27,7 @@ def wait_aof(replicas: int, timeout_ms: int) -> Verb[tuple[int, int]]:
 
 
 def persistence() -> Verb[dict[str, str]]:
-    """Tell the settings that say when this server fsyncs its append-only file."""
+    """Read the settings that define when this server fsyncs its append-only file."""
     return Verb(
         "",
         [b"CONFIG", b"GET", b"appendonly", b"appendfsync", b"no-appendfsync-on-rewrite"],
@@ -41,5 +41,5 @@ def settings_in(reply: Any) -> dict[str, str]:
 
 
 def load(name: str) -> Verb[bytes]:
-    """Make the server know a script, so that no verb behind it is overtaken for want of it."""
+    """Load a script, so that no later verb is delayed for lack of it and overtaken."""
     return Verb("", [b"SCRIPT", b"LOAD", script(name).source], bytes)

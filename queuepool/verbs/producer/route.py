@@ -15,12 +15,12 @@ def look() -> Verb[RouteRecord | None]:
 
 
 def record(partitions: int, layout: str) -> Verb[RouteRecord | None]:
-    """Make the route record unless there is one; return what is there. Sent to the system key."""
+    """Create the route record unless it exists; return the record. Sent to the system key."""
     return Verb("route", [partitions, layout], _read)
 
 
 def _read(reply: Any) -> RouteRecord | None:
-    known = fields(reply)  # and perhaps fields of newer versions, which are not ours to judge
+    known = fields(reply)  # and possibly fields of newer versions, which are ignored
     if not known:
         return None
     return RouteRecord(

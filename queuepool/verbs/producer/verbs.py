@@ -16,7 +16,7 @@ from queuepool.verbs import Argument, Verb
 
 @dataclass(frozen=True, slots=True)
 class Full:
-    """The whole call was refused: the partition holds so many jobs and bytes, without dead ones."""
+    """The whole call was refused: the partition has this many jobs and bytes, without dead ones."""
 
     depth: int
     size_bytes: int
@@ -34,7 +34,7 @@ Settled = bytes | Conflicts
 
 
 def _refusal(what: str, size: int, most: int) -> InvalidInputError:
-    """Return the error of a call that is beyond the bounds of the protocol: nothing was written."""
+    """Return the error of a call that exceeds the protocol's limits: nothing was written."""
     if what == "body":
         return PayloadTooLargeError(size=size, limit=codec.MAX_PAYLOAD_BYTES)
     unit = "jobs" if what == "jobs" else "bytes"
@@ -84,12 +84,12 @@ def read_enqueue(reply: Any) -> Settled | Full:
 
 
 def status(job_id: str, partition: int) -> Verb[JobStatus]:
-    """Tell where one job is."""
+    """Return where one job is."""
 
     def read(reply: Any) -> JobStatus:
         state, body, at_ms, attempts, crashes, error, progress, result, asked = reply
         known: dict[str, Any] = {}
-        with suppress(UndecodableError):  # where a damaged job is can be told nevertheless
+        with suppress(UndecodableError):  # the location of a damaged job is known nevertheless
             tier, enqueued_ms, slot, group, _end = codec.read_header(body)
             known = {
                 "tier": Tier(tier),
