@@ -1,7 +1,7 @@
 """The `queuepool` command: demo, up, bulk, status, watch, scale, dead, check and more.
 
-Each command is a module of its own that is imported when it is asked for, so that `--help` and a
-typing mistake are answered at once. A command is a function from parsed arguments to an exit code.
+Each command is a separate module, imported only when used, so that `--help` and usage errors are
+fast. A command is a function from parsed arguments to an exit code.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except QueuePoolError as error:
         problems = error.problems if isinstance(error, ConfigurationError) else (str(error),)
         return _complain(code_of(error), *problems, *getattr(error, "__notes__", ()))
-    except OSError as error:  # a file: the library has errors of its own for the network
+    except OSError as error:  # a file: network errors are the library's own
         where = f"{error.filename}: " if error.filename else ""
         return _complain(Exit.FAILED, f"{where}{error.strerror or error}")
 
 
 def code_of(error: QueuePoolError) -> Exit:
     """Return the exit code of one of the library's errors."""
-    if isinstance(error, UnconfirmableError):  # a setting is wrong, and yet something was done
+    if isinstance(error, UnconfirmableError):  # a setting is wrong, but something was already done
         return Exit.FAILED
     if isinstance(error, (ConfigurationError, InvalidInputError)):
         return Exit.USAGE

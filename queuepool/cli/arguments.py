@@ -1,4 +1,4 @@
-"""What the arguments of several commands have in common: kinds of values, options, actions."""
+"""Arguments shared by several commands: types of values, options, actions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from queuepool.errors import shown
 Run = Callable[[argparse.Namespace], Exit]
 
 _MOST = 2**62
-_LONGEST_S = 36_500 * 86400  # no clock of a thread waits for longer than 292 years
+_LONGEST_S = 36_500 * 86400  # a thread cannot wait longer than 292 years
 
 
 class Actions:
-    """The actions of a command that has several, such as `dead list` and `dead replay`."""
+    """The actions of a command with several, such as `dead list` and `dead replay`."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self._parsers = parser.add_subparsers(metavar="ACTION", required=True)
@@ -34,12 +34,12 @@ class Actions:
 
 
 def sentence(text: str) -> str:
-    """Return a line of help as the sentence that opens the help of its command."""
+    """Return a line of help as the opening sentence of its command's help."""
     return f"{text[0].upper()}{text[1:]}."
 
 
 def add_json(parser: argparse.ArgumentParser, what: str = "print JSON for scripts") -> None:
-    """Add --json, by which a command prints what a script can read."""
+    """Add --json, which prints output for scripts."""
     parser.add_argument("--json", action="store_true", help=what)
 
 

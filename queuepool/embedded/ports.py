@@ -1,4 +1,4 @@
-"""Ports for embedded servers: a free one, and who answers on it."""
+"""Ports for embedded servers: picking a free one, and checking who answers on it."""
 
 import contextlib
 import os
@@ -10,14 +10,14 @@ from pathlib import Path
 from queuepool.embedded.errors import EmbeddedServerError
 
 HOST = "127.0.0.1"
-# Below the range the kernel takes client ports from, for two reasons: no one's outgoing
-# connection can occupy the port while the server restarts, and a client that reconnects to a
-# dead server cannot be connected to itself. Cluster buses (port + 10000) fit below it as well.
+# Below the kernel's range of client ports, for two reasons: no outgoing connection can occupy the
+# port while the server restarts, and a client that reconnects to a dead server cannot connect to
+# itself. Cluster buses (port + 10000) also fit below it.
 PORTS = range(10_300, 22_700)
 
 
 def pick_port() -> int:
-    """Return a port that was free a moment ago; the caller must expect to lose it to another."""
+    """Return a port that was just free; the caller must expect to lose it to another process."""
     for _ in range(200):
         port = random.choice(PORTS)
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -30,9 +30,9 @@ def pick_port() -> int:
 
 
 def ask(port: int, password: str = "") -> bytes:
-    """Return what a server on `port` says about itself, or nothing when there is none.
+    """Return the INFO of a server on `port`, or nothing if there is none.
 
-    It is asked for its process id because on a port that was taken from us someone else answers.
+    It contains the process id, since another server may have taken the port.
     """
     answer = b""
     words = f"AUTH {password}\r\n" if password else ""
@@ -47,10 +47,10 @@ def ask(port: int, password: str = "") -> bytes:
 
 
 def may_be_of(port: int, pid: int) -> bool:
-    """Return False when whoever listens on `port` is certainly not the process `pid`.
+    """Return False if the listener on `port` is certainly not the process `pid`.
 
-    A stranger there may call itself anything; the kernel knows better. True when no one listens
-    yet, and where the system has no /proc to ask.
+    A foreign process may claim any pid; the kernel knows. True if no one listens yet, and on
+    systems without /proc.
     """
     listening = set(_listening(port))
     if not listening:

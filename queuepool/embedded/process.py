@@ -1,4 +1,4 @@
-"""The server process: started, waited for, stopped, crashed."""
+"""The server process: start, wait, stop, crash."""
 
 import atexit
 import contextlib
@@ -23,9 +23,9 @@ _STOP_TIMEOUT_S = 15.0
 _POLL_S = 0.01
 _PORT_ATTEMPTS = 8
 
-# Runs between fork and server: the kernel shall end the server when the process that started it
-# ends. Doing it here and not in a preexec_fn keeps Python from running in a forked copy of
-# a process with threads, where any lock may be held forever.
+# Runs between fork and server, and makes the kernel end the server when its parent ends. A
+# preexec_fn would run Python in a forked copy of a process with threads, where any lock may be
+# held forever.
 _TIED_LAUNCHER = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGTERM)
@@ -38,15 +38,15 @@ os.execv(sys.argv[2], sys.argv[2:])
 class EmbeddedServer:
     """A server process on 127.0.0.1, started and stopped by its owner.
 
-    `port=0` takes a free port, and keeps it over later starts, so `url` stays true for as long
-    as this object lives. `appendonly` counts only with a `data_dir`. `extra_args` go to
-    the server as they are: `("--cluster-enabled", "yes")`. Without `with_password` every user of
-    this machine may do everything with the server; with it only who knows `url`, whose password is
-    random, new for each port, and in no process's arguments.
+    `port=0` takes a free port and keeps it across restarts, so `url` stays valid as long as this
+    object lives. `appendonly` only matters with a `data_dir`. `extra_args` are passed to the server
+    unchanged: `("--cluster-enabled", "yes")`. Without `with_password`, every user of this machine
+    has full access to the server; with it, only those who know `url`, whose password is random, new
+    for each port, and not in any process's arguments.
 
     Started from the main thread on Linux, the server also ends when this process is killed.
     The kernel ties that to the starting THREAD, so a server started from any other thread is
-    stopped by `stop()` and at an ordinary exit, yet survives a SIGKILL of this process.
+    stopped by `stop()` and at a normal exit, but survives a SIGKILL of this process.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class EmbeddedServer:
 
     @property
     def port(self) -> int:
-        """The port it listens on; 0 before the first start when none was asked for."""
+        """The port it listens on; 0 before the first start if none was given."""
         return self._port
 
     @property
@@ -113,7 +113,7 @@ class EmbeddedServer:
         return self._binary
 
     def start(self) -> None:
-        """Return once the server answers; without effect when it runs already."""
+        """Return once the server answers; no effect if it already runs."""
         with self._guard:
             if self._process is not None and self._process.poll() is None:
                 return
@@ -130,7 +130,7 @@ class EmbeddedServer:
         """Shut the server down so that its data survives; legal at any time, any number of times.
 
         Returns when the process is gone. A server that does not end in time is killed; what it
-        had acknowledged by then is in its file nevertheless, short of a power cut.
+        had acknowledged by then is in its file anyway, barring a power cut.
         """
         with self._guard:
             atexit.unregister(self.stop)
@@ -144,7 +144,7 @@ class EmbeddedServer:
                 self._directory = None
 
     def kill(self) -> None:
-        """End the server at once, as a crash would; `start()` brings it back on the same port."""
+        """Kill the server, like a crash; `start()` brings it back on the same port."""
         with self._guard:
             if self._process is not None:
                 _end(self._process)
@@ -156,7 +156,7 @@ class EmbeddedServer:
             try:
                 process = self._launch_on(port, directory)
             except EmbeddedServerError:
-                # Between our look and the server's bind someone else may have taken the port.
+                # Another process may have taken the port between our check and the server's bind.
                 if "in use" not in directory.log_tail():
                     raise
             else:
@@ -184,7 +184,7 @@ class EmbeddedServer:
                     stderr=log,
                     pass_fds=directory.lock_descriptors,
                     umask=0o077,  # jobs are in its files
-                    process_group=0,  # Ctrl-C is for us: the server goes last, by stop()
+                    process_group=0,  # Ctrl-C is for us: stop() ends the server last
                 )
             except OSError as error:
                 raise EmbeddedServerError(f"{self.binary} could not be run: {error}") from error
@@ -210,7 +210,7 @@ class EmbeddedServer:
             "--save": "",
             "--appendonly": "yes" if self._appendonly else "no",
             "--appendfsync": "everysec",
-            # Jobs are not a cache: a full server refuses new ones and forgets none.
+            # Jobs are not a cache: a full server rejects new ones and evicts none.
             "--maxmemory-policy": "noeviction",
             "--shutdown-timeout": "2",  # for replicas that lag behind
         }
@@ -220,15 +220,15 @@ class EmbeddedServer:
 
 
 def _configure(process: subprocess.Popen[bytes], port: int, password: str) -> None:
-    # What everyone can read in a process's arguments neither opens the server nor says on which
-    # port it is about to listen, so that another process could be there first.
+    # Everyone can read a process's arguments: they reveal neither the password nor the port, on
+    # which another process could listen first.
     lines = f"port {port}\n" + (f"requirepass {password}\n" if password else "")
     with contextlib.suppress(BrokenPipeError), process.stdin as stdin:  # type: ignore[union-attr]
         stdin.write(lines.encode())
 
 
 def _wait_for_answer(process: subprocess.Popen[bytes], port: int, password: str) -> str | None:
-    """Return None once the server serves, or the reason why it will not."""
+    """Return None once the server answers, or the reason why it will not."""
     started = time.monotonic()
     is_loading = False
     while process.poll() is None:
@@ -241,12 +241,12 @@ def _wait_for_answer(process: subprocess.Popen[bytes], port: int, password: str)
         if time.monotonic() - started > limit_s:
             return f"it did not {'finish loading' if is_loading else 'answer'} in {limit_s:g} s"
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_POLL_S)  # a pause that an early death cuts short
+            process.wait(_POLL_S)  # a pause that ends early if the process dies
     return f"it ended with exit code {process.returncode}"
 
 
 def _answer_of(pid: int, port: int, password: str) -> bytes:
-    """Return what a process says on a port; what someone else says there counts for nothing."""
+    """Return a process's INFO on a port; replies of other processes are ignored."""
     answer = ask(port, password) if may_be_of(port, pid) else b""
     return answer if may_be_of(port, pid) else b""
 

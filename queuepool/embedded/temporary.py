@@ -1,8 +1,8 @@
-"""Temporary directories of servers: each with a lock, and removed when no one holds it any more.
+"""Temporary directories of servers: each has a lock, and is removed once no one holds it.
 
-A process that is killed removes nothing. Its lock is free then, by the kernel's doing, and whoever
-makes the next temporary directory removes what it left. One whose lock is held is in use; one that
-has no lock is none of ours, or its maker is just about to lock it.
+A killed process removes nothing, but the kernel frees its lock, and the next process that creates a
+temporary directory removes the leftover. A directory whose lock is held is in use; one without a
+lock is not ours, or is about to be locked.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from queuepool.settings.private_files import UnsafePathError
 
 LOCK: Final = "embedded.lock"
 _PREFIX = "queuepool-server-"
-_MOST = 50  # left ones that one start removes
+_MOST = 50  # leftovers that one start removes
 
 
 def make() -> tuple[Path, IO[str]]:
-    """Return a new directory of ours alone, and its lock file, held. Raises OSError."""
+    """Return a new private directory, and its lock file, held. Raises OSError."""
     _remove_left_ones()
     path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    # It gets its name only once it is held, or someone else's start could take it for left.
+    # Renamed only once locked, or another start could take it for a leftover.
     unnamed = path / f"{LOCK}.new"
     lock_file = _open(unnamed)
-    with suppress(OSError):  # a file system without locks: then no one removes what is left
+    with suppress(OSError):  # a file system without locks: then leftovers stay
         fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         unnamed.rename(path / LOCK)
     return path, lock_file
 
 
 def open_lock(directory: Path) -> IO[str]:
-    """Return the lock file of a directory, made when it is missing. Raises OSError."""
+    """Return the lock file of a directory, created if missing. Raises OSError."""
     return _open(directory / LOCK)
 
 
@@ -46,7 +46,7 @@ def _open(path: Path) -> IO[str]:
 
 
 def remove(path: Path) -> None:
-    """Remove a temporary directory, as far as it can be."""
+    """Remove a temporary directory as far as possible."""
     shutil.rmtree(path, ignore_errors=True)
 
 
@@ -70,11 +70,11 @@ def _remove_if_left(path: Path) -> None:
     """Remove a directory of ours whose lock is free. Raises OSError, UnsafePathError."""
     with private.open_directory(path) as directory:
         private.refuse_writable(directory, path)
-        lock = private.open_entry(path / LOCK, directory)  # never made here: a new one is not ours
+        lock = private.open_entry(path / LOCK, directory)  # a new one is not ours
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Emptied by its descriptor: what its name leads to by now may be something else.
-            names = os.listdir(directory)  # noqa: PTH208 - pathlib knows no descriptors
+            # Emptied through its descriptor: its name may lead elsewhere by now.
+            names = os.listdir(directory)  # noqa: PTH208 - pathlib does not support descriptors
             for name in sorted(names, key=lambda name: name == LOCK):  # it goes last
                 _remove_entry(name, directory)
             path.rmdir()

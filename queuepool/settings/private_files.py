@@ -1,13 +1,13 @@
 """Files and directories that only their owner may write to, opened without following links.
 
-Whoever may write to a directory can put a link, a pipe or a file of their own where we expect ours.
-So everything is opened first, and then the open descriptor is looked at: what its name leads to
-a moment later does not matter.
+Anyone who may write to a directory can place a link, a pipe or a file where we expect ours. So
+everything is opened first and then checked through the open descriptor: what the name leads to
+later does not matter.
 
-    someone else's, or writable by others   refused: it may say whatever they like
+    someone else's, or writable by others   refused: its content cannot be trusted
     a symbolic link, a second hard link      refused: writing would change another file
-    a pipe or a device                       refused, and never waited for
-    ours, and readable by others             made ours alone when it is to be written
+    a pipe or a device                       refused without waiting for it
+    ours, but readable by others             made private before it is written
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from queuepool.errors import ConfigurationError
 
 _OTHERS = 0o077
 _WRITABLE_BY_OTHERS = 0o022
-# None of them exists everywhere, and without them `queuepool up` does not run either.
+# Some systems lack these; `queuepool up` does not run there anyway.
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 
 
 class UnsafePathError(ConfigurationError):
-    """A file or directory may be the work of someone else; it was neither used nor changed."""
+    """A file or directory may come from another user; it was neither used nor changed."""
 
     def __init__(self, path: Path, problem: str, remedy: str) -> None:
         super().__init__(f"{_shown(path)} {problem}, so it is not used. {remedy}.")
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory that is ours alone, or make the one that is there so.
+    """Create a private directory, or make the existing one private.
 
-    Raises UnsafePathError, and OSError when it cannot be made.
+    Raises UnsafePathError, and OSError if it cannot be created.
     """
     with suppress(FileExistsError):
         path.mkdir(mode=0o700, parents=True)
@@ -74,9 +74,9 @@ def refuse_writable(descriptor: int, path: Path) -> None:
 
 
 def refuse_shared_parent(directory: int, path: Path) -> None:
-    """Raise UnsafePathError when everyone may put another directory in the place of this one.
+    """Raise UnsafePathError if everyone may replace this directory with another.
 
-    A sticky directory such as /tmp is none of those: there only the owner of an entry moves it.
+    A sticky parent such as /tmp is safe: there only the owner of an entry can move it.
     """
     above = os.stat("..", dir_fd=directory)
     if above.st_mode & stat.S_IWOTH and not above.st_mode & stat.S_ISVTX:
@@ -88,7 +88,7 @@ def refuse_shared_parent(directory: int, path: Path) -> None:
 
 
 def tighten(descriptor: int, path: Path) -> None:
-    """Take the rights of all others away from what is open. Raises UnsafePathError."""
+    """Remove all other users' permissions from what is open. Raises UnsafePathError."""
     mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
     if mode & _OTHERS:
         with suppress(OSError):
@@ -102,9 +102,9 @@ def tighten(descriptor: int, path: Path) -> None:
 
 
 def opener(path: str, flags: int) -> int:
-    """Open a file of ours for `open(..., opener=opener)`; a new one is ours alone.
+    """Open a file of ours for `open(..., opener=opener)`; a new one is private.
 
-    Nothing is cut off (mode "w") before the file was looked at. Raises UnsafePathError, OSError.
+    The file is checked before it is truncated (mode "w"). Raises UnsafePathError, OSError.
     """
     where = Path(path)
     descriptor = _open(where, flags & ~os.O_TRUNC, None)
@@ -133,7 +133,7 @@ def read(directory: Path, name: str, *, limit: int) -> bytes | None:
 
 def _read(path: Path, directory: int, limit: int) -> bytes:
     with os.fdopen(_open(path, os.O_RDONLY, directory), "rb") as file:
-        # Of what is there: a directory without this file may have any rights.
+        # Only if the file exists: a directory without it may have any permissions.
         refuse_writable(directory, path.parent)
         refuse_shared_parent(directory, path.parent)
         refuse_writable(file.fileno(), path)
@@ -144,7 +144,7 @@ def _read(path: Path, directory: int, limit: int) -> bytes:
 
 
 def replace(directory: Path, name: str, content: bytes) -> None:
-    """Write a file of ours whole, in the place of an old one; its readers see one or the other."""
+    """Replace a file of ours atomically: readers see either the old content or the new."""
     temporary = f".{name}.{secrets.token_hex(8)}"
     with open_directory(directory) as opened:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -160,7 +160,7 @@ def replace(directory: Path, name: str, content: bytes) -> None:
 
 
 def add_missing(directory: Path, name: str, content: bytes) -> None:
-    """Write a file of ours unless something of that name is there: that stays as it is."""
+    """Write a file of ours unless that name exists, which then stays unchanged."""
     with open_directory(directory) as opened, suppress(FileExistsError):
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         descriptor = os.open(name, flags | _NOFOLLOW, 0o600, dir_fd=opened)
@@ -169,7 +169,7 @@ def add_missing(directory: Path, name: str, content: bytes) -> None:
 
 
 def remove(directory: Path, name: str) -> None:
-    """Remove a file, or the link that has its name; a missing one is fine."""
+    """Remove a file, or a link of that name; a missing one is fine."""
     with suppress(FileNotFoundError), open_directory(directory) as opened:
         os.unlink(name, dir_fd=opened)
 
@@ -189,7 +189,7 @@ def open_entry(path: Path, directory: int) -> int:
 
 
 def _open(path: Path, flags: int, directory: int | None) -> int:
-    """Open a regular file of ours that has no other name."""
+    """Open a regular file of ours without other hard links."""
     descriptor = _open_any(path, flags, directory)
     try:
         found = os.fstat(descriptor)
@@ -211,8 +211,8 @@ def _open_any(path: Path, flags: int, directory: int | None) -> int:
 
 
 def _translated(path: Path, error: OSError) -> Exception:
-    """Return what to raise for a name that could not be opened."""
-    # A link where a directory is wanted is ENOTDIR on Linux; a pipe without a reader is ENXIO.
+    """Return the error for a name that could not be opened."""
+    # A link instead of a directory is ENOTDIR on Linux; a pipe without a reader is ENXIO.
     if error.errno == errno.ELOOP or os.path.islink(path):  # noqa: PTH114 - it never raises
         return UnsafePathError(path, "is a symbolic link", "Remove it, or work elsewhere")
     if error.errno == errno.ENXIO:
@@ -229,7 +229,7 @@ def refuse_irregular(found: os.stat_result, path: Path) -> None:
 
 
 def refuse_links(found: os.stat_result, path: Path) -> None:
-    """Raise UnsafePathError when a file has a second name: writing would change that one too."""
+    """Raise UnsafePathError if a file has a second hard link: writing would change that, too."""
     if found.st_nlink > 1:
         raise UnsafePathError(
             path, f"has {found.st_nlink} hard links", "Remove it, or put a copy in its place"

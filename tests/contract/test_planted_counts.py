@@ -1,4 +1,4 @@
-"""A count that is no number begins anew with whoever counts next. Real servers."""
+"""A count that is not a number starts over with the next write. Real servers."""
 
 from __future__ import annotations
 

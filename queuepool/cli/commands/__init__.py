@@ -1,8 +1,8 @@
 """The commands of `queuepool`, one file each: its arguments, and the function that runs it.
 
 Such a file has `declare(parser)`, which adds its arguments, and `run(arguments)`, or an action for
-each function to run; a DESCRIPTION opens its help where the line below says too little. It is
-imported when its command is typed: `--help` shows the lines below and imports none of them.
+each function to run; a DESCRIPTION opens its help if the line below is too short. It is imported
+when its command is used: `--help` shows the lines below and imports none of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 
 class Command(NamedTuple):
-    """One command. module: its file in this folder; None: its arguments are read elsewhere."""
+    """One command. module: its file in this folder; None: its arguments are parsed elsewhere."""
 
     name: str
     help: str
@@ -25,7 +25,7 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
         "demo.main",
     ),
     Command("up", "run a whole cluster on this machine until Ctrl-C", "up"),
-    # main() hands the words behind these two over unread.
+    # main() passes on the arguments of these two unparsed.
     Command("consumer", "run one consumer, which owns a partition and runs its jobs", None),
     Command("coordinator", "run one coordinator, which decides worker counts", None),
     Command("bulk", "enqueue a job for each row of a file", "bulk"),

@@ -1,7 +1,7 @@
-"""queuepool acl: the users of a server, one a role, with exactly the rights that each needs.
+"""queuepool acl: the users of a server, one per role, with exactly the permissions that each needs.
 
-The rules go to standard output. Passwords come from the environment; those that are made here go
-to standard error, as lines that a shell can read back.
+The rules go to standard output. Passwords come from the environment; generated ones go to standard
+error, as lines that a shell can read.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> Exit:
         return Exit.OK
     passwords = {role: os.environ.get(variable(role)) for role in (*ROLES, ADMIN)}
     if arguments.format == "setuser":
-        del passwords[ADMIN]  # the server has its users already
+        del passwords[ADMIN]  # the server already has its users
     made = {role: secrets.token_urlsafe(32) for role, given in passwords.items() if not given}
     chosen = {role: given or made[role] for role, given in passwords.items()}
     lines = aclfile(space, chosen, newer=arguments.newer, fsynced=arguments.fsynced)
@@ -108,7 +108,7 @@ def _line(role: str, space: Keyspace, secret: str, options: Mapping[str, bool]) 
 
 
 def hashed(password: str) -> str:
-    """Return a password as rules hold it."""
+    """Return a password as rules contain it."""
     if _HASH.fullmatch(password):
         return password
     return "#" + hashlib.sha256(password.encode()).hexdigest()

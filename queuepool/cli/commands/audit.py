@@ -1,4 +1,4 @@
-"""queuepool audit: what should be impossible, looked for."""
+"""queuepool audit: search for inconsistencies that should be impossible."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Exit:
-    """Look through whole partitions for what should be impossible."""
+    """Check whole partitions for inconsistencies."""
     with open_pool() as pool:
         one = arguments.partition
         chosen = pool.partitions() if one is None else [pool.partition(one)]

@@ -74,7 +74,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Exit:
-    """Enqueue the rows, wait if asked to, and sum up."""
+    """Enqueue the rows, wait if requested, and print a summary."""
     form = arguments.format or guess_format(arguments.file)
     with open_pool() as pool:
         id_of = _ids_for(arguments)
@@ -143,7 +143,7 @@ def _ids_for(arguments: argparse.Namespace) -> RowId:
 
 
 def _is_stream(name: str) -> bool:
-    """Return whether rows can be read only once: standard input, or a pipe with a name."""
+    """Return whether rows can be read only once: standard input, or a named pipe."""
     return name == "-" or Path(name).is_fifo()
 
 
@@ -176,7 +176,7 @@ def _progress(total: int | None) -> Iterator[Advance]:
 def _warn_without_consumer(group: TaskGroup) -> None:
     try:
         owner = group.partition.observe().owner
-    except ScriptError:  # a producer may not look at partitions, and does not need to
+    except ScriptError:  # a producer may not inspect partitions, and does not need to
         return
     if owner is None or owner.lease_ms <= 0:
         output.remark(
@@ -186,7 +186,7 @@ def _warn_without_consumer(group: TaskGroup) -> None:
 
 
 def _outcome(before: GroupStatus, after: GroupStatus) -> dict[str, int]:
-    """Return what became of the new jobs of a group that may have had others before."""
+    """Return the outcome of the new jobs of a group that may have had others before."""
     if after.total < before.total:  # it ended, was forgotten, and began again
         before = GroupStatus(
             total=0, ready=0, delayed=0, in_flight=0, done=0, dead=0, cancelled=0

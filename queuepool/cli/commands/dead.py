@@ -1,4 +1,4 @@
-"""queuepool dead: what failed permanently, and what shall become of it."""
+"""queuepool dead: jobs that failed permanently: list, show, replay or discard them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def run_list(arguments: argparse.Namespace) -> Exit:
 
 
 def run_show(arguments: argparse.Namespace) -> Exit:
-    """Show dead jobs with everything that is known of them."""
+    """Show dead jobs with everything that is known about them."""
     if not arguments.ids and not _is_filtered(arguments):
         raise CommandError(
             "give job ids or a filter; `queuepool dead list` shows the jobs", Exit.USAGE
@@ -173,9 +173,9 @@ def _confirm(count: int) -> None:
 def matching(
     pool: QueuePool, arguments: argparse.Namespace, damage: list[QueuePoolError]
 ) -> Iterator[DeadJob]:
-    """Yield the dead jobs that the ids and filters leave, read in pages.
+    """Yield the dead jobs that match the ids and filters, read in pages.
 
-    damage: filled with why a partition cannot be read; the others are read nevertheless.
+    damage: collects why a partition cannot be read; the others are still read.
     """
     chosen = pool.partitions()
     if arguments.partition is not None:
@@ -196,7 +196,7 @@ def matching(
 
 
 def filter_of(arguments: argparse.Namespace) -> Callable[[DeadJob], bool]:
-    """Return what tells whether a dead job passes the ids and all filters of a command."""
+    """Return a predicate: whether a dead job matches the ids and all filters of a command."""
     ids = frozenset(map(id_bytes, arguments.ids))
     group = None if arguments.key is None else group_of(key_bytes(key_of(arguments.key)))
 
@@ -255,7 +255,7 @@ def cells(dead: DeadJob) -> list[str]:
 
 
 def print_dead(dead: DeadJob) -> None:
-    """Print everything that is known of a dead job."""
+    """Print everything that is known about a dead job."""
     payload = "it cannot be read" if dead.payload is None else json_text(dead.payload)
     print_fields({
         "job": id_cell(dead.job_id),

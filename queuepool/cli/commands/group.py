@@ -1,4 +1,4 @@
-"""queuepool group: the totals of a task group, and the end of it."""
+"""queuepool group: show, wait for or cancel a task group."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def wait(arguments: argparse.Namespace) -> Exit:
 
 
 def cancel(arguments: argparse.Namespace) -> Exit:
-    """Cancel the jobs that a group has now."""
+    """Cancel the current jobs of a group."""
     with open_pool() as pool:
         cancelled, asked = pool.group(key_of(arguments.key)).cancel()
     if arguments.json:

@@ -1,4 +1,4 @@
-"""queuepool job: where one job is, and the end of it."""
+"""queuepool job: show or cancel one job."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def show(arguments: argparse.Namespace) -> Exit:
-    """Show where one job is and what is known of it."""
+    """Show where one job is and what is known about it."""
     with open_pool() as pool:
         status = pool.status(arguments.job_id, partition_key=key_of(arguments.key))
     if status.state is JobState.UNKNOWN:
@@ -53,7 +53,7 @@ def show(arguments: argparse.Namespace) -> Exit:
 
 
 def fields_of(status: JobStatus) -> dict[str, Any]:
-    """Return what is known of a job, as people read it."""
+    """Return what is known about a job in readable form."""
     at = {JobState.DELAYED: "due", JobState.IN_FLIGHT: "started", JobState.DEAD: "died"}
     asked = "requested; its handler has been notified" if status.cancel_requested else None
     fields = {

@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> Exit:
         try:
             outcome = _by_coordinator(arguments, endpoint)
         except CommandError as error:
-            # It works without a coordinator too: the next leader reads what is set here.
+            # It works without a coordinator, too: the next leader reads what is set here.
             if arguments.grpc is not None or error.code is not Exit.UNAVAILABLE:
                 raise
             outcome = _directly(arguments)

@@ -22,11 +22,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Exit:
-    """Print the table; a partition that cannot be seen, or that no one owns, is an exit code."""
+    """Print the table; an unreadable partition, or one without an owner, sets the exit code."""
     with open_source(arguments.grpc) as source:
         view = source.look()
         if all(row.per_s is None for row in view.rows):
-            threading.Event().wait(_RATE_OVER_S)  # a rate needs two looks
+            threading.Event().wait(_RATE_OVER_S)  # a rate needs two observations
             view = source.look()
     if arguments.json:
         output.print_json(as_json(view))
@@ -35,5 +35,5 @@ def run(arguments: argparse.Namespace) -> Exit:
         console.print(Board().draw(view, sparks=False, width=console.width))
     if any(row.problem for row in view.rows):
         return Exit.UNAVAILABLE
-    # Without a coordinator all jobs run; without an owner those of a partition do not.
+    # Without a coordinator all jobs still run; those of a partition without an owner do not.
     return Exit.OK if all(row.owned for row in view.rows) else Exit.UNATTENDED

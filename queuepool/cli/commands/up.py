@@ -47,12 +47,12 @@ class Interrupts:
         return self._event.wait(timeout_s)
 
     def hurry(self) -> bool:
-        """Return whether stopping may take no time."""
+        """Return whether to stop without waiting."""
         return self.count > 1
 
     @contextmanager
     def caught(self) -> Iterator[None]:
-        """Count signals instead of being ended by them."""
+        """Count signals instead of exiting."""
         numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         before = {number: signal.signal(number, self.note) for number in numbers}
         try:
@@ -132,13 +132,13 @@ def _spec(arguments: argparse.Namespace) -> LocalClusterSpec:
 
 
 def _data_dir(given: str | None) -> Path:
-    # A link that was typed is meant; one that lies in the state directory is not followed.
+    # A link given by the user is intended; one in the state directory is not followed.
     return Path(given).resolve() if given else local.STATE_DIR / "data"
 
 
 @contextmanager
 def _only_one() -> Iterator[None]:
-    """Hold the lock of this directory. The kernel frees it however this process ends."""
+    """Hold the lock of this directory. The kernel releases it however this process ends."""
     try:
         private.make_directory(local.STATE_DIR)
         private.add_missing(local.STATE_DIR, ".gitignore", b"*\n")  # passwords are in here
@@ -204,7 +204,7 @@ def _attend(cluster: LocalProcesses, interrupts: Interrupts) -> None:
 
 
 def unready(pool: QueuePool) -> str:
-    """Return what a cluster lacks to work in full, empty when it lacks nothing."""
+    """Return what a cluster still lacks to work fully; empty if nothing."""
     server, key = pool.system
     look = lead.lead("", lease_ms=0, address="")
     try:
@@ -221,7 +221,7 @@ def unready(pool: QueuePool) -> str:
 def _welcome(cluster: LocalProcesses) -> tuple[str, str]:
     if cluster.spec.servers:
         where = ", ".join(cluster.servers)
-    else:  # without its password: who wants that reads the state file
+    else:  # without its password, which is in the state file
         where = display_name(cluster.servers["main"])
     return (
         f"ready: {cluster.spec.partitions} partitions on {where}, coordinator at "

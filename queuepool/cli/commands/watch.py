@@ -1,4 +1,4 @@
-"""queuepool watch: every partition, again and again."""
+"""queuepool watch: every partition, live."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> Exit:
                 for view in views:
                     output.say(plain_line(view))
     except KeyboardInterrupt:
-        pass  # the way to end it
+        pass  # the normal way to end it
     return Exit.OK
 
 

@@ -1,1 +1,1 @@
-"""Tables, live views and words for people."""
+"""Tables, live views and readable text."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _HISTORY = 240
-_SPARK, _NARROW_SPARK = 24, 17  # characters; the lesser is that of its header
+_SPARK, _NARROW_SPARK = 24, 17  # characters; the minimum is that of its header
 _WIDE = 136  # characters that the whole table usually takes
 _OVER_TIME = "workers over time"
 
@@ -30,13 +30,13 @@ class Board:
         self._workers: dict[int, deque[float]] = {}
 
     def note(self, view: ClusterView) -> None:
-        """Remember what a view says of workers."""
+        """Remember the worker counts of a view."""
         for row in view.rows:
             history = self._workers.setdefault(row.partition, deque(maxlen=_HISTORY))
             history.append(float(row.workers))
 
     def draw(self, view: ClusterView, *, sparks: bool, width: int) -> Group:
-        """Return the table, the totals and who leads; what does not fit the width is left out."""
+        """Return the table, the totals and the leader, without columns that do not fit."""
         from rich.console import Group
 
         problems = [
@@ -163,7 +163,7 @@ def _leader(view: ClusterView) -> Any:
 
 
 def unknown(jobs: int, tasks: Sequence[str]) -> str:
-    """Return in words that jobs wait for a task, with the remedy. Names at most five."""
+    """Return the message about jobs that wait for unknown tasks. Names at most five tasks."""
     named = ", ".join(output.clean(shown(task)) for task in tasks[:5])
     more = ", ..." if len(tasks) > 5 else ""
     return (
@@ -173,7 +173,7 @@ def unknown(jobs: int, tasks: Sequence[str]) -> str:
 
 
 def held(row: PartitionRow) -> str:
-    """Return in words what of a partition is held, with the remedy."""
+    """Return the message about what is held in a partition, with the remedy."""
     jobs = f"{row.held:,} jobs wait"
     if row.held_ms:
         return f"held: {jobs}; start them with `queuepool release partition {row.partition}`"
@@ -195,6 +195,6 @@ def plain_line(view: ClusterView) -> str:
 
 
 def _thinned(history: list[float], width: int) -> list[float]:
-    """Return at most `width` values over the whole history: the largest of each stretch."""
+    """Return at most `width` values for the whole history: the maximum of each interval."""
     stretch = -(-len(history) // width) or 1
     return [max(history[i : i + stretch]) for i in range(0, len(history), stretch)]

@@ -1,4 +1,4 @@
-"""Durations as people write them: 90s, 10m, 1h30m, 2d. Pure."""
+"""Durations such as 90s, 10m, 1h30m, 2d. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of one thing, a line a field: times, errors and payloads as people read them."""
+"""Details of one thing, one field per line: readable times, errors and payloads."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from queuepool.cli.display import output
 from queuepool.cli.display.durations import format_duration
 from queuepool.models import ErrorRecord
 
-LOCAL: tzinfo | None = None  # that of this machine
+LOCAL: tzinfo | None = None  # the local time zone
 _LONGEST = 2000  # characters of a value; a payload can have a quarter of a million
 
 
 def print_fields(fields: Mapping[str, Any]) -> None:
-    """Print names and values below each other."""
+    """Print names and values, one per line."""
     width = max(map(len, fields)) + 2
     for name, value in fields.items():
         text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
@@ -25,9 +25,9 @@ def print_fields(fields: Mapping[str, Any]) -> None:
 
 
 def when(ms: int) -> str:
-    """Return a moment as local time, and how long it is ago or ahead.
+    """Return a moment as local time, with the distance from now.
 
-    One that is in no year, as only a damaged record has it, stays a number.
+    A value outside all years, which only damaged records have, stays a number.
     """
     try:
         moment = datetime.fromtimestamp(ms / 1000, UTC).astimezone(LOCAL)
@@ -39,10 +39,10 @@ def when(ms: int) -> str:
 
 
 def error_text(error: ErrorRecord) -> str:
-    """Return why something failed: the error's type and message, or what is known instead."""
+    """Return why something failed: the error's type and message, or else its reason."""
     return ": ".join(filter(None, (error.type, error.message))) or error.reason
 
 
 def json_text(value: Any) -> str:
-    """Return a payload or a result as JSON that people can read and paste."""
+    """Return a payload or a result as readable JSON."""
     return json.dumps(value, ensure_ascii=False, default=output.plain)

@@ -1,4 +1,4 @@
-r"""Job ids and partition keys as people read and type them: \xHH for what cannot be shown. Pure."""
+r"""Job ids and partition keys as displayed and typed: \xHH for invisible bytes. Pure."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import overload
 from queuepool.errors import escaping
 
 _LONGEST_KEY = 200  # characters
-_LONGEST = 300  # characters; no id that can be chosen comes near
+_LONGEST = 300  # characters; valid ids are much shorter
 
 
 def id_cell(job_id: str) -> str:
-    """Return the id of a job to be shown; one that is absurdly long is cut, and --json has it."""
+    """Return a job id for display; an absurdly long one is cut, but complete in --json."""
     if not job_id:
         return "''"
     return job_id if len(job_id) <= _LONGEST else f"{job_id[: _LONGEST - 1]}…"
 
 
 def key_cell(key: str) -> str:
-    """Return a partition key as `DeadJob.key` has it, to be shown in a table; a long one is cut."""
+    """Return a partition key, as in `DeadJob.key`, for a table; a long one is cut."""
     return key if len(key) <= _LONGEST_KEY else f"{key[: _LONGEST_KEY - 1]}…"
 
 

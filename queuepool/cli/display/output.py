@@ -1,4 +1,4 @@
-"""What commands print: JSON for scripts, tables and remarks for people."""
+"""Output of commands: JSON for scripts, tables and remarks for people."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 _BREAKS = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]\s*")
-_ANY_WIDTH = 10_000  # no one folds lines in a log file or a pipe
+_ANY_WIDTH = 10_000  # lines in a log file or a pipe are not wrapped
 
 
 def print_json(value: Any) -> None:
@@ -31,7 +31,7 @@ def print_json(value: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return what JSON cannot hold in a readable form."""
+    """Return a readable form of what JSON cannot hold."""
     if isinstance(value, bytes):
         return stored_text(value)
     if is_dataclass(value) and not isinstance(value, type):
@@ -40,16 +40,16 @@ def plain(value: Any) -> Any:
 
 
 def console() -> Console:
-    """Return a console on standard output; one that is no terminal gets no escape codes.
+    """Return a console on standard output; without a terminal, it gets no escape codes.
 
-    It gets whole lines as well. The variable COLUMNS says how wide it is in either case. Only what
-    `styled` made is drawn on it: then every cell is as wide as it was measured.
+    Then it also gets whole lines. The variable COLUMNS sets the width in either case. Only output
+    of `styled` is drawn on it, so that every cell is as wide as measured.
     """
     return _console(stderr=False, is_terminal=printing.output_is_terminal())
 
 
 def remark_console() -> Console:
-    """Return a console on standard error, as `console` does."""
+    """Return a console on standard error, like `console`."""
     return _console(stderr=True, is_terminal=printing.remarks_are_on_terminal())
 
 
@@ -63,22 +63,22 @@ def _console(*, stderr: bool, is_terminal: bool) -> Console:
 
 
 def styled(text: str, style: str = "") -> Text:
-    """Return text to draw on a console, everything in it visible."""
+    """Return text for a console, with only visible characters."""
     from rich.text import Text
 
     return Text(visible(text), style=style)
 
 
 def print_lines(lines: Iterable[Text], console: Console) -> None:
-    """Print lines as they are, even those that are wider than the terminal: nothing is cut."""
+    """Print lines uncut, even those wider than the terminal."""
     for line in lines:
         console.print(line, soft_wrap=True)
 
 
 def clean(text: str, limit: int = 200) -> str:
-    """Return text of a stranger on one line, without what could steer a terminal; a long one cut.
+    """Return untrusted text on one line, without terminal control characters; long text is cut.
 
-    Breaks, with the blanks behind them, become one blank: in prose the words count.
+    A line break and the blanks after it become one blank.
     """
     shown = visible(_BREAKS.sub(" ", text).strip())
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"

@@ -1,8 +1,8 @@
-"""Tables that fit a terminal: whatever identifies a thing, or counts it, is never cut.
+"""Tables that fit a terminal: identifiers and counts are never cut.
 
-too wide -> prose is cut, with an ellipsis, down to a width that still says something
-         -> columns that may go do so, the least important first
-         -> each row becomes a paragraph, its first cell on a line of its own
+too wide -> prose is cut, with an ellipsis, down to a useful width
+         -> optional columns are dropped, the least important first
+         -> each row becomes a paragraph, with its first cell on a separate line
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _INDENT = 4
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. goes: 0 stays; of the others the one with the highest goes first.
+    """A column. goes: 0: never dropped; otherwise the column with the highest is dropped first.
 
     prose: text that may be cut; all other cells are shown whole or not at all.
     """
@@ -35,7 +35,7 @@ class Column:
 
 
 def chosen(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[int] | None:
-    """Return which columns are shown in so many characters; None when no table fits.
+    """Return the columns that fit into this width; None if no table fits.
 
     widths: of the widest cell of each, its header included. Pure.
     """
@@ -54,9 +54,9 @@ def _needed(columns: Sequence[Column], widths: Sequence[int], kept: Sequence[int
 
 
 def draw(columns: Sequence[Column], rows: Sequence[Sequence[Text | str]], width: int) -> list[Text]:
-    """Return the lines of a table, or of paragraphs where none fits.
+    """Return the lines of a table, or of paragraphs if none fits.
 
-    A cell is text, or what `output.styled` made of it: so it is measured as it will be seen.
+    A cell is text, or the output of `output.styled`, so that it is measured as displayed.
     """
     from rich.text import Text
 

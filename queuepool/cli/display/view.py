@@ -1,4 +1,4 @@
-"""What operators see of a cluster, wherever it was learnt from. Pure."""
+"""An operator's view of a cluster, whatever its source. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ENDED = ("done", "retried", "died")
 class PartitionRow:
     """One partition at one moment. lease_ms <= 0: the owner is overdue. per_s: executions ended.
 
-    problem: why the rest is old or missing; empty when no problems found.
+    problem: why the rest is old or missing; empty if there is none.
     """
 
     partition: int
@@ -105,7 +105,7 @@ def row_of(state: PartitionState, server: str, manual_until_ms: int | None = Non
 def with_rates(
     rows: Iterable[PartitionRow], before: Mapping[int, PartitionRow]
 ) -> tuple[PartitionRow, ...]:
-    """Return rows with executions per second since an earlier look, where there was one."""
+    """Return rows with executions per second since an earlier view, if there was one."""
     rated = []
     for row in rows:
         old = before.get(row.partition)
@@ -155,7 +155,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def sparkline(values: Iterable[float], width: int, top: float = 0.0) -> str:
-    """Draw the newest `width` values as bars from 0 to the largest, or to `top` if that is more."""
+    """Draw the latest `width` values as bars from 0 to the maximum, or to `top` if higher."""
     shown = list(values)[-width:]
     largest = max([*shown, top], default=0.0)
     if largest <= 0:

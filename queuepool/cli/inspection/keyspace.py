@@ -1,4 +1,4 @@
-"""What `queuepool check` says of a keyspace: its partition count, jobs that wait for a task."""
+"""What `queuepool check` reports on a keyspace: its partition count, jobs of unknown tasks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Line = tuple[str, str, str]  # level, where, text
 
 
 def judge(config: PoolConfig) -> Iterator[Line]:
-    """Yield what is to be said; nothing of servers that are down, and it makes no route record."""
+    """Yield findings; skips servers that are down, and creates no route record."""
     with QueuePool(config=config) as pool:
         try:
             record = pool.route.read()
         except ConfigurationError as error:
             yield "error", "settings", str(error)
-            return  # what the partitions hold, as we count them, means nothing
+            return  # with the wrong count, the content of partitions means nothing
         except UnavailableError:
             return
         except QueuePoolError as error:

@@ -1,4 +1,4 @@
-"""The pool of a command: one whose partition count is that of the keyspace."""
+"""The pool of a command, with its partition count checked against the keyspace."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from queuepool.errors import ConfigurationError, QueuePoolError
 
 @contextmanager
 def open_pool() -> Iterator[QueuePool]:
-    """Yield a pool from the environment. Raises ConfigurationError when its count is refused."""
+    """Yield a pool from the environment. Raises ConfigurationError if its count is wrong."""
     with QueuePool.from_env() as pool:
         verify(pool)
         yield pool
 
 
 def verify(pool: QueuePool) -> None:
-    """Raise ConfigurationError when the keyspace has another number of partitions.
+    """Raise ConfigurationError if the keyspace has a different number of partitions.
 
-    A server that is down says so itself to what the command does next.
+    If a server is down, the command's next call reports it.
     """
     try:
         pool.route.read()

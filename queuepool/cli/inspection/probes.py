@@ -1,7 +1,7 @@
-"""What a server must be able and willing to do: found out by doing it, never by a version.
+"""What a server must support and permit: found out by trying, never from a version.
 
-Valkey calls itself Redis 7.2.4 and managed services call themselves anything, so each function
-that the scripts use is tried once, on keys of its own that expire within a minute.
+Valkey reports Redis 7.2.4, and managed services report anything, so each function that the scripts
+use is tried once, on separate keys that expire within a minute.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Probe = tuple[str, tuple[Any, ...]]
 class Trouble(StrEnum):
     """Why a probe failed."""
 
-    MISSING = "missing"  # this server does not know the function
+    MISSING = "missing"  # this server lacks the function
     FORBIDDEN = "forbidden"  # the user may not call it, or not on these keys
     OTHER = "other"
 
@@ -117,7 +117,7 @@ def commands(base: bytes) -> list[Probe]:
 
 
 def probe(client: Any, base: bytes) -> list[Failure]:
-    """Try everything, one call after the other; return what failed."""
+    """Try everything, one call after another; return what failed."""
     failures = []
     for function, call in commands(base):
         try:
@@ -139,7 +139,7 @@ def judge(text: str) -> Trouble:
 
 
 def functions(failures: Iterable[Failure], trouble: Trouble) -> list[str]:
-    """Return the names of what failed for one reason, the loading of scripts as one."""
+    """Return the names of functions that failed for one reason; script loading counts as one."""
     found = list(dict.fromkeys(f.function for f in failures if f.trouble is trouble))
     loads = [name for name in found if name.startswith("SCRIPT LOAD")]
     rest = [name for name in found if name not in loads]

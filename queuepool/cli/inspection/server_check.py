@@ -1,4 +1,4 @@
-"""What `queuepool check` says of one server: answers, rights, confirmations, times."""
+"""What `queuepool check` reports on one server: replies, permissions, confirmations, times."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Finding:
 
 
 def inspect(name: str, url: str, config: PoolConfig) -> list[Finding]:
-    """Return everything that is to be said of one server."""
+    """Return all findings on one server."""
     import redis
 
     from queuepool.servers import wire
@@ -72,7 +72,7 @@ def _failure(error: Exception, where: str) -> str:
         return f"rejects the password: {error}. Fix QUEUEPOOL_URL"
     if isinstance(error, redis.exceptions.NoPermissionError):
         return f"{output.clean(str(error))}. {_RIGHTS}"
-    if isinstance(error, redis.ResponseError):  # it answers, so starting it is no remedy
+    if isinstance(error, redis.ResponseError):  # it answers, so starting it would not help
         return f"refuses: {output.clean(str(error))}"
     ours = local_error(where, error)
     if ours is not None:
@@ -83,7 +83,7 @@ def _failure(error: Exception, where: str) -> str:
 
 
 def _cluster(name: str, url: str, base: bytes, timeout_s: float) -> Iterator[Finding]:
-    """Yield what is to be said of each primary; functions are tried on the one that has `base`."""
+    """Yield findings on each primary; functions are tried on the one that has `base`."""
     import redis
 
     with redis.RedisCluster.from_url(url, socket_timeout=timeout_s) as whole:
@@ -99,7 +99,7 @@ def _cluster(name: str, url: str, base: bytes, timeout_s: float) -> Iterator[Fin
 
 
 def confirmation(url: str, where: str, partition: int, config: PoolConfig) -> Iterator[Finding]:
-    """Yield whether the server confirms a write as the setting asks; nothing for `fast`."""
+    """Yield whether the server confirms writes as the setting requires; nothing for `fast`."""
     from queuepool.client.durability import confirmation_for
     from queuepool.servers.connect import connect
 
@@ -156,7 +156,7 @@ def _info(client: Any) -> dict[str, Any]:
     import redis
 
     known: dict[str, Any] = {}
-    # Managed services forbid some of it; what is left is enough for the rest.
+    # Managed services forbid some of it; the remaining information is enough.
     with suppress(redis.ResponseError):
         known.update(client.info())
     with suppress(redis.ResponseError):
@@ -183,7 +183,7 @@ def _timing(client: Any) -> Iterator[tuple[str, str]]:
             seconds, microseconds = client.time()
             times.append(time.perf_counter() - started)
     except redis.exceptions.NoPermissionError:
-        return  # told among the functions that are missing
+        return  # reported with the missing functions
     middle_s = statistics.median(times)
     level = "warning" if middle_s > _SLOW_S else "ok"
     remark = ". Run consumers closer to it" if middle_s > _SLOW_S else ""

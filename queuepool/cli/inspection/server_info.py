@@ -1,4 +1,4 @@
-"""What a server says of itself in INFO, judged: would it keep our jobs? Pure."""
+"""Assesses a server's INFO: would it keep our jobs? Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def name_of(info: Mapping[str, Any]) -> str:
 
 
 def judge_info(info: Mapping[str, Any], *, cluster: bool) -> Iterator[tuple[str, str]]:
-    """Yield (level, text) for what INFO tells. Pure."""
+    """Yield (level, text) for findings in INFO. Pure."""
     if not info:
         yield "warning", "INFO is not allowed, so eviction and persistence cannot be checked"
         return

@@ -26,21 +26,21 @@ _BATCH = 200
 
 
 class Source(Protocol):
-    """Gives views. look() raises UnavailableError or CommandError when nothing can be seen."""
+    """A source of views. look() raises UnavailableError or CommandError if there is none."""
 
     def look(self) -> ClusterView:
         """Return the cluster as it is now."""
 
 
 class ServerSource:
-    """Observes every partition on its server: one round trip a server and look."""
+    """Observes every partition on its server: one round trip per server."""
 
     def __init__(self, pool: QueuePool) -> None:
         self._pool = pool
         self._before: dict[int, PartitionRow] = {}
 
     def look(self) -> ClusterView:
-        """Return the cluster; rates come with the second look."""
+        """Return the cluster; rates are available from the second call."""
         server, key = self._pool.system
         verb = lead.lead("", lease_ms=0, address="")
         leader = verb.read(server.run(key, [verb])[0])
@@ -134,18 +134,17 @@ def _row_of_message(m: Any) -> PartitionRow:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A coordinator: its HOST:PORT, and the token that is meant for it and no one else."""
+    """A coordinator: its HOST:PORT, and the token that is meant only for it."""
 
     address: str
     token: str | None = field(repr=False)
 
 
 def find_coordinator(given: str | None) -> Endpoint | None:
-    """Return the coordinator as given, from QUEUEPOOL_GRPC, or of the cluster here.
+    """Return the coordinator: the given one, that of QUEUEPOOL_GRPC, or of the local cluster.
 
-    A cluster that runs here is not asked when QUEUEPOOL_URL or _SERVERS name another one. The
-    token of QUEUEPOOL_GRPC_TOKEN goes only to an address that the user named: one from the state
-    file comes with its own.
+    The local cluster is ignored if QUEUEPOOL_URL or _SERVERS name another one. The token of
+    QUEUEPOOL_GRPC_TOKEN goes only to an address that the user named: the state file has its own.
     """
     address = given or os.environ.get("QUEUEPOOL_GRPC")
     if not address:
@@ -153,7 +152,7 @@ def find_coordinator(given: str | None) -> Endpoint | None:
             return None
         return _here(local.read())
     here = None
-    with suppress(ConfigurationError):  # of another cluster than the one that was named
+    with suppress(ConfigurationError):  # of a different cluster than the named one
         here = _here(local.read())
     if here is not None and here.address == address:
         return here
@@ -168,7 +167,7 @@ def _here(cluster: local.LocalCluster | None) -> Endpoint | None:
 
 def connect(endpoint: Endpoint) -> QueuePoolClient:
     """Return a client, with its files from QUEUEPOOL_GRPC_CA, _CERT and _KEY."""
-    # grpc's own log lines would stand beside our one line that says it better.
+    # grpc's own log lines would clutter our single, clearer line.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from queuepool.rpc import client
 
@@ -207,9 +206,9 @@ def translated(address: str) -> Iterator[None]:
 
 @contextmanager
 def open_source(given: str | None) -> Iterator[Source]:
-    """Yield the coordinator when one is known and answers, else the servers themselves.
+    """Yield the coordinator if one is known and answers, else the servers themselves.
 
-    An address that was typed must answer: then nothing else is tried.
+    An explicit address must answer: then nothing else is tried.
     """
     endpoint = find_coordinator(given)
     if endpoint is not None:

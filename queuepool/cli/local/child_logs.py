@@ -1,7 +1,7 @@
-"""Child processes log to files; what matters of it is shown on the terminal.
+"""Child processes log to files; important lines are shown on the terminal.
 
-Files and not pipes: a child whose supervisor was killed still has somewhere to write, and is
-never stopped by a pipe that no one reads.
+Files rather than pipes: a child whose supervisor was killed can still write, and is never blocked
+by a pipe that no one reads.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from queuepool.settings import private_files as private
 _LEVEL = re.compile(r'^\S+ \S+ (\w+) |^\{.*"level": "(\w+)"')
 _READY = "ready "
 _IMPORTANT = frozenset(("WARNING", "ERROR", "CRITICAL"))
-_READ = 64 * 1024  # bytes a step: a child that floods its log cannot stop the supervisor
+_READ = 64 * 1024  # bytes per step: a child that floods its log cannot block the supervisor
 _KEEP = 32 * 1024**2
 _FOLLOWING = 30  # lines of a traceback that are shown
 
 
 class LogFile:
-    """The log of one child: appended to by the child, read here from where we began.
+    """The log of one child: the child appends, and we read from where we began.
 
-    ready: the newest line by which the child told programs where it is reached; "" before it did.
+    ready: the latest line in which the child announced its address; "" before that.
     """
 
     def __init__(self, path: Path) -> None:
@@ -90,7 +90,7 @@ def _opened(path: Path, mode: str) -> IO[bytes]:
 
 @dataclass(slots=True)
 class LineBudget:
-    """How many lines of one child people can read: 16,000 failing jobs must not hide the rest."""
+    """Limits the lines shown of one child: 16,000 failing jobs must not hide the rest."""
 
     most: int = 20
     window_s: float = 5.0
@@ -99,7 +99,7 @@ class LineBudget:
     _left_out: int = field(default=0, init=False)
 
     def admit(self, lines: Sequence[str], now_s: float) -> tuple[Sequence[str], int]:
-        """Return the lines to show now, and how many were left out in a window that has ended."""
+        """Return the lines to show now, and how many were omitted in a window that has ended."""
         left_out = 0
         if now_s - self._since_s >= self.window_s:
             left_out, self._left_out = self._left_out, 0

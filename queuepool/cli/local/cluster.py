@@ -34,7 +34,7 @@ _STOP_S = 5.0  # beyond the drain, and for the coordinator
 _COORDINATOR = "coordinator"
 _GRPC_ADDRESS = re.compile(r"ready grpc=(\S+) ")
 _TOKENS = "COORDINATOR_GRPC_TOKEN"
-# Handlers run in consumers, and have no use for the right to steer them.
+# Handlers run in consumers, and must not get the permission to control them.
 _NOT_TOLD = (_TOKENS, "COORDINATOR_GRPC_VIEWER_TOKEN")
 
 
@@ -59,13 +59,13 @@ class LocalClusterSpec:
 class LocalProcesses:
     """The running processes of a spec.
 
-    grpc_address: where the coordinator answers; "" until it does. After a restart it may be another
-    one: a port that we chose for it could be anybody's by the time it begins to listen, so the
-    kernel chooses when it does.
+    grpc_address: where the coordinator answers; "" until it does. It may change at a restart:
+    another process could take a port that we chose in advance, so the kernel chooses one when the
+    coordinator begins to listen.
 
-    Other users of this machine reach both the server and the coordinator, and neither lets them in:
+    Other users of this machine can reach the server and the coordinator, but neither lets them in:
     the server has a password, and the coordinator (grpc_token) a token, unless client certificates
-    decide who may call it. Children are told both in their environment, which is theirs alone.
+    decide who may call it. Children get both in their environment, which others cannot read.
     """
 
     def __init__(self, spec: LocalClusterSpec, say: Say) -> None:
@@ -79,7 +79,7 @@ class LocalProcesses:
 
     @property
     def grpc_token(self) -> str | None:
-        """The token for `grpc_address`; None: none is asked, or anybody may listen there now."""
+        """The token for `grpc_address`; None: none is needed, or others may listen there."""
         return self._grpc_token if self._grpc_answers else None
 
     @property
@@ -92,7 +92,7 @@ class LocalProcesses:
         )
 
     def start(self) -> None:
-        """Start everything; children still need a moment until they work. Raises CommandError."""
+        """Start everything; children need a moment to get ready. Raises CommandError."""
         if not self.servers:
             self._server = EmbeddedServer(self.spec.data_dir, with_password=True)
             self._server.start()
@@ -147,7 +147,7 @@ class LocalProcesses:
         return self._supervisor.pids() if self._supervisor is not None else {}
 
     def step(self) -> None:
-        """Look after everything once. Raises CommandError when it cannot continue."""
+        """Supervise everything once. Raises CommandError if it cannot continue."""
         if self._server is not None and not self._server_lives():
             self._say("the server ended; restarting it with the jobs on its disk")
             self._server.start()
@@ -170,7 +170,7 @@ class LocalProcesses:
     def stop(self, hurry: Callable[[], bool] = lambda: False) -> None:
         """Drain the consumers, end the coordinator, then the server. Idempotent.
 
-        hurry: once true, no one is waited for any longer.
+        hurry: once it returns true, waiting ends.
         """
         supervisor, self._supervisor = self._supervisor, None
         try:
@@ -190,9 +190,9 @@ class LocalProcesses:
 
 
 def _token_of_operators(environment: Mapping[str, str]) -> str | None:
-    """Return the token by which commands call the coordinator: the user's own, or a random one.
+    """Return the token with which commands call the coordinator: the user's, or a random one.
 
-    None: the user has it ask for client certificates instead, and with both, both are needed.
+    None: the user set up client certificates instead; with both, both are needed.
     """
     given = [word for part in environment.get(_TOKENS, "").split(",") if (word := part.strip())]
     if given:

@@ -1,11 +1,10 @@
-"""Start a consumer or coordinator process: run by its path, as a program of its own.
+"""Start a consumer or coordinator process: run by its path, as a separate program.
 
     python -P launch.py [--tied-to PID] consumer --app rows --partition auto
 
-Run this way, and not as `python -m consumer`, a file named consumer.py in the user's directory
-cannot take the place of the real one; the directory comes onto the path only afterwards, where
---app finds the user's modules. Tied to a parent, the process is told to end (SIGTERM) when the
-parent ends, even by SIGKILL.
+Unlike with `python -m consumer`, a file named consumer.py in the user's directory cannot replace
+the real one; the directory is added to the path only afterwards, so that --app finds the user's
+modules. With --tied-to, the process gets SIGTERM when the parent ends, even by SIGKILL.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def main(words: list[str]) -> int:
         sys.path.append(str(Path(__file__).resolve().parents[2]))
     name, *arguments = words
     process = importlib.import_module(f"{name}.__main__")
-    if name == "consumer":  # the coordinator needs nothing of the directory it is started in
+    if name == "consumer":  # the coordinator needs nothing from the current directory
         sys.path.insert(0, str(Path.cwd()))
     sys.argv = [f"queuepool {name}", *arguments]
     return int(process.main(arguments))
@@ -42,9 +41,9 @@ def tie_to(parent: int) -> None:
         import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    else:  # no kernel tells us: look, once a second
+    else:  # the kernel does not notify us: check once a second
         threading.Thread(target=_look_for, args=(parent,), name="parent", daemon=True).start()
-    if os.getppid() != parent:  # it ended before we could ask to be told
+    if os.getppid() != parent:  # it ended before we could register
         sys.exit("the process that started this one has ended")
 
 

@@ -19,7 +19,7 @@ _LAUNCHER = Path(__file__).with_name("launch.py")
 def command_line(name: str, arguments: Sequence[str], *, tied_to: int | None = None) -> list[str]:
     """Return the command that runs a consumer or a coordinator with its arguments.
 
-    tied_to: the process id of the parent whose end shall end it.
+    tied_to: the process id of the parent with which it ends.
     """
     tie = [] if tied_to is None else ["--tied-to", str(tied_to)]
     return [sys.executable, "-P", str(_LAUNCHER), *tie, name, *arguments]

@@ -1,7 +1,7 @@
-"""A URL with a password on the command line: everyone on this machine can read it there.
+"""A URL with a password on the command line, where every user of this machine can read it.
 
 up --url -                     the URL is the first line of standard input
-up --url redis://host          as it is: it has no secret
+up --url redis://host          used unchanged: it has no secret
 up --url redis://:pw@host      continues in the environment, which others cannot read, and says so
 """
 
@@ -25,10 +25,10 @@ _WARNING = (
 
 
 def settle(given: str) -> None:
-    """Put the URL of --url into QUEUEPOOL_URL, in the place of all that names other servers.
+    """Put the URL of --url into QUEUEPOOL_URL, replacing settings that name other servers.
 
-    When it holds a password and stands among the arguments of this process, this process starts
-    itself again without it, and does not return. Raises CommandError.
+    If it contains a password and is among the arguments of this process, this process restarts
+    itself without it, and does not return. Raises CommandError.
     """
     url = _from_input() if given == "-" else given
     os.environ["QUEUEPOOL_URL"] = url
@@ -56,20 +56,20 @@ def _from_input() -> str:
 
 
 def has_secret(url: str) -> bool:
-    """Return whether a URL holds a password, as far as it can be read. Pure."""
+    """Return whether a URL contains a password, as far as it can be parsed. Pure."""
     try:
         parts = urlsplit(url)
         options = parse_qsl(parts.query)
     except ValueError:
         return "@" in url or "password" in url
-    # What stands alone before the @ is a user to the client, and often meant as a password.
+    # A single word before the @ is a user to the client, but often meant as a password.
     return bool(parts.username or parts.password) or any("password" in name for name, _ in options)
 
 
 def without_url(words: Sequence[str], url: str) -> list[str] | None:
     """Return the arguments of a process without --url and its value; None: not among them. Pure."""
     left, found = list(words), False
-    for option in ("--url", "--ur", "--u"):  # argparse takes a beginning for the whole
+    for option in ("--url", "--ur", "--u"):  # argparse accepts an abbreviation
         while f"{option}={url}" in left:
             left.remove(f"{option}={url}")
             found = True

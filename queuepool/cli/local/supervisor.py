@@ -1,12 +1,12 @@
-"""Child processes that are kept running: an exit is shown, and answered by a restart.
+"""Keeps child processes running: an exit is reported and followed by a restart.
 
     supervisor = Supervisor([Spec("consumer-0", [...], {...}), ...], Path("logs"), print)
     supervisor.start()
     while not stopping: supervisor.step(); ...
     supervisor.stop(["consumer-0"], timeout_s=30, hurry=lambda: False)
 
-One thread calls everything, and it must be the main one: children are told of their parent's end,
-and the kernel ties that to the thread that started them.
+One thread calls everything, and it must be the main one: children are notified when their parent
+ends, and the kernel ties that to the thread that started them.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ Say = Callable[[str], None]
 
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 30.0
-_STEADY_S = 30.0  # a child that ran for so long failed for a new reason
-_ALL_SAID_S = 15.0  # a child that has not complained by then can start
+_STEADY_S = 30.0  # a child that ran this long failed for a new reason
+_ALL_SAID_S = 15.0  # a child without complaints by then can start
 _POLL_S = 0.02
-CONFIGURATION = 2  # the exit code that no restart can fix
+CONFIGURATION = 2  # the exit code for problems that a restart cannot fix
 
 
 def restart_pause_s(failures: int, entropy: float) -> float:
     """Return the pause before a restart: doubling, bounded, jittered by entropy of 0 to 1. Pure.
 
-    Jitter keeps children that died of one cause from coming back as one stampede.
+    Jitter keeps children that died of one cause from restarting all at once.
     """
     longest = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** min(failures - 1, 16))
     return longest * (0.5 + entropy / 2)
 
 
 def describe_exit(code: int) -> str:
-    """Return what an exit code of a child means, for people. Pure."""
+    """Return a readable description of a child's exit code. Pure."""
     if code < 0:
         try:
             return f"was killed by {signal.Signals(-code).name}"
@@ -64,7 +64,7 @@ class Spec:
 
 
 class HopelessChildError(Exception):
-    """A child says that its configuration is wrong: restarting cannot help."""
+    """A child reported that its configuration is wrong: restarting cannot help."""
 
 
 @dataclass(slots=True)
@@ -79,14 +79,14 @@ class _Child:
 
 
 def _undecided(child: _Child) -> bool:
-    """Return whether a child may still find its configuration wrong: it has not said INFO yet."""
+    """Return whether a child may still reject its configuration: it has not logged INFO yet."""
     young = time.monotonic() - child.started_s < _ALL_SAID_S
     alive = child.process is not None and child.process.poll() is None
     return young and alive and "info" not in "\n".join(child.log.last_lines(20)).lower()
 
 
 class Supervisor:
-    """Starts children, restarts those that exit, shows what matters of their logs."""
+    """Starts children, restarts those that exit, shows important lines of their logs."""
 
     def __init__(self, specs: Sequence[Spec], log_dir: Path, say: Say) -> None:
         self._say = say
@@ -102,7 +102,7 @@ class Supervisor:
         return {name: c.process.pid for name, c in self._children.items() if c.process is not None}
 
     def ready(self, name: str) -> str:
-        """Return what a child last told programs of where it is reached: "ready grpc=..."."""
+        """Return a child's latest announcement of its address: "ready grpc=..."."""
         return self._children[name].log.ready
 
     def step(self) -> None:
@@ -119,18 +119,18 @@ class Supervisor:
                 continue
             child.process = None
             self._show(child)
-            child.log.ready = ""  # where it was reached, anybody may listen now
+            child.log.ready = ""  # another process may listen at its address now
             if code == CONFIGURATION:
                 raise HopelessChildError(self._why_hopeless(child))
             self._schedule(child, code, now_s)
 
     def _why_hopeless(self, first: _Child) -> str:
-        """Return what all children say that cannot start: they may have problems of their own."""
+        """Return the messages of all children that cannot start: their problems may differ."""
         others = [c for c in self._children.values() if c.process is not None]
         pause = threading.Event()
         while any(map(_undecided, others)):
             pause.wait(_POLL_S)
-        messages: dict[str, str] = {}  # what is said -> who says it first
+        messages: dict[str, str] = {}  # message -> the first child with it
         for child in (first, *others):
             if child is first or (child.process and child.process.poll() == CONFIGURATION):
                 messages.setdefault("\n".join(child.log.last_lines(20)), child.spec.name)
@@ -157,7 +157,7 @@ class Supervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                process_group=0,  # Ctrl-C is for us alone; we tell the children, in order
+                process_group=0,  # Ctrl-C is for us alone; we stop the children in order
             )
         child.started_s = time.monotonic()
 
@@ -173,7 +173,7 @@ class Supervisor:
     ) -> list[str]:
         """Ask children to end, wait, and kill those that do not; returns the names of the killed.
 
-        hurry: asked all the time; once true, no one is waited for.
+        hurry: polled all the time; once it returns true, waiting ends.
         """
         chosen = [self._children[name] for name in names]
         for child in chosen:

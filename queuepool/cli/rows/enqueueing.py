@@ -1,4 +1,4 @@
-"""Rows on their way into a group: checked, enqueued in batches, and counted when it breaks off."""
+"""Enqueues rows into a group: checked, in batches, and counted if it is interrupted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from queuepool.models import EnqueueStatus
 from queuepool.protocol import codec
 from queuepool.tasks.job import Job
 
-_BATCH = 5_000  # rows a call: what may be uncertain when a server goes away during one
+_BATCH = 5_000  # rows per call: how many are uncertain if a server goes away during one
 _NOT_TWICE = "a row is not added twice while its job exists and for a minute after it ends"
 
 Advance = Callable[[int], None]
@@ -28,7 +28,7 @@ Check = Callable[[Payload], None]
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the rows."""
+    """The outcome of the rows."""
 
     rows: int = 0
     accepted: int = 0
@@ -41,7 +41,7 @@ def check_file(arguments: argparse.Namespace, form: str, check: Check, id_of: Ro
     skip: int = arguments.skip
     with open_rows(name) as lines:
         try:
-            if arguments.id is None:  # no row can lack one
+            if arguments.id is None:  # no row can be without one
                 id_of = _no_id
             total = sum(1 for _ in checked(read_rows(lines, form), check, id_of))
         except RowError as error:
@@ -55,7 +55,7 @@ def check_file(arguments: argparse.Namespace, form: str, check: Check, id_of: Ro
 
 
 def checked(rows: Iterable[Row], check: Check, id_of: RowId, skip: int = 0) -> Iterator[Job]:
-    """Yield the job of each row beyond those to skip, which count for the ids nevertheless."""
+    """Yield the job of each row after the skipped ones, which still count for ids."""
     rows = iter(rows)
     for line, payload in islice(rows, skip):
         with suppress(RowError):
@@ -69,7 +69,7 @@ def checked(rows: Iterable[Row], check: Check, id_of: RowId, skip: int = 0) -> I
 
 
 def payload_check(task: str, limit_bytes: int) -> Check:
-    """Return what raises InvalidInputError for a row that cannot be a payload of this task."""
+    """Return a check that raises InvalidInputError for a row unfit as this task's payload."""
 
     def check(payload: Payload) -> None:
         codec.encode_envelope(task, payload, codec.NO_OPTIONS, limit=limit_bytes)
@@ -82,13 +82,13 @@ def _no_id(_line: int, _payload: Payload) -> None:
 
 
 def checked_before(_payload: Payload) -> None:
-    """Check nothing: the whole file was read once, and the pool refuses what changed since."""
+    """Check nothing: the whole file was checked, and the pool rejects what changed since."""
 
 
 def enqueue(
     pool: QueuePool, rows: Iterator[Job], arguments: argparse.Namespace, advance: Advance
 ) -> Tally:
-    """Enqueue rows, a batch a call. What breaks it off says how many rows are in."""
+    """Enqueue rows, one batch per call. An error that ends it says how many rows are in."""
     tally, sending = Tally(), False
     while True:
         try:
@@ -148,7 +148,7 @@ def _where_it_stopped(done: int, error: BaseException, *, sending: bool = True) 
 
 
 def _extent(results: EnqueueResults) -> tuple[int, int]:
-    """Return how many rows are in for sure, from the first on, and how many behind them may be."""
+    """Return how many rows are certainly in, from the first, and how many after them may be."""
     there = (EnqueueStatus.ACCEPTED, EnqueueStatus.DUPLICATE, EnqueueStatus.CONFLICT)
     statuses = [result.status for result in results]
     sure = next((n for n, status in enumerate(statuses) if status not in there), len(statuses))

@@ -2,7 +2,7 @@
 
     --id COLUMN         from the row's value in that column
     a file              from the content of the whole file, and the row's line
-    standard input      from everything that came up to the row, for no more is known by then
+    standard input      from everything up to the row, since no more is known by then
 
 The task and the partition key are part of each. Ids look like those that the library makes.
 """
@@ -19,14 +19,14 @@ from queuepool.errors import InvalidInputError, shown
 from queuepool.protocol import ids
 from queuepool.routing.slots import key_bytes, slot_of
 
-_BYTES = 9  # of an id, beside its slot
+_BYTES = 9  # of an id, besides its slot
 _NUMBERS = 256**_BYTES
 
 RowId = Callable[[int, Payload], str | None]  # line and row -> id
 
 
 def by_column(column: str, task: str, key: str | bytes) -> RowId:
-    """Return what makes ids of a column's values. It raises RowError for a value that is none."""
+    """Return a function from a column's values to ids. It raises RowError for an unusable value."""
     make = _maker(b"column", task, key)
 
     def of(line: int, payload: Payload) -> str:
@@ -45,14 +45,14 @@ def by_column(column: str, task: str, key: str | bytes) -> RowId:
 
 
 def by_file(name: str, task: str, key: str | bytes) -> RowId:
-    """Return what makes ids of the content of a file and the lines of its rows."""
+    """Return a function that derives ids from a file's content and the lines of its rows."""
     try:
         with Path(name).open("rb") as file:
             content = file_digest(file, blake2b).digest()
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise InvalidInputError(f"{shown(name)} cannot be read: {why}") from error
-    # Numbers that follow one another from a first one: no two rows of a file have the same.
+    # Consecutive numbers: no two rows of a file get the same.
     raw = key_bytes(key)
     digest = _common(b"file" + content, task, raw).digest()
     hint, first = ids.hint_of(slot_of(raw)), int.from_bytes(digest, "big")
@@ -65,7 +65,7 @@ def by_file(name: str, task: str, key: str | bytes) -> RowId:
 
 
 def by_stream(task: str, key: str | bytes) -> RowId:
-    """Return what makes ids of the rows so far; it must be asked for each row, in order."""
+    """Return a function that derives ids from the rows so far; call it for each row, in order."""
     make, so_far = _maker(b"stream", task, key), blake2b()
 
     def of(line: int, payload: Payload) -> str:

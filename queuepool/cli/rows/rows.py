@@ -1,7 +1,7 @@
 """Rows of a file as payloads: CSV with a header, or JSON lines. Nothing is silently dropped.
 
-A row that does not fit is an error that names its line: a bulk action that loses a row
-silently is worse than one that does not begin.
+An invalid row is an error that names its line: a bulk action that silently loses a row is worse
+than one that does not start.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from queuepool.settings import strict_json
 Payload = dict[str, Any]
 Row = tuple[int, Payload]
 _MAX_ROW = 32 * 1024**2  # characters, of all lines of a row
-_MAX_FIELD = 16 * 1024**2  # the limit of a payload is far below, and says so more clearly
+_MAX_FIELD = 16 * 1024**2  # the limit of a payload is far lower, with a clearer message
 
 
 class RowError(InvalidInputError):
@@ -31,7 +31,7 @@ class RowError(InvalidInputError):
 
 
 def guess_format(name: str) -> str:
-    """Return csv or jsonl by the name of a file. Raises InvalidInputError."""
+    """Return csv or jsonl from a file's name. Raises InvalidInputError."""
     suffix = Path(name).suffix.lower()
     if suffix in (".csv", ".tsv"):
         return "csv"
@@ -55,7 +55,7 @@ def open_rows(name: str) -> TextIO:
 
 
 def read_rows(lines: Iterable[str], form: str) -> Iterator[Row]:
-    """Yield (line, payload) of each row; form is csv or jsonl. Raises RowError at a bad one."""
+    """Yield (line, payload) of each row; form is csv or jsonl. Raises RowError for a bad one."""
     bounded = _Lines(lines)
     rows = _csv_rows(bounded) if form == "csv" else _json_rows(bounded)
     line = 0
@@ -63,7 +63,7 @@ def read_rows(lines: Iterable[str], form: str) -> Iterator[Row]:
         for line, payload in rows:
             yield line, payload
     except UnicodeDecodeError as error:
-        # Files are decoded in blocks, so the line is only known to be a later one.
+        # Files are decoded in blocks, so the exact line is not known.
         raise RowError(
             line + 1,
             f"this line or a later one is not UTF-8 ({error.reason}); convert the file, for "
@@ -72,7 +72,7 @@ def read_rows(lines: Iterable[str], form: str) -> Iterator[Row]:
 
 
 class _Lines:
-    """The lines of a file, as long as one row keeps within bounds: a file may be endless.
+    """The lines of a file, with a limit on the length of a row: a file may be endless.
 
     begin_row: called when a row begins; number: of its first line, for the error.
     """
@@ -109,7 +109,7 @@ def _csv_rows(lines: _Lines) -> Iterator[Row]:
         for fields in reader:
             if header is None:
                 header = _check_header(fields)
-            elif fields:  # the reader gives [] for a line without anything
+            elif fields:  # the reader returns [] for an empty line
                 if len(fields) != len(header):
                     raise RowError(
                         line,

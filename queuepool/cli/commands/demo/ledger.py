@@ -25,7 +25,7 @@ class SmallGroup:
 
 @dataclass(slots=True)
 class Ledger:
-    """Both sides of the account. `read` is for one thread; `expect` may be called by others."""
+    """Both sides of the ledger. `read` is for one thread; `expect` may be called by others."""
 
     directory: Path
     enqueued: set[str] = field(default_factory=set)

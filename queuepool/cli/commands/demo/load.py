@@ -29,7 +29,7 @@ _ACTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class BulkAction:
-    """One bulk action: its partition key, its number of jobs, and when it comes."""
+    """One bulk action: its partition key, its number of jobs, and its start."""
 
     key: str
     items: int
@@ -40,7 +40,7 @@ def plan_actions(pool: QueuePool, items: int) -> list[BulkAction]:
     """Return the bulk actions, `items` jobs in all, on partitions that are chosen by their keys."""
     sizes = [int(items * share) for _, _, share in _ACTIONS]
     sizes[0] += items - sum(sizes)
-    pace = min(1.0, items / _UNHURRIED_ITEMS)  # few items are through before the next ones come
+    pace = min(1.0, items / _UNHURRIED_ITEMS)  # a few items finish before the next ones come
     return [
         BulkAction(_key_for(pool, f"bulk-{number}", partition), size, at_s * pace)
         for number, ((partition, at_s, _), size) in enumerate(zip(_ACTIONS, sizes, strict=True))
@@ -54,7 +54,7 @@ def _key_for(pool: QueuePool, name: str, partition: int) -> str:
 
 
 class Load:
-    """Enqueues from two threads until stopped; what went wrong is kept in `problem`."""
+    """Enqueues from two threads until stopped; a failure is kept in `problem`."""
 
     def __init__(self, pool: QueuePool, ledger: Ledger, actions: list[BulkAction]) -> None:
         self._pool, self._ledger, self.actions = pool, ledger, actions
@@ -66,12 +66,12 @@ class Load:
         )
 
     def start(self) -> None:
-        """Begin to enqueue."""
+        """Start enqueueing."""
         self._bulk.start()
         self._small.start()
 
     def stop(self) -> None:
-        """Enqueue nothing more; returns when both threads have ended. Idempotent."""
+        """Stop enqueueing; returns when both threads have ended. Idempotent."""
         self._stopping.set()
         for thread in (self._bulk, self._small):
             if thread.ident is not None:

@@ -30,9 +30,9 @@ BASE_WORKERS, MAX_WORKERS = 8, 64
 _LOOK_S = 0.25
 _READY_S = 30.0
 _AT_MOST_S = 240.0
-_SETTLE_S = 30.0  # how long the fall of the workers is watched
+_SETTLE_S = 30.0  # how long to watch the workers scale down
 Reached = Callable[[], object]
-_SCALING = {  # quicker on the way down than in earnest: no one watches a demo for minutes
+_SCALING = {  # scales down faster than in production: no one watches a demo for minutes
     "COORDINATOR_CYCLE_S": "0.5",
     "COORDINATOR_HOLD_S": "4",
     "COORDINATOR_TAU_S": "4",
@@ -55,7 +55,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Exit:
     """Run the demo; fails when a job was lost."""
     for name in [n for n in os.environ if n.startswith(("CONSUMER_", "COORDINATOR_"))]:
-        del os.environ[name]  # what is set for another cluster is not meant for this one
+        del os.environ[name]  # settings of another cluster are not meant for this one
     directory = Path(tempfile.mkdtemp(prefix="queuepool-demo-"))
     interrupts = Interrupts()
     try:
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> Exit:
 
 @dataclass(slots=True)
 class Watched:
-    """The extremes of what was seen on the way."""
+    """The extremes observed during the run."""
 
     peaks: dict[int, int] = field(default_factory=lambda: dict.fromkeys(range(PARTITIONS), 0))
     commands: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -151,7 +151,7 @@ class _Demo:
     def _until(
         self, source: ServerSource, phase: str, limit_s: float, reached: Reached
     ) -> str | None:
-        """Look after the cluster until something is reached; return a problem when it is not."""
+        """Supervise the cluster until a condition holds; return a problem if it never does."""
         deadline = time.monotonic() + limit_s
         while not self._interrupts.wait(_LOOK_S):
             self._cluster.step()
@@ -177,7 +177,7 @@ class _Demo:
         return all(p.observe().jobs == 0 for p in pool.partitions())
 
     def _summary(self, seconds: float, ended_ms: float, problem: str | None) -> dict[str, Any]:
-        # Small groups after the bulk actions had nothing to pass: they would flatter the figures.
+        # Small groups after the bulk actions overtook nothing: they would flatter the figures.
         ledger, waits = self._ledger, self._ledger.waits_s(until_ms=ended_ms)
         return {
             "items": len(ledger.enqueued),

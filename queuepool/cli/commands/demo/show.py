@@ -43,14 +43,14 @@ class Show:
         return self._live or nullcontext()
 
     def say(self, text: str) -> None:
-        """Show a remark; above the live view, when there is one."""
+        """Show a remark; above the live view, if there is one."""
         if self._live is not None:
             self._live.console.print(output.styled(text))
         else:
             output.remark(text)
 
     def update(self, view: ClusterView, phase: str) -> None:
-        """Show the newest view."""
+        """Show the latest view."""
         self._board.note(view)
         if self._live is not None:
             from rich.console import Group

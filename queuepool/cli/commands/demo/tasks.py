@@ -1,7 +1,7 @@
-"""The tasks of the demo, run by its consumers: they wait, and write down that they ran.
+"""The tasks of the demo, run by its consumers: they wait, and record that they ran.
 
-One line an execution goes to a file of this process: `job id, start in ms`. It is written by one
-call in append mode, so lines of many threads do not mix, and what was written before a crash
+Each execution adds one line to a file of this process: `job id, start in ms`. It is written by one
+call in append mode, so lines of different threads do not mix, and what was written before a crash
 counts.
 """
 
@@ -19,19 +19,19 @@ DIRECTORY = "QUEUEPOOL_DEMO_DIRECTORY"
 
 @task(name="demo_bulk", result_ttl_s=0)
 def bulk(ms: int, ctx: JobContext) -> None:
-    """One of very many: takes `ms` milliseconds."""
+    """Take `ms` milliseconds, as one of very many jobs."""
     _work(ms, ctx)
 
 
 @task(name="demo_small", result_ttl_s=0)
 def small(ms: int, ctx: JobContext) -> None:
-    """One of ten that someone waits for."""
+    """Do the same as one of ten jobs that someone waits for."""
     _work(ms, ctx)
 
 
 def _work(ms: int, ctx: JobContext) -> None:
     started_ms = int(time.time() * 1000)
-    threading.Event().wait(ms / 1000)  # an HTTP call, say
+    threading.Event().wait(ms / 1000)  # for example an HTTP call
     os.write(_record(), f"{ctx.job_id} {started_ms}\n".encode())
 
 
