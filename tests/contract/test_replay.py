@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from queuepool.errors import ScriptError
 from queuepool.models import JobState
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol import codec
@@ -106,6 +107,33 @@ def test_so_does_one_that_is_replayed_in_the_ms_in_which_it_was_enqueued(
         b"%011x" % (cut + 1),
         b"%011x" % (cut + 2),
     )
+
+
+def test_a_replay_tells_claims_how_large_its_jobs_are(server_world: World) -> None:
+    owned, counters = server_world.own(), server_world.partition.key + b":c"
+    w.enqueue(server_world, ["a"], payload=b"x" * 1000)
+    [body] = w.claim(owned).bodies
+    w.bury(owned, [b"a"])
+    w.renew(owned)  # nothing is awake: what was large is forgotten
+    assert server_world.client.hget(counters, "largest") == b"0"
+
+    server_world.partition.replay(["a"])
+
+    assert server_world.client.hget(counters, "largest") == b"%d" % len(body)
+
+
+def test_jobs_that_get_no_seat_stay_dead(server_world: World) -> None:
+    owned, base = server_world.own(), server_world.partition.key
+    w.enqueue(server_world, ["a"])
+    w.bury(owned, w.claim(owned).ids)
+    server_world.client.set(base + b":ring:2", "not ours")
+
+    with pytest.raises(ScriptError, match="Another program writes"):
+        server_world.partition.replay(["a"])
+
+    assert server_world.client.zscore(base + b":dead", "a")
+    assert not server_world.client.exists(base + b":q:2:g")
+    server_world.damaged = True
 
 
 def test_replays_are_counted(world: World) -> None:
