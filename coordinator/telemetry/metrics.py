@@ -27,7 +27,7 @@ _CYCLE_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0
 JOB_EVENTS = (
     "enqueued", "done", "failed", "retried", "died", "cancelled", "recovered", "fenced",
     "evicted", "discarded", "replayed",
-    "duplicate", "duplicate_finish", "rollback_finish", "conflicts", "expired",
+    "duplicate", "duplicate_finish", "rollback_finish", "conflicts", "expired", "replaced",
 )  # fmt: skip
 REFUSED = ("UNAUTHENTICATED", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "UNIMPLEMENTED")
 

@@ -161,6 +161,7 @@ def _own(job: Job[Any]) -> dict[str, Any]:
         "expires_s": job.expires_s,
         "unique": job.unique,
         "unique_until": job.unique_until,
+        "on_conflict": job.on_conflict,
     }
     return {name: value for name, value in own.items() if value is not None}
 

@@ -83,8 +83,8 @@ def wish_of(defaults: Defaults, job: Job[Any] | None, payload: Mapping[str, Any]
     """Return what a job asks for besides being run. Raises InvalidInputError."""
     wishes = defaults.wishes
     if job is not None:
-        own = (job.unique, job.unique_until, job.expires_s)
-        wishes = wishes if own == (None, None, None) else wishes_of(*own, wishes)
+        own = (job.unique, job.unique_until, job.on_conflict, job.expires_s)
+        wishes = wishes if own == (None, None, None, None) else wishes_of(*own, wishes)
     return None if wishes is None else wishes.of(payload)
 
 

@@ -25,6 +25,7 @@ from queuepool.client.results import (
     CONFLICT,
     DUPLICATE,
     REJECTED,
+    REPLACED,
     UNKNOWN,
     EnqueueResults,
 )
@@ -49,7 +50,7 @@ Answer = Settled | Full | QueuePoolError
 SETTLED = (bytes, Conflicts)
 SERVER_ERRORS = (UnavailableError, ScriptError, UnconfirmableError)
 
-_CODE_OF = bytes.maketrans(b"012", bytes((DUPLICATE, ACCEPTED, CONFLICT)))
+_CODE_OF = bytes.maketrans(b"0123", bytes((DUPLICATE, ACCEPTED, CONFLICT, REPLACED)))
 _REMEMBERED_S = 55.0  # ended ids are remembered for at least a minute
 
 
@@ -96,7 +97,8 @@ def unanswered(chunks: Sequence[Chunk], error: UnavailableError, begun_s: float)
 def enqueued(chunk: Chunk, answer: Settled) -> Enqueued:
     """Return the result of a chunk of one job that was sent once."""
     if isinstance(answer, Conflicts):
-        return Enqueued(JobId(answer.by[0].decode()), EnqueueStatus.CONFLICT, chunk.partition)
+        said = EnqueueStatus.REPLACED if answer.status == b"3" else EnqueueStatus.CONFLICT
+        return Enqueued(JobId(answer.by[0].decode()), said, chunk.partition)
     status = EnqueueStatus.ACCEPTED if answer == b"1" else EnqueueStatus.DUPLICATE
     return Enqueued(JobId(chunk.ids[0].decode()), status, chunk.partition)
 
@@ -117,7 +119,10 @@ def note(results: EnqueueResults, chunk: Chunk, answer: Settled) -> None:
     ids = chunk.ids
     if by:
         others = iter(by)
-        ids = [next(others) if c == CONFLICT else i for c, i in zip(codes, ids, strict=True)]
+        ids = [
+            next(others) if c in (CONFLICT, REPLACED) else i
+            for c, i in zip(codes, ids, strict=True)
+        ]
     results.put(chunk.positions, ids, chunk.partition, codes)
 
 

@@ -94,10 +94,12 @@ class QueuePool(BasePool[Port]):
         a timedelta, or seconds; or delay_s: seconds; or run_at: an aware datetime. job_id: your own
         id, accepted once. unique: a key; while a job with it is in the partition and has not ended,
         nothing is enqueued, and the answer, CONFLICT, names that job. unique_until: its "end" or
-        its "start". expires_s: it starts within this time, or never. durability: instead of the
-        pool's. Raises InvalidInputError, QueueFullError, NotConfirmedError (stored, but not as
-        durable), or UnavailableError when the server did not answer within retry_for_s: the job
-        may be in; enqueue it again with its id, `error.results[0].job_id`.
+        its "start". on_conflict: "skip"; or, where the other one waits, its payload becomes this
+        one ("replace") and its delay begins again ("debounce"): the answer is REPLACED. expires_s:
+        it starts within this time, or never. durability: instead of the pool's. Raises
+        InvalidInputError, QueueFullError, NotConfirmedError (stored, but not as durable), or
+        UnavailableError when the server did not answer within retry_for_s: the job may be in;
+        enqueue it again with its id, `error.results[0].job_id`.
         """
         sender = self._sender(options.pop("durability", None))
         chunk, of = calls.one(self.producer, task, payload, **options)

@@ -48,11 +48,13 @@ class Producer:
         expires_s: float | None = None,
         unique: UniqueKey | UniqueKeyOf | None = None,
         unique_until: str | None = None,
+        on_conflict: str | None = None,
     ) -> Defaults:
         """Check the options of a call. Raises InvalidInputError."""
         name = self.registry.name_of(task)
         plain = tier is delay_s is max_attempts is timeout_s is None
-        plain = plain and expires_s is None and unique is None and unique_until is None
+        plain = plain and expires_s is None and unique is None
+        plain = plain and unique_until is on_conflict is None
         known = self._defaults.get(name) if plain else None
         task_known = self.registry.find(name)
         if known is not None and known.of is task_known:
@@ -69,7 +71,7 @@ class Producer:
             max_attempts=None if max_attempts is None else check_attempts(max_attempts),
             timeout_s=None if timeout_s is None else check_timeout(timeout_s),
             check=None if task_known is None else task_known.signature.check,
-            wishes=wishes_of(unique, unique_until, expires_s, known_wishes),
+            wishes=wishes_of(unique, unique_until, on_conflict, expires_s, known_wishes),
         )
         if plain:
             remember(self._defaults, name, made)

@@ -24,8 +24,9 @@ _CODES = (
     EnqueueStatus.ACCEPTED,
     EnqueueStatus.UNKNOWN,
     EnqueueStatus.CONFLICT,
+    EnqueueStatus.REPLACED,
 )
-REJECTED, DUPLICATE, ACCEPTED, UNKNOWN, CONFLICT = range(5)
+REJECTED, DUPLICATE, ACCEPTED, UNKNOWN, CONFLICT, REPLACED = range(6)
 
 
 class EnqueueResults(Sequence[E]):
@@ -81,6 +82,11 @@ class EnqueueResults(Sequence[E]):
         return self._codes.count(CONFLICT)
 
     @property
+    def replaced(self) -> int:
+        """Return how many gave their payloads to waiting jobs with their unique keys."""
+        return self._codes.count(REPLACED)
+
+    @property
     def rejected(self) -> int:
         """Return how many jobs were certainly not enqueued."""
         return self._codes.count(REJECTED)
@@ -110,8 +116,9 @@ class EnqueueResults(Sequence[E]):
         return (self[i] for i in range(len(self._ids)))
 
     def __repr__(self) -> str:
-        conflicts = f", conflicts={self.conflicts}" if self.conflicts else ""
+        others = {"conflicts": self.conflicts, "replaced": self.replaced}
+        seldom = "".join(f", {name}={n}" for name, n in others.items() if n)
         return (
             f"EnqueueResults(accepted={self.accepted}, duplicates={self.duplicates}, "
-            f"rejected={self.rejected}, unknown={self.unknown}{conflicts})"
+            f"rejected={self.rejected}, unknown={self.unknown}{seldom})"
         )

@@ -50,6 +50,7 @@ class Job(Generic[R_co]):
     unique: str | bytes | None = None
     expires_s: float | None = None
     unique_until: str | None = None
+    on_conflict: str | None = None
 
     @spelled_out(JobOptions, partition_key=None, job_id=None)
     def with_options(self, **options: Unpack[JobOptions]) -> Job[R_co]:

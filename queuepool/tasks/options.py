@@ -26,6 +26,7 @@ class RunOptions(TypedDict, total=False):
     timeout_s: float | None
     expires_s: float | None
     unique_until: str | None
+    on_conflict: str | None
 
 
 class JobOptions(RunOptions, total=False):
@@ -49,6 +50,7 @@ class TaskOptions(TypedDict, total=False):
     slots: int
     unique: Sequence[str] | None
     unique_until: str
+    on_conflict: str
 
 
 def refuse_unknown(call: str, given: Iterable[str], options: type) -> None:

@@ -66,6 +66,7 @@ class Task:
     slots: int = 1
     unique: Sequence[str] | None = None
     unique_until: str = "end"
+    on_conflict: str = "skip"
     signature: Signature = field(init=False, repr=False, compare=False)
     wishes: Wishes | None = field(init=False, repr=False, compare=False)
 
@@ -86,7 +87,9 @@ class Task:
         check_pool(self.pool)
         check_slots(self.slots)
         key = key_of_fields(self.name, self.unique, signature)
-        object.__setattr__(self, "wishes", wishes_of(key, self.unique_until, None))
+        object.__setattr__(
+            self, "wishes", wishes_of(key, self.unique_until, self.on_conflict, None)
+        )
 
 
 _DEFAULTS = {f.name: f.default for f in fields(Task) if f.name in TaskOptions.__annotations__}
@@ -133,7 +136,8 @@ class Registry:
         one may take. backoff: between attempts. result_ttl_s: how long a result other than None is
         kept. pool: the worker pool that runs it. slots: how many workers of it a job takes.
         unique: parameters; of jobs with the same values in them, one at a time is in a partition,
-        until its "end" or its "start" (unique_until).
+        until its "end" or its "start" (unique_until); a second one is dropped ("skip"), or its
+        payload replaces that of one that waits ("replace", "debounce": on_conflict).
         Raises InvalidInputError for bad options, a name that is taken, or anything but a function
         that a payload can call.
         """

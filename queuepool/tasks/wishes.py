@@ -18,6 +18,7 @@ from queuepool.tasks.signature import Signature
 UniqueKey: TypeAlias = str | bytes
 Wish: TypeAlias = tuple[bytes, bytes, int]
 _MAX_S = 366 * 86400
+_CONFLICTS = {"skip": b"", "replace": b"r", "debounce": b"d"}
 UniqueKeyOf: TypeAlias = Callable[[Mapping[str, Any]], UniqueKey | None]
 
 # One text for equal values, in whatever order the fields of an object stand.
@@ -55,10 +56,14 @@ def key_of_fields(task: str, fields: Sequence[str] | None, takes: Signature) -> 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What jobs ask for besides being run. until: when a unique key is free again."""
+    """What jobs ask for besides being run.
+
+    until: when a unique key is free again. conflict: what a waiting job with the key meets.
+    """
 
     unique: UniqueKey | UniqueKeyOf | None = None
     until: bytes = b"e"
+    conflict: bytes = b""
     expires_ms: int = 0
 
     def of(self, payload: Mapping[str, Any]) -> Wish | None:
@@ -66,12 +71,13 @@ class Wishes:
         key = key_bytes(self.unique, payload)
         if key is None:
             return (b"", b"", self.expires_ms) if self.expires_ms else None
-        return self.until, key, self.expires_ms
+        return self.until + self.conflict, key, self.expires_ms
 
 
 def wishes_of(
     unique: UniqueKey | UniqueKeyOf | None,
     unique_until: object,
+    on_conflict: object,
     expires_s: object,
     otherwise: Wishes | None = None,
 ) -> Wishes | None:
@@ -83,9 +89,10 @@ def wishes_of(
     made = Wishes(
         known.unique if unique is None else unique,
         known.until if unique_until is None else check_until(unique_until),
+        known.conflict if on_conflict is None else check_conflict(on_conflict),
         known.expires_ms if expires_s is None else check_expiry(expires_s),
     )
-    return made if made.unique is not None or made.expires_ms else None
+    return None if made == Wishes() else made
 
 
 def check_until(until: object) -> bytes:
@@ -93,6 +100,16 @@ def check_until(until: object) -> bytes:
     if until in ("end", "start"):
         return b"e" if until == "end" else b"s"
     raise InvalidInputError(f'unique_until={shown(until)}: use "end" (of the job) or "start"')
+
+
+def check_conflict(on_conflict: object) -> bytes:
+    """Return what the enqueue script is told of a conflict. Raises InvalidInputError."""
+    found = _CONFLICTS.get(on_conflict) if isinstance(on_conflict, str) else None
+    if found is None:
+        raise InvalidInputError(
+            f'on_conflict={shown(on_conflict)}: use "skip", "replace" or "debounce"'
+        )
+    return found
 
 
 def check_expiry(expires_s: object) -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
 from queuepool.protocol import codec
 from queuepool.routing.slots import MAX_GROUP_BYTES
+from queuepool.testing.accepting import Accept
 from queuepool.testing.data import STARTED, Args, PartitionData, lane_of
 from queuepool.testing.groups import TIERS, Group
 
@@ -30,12 +30,12 @@ def enqueue(p: PartitionData, args: Args) -> Any:
     idle = sum(p.counters.get(f"r{t}", 0) for t in TIERS) <= 0
     # Never the ms of a group's cancellation: its cut must tell what came before it.
     stamp = b"%011x" % max(p.now, p.counters.get("cut", 0) + 1)
-    added, size, wake, sooner, i, names = 0, 0, False, False, 5, set[bytes]()
+    added, wake, sooner, i, names = 0, False, False, 5, set[bytes]()
     while i < len(args):
         tier, group, delay, n = int(args[i]), args[i + 1], int(args[i + 2]), int(args[i + 3])
-        fresh = accept.jobs(args[i + 4 : i + 4 + 2 * n], b"1%d%s" % (tier, stamp))
+        pairs = args[i + 4 : i + 4 + 2 * n]
+        fresh = accept.jobs(pairs, b"1%d%s" % (tier, stamp), group, delay)
         i += 4 + 2 * n
-        size += sum(len(p.jobs[job_id]) for job_id in fresh)
         if fresh:
             added += len(fresh)
             _join(p, group, len(fresh), delayed=delay > 0)
@@ -47,8 +47,10 @@ def enqueue(p: PartitionData, args: Args) -> Any:
     p.ended.heed_the_clock(p.now)
     if added:
         p.count("enqueued", added)
-        p.count("bytes", size)
-    for counter, code in (("duplicate", b"0"), ("conflicts", b"2")):
+    if accept.grown:
+        p.count("bytes", accept.grown)
+    sooner = sooner or accept.sooner
+    for counter, code in (("duplicate", b"0"), ("conflicts", b"2"), ("replaced", b"3")):
         if code in accept.status:
             p.count(counter, accept.status.count(code))
     if wake:
@@ -57,36 +59,6 @@ def enqueue(p: PartitionData, args: Args) -> Any:
         p.wake(b"d")
     status = bytes(accept.status)
     return [b"CONFLICT", status, *accept.by] if accept.by else status
-
-
-@dataclass(slots=True)
-class Accept:
-    """Stores the jobs of a call. status: one byte a job; by: who kept jobs out, in order."""
-
-    p: PartitionData
-    wishes: dict[int, Args]
-    status: bytearray = field(default_factory=bytearray)
-    by: list[bytes] = field(default_factory=list)
-
-    def jobs(self, pairs: Args, head: bytes) -> list[bytes]:
-        """Store the jobs of one run; return the ids that are new."""
-        fresh: list[bytes] = []
-        for job_id, tail in zip(pairs[::2], pairs[1::2], strict=True):
-            until, key, ms = self.wishes.get(len(self.status) + 1, (b"", b"", b"0"))
-            if job_id in self.p.jobs or _seen(self.p, job_id):
-                self.status += b"0"
-            elif until and (holder := self.p.holder_of(key)) is not None:
-                self.status += b"2"
-                self.by.append(holder)
-            else:
-                self.status += b"1"
-                self.p.jobs[job_id] = head + tail
-                fresh.append(job_id)
-                if until:
-                    self.p.wishes.take(until + key, job_id)
-                if int(ms) > 0:
-                    self.p.wishes.expire_ms[job_id] = self.p.now + int(ms)
-        return fresh
 
 
 def _beyond_unique(wishes: Args) -> tuple[bytes, int, int] | None:
@@ -114,11 +86,6 @@ def _beyond(args: Args) -> tuple[bytes, int, int] | None:
                 return b"body", len(tail), codec.MAX_TAIL_BYTES
         i += 4 + 2 * n
     return None
-
-
-def _seen(p: PartitionData, job_id: bytes) -> bool:
-    ended = (p.ended.remembers(member, p.now) for member in (job_id, b"!" + job_id))
-    return job_id in p.marks or any(ended)
 
 
 def _join(p: PartitionData, name: bytes, n: int, *, delayed: bool) -> None:

@@ -105,6 +105,7 @@ def busy(world: World) -> Busy:
 def _of_applications() -> list[Verb[Any]]:
     body = w.tail(b"new")
     runs: list[Any] = [2, b"new", 0, 2, "n1", body, "n2", body, 1, b"new", 60_000, 1, "n3", body]
+    newer: list[Any] = [2, b"g", 1_000, 1, "n5", w.tail(b"g")]
     wishes = (1, "s", b"new", 9, 3, "e", b"key", 0)
     groups = (b"g", b"cut", b"one", b"held")
     to_held: list[Any] = [2, b"held", 0, 1, "n4", w.tail(b"held")]
@@ -112,6 +113,7 @@ def _of_applications() -> list[Verb[Any]]:
     return [
         produce.enqueue(runs, jobs=3, size_bytes=3 * (13 + len(body)), **w.LIMITS),
         produce.enqueue(runs, wishes, jobs=3, size_bytes=3 * (13 + len(body)), **w.LIMITS),
+        produce.enqueue(newer, (1, "ed", b"key", 9), jobs=1, size_bytes=99, **w.LIMITS),
         produce.enqueue(runs, jobs=3, size_bytes=9, **(w.LIMITS | {"max_depth": 3})),
         *(produce.status(i, 0) for i in ("ready", "delayed", "dead-a", "crash", "done", "never")),
         *(produce.cancel(i) for i in ("ready", "delayed", "a", "crash", "dead-a")),

@@ -149,7 +149,7 @@ def _where_it_stopped(done: int, error: BaseException, *, sending: bool = True) 
 
 def _extent(results: EnqueueResults) -> tuple[int, int]:
     """Return how many rows are certainly in, from the first, and how many after them may be."""
-    there = (EnqueueStatus.ACCEPTED, EnqueueStatus.DUPLICATE, EnqueueStatus.CONFLICT)
+    there = set(EnqueueStatus) - {EnqueueStatus.REJECTED, EnqueueStatus.UNKNOWN}
     statuses = [result.status for result in results]
     sure = next((n for n, status in enumerate(statuses) if status not in there), len(statuses))
     while statuses and statuses[-1] is EnqueueStatus.REJECTED:

@@ -2,15 +2,17 @@
 -- enqueue: accept up to 200 jobs; each id is accepted once.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j dl dg:<group> c wk cx dead dn:<0|1> g:<group> q:<tier>:<group>
---         ring:<tier> u uk ex mg
+--         ring:<tier> u uk ex mg o dr rec fl:<epochs>
 -- ARGV    max_depth (jobs), max_bytes, jobs, bytes, words about single jobs (0: none)
 --         then runs of jobs alike: tier (0-3), group, delay ms, n, n * (id, body from its slot on),
 --         then n * (place of a job in the call, until when it holds its unique key (e: its end, s:
---         its start, '': it has none), the key, ms in which it is to start (0: whenever))
--- Returns one character per job, 1 accepted, 0 duplicate or 2 kept out by the job that holds its
---         unique key: then {CONFLICT, the characters, id of the other job for each 2 ...}. Or
---         {FULL, depth, bytes}, with nothing written: room is checked for the whole call. Dead jobs
---         do not count: they have separate limits.
+--         its start, '': it has none) and what it does to a waiting job with it (r: replaces it, d:
+--         and begins its delay again, '': nothing), the key, ms in which it is to start (0:
+--         whenever))
+-- Returns one character per job, 1 accepted, 0 duplicate, 2 kept out by the job that holds its
+--         unique key, or 3 put in the place of that one: then {CONFLICT, the characters, id of the
+--         other job for each 2 or 3 ...}. Or {FULL, depth, bytes}, with nothing written: room is
+--         checked for the whole call. Dead jobs do not count: they have separate limits.
 -- No allow-oom flag: an out-of-memory server refuses it before the first line.
 -- The script stamps the time into the body, so no producer's clock counts. O(jobs).
 local redis, ARGV, tonumber, type = redis, ARGV, tonumber, type -- locals are faster
@@ -37,18 +39,18 @@ end
 local largest, most = tonumber(was[10] or depth == 0 and 0 or nil), 0
 local idle = was[1] + was[2] + was[3] + was[4] <= 0
 -- uses: read_runs
+-- Never the ms of a group's cancellation: its cut must tell what came before it.
+local after_cut = was[7] < 8796093022208 and was[7] + 1 or 0 -- 2^43: the stamp has 11 digits
+local stamp = string.format('%011x', math.max(now, after_cut))
+local replaced, clashes, kept, by, grown, heaviest, moved = 0, nil, nil, nil, nil, nil, nil
+if wished > 0 then
+  -- uses: enqueue/unique
+end
 local woken, told = idle and redis.pcall('LPOS', wk, 'w'), late and redis.pcall('LPOS', wk, 'd')
 if type(woken or told) == 'table' then
   foreign = foreign or {}
   foreign[wk] = woken or told
   woken, told = false, false
-end
--- Never the ms of a group's cancellation: its cut must tell what came before it.
-local after_cut = was[7] < 8796093022208 and was[7] + 1 or 0 -- 2^43: the stamp has 11 digits
-local stamp = string.format('%011x', math.max(now, after_cut))
-local clashes, kept, by
-if wished > 0 then
-  -- uses: enqueue/unique
 end
 
 -- uses: seen
@@ -64,7 +66,7 @@ while i < words do
   local head, fresh, n = '1' .. tier .. stamp, {}, 0
   for k = i + 4, last, 2 do
     local id, tail = ARGV[k], ARGV[k + 1]
-    if not seen[id] and not (clashes and clashes(answered + 1, id))
+    if not seen[id] and not (clashes and clashes(answered + 1, id, tail, group, delay))
       and redis.call('HSETNX', j, id, head .. tail) == 1 then
       n = n + 1
       fresh[n] = id
@@ -134,12 +136,16 @@ if added < answered then
   -- uses: add
   local others = by and #by or 0
   if answered - added > others then add(c, 'duplicate', answered - added - others) end
-  if others > 0 then add(c, 'conflicts', others) end
+  if others > replaced then add(c, 'conflicts', others - replaced) end
+  if replaced > 0 then add(c, 'replaced', replaced) end
+end
+if grown then
+  -- uses: enqueue/replaced
 end
 if (wake or able and idle) and not woken then redis.call('RPUSH', wk, 'w') end
 if sooner and not told then redis.call('RPUSH', wk, 'd') end
 if by and #by > 0 then
-  for _, place in ipairs(kept) do status[place] = '2' end
+  for _, told_of in ipairs(kept) do status[told_of[1]] = told_of[2] end
   return {'CONFLICT', table.concat(status), unpack(by)}
 end
 return table.concat(status)

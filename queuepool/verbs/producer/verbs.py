@@ -24,7 +24,10 @@ class Full:
 
 @dataclass(frozen=True, slots=True)
 class Conflicts:
-    """Some jobs were kept out, b"2" in status. by: who holds their unique keys, in order."""
+    """Others hold unique keys: b"2" in status, or b"3" where a waiting one was replaced.
+
+    by: those others, in order.
+    """
 
     status: bytes
     by: tuple[bytes, ...]
@@ -63,10 +66,11 @@ def enqueue(
 ) -> Verb[Settled | Full]:
     """Accept jobs laid out as runs (see enqueue.lua); at most 200.
 
-    wishes: n * (place of a job in the call, from 1; until when it holds its unique key; the key; ms
-    in which it is to start). An id that is there, or that ended in the last minutes, is a
-    duplicate. Returns one byte a job, b"1" accepted or b"0" duplicate; Conflicts when others hold
-    unique keys; or Full. Raises InvalidInputError beyond the protocol's bounds.
+    wishes: n * (place of a job in the call, from 1; until when it holds its unique key, and what it
+    does to a waiting one; the key; ms in which it is to start). An id that is there, or that ended
+    in the last minutes, is a duplicate. Returns one byte a job, b"1" accepted or b"0" duplicate;
+    Conflicts when others hold unique keys; or Full. Raises InvalidInputError beyond the protocol's
+    bounds.
     """
     limits = (max_depth, max_bytes, jobs, size_bytes, len(wishes))
     return Verb("enqueue", [*limits, *runs, *wishes], read_enqueue)

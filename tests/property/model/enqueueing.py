@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from queuepool.models import JobId, Replayed
 from queuepool.verbs.producer.verbs import Conflicts
-from tests.property.model.names import size_of
+from tests.property.model.names import size_of, tail_of
 from tests.property.model.state import Book, Job, Place, State, Totals
 
 
@@ -21,6 +21,7 @@ class Run:
     ids: tuple[bytes, ...]
     keys: Mapping[bytes, bytes] = field(default_factory=dict)  # id -> unique key, behind e or s
     expires_s: int = 0
+    mode: bytes = b""  # on conflict: r replace, d debounce
 
 
 def enqueue(s: State, runs: Sequence[Run]) -> bytes | Conflicts:
@@ -28,7 +29,7 @@ def enqueue(s: State, runs: Sequence[Run]) -> bytes | Conflicts:
 
     I14: nor while another job that has not ended has its unique key.
     """
-    status, by = b"", []
+    status, by, known = b"", [], s.births
     for run in runs:
         for job_id in run.ids:
             if job_id in s.jobs or job_id in s.ends.known(s.now_s) or job_id in s.marks:
@@ -37,15 +38,18 @@ def enqueue(s: State, runs: Sequence[Run]) -> bytes | Conflicts:
                 continue
             key = run.keys.get(job_id, b"")
             if key[1:] in s.holders:
-                s.counters["conflicts"] += 1
-                status += b"2"
-                by.append(s.holders[key[1:]])
+                holder = s.holders[key[1:]]
+                replaced = bool(run.mode) and replace(s, holder, run, job_id, known)
+                s.counters["replaced" if replaced else "conflicts"] += 1
+                status += b"3" if replaced else b"2"
+                by.append(holder)
                 continue
             status += b"1"
             s.births += 1
             s.jobs[job_id] = job = Job(s.births, s.call, run.tier, run.group, size_of(job_id))
             if key:
                 job.key, s.holders[key[1:]] = key, job_id
+            job.payload = tail_of(job_id)
             if run.expires_s:
                 job.expires_s = s.now_s + run.expires_s
             s.counters["enqueued"] += 1
@@ -59,6 +63,23 @@ def enqueue(s: State, runs: Sequence[Run]) -> bytes | Conflicts:
             else:
                 s.put_ready(job_id, front=False)
     return Conflicts(status, tuple(by)) if by else status
+
+
+def replace(s: State, job_id: bytes, run: Run, newest: bytes, known: int) -> bool:
+    """Give a job that waits the payload of a newer one; its id, tier and place stay.
+
+    known: the last birth before this call.
+    """
+    job = s.jobs[job_id]
+    if job.place is Place.BOOKED:
+        return job.payload == tail_of(newest)
+    if job.group != run.group:
+        return False
+    job.payload, job.size, job.order = tail_of(newest), size_of(newest), s.call
+    job.expires_s = s.now_s + run.expires_s if run.expires_s else None
+    if run.mode == b"d" and job.place is Place.DELAYED and job.birth <= known:
+        job.due = (s.now_s + run.delay_s, s.call, 0)
+    return True
 
 
 def claim(

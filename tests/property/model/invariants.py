@@ -10,7 +10,7 @@ from tests.property.model.state import Place, State
 GROWING = (
     *("enqueued", "done", "failed", "retried", "died", "cancelled", "duplicate", "recovered"),
     *("fenced", "evicted", "discarded", "replayed", "duplicate_finish", "rollback_finish"),
-    *("conflicts", "expired"),
+    *("conflicts", "expired", "replaced"),
 )
 STARTED = 1e12  # book scores from here on are times
 

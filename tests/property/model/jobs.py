@@ -47,11 +47,12 @@ class JobsMachine(BaseMachine):
         unique: int = 0,
         until: bytes = b"e",
         expires: int = 0,
+        mode: bytes = b"",
     ) -> None:
         groups = {group_of(i): [k for k in ids if group_of(k) == group_of(i)] for i in ids}
         keys = {i: b"%skey%d" % (until, sum(i) % unique) for i in ids if unique}
         runs = [
-            Run(tier, g, delay * STEP_S, tuple(mine), keys, expires * STEP_S)
+            Run(tier, g, delay * STEP_S, tuple(mine), keys, expires * STEP_S, mode)
             for g, mine in groups.items()
         ]
         depth = len(self.state.jobs) - len(self.state.at(Place.DEAD))
@@ -83,6 +84,7 @@ class JobsMachine(BaseMachine):
         keys=st.integers(0, 3),
         until=st.sampled_from((b"e", b"s")),
         expires=st.sampled_from((0, 1, 2)),
+        mode=st.sampled_from((b"", b"r", b"d")),
     )
     def enqueue_with_wishes(
         self,
@@ -93,9 +95,11 @@ class JobsMachine(BaseMachine):
         keys: int,
         until: bytes,
         expires: int,
+        mode: bytes,
     ) -> None:
         ids = [*own, *self.new_ids(count)]
-        self.enqueue(ids, tier, delay, 1000, unique=keys, until=until, expires=expires)
+        wishes: dict[str, Any] = {"until": until, "expires": expires, "mode": mode}
+        self.enqueue(ids, tier, delay, 1000, unique=keys, **wishes)
 
     @rule(picks=picks)
     @precondition(lambda self: self.state.jobs)
@@ -180,7 +184,7 @@ class JobsMachine(BaseMachine):
             finished, duplicates, left = ending.finish(self.state, life.ownership.epoch, runs)
             return own.Finished(finished, duplicates, 0, left)
 
-        reply = self.as_owner(life, finish_verb(life.ownership, ids), expect)
+        reply = self.as_owner(life, finish_verb(life, ids), expect)
         if reply != FENCED and reply.left:
             self.finish_strays(life, reply.left)
 

@@ -43,7 +43,8 @@ def enqueue_verb(runs: Sequence[Run], *, max_depth: int) -> Verb[produce.Settled
     jobs = ((run, run.keys.get(job_id, b"")) for run in runs for job_id in run.ids)
     for place, (run, key) in enumerate(jobs, start=1):
         if key or run.expires_s:
-            wishes += (place, key[:1], key[1:], run.expires_s * 1000)
+            until = key[:1] + run.mode if key else b""
+            wishes += (place, until, key[1:], run.expires_s * 1000)
     for run in runs:
         args += [run.tier, run.group, run.delay_s * 1000, len(run.ids)]
         for job_id in run.ids:
@@ -58,16 +59,16 @@ def enqueue_verb(runs: Sequence[Run], *, max_depth: int) -> Verb[produce.Settled
     )
 
 
-def finish_verb(life: own.Ownership, ids: Sequence[bytes]) -> Verb[own.Finished]:
+def finish_verb(life: Life, ids: Sequence[bytes]) -> Verb[own.Finished]:
     """Return the call that finishes these, laid out by group as a consumer does."""
     acks: dict[bytes, own.Acks] = {}
     for job_id in ids:
         ack = acks.setdefault(group_of(job_id), own.Acks())
-        ack.size_bytes += size_of(job_id)
+        ack.size_bytes += len(life.bodies.get(job_id, b"")) or size_of(job_id)
         ack.ids.append(job_id)
         if sum(job_id) % 3 == 0:
             ack.results.append((job_id, 60_000, b"1"))
-    return own.finish(life, acks)
+    return own.finish(life.ownership, acks)
 
 
 def call(partition: Partition, verb: Verb[Any]) -> Any:

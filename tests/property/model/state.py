@@ -34,6 +34,7 @@ class Job:
     attempts: int = 0
     crashes: int | None = None  # 0: recovered, and was not seen to start
     error: bytes = b""
+    payload: bytes = b""  # its body from the slot on
     key: bytes = b""  # unique; behind until when it holds it: e, s, or S when that is over
     expires_s: float | None = None  # by when it is to start
     aside: bytes = b""  # the task that no one knows, of a delayed job

@@ -204,3 +204,57 @@ def test_what_is_no_end_of_uniqueness_is_refused(
         pool.enqueue("t", {}, partition_key=KEY, unique="k", unique_until=until)
     with pytest.raises(InvalidInputError, match="unique_until"):
         registry.task(name="t", unique_until=until)(lambda: None)
+
+
+def test_the_newest_payload_wins_and_the_answer_is_the_job_that_waits(
+    pool: MemoryPool, registry: Registry
+) -> None:
+    @registry.task(unique=("account",), on_conflict="replace")
+    def sync(account: int, reason: str) -> str:
+        return reason
+
+    first = pool.enqueue(sync.job(1, "first"), partition_key=KEY)
+    second = pool.enqueue(sync.job(1, "second"), partition_key=KEY)
+
+    assert (second.enqueue_status, second.job_id) == (EnqueueStatus.REPLACED, first.job_id)
+    assert not second.accepted
+    run_jobs(pool)
+    assert first.result() == "second"
+
+
+def test_a_debounced_job_runs_once_when_calls_have_ceased(
+    pool: MemoryPool, registry: Registry
+) -> None:
+    ran: list[int] = []
+
+    @registry.task(on_conflict="debounce")
+    def save(version: int) -> None:
+        ran.append(version)
+
+    for version in range(5):
+        pool.enqueue(save, {"version": version}, partition_key=KEY, unique="doc", delay_s=10)
+        pool.clock.advance(6)
+        run_jobs(pool)
+    assert ran == []
+
+    pool.clock.advance(6)
+    run_jobs(pool)
+
+    assert ran == [4]
+
+
+def test_many_replace_as_one_does(pool: MemoryPool) -> None:
+    rows: list[Any] = [{"n": 1}, {"n": 2}, Job({"n": 3}, on_conflict="skip")]
+
+    results = pool.enqueue_many("t", rows, partition_key=KEY, unique="k", on_conflict="replace")
+
+    assert statuses(results) == [ACCEPTED, EnqueueStatus.REPLACED, CONFLICT]
+    assert (results.accepted, results.replaced, results.conflicts) == (1, 1, 1)
+    assert len({result.job_id for result in results}) == 1
+    assert "conflicts=1, replaced=1" in repr(results)
+
+
+@pytest.mark.parametrize("mode", ["newest", "", b"skip"])
+def test_what_is_no_way_to_solve_a_conflict_is_refused(pool: MemoryPool, mode: Any) -> None:
+    with pytest.raises(InvalidInputError, match="on_conflict"):
+        pool.enqueue("t", {}, partition_key=KEY, unique="k", on_conflict=mode)

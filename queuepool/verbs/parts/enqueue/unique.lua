@@ -1,27 +1,35 @@
 -- What jobs ask for, by place in the call; who holds each unique key; the places of jobs kept out
--- by another one, and which one that is.
-local wishes, holders = {}, {}
+-- by another one, or put in its place, and which one that is.
+local wishes, holders, replace = {}, {}, nil
 kept, by = {}, {}
 -- uses: holder_of
 redis.call('ZCARD', base .. ':dead')
 for _, k in ipairs({'u', 'uk', 'ex'}) do redis.call('HLEN', base .. ':' .. k) end
 for k = words + 1, #ARGV, 4 do
   local place, key, ms = tonumber(ARGV[k]), ARGV[k + 2], tonumber(ARGV[k + 3])
-  if not place or not ms or not string.find(ARGV[k + 1], '^[es]?$') or ms < 0 or ms > 9e15 then
+  local until_when, mode = string.match(ARGV[k + 1], '^([es]?)([rd]?)$')
+  if not place or not ms or not mode or ms < 0 or ms > 9e15 then
     return {'REFUSED', 'run', 0, 0}
   end
-  local wish = {key = ARGV[k + 1] ~= '' and key, said = ARGV[k + 1] .. key, ms = ms}
+  local wish = {key = until_when ~= '' and key, said = until_when .. key, ms = ms, mode = mode}
+  if mode ~= '' and not replace then
+    late = late or true
+    -- uses: enqueue/replace
+  end
   if wish.key then
     if #key < 1 or #key > 512 then return {'REFUSED', 'unique', #key, 512} end
     holders[key] = holders[key] or holder_of(key)
   end
   wishes[place] = wish
 end
-clashes = function(place, id)
+clashes = function(place, id, tail, group, delay)
   local wish = wishes[place]
   if not wish or redis.call('HEXISTS', j, id) == 1 then return false end
-  if wish.key and holders[wish.key] then
-    kept[#kept + 1], by[#by + 1] = place, holders[wish.key]
+  local holder = wish.key and holders[wish.key]
+  if holder then
+    local instead = wish.mode ~= '' and replace(holder, wish, tail, group, delay)
+    kept[#kept + 1], by[#by + 1] = {place, instead and '3' or '2'}, holder
+    if instead then replaced = replaced + 1 end
     return true
   end
   if wish.key then

@@ -1,0 +1,32 @@
+-- uses: group_of, epochs_in_flight
+redis.call('ZCARD', dl)
+for _, e in ipairs(epochs) do redis.call('ZCARD', base .. ':fl:' .. e) end
+grown, heaviest = 0, 0
+-- The body of a job that waits becomes that of a newer one; its id, tier and place stay. Whether
+-- that is what is in: not while it runs, unless a repeated call brings what it runs with.
+replace = function(id, wish, tail, group, delay)
+  local old, own = redis.call('HGET', j, id), stamp
+  for _, e in ipairs(epochs) do
+    if redis.call('ZSCORE', base .. ':fl:' .. e, id) then return string.sub(old, 14) == tail end
+  end
+  if group_of(old) ~= group then return false end
+  -- Another stamp, so that who ran it before a failover cannot end it; one that no cut before has
+  -- reached, and the next one will
+  if string.sub(old, 3, 13) == own then
+    local ms = tonumber(own, 16)
+    own = string.format('%011x', ms - 1 > was[7] and ms - 1 or ms + 1)
+  end
+  local body = string.sub(old, 1, 2) .. own .. tail
+  redis.call('HDEL', j, id)
+  redis.call('HSETNX', j, id, body)
+  redis.call('HDEL', base .. ':ex', id)
+  if wish.ms > 0 then
+    redis.call('HSET', base .. ':ex', id, own .. string.format('%.0f', now + wish.ms))
+  end
+  grown, heaviest = grown + #body - #old, math.max(heaviest, #body)
+  if wish.mode == 'd' and redis.call('ZSCORE', dl, id) then
+    redis.call('ZADD', dl, now + delay, id)
+    moved = math.min(moved or now + delay, now + delay)
+  end
+  return true
+end
