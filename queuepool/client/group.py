@@ -169,10 +169,9 @@ class TaskGroup(_Group):
     def hold(self) -> bool:
         """Start none of the group's jobs until it is released; returns False if it was held.
 
-        Running jobs go on, and so do those that a consumer has claimed before. Held jobs are no
-        backlog: no worker waits for them. The hold also covers jobs that are enqueued later, as
-        long as the group is remembered (see `status`). Raises InvalidInputError for a group
-        without jobs.
+        Running jobs continue, as do those that a consumer has already claimed. Held jobs do not
+        count as backlog. The hold also covers jobs enqueued later, as long as the group is
+        remembered (see `status`). Raises InvalidInputError for a group without jobs.
 
         >>> pool.enqueue("greet", {"name": "Ada"}, partition_key="bulk-43", delay_s=60).accepted
         True
@@ -183,16 +182,17 @@ class TaskGroup(_Group):
         return self._network.do(self._configure(hold=True))
 
     def release(self) -> bool:
-        """End the hold; returns False if there was none. Raises InvalidInputError as `hold`."""
+        """End the hold; returns False if there was none. Raises InvalidInputError like `hold`."""
         return self._network.do(self._configure(hold=False))
 
     def configure(self, *, max_running: int | None = None, serial: bool | None = None) -> bool:
         """Set how the group's jobs may run; returns whether that changed anything.
 
-        What is None stays as it is. max_running: how many run at once, over all consumers; 0: any
-        number. serial: one at a time, in the order of their enqueue within a tier; a job that is
-        retried keeps the others waiting. Jobs that wait for this are no backlog. Settings last as
-        long as the group is remembered. Raises InvalidInputError for a group without jobs.
+        None leaves a setting unchanged. max_running: how many run at once, across all consumers; 0:
+        any number. serial: one at a time, in the order in which they were enqueued within a tier; a
+        job that is retried delays the others. Jobs that wait for this do not count as backlog.
+        Settings last as long as the group is remembered. Raises InvalidInputError for a group
+        without jobs.
 
         >>> pool.enqueue("greet", {"name": "Ada"}, partition_key="bulk-44").accepted
         True

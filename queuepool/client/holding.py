@@ -24,9 +24,9 @@ def configure_group(
     max_running: int | None = None,
     serial: bool | None = None,
 ) -> Steps[bool]:
-    """Return whether that changed how a group may run. What is None stays as it is.
+    """Return whether that changed how a group may run. None leaves a setting unchanged.
 
-    Raises InvalidInputError when the group has no jobs, or max_running is no such number.
+    Raises InvalidInputError if the group has no jobs, or max_running is invalid.
     """
     if max_running is not None and (type(max_running) is not int or not 0 <= max_running <= _MOST):
         raise InvalidInputError(

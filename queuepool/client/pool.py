@@ -221,9 +221,9 @@ class QueuePool(BasePool[Port]):
     def hold(self, *, partition: int | None = None) -> int:
         """Start no more jobs, in one partition or in all, until they are released.
 
-        Returns how many partitions were not held before. Running jobs go on, and so do those that
-        a consumer has claimed before. Jobs can be enqueued; they wait. A hold survives restarts,
-        and leaves the holds of groups alone.
+        Returns how many partitions were not held before. Running jobs continue, as do those that a
+        consumer has already claimed. Jobs can be enqueued, and wait. A hold survives restarts, and
+        does not affect the holds of groups.
 
         >>> pool.hold(), pool.hold(partition=1), pool.release()
         (4, 0, 4)

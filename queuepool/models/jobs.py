@@ -70,7 +70,7 @@ class JobState(StrEnum):
 
 
 class EnqueueStatus(StrEnum):
-    """What became of one job of an enqueue call."""
+    """The outcome of one job of an enqueue call."""
 
     ACCEPTED = "accepted"
     # The id was accepted before; nothing changed. With an id of your own, that may have been an

@@ -1,4 +1,4 @@
-"""A thread that monitors another one, and ends the process once that has stopped for good."""
+"""A thread that monitors another one, and ends the process once that has stopped permanently."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
     token of viewers --------> viewer         any other certificate -------------> viewer
     no or another token -----> no one         (none: TLS itself refuses)
 
-With both, the lesser right counts. Without either, everyone who reaches the API is an operator.
+With both, the lesser role counts. Without either, everyone who reaches the API is an operator.
 No call shows payloads, so there is no role for reading them.
 """
 
@@ -32,23 +32,23 @@ UNKNOWN: Final = "unknown"
 
 
 class ApiRole(StrEnum):
-    """What a caller may do: look, or also set worker counts."""
+    """What a caller may do: read, or also set worker counts."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
 
 
 def role_for(method: str) -> ApiRole | None:
-    """Return the role that a method, /SERVICE/NAME, wants at least; None: it is open to all."""
+    """Return the minimum role for a method, /SERVICE/NAME; None: it is open to all."""
     if method.startswith(OPEN_SERVICES):
         return None
     return ApiRole.VIEWER if method in _FOR_VIEWERS else ApiRole.OPERATOR
 
 
 def name_of(method: str) -> str:
-    """Return how logs and metrics name a method: one of ours without its service, else UNKNOWN.
+    """Return a method's name for logs and metrics: ours without the service, else UNKNOWN.
 
-    A name comes from the caller, who may have put anything into it.
+    A name comes from the caller, and may contain anything.
     """
     known = method in _FOR_VIEWERS or method in _FOR_OPERATORS
     return method.rpartition("/")[2] if known else UNKNOWN
@@ -57,7 +57,7 @@ def name_of(method: str) -> str:
 class Access:
     """Tokens and names of operators. Several tokens are accepted while callers change to a new one.
 
-    operators: names that certificates of operators carry; None: certificates say nothing of roles.
+    operators: names in operators' certificates; None: certificates do not define roles.
     Raises ConfigurationError for a token that no header can carry.
     """
 
@@ -75,15 +75,15 @@ class Access:
         """Return the role of a call's metadata; None: it may not call.
 
         The comparison takes the same time wherever a wrong token differs. Without TLS the token
-        can be read on the way; it then keeps out mistakes, not attackers.
+        can be intercepted; it then prevents mistakes, not attacks.
         """
         if not self._known:
             return ApiRole.OPERATOR
         given = [value for key, value in metadata or () if key == AUTHORIZATION]
-        # More than one is refused, since no one knows which of them a proxy has checked.
+        # More than one is refused, since a proxy may have checked any of them.
         if len(given) != 1:
             return None
-        # All are compared: how long it takes must not tell which of them was nearly right.
+        # All are compared: the time must not reveal which of them was nearly right.
         text = _as_bytes(given[0])
         matches = [role for known, role in self._known if hmac.compare_digest(text, known)]
         return matches[0] if matches else None

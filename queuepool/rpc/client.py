@@ -28,7 +28,7 @@ DEADLINE_S: Final = 5.0
 
 
 def bearer(token: str) -> tuple[str, str]:
-    """Return the metadata entry that carries a token; ConfigurationError when it cannot."""
+    """Return the metadata entry with a token. Raises ConfigurationError if it is unusable."""
     if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise ConfigurationError(
             "the gRPC token must be printable ASCII without spaces, since it is sent in a "
@@ -50,9 +50,9 @@ def connect(
     """Return a client of the coordinator at `address`, host:port. Close it, or use `with`.
 
     `tls_ca` is a PEM file with the authority that signed the server's certificate; without it
-    the connection is plain, and a token can be read by anyone on the way. `tls_cert` and `tls_key`
-    are what we show to a server that asks who we are. Nothing is sent before the first call, which
-    raises grpc.RpcError (UNAVAILABLE) when no one answers. Thread-safe. Raises ConfigurationError.
+    the connection is unencrypted, and a token can be intercepted. `tls_cert` and `tls_key`
+    are for a server that requires client certificates. Nothing is sent before the first call, which
+    raises grpc.RpcError (UNAVAILABLE) if no server answers. Thread-safe. Raises ConfigurationError.
     """
     if (tls_cert is None) != (tls_key is None) or (tls_cert is not None and tls_ca is None):
         raise ConfigurationError(
@@ -110,7 +110,7 @@ _Details = namedtuple(
 
 
 class _CallDetails(_Details, grpc.ClientCallDetails):
-    """What a call carries; grpc asks for exactly these attributes."""
+    """The details of a call; grpc requires exactly these attributes."""
 
 
 class _Defaults(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):

@@ -2,23 +2,23 @@
 
     owner:  wait(timeout) = poll(token connection, pipe)        other threads: ring()
 
-A BLPOP on the partition's wake list is always under way on a connection of its own; the owner
-polls it together with a pipe into which its threads write when it sleeps. So a new job starts
-without a second thread in between, and an idle process makes one call a second.
+A BLPOP on the partition's wake list is always pending on a separate connection; the owner polls it
+together with a pipe into which its threads write when it sleeps. So a new job starts without a
+second thread in between, and an idle process makes one call per second.
 
     quiet --wait--> asking --arm--> armed --token, or a second--> answered: token and reply
                        ^              `-- connection lost, disarm --> answered: UnavailableError
                        `-- token, or a second
 
-An armed verb stands behind the BLPOP on the same connection: the server runs it when it hands out
-the token, which saves the round trip between the token and the claim.
+An armed verb follows the BLPOP on the same connection: the server runs it when it delivers the
+token, which saves the round trip between the token and the claim.
 
 Invariants
 - A ring after `wait` returned makes the next `wait` return at once. `ring` sets `_rung` before it
   looks at `_sleeping`; `wait` sets `_sleeping` before it looks at `_rung`.
-- Every armed verb is answered exactly once: with its reply, or with an error when it may or may
-  not have happened.
-A connection that fails is made again, with backoff; a token that is lost costs a second.
+- Every armed verb is answered exactly once: with its reply, or with an error if it may or may not
+  have happened.
+A failed connection is reopened, with backoff; a lost token costs a second.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from queuepool.servers.connections import Connections, Link
 from queuepool.verbs import Verb
 
 _BLOCK_S = 1.0
-# A lone job is often followed by the next. For a moment after a token the owner naps instead of
-# sleeping, so that its processor is awake when that comes: waking one that sleeps takes longer
-# than everything else about starting a job. It costs about a millisecond of CPU for each.
+# A single job is often followed by another. For a moment after a token the owner naps instead of
+# sleeping, so that its CPU is awake when that comes: waking a sleeping one takes longer than
+# everything else about starting a job. It costs about a millisecond of CPU each time.
 _AWAKE_S, _NAP_MS = 0.05, 0.5
 _ERRORS = (redis.RedisError, OSError)
 
@@ -117,7 +117,7 @@ class Doorbell:
         return True
 
     def answer(self) -> Reply:
-        """Return what the armed verb was answered, once; None while it is under way."""
+        """Return the reply to the armed verb, once; None while it is pending."""
         reply, self._reply = self._reply, None
         return reply
 
@@ -134,7 +134,7 @@ class Doorbell:
         return ready or self._poller.poll(max(0.0, now + pause - monotonic()) * 1000)
 
     def close(self) -> None:
-        """Give everything back. Idempotent; ring stays legal."""
+        """Release everything. Idempotent; ring stays legal."""
         self._drop()
         if self._read >= 0:
             os.close(self._read)
@@ -154,7 +154,7 @@ class Doorbell:
 
     def _answer(self) -> bytes | None:
         try:
-            self._asking = False  # the next wait asks again: whoever got a token has work to do
+            self._asking = False  # the next wait asks again: after a token there is work to do
             reply = self._asked().read()
             if isinstance(reply, Exception):
                 raise reply

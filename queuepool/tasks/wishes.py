@@ -21,26 +21,26 @@ _MAX_S = 366 * 86400
 _CONFLICTS = {"skip": b"", "replace": b"r", "debounce": b"d"}
 UniqueKeyOf: TypeAlias = Callable[[Mapping[str, Any]], UniqueKey | None]
 
-# One text for equal values, in whatever order the fields of an object stand.
+# One text for equal values, whatever the order of an object's fields.
 _encoder = msgspec.json.Encoder(enc_hook=plain_model, order="deterministic")
 
 
 @dataclass(frozen=True, slots=True)
 class KeyOfFields:
-    """Makes the key of a job from its task and some of its arguments, as far as they are given."""
+    """Derives a job's key from its task and some of its arguments, if given."""
 
     task: str
     fields: tuple[str, ...]
 
     def __call__(self, payload: Mapping[str, Any]) -> bytes:
-        """Return the key; a digest where it would be too long."""
+        """Return the key; a digest if it would be too long."""
         given = {name: payload[name] for name in self.fields if name in payload}
         key = _encoder.encode((self.task, given))
         return key if len(key) <= MAX_UNIQUE_BYTES else blake2b(key, digest_size=16).digest()
 
 
 def key_of_fields(task: str, fields: Sequence[str] | None, takes: Signature) -> KeyOfFields | None:
-    """Return what makes the keys of a task's jobs, None for none. Raises InvalidInputError."""
+    """Return the function that derives the keys of a task's jobs. Raises InvalidInputError."""
     if fields is None:
         return None
     names: tuple[Any, ...] = (fields,) if isinstance(fields, str) else tuple(fields)
@@ -67,7 +67,7 @@ class Wishes:
     expires_ms: int = 0
 
     def of(self, payload: Mapping[str, Any]) -> Wish | None:
-        """Return what the enqueue script is told of a job; None: nothing."""
+        """Return the arguments about a job for the enqueue script; None: nothing."""
         key = key_bytes(self.unique, payload)
         if key is None:
             return (b"", b"", self.expires_ms) if self.expires_ms else None

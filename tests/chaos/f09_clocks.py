@@ -29,9 +29,7 @@ _HOUR_S, _OFF_S = 3600, 600
 _DELAY_S = 2.0
 _LATE_S = 10.0  # of a delayed job; a takeover comes between, and a busy machine. It is no hour
 _HEARS_S = LEASE_S + 2.5  # libfaketime reads its file once a second
-NOT_RUN = Result(
-    verdict=Verdict(jobs=0), sums={"NOT RUN, for want of `apt-get install faketime`:": 1}
-)
+NOT_RUN = Result(verdict=Verdict(jobs=0), sums={"NOT RUN: needs `apt-get install faketime`:": 1})
 
 
 def library() -> Path | None:

@@ -1,4 +1,4 @@
-"""What a repair puts right beside places and seats: notes, counters, keys that are not ours."""
+"""What a repair fixes besides places and seats: records, counters, foreign keys."""
 
 from __future__ import annotations
 

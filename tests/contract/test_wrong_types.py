@@ -29,7 +29,7 @@ from tests.contract.world import World
 
 # (script, stem of a key) -> why no one learns of a value of another type there
 _SET = "SET puts a result in the place of whatever is there"
-_OTHERS = "an owner may not put right what only leaders write, and must not need it"
+_OTHERS = "an owner may not repair what only leaders write, and must not need it"
 EXCEPTIONS = {
     ("finish", "r"): _SET,
     ("finish_stray", "r"): _SET,

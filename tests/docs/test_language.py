@@ -27,7 +27,6 @@ INSTEAD = {
     r"\bin vain\b": "without success, or failed",
     r"\bowner life\b": "ownership",
     r"\bin-flight books?\b": "in-flight set",
-    r"\btexts? of strangers\b": "untrusted text",
     r"\bburns? (no|an) attempt\b": "uses an attempt",
     r"\bby hand for a time\b": "manually for a limited time",
     r"\bthree in the morning\b": "during an incident, or troubleshooting",
@@ -38,6 +37,17 @@ INSTEAD = {
     r"\bwould change our mind\b": "when to reconsider",
     r"\bno innocents?\b": "no unrelated job",
     r"\bkeeps? an eye on\b": "watches",
+    r"\bfor want of\b": "for lack of",
+    r"\bputs? right\b": "repairs",
+    r"\b(is|are) no numbers?\b": "is not a number",
+    r"\b(a version|versions) before\b": "an earlier version",
+    r"\bnone of ours\b": "not ours",
+    r"\btexts? of (a )?strangers?\b": "untrusted text",
+    r"\bin (one|two) pairs? of hands\b": "held by one thread",
+    r"\bwhence\b": "from where",
+    r"\bas ever\b": "as before, or unchanged",
+    r"\bbears? out\b": "confirms",
+    r"\bwhat became of\b": "the outcome of",
 }
 PAGES = sorted(
     path

@@ -22,7 +22,7 @@ def pool() -> MemoryPool:
 
 
 def enqueue(pool: MemoryPool, job_id: str | None = None, *, fail: bool = False) -> str:
-    """Enqueue one job; return what became of the enqueue, or the id when none was given."""
+    """Enqueue one job; return the outcome, or the id when none was given."""
     enqueued = pool.enqueue("work", {"fail": fail}, partition_key="k", job_id=job_id)
     return enqueued.status if job_id else enqueued.job_id
 

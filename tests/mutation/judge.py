@@ -39,7 +39,7 @@ class NotGreenError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a mutant. killer: the test that failed, None when none did."""
+    """The outcome of a mutant. killer: the test that failed, None if none did."""
 
     script: str
     line: int

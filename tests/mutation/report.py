@@ -14,7 +14,7 @@ HEADS = ("script", "mutants", "killed", "by time", "survived", "not compiling", 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What became of the mutants of one script."""
+    """The outcome of the mutants of one script."""
 
     mutants: int
     killed: int

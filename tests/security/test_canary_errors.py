@@ -98,8 +98,8 @@ def enqueue_async(url: str) -> None:
 def test_passwords_stay_out_of_errors_of_urls(call: Callable[[str], None], canary: Canary) -> None:
     good = f"redis://:{canary['url_password']}@127.0.0.1:1/0"
     urls = {
-        "a database that is no number": f"{good}x",
-        "a port that is no number": good.replace("127.0.0.1:1", "h:port"),
+        "a database that is not a number": f"{good}x",
+        "a port that is not a number": good.replace("127.0.0.1:1", "h:port"),
         "an unknown option": f"{good}?nonsense=1",
         "another scheme": good.replace("redis", "http"),
         "a password that is not quoted": f"redis://:{canary['url_password']}/#@127.0.0.1:1/0",

@@ -42,7 +42,7 @@ OWNER = {
 DAMAGE: dict[str, tuple[str, Mapping[Any, Any]]] = {
     "huge counters": (":c", {"r0": HUGE, "r1": b"-" + HUGE, "done": HUGE, "bytes": HUGE}),
     "counters without end": (":c", {"done": b"9" * 10_000}),
-    "counters that are no number": (":c", {"done": b"\xff", "r2": NASTY}),
+    "counters that are not numbers": (":c", {"done": b"\xff", "r2": NASTY}),
     "a counter of no name": (":c", {b"\xff\x1b": b"1", NASTY: b"2"}),
     "an owner of no name": (":o", OWNER),
     "an owner in no year": (":o", OWNER | {"expires": HUGE, "epoch": HUGE, "heartbeat": HUGE}),

@@ -196,7 +196,7 @@ def test_a_server_that_is_away_is_told_without_a_traceback(
 ) -> None:
     code, text = said_of(url, command, monkeypatch, capsys)
 
-    assert code in (1, 3)  # 1: for want of a file here
+    assert code in (1, 3)  # 1: a file is missing here
     assert not controls(text)
     assert SECRET not in text
 

@@ -35,7 +35,7 @@ P = TypeVar("P", bound=Process)
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of a seed."""
+    """The outcome of a seed."""
 
     scenario: Scenario
     journal: Journal

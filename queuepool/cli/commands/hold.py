@@ -12,7 +12,7 @@ from queuepool.cli.inspection.pools import open_pool
 
 DESCRIPTION = (
     "Start no more jobs of a group, of a partition, or at all, until they are released. Running "
-    "jobs go on; what is enqueued waits and is no backlog."
+    "jobs continue; enqueued jobs wait, and do not count as backlog."
 )
 
 

@@ -28,7 +28,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Exit:
-    """Show views until Ctrl-C or the end of --for; plain lines when this is no terminal."""
+    """Show views until Ctrl-C or the end of --for; plain lines without a terminal."""
     end = None if arguments.duration is None else time.monotonic() + arguments.duration
     interval_s = max(arguments.interval, _LEAST_INTERVAL_S)
     try:

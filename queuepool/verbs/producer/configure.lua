@@ -1,16 +1,15 @@
 #!lua flags=allow-oom
--- configure: say how a group may run; hold a group or the partition, or release it.
+-- configure: set how a group may run; hold a group or the partition, or release it.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: c j cx dl mg wk g:<group> q:<0-3>:<group> ring:<0-3>
 -- ARGV    group ('': the partition), then n * (setting, value ('': none)): hold (1), max (jobs that
 --         run at once), serial (1: one job after the other); of the partition only hold
--- Returns 1 when that changed something, 0 when it was so before; -1 for a group that is unknown or
---         was forgotten.
--- What is claimed goes on. A group with settings counts its ready jobs in its record, by tier: all
+-- Returns 1 if that changed anything, else 0; -1 for a group that is unknown or was forgotten.
+-- Claimed jobs continue. A group with settings counts its ready jobs in its record, by tier: all
 -- (w0-w3), and those that may be claimed (c0-c3, within r0-r3 of c); the rest (apart) is within
 -- `held` or `capped` of c. Its lanes leave their rings while nothing may be claimed: a claim that
--- meets a seat drops it, and notes that (o0-o3). Settings last as long as the group is remembered.
--- O(1); where jobs were cancelled one by one, up to 10,000 ids are read.
+-- finds a seat drops it, and records that (o0-o3). Settings last as long as the group itself.
+-- O(1); if jobs were cancelled individually, up to 10,000 ids are read.
 local base, group = KEYS[1], ARGV[1]
 local c, g, mg = base .. ':c', base .. ':g:' .. ARGV[1], base .. ':mg'
 -- uses: clock, check_hashes, ours, tune, lane_key

@@ -235,7 +235,7 @@ def test_on_a_redis_cluster(configure: Setting, cluster: LocalCluster) -> None:
 
 
 def container_url() -> Iterator[str]:
-    """Yield the URL of a server in a container; skip when none can be had."""
+    """Yield the URL of a server in a container; skip if none is available."""
     instead = (
         "test_on_one_server, test_on_two_servers and test_on_a_redis_cluster ran the same scenario "
         "on servers of this machine: the bundled one, and redis-server where it is installed"

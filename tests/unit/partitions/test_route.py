@@ -216,7 +216,7 @@ def test_a_record_that_was_mended_is_accepted_without_a_restart() -> None:
 @pytest.mark.parametrize("busy", ["jobs", "an owner"])
 def test_a_keyspace_without_a_record_is_not_recorded_smaller_than_it_is(busy: str) -> None:
     server = Watched()
-    old = pool(server, 8)  # as a version before the record would
+    old = pool(server, 8)  # like a version without the record
     if busy == "jobs":
         old.route.state.verified = True
         old.enqueue("t", partition_key=key_of(old, 6))
