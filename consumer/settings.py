@@ -11,7 +11,7 @@ from pydantic_settings import BaseSettings
 
 from consumer.core.commands import MAX_WORKERS
 from consumer.core.pools import Kind, PoolPlan, parse_pools
-from queuepool.errors import shown
+from queuepool.errors.escaping import shown
 from queuepool.settings import fields
 from queuepool.settings.fields import read_from, setting
 from queuepool.tasks.places import DEFAULT_POOL

@@ -16,7 +16,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from consumer.core.commands import MAX_WORKERS
-from queuepool.errors import InvalidInputError, shown
+from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import shown
 from queuepool.tasks.places import DEFAULT_POOL, check_pool
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from time import monotonic
 
 from consumer.core import events
 from consumer.telemetry.failures import FailureLog
-from queuepool.errors import shown
-from queuepool.errors.escaping import id_text
+from queuepool.errors.escaping import id_text, shown
 
 _log = logging.getLogger("consumer")
 _TASKS = 1000  # whose absence is logged, once each

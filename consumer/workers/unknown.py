@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from queuepool.errors import shown
+from queuepool.errors.escaping import shown
 from queuepool.models import ErrorRecord
 from queuepool.protocol.codec import encode_error
 

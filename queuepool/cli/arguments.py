@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from queuepool.cli.display.durations import parse_duration
 from queuepool.cli.exits import Exit
-from queuepool.errors import shown
+from queuepool.errors.escaping import shown
 
 Run = Callable[[argparse.Namespace], Exit]
 

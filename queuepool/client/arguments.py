@@ -9,7 +9,8 @@ import math
 import re
 from datetime import UTC, datetime, timedelta
 
-from queuepool.errors import InvalidInputError, shown
+from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import shown
 
 _OWN_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _MAX_DELAY_S = 366 * 86400

@@ -18,7 +18,8 @@ from queuepool.client.chunks import Chunk
 from queuepool.client.defaults import Defaults
 from queuepool.client.producer import Producer
 from queuepool.client.routes import PartitionKey
-from queuepool.errors import InvalidInputError, shown
+from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import shown
 from queuepool.models import Durability, Tier
 from queuepool.tasks.job import Job, R_co
 from queuepool.tasks.options import RunOptions, refuse_unknown

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from queuepool.client.routes import Route
-from queuepool.errors import InvalidInputError, shown
+from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import shown
 from queuepool.models import Tier
 from queuepool.protocol import codec
 from queuepool.tasks.job import Job

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from queuepool.errors.escaping import visible
+from queuepool.errors.escaping import shown, visible
 
 __all__ = [
     "BadPayloadError",
@@ -42,19 +42,6 @@ __all__ = [
     "UnknownTaskError",
     "WaitTimeoutError",
 ]
-
-
-_LONGEST_SHOWN = 100
-
-
-def shown(value: object) -> str:
-    """Return a value for the text of an error: at most 100 characters, and never an exception."""
-    try:
-        # Cut first: the whole may be megabytes of text.
-        text = repr(value[:_LONGEST_SHOWN] if isinstance(value, (str, bytes)) else value)
-    except Exception:  # an object without a repr, a number of more than 4,300 digits
-        return f"<{type(value).__name__}>"
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 class QueuePoolError(Exception):

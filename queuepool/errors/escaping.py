@@ -25,6 +25,7 @@ _ID = re.compile(rb"[A-Za-z0-9_.:-]*")
 _NOT_OF_AN_ID = re.compile(rb"[^A-Za-z0-9_.:-]")
 _RAW_BYTES = range(0xDC80, 0xDD00)  # how Python holds bytes of arguments and file names, not UTF-8
 _TAB = 4
+_LONGEST_SHOWN = 100
 
 
 def visible(text: str) -> str:
@@ -116,3 +117,13 @@ def _shown(char: str) -> str:
     if ord(char) in _RAW_BYTES:
         return f"\\x{ord(char) - 0xDC00:02x}"
     return char.encode("unicode_escape").decode()
+
+
+def shown(value: object) -> str:
+    """Return a value for the text of an error: at most 100 characters, and never an exception."""
+    try:
+        # Cut first: the whole may be megabytes of text.
+        text = repr(value[:_LONGEST_SHOWN] if isinstance(value, (str, bytes)) else value)
+    except Exception:  # an object without a repr, a number of more than 4,300 digits
+        return f"<{type(value).__name__}>"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."

@@ -19,7 +19,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from queuepool.errors import InvalidInputError, PayloadTooLargeError, UndecodableError, shown
+from queuepool.errors import InvalidInputError, PayloadTooLargeError, UndecodableError
+from queuepool.errors.escaping import shown
 from queuepool.models import ErrorRecord
 from queuepool.protocol.finite import is_deeper, not_finite, plain_model
 from queuepool.protocol.unreadable import UNREADABLE

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from queuepool.errors import InvalidInputError, shown
-from queuepool.errors.escaping import id_bytes, id_text
+from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import id_bytes, id_text, shown
 from queuepool.models import JobId, JobState, JobStatus
 
 T = TypeVar("T")

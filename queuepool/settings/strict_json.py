@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from queuepool.errors import shown
+from queuepool.errors.escaping import shown
 
 
 class DuplicateKeyError(ValueError):

@@ -7,7 +7,8 @@ from datetime import timedelta
 from inspect import Parameter, Signature, signature
 from typing import Any, TypedDict, TypeVar
 
-from queuepool.errors import InvalidInputError, shown
+from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import shown
 from queuepool.models import Tier
 from queuepool.tasks.backoff import Backoff
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from queuepool.errors import InvalidInputError, shown
+from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import shown
 
 DEFAULT_POOL = "default"
 MAX_SLOTS = 4096

@@ -19,7 +19,8 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, Unpack, overload
 
-from queuepool.errors import InvalidInputError, UnknownTaskError, shown
+from queuepool.errors import InvalidInputError, UnknownTaskError
+from queuepool.errors.escaping import shown
 from queuepool.models import Tier
 from queuepool.tasks.backoff import Backoff
 from queuepool.tasks.options import (

@@ -16,7 +16,8 @@ from typing import Any
 
 import msgspec
 
-from queuepool.errors import BadPayloadError, InvalidInputError, UndecodableError, shown
+from queuepool.errors import BadPayloadError, InvalidInputError, UndecodableError
+from queuepool.errors.escaping import shown
 from queuepool.tasks import conversion
 from queuepool.tasks.annotations import Annotations, Argument, context_parameter
 

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from queuepool.errors import InvalidInputError, shown
+from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import shown
 from queuepool.protocol.codec import MAX_UNIQUE_BYTES
 from queuepool.protocol.finite import plain_model
 from queuepool.tasks.options import is_number

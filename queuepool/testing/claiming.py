@@ -9,9 +9,10 @@ from itertools import islice
 from typing import Any
 
 from queuepool.protocol import codec
-from queuepool.testing.data import Args, PartitionData, Seat
+from queuepool.testing.data import Args, PartitionData
 from queuepool.testing.fencing import fence
 from queuepool.testing.groups import TIERS
+from queuepool.testing.records import Seat
 
 # A share is divided among at most this many lanes before any is visited again; a claim that
 # prefetches is of short jobs, and takes longer turns.

@@ -14,8 +14,8 @@ from queuepool.errors import (
     JobTimeoutError,
     RetryLater,
     UnknownTaskError,
-    shown,
 )
+from queuepool.errors.escaping import shown
 from queuepool.models import ErrorRecord, JobState
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol import codec

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from queuepool.testing.data import Args, PartitionData, StoredCommand, SystemData, command_order
+from queuepool.testing.data import Args, PartitionData
+from queuepool.testing.records import StoredCommand, SystemData, command_order
 
 
 def lead(s: SystemData, args: Args) -> Any:

@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from queuepool.testing.data import Args, Lane, PartitionData
+from queuepool.testing.data import Args, PartitionData
 from queuepool.testing.groups import TIERS, Group
+from queuepool.testing.records import Lane
 
 
 def configure(p: PartitionData, args: Args) -> Any:

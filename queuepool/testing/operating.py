@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from queuepool.protocol import codec
-from queuepool.testing.data import Args, Lane, PartitionData, Seat, lane_of
+from queuepool.testing.data import Args, PartitionData, lane_of
 from queuepool.testing.groups import TIERS
 from queuepool.testing.managing import Recount, is_managed, unlisted_groups
+from queuepool.testing.records import Lane, Seat
 from queuepool.testing.scored import ScoredSet
 
 _STAMPED = re.compile(rb"1[0-3]([0-9A-Fa-f]{11})")

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from queuepool.protocol import codec
-from queuepool.testing.data import STARTED, Args, OwnerRecord, PartitionData, command_order, lane_of
+from queuepool.testing.data import STARTED, Args, PartitionData, lane_of
 from queuepool.testing.ending import add_dead
 from queuepool.testing.fencing import fence, fence_or_drain
+from queuepool.testing.records import OwnerRecord, command_order
 
 _BATCH = 200
 _TRIALS = 3  # crashes beyond the last that a job survives if others started after it

@@ -11,8 +11,9 @@ from typing import Any
 from queuepool.errors import ScriptError, UnavailableError
 from queuepool.servers import Reply
 from queuepool.testing import claiming, ending, leading, managing, operating, owning, producing
-from queuepool.testing.data import Args, PartitionData, SystemData
+from queuepool.testing.data import Args, PartitionData
 from queuepool.testing.operating import to_bytes
+from queuepool.testing.records import SystemData
 from queuepool.verbs import Verb
 from queuepool.verbs.scripts import names, script
 

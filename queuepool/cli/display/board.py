@@ -11,7 +11,7 @@ from queuepool.cli.display import output, tables
 from queuepool.cli.display.durations import format_duration
 from queuepool.cli.display.tables import Column
 from queuepool.cli.display.view import ClusterView, PartitionRow, sparkline
-from queuepool.errors import shown
+from queuepool.errors.escaping import shown
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from queuepool.errors import shown
+from queuepool.errors.escaping import shown
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")

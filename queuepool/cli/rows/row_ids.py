@@ -15,7 +15,8 @@ from hashlib import blake2b, file_digest
 from pathlib import Path
 
 from queuepool.cli.rows.rows import Payload, RowError
-from queuepool.errors import InvalidInputError, shown
+from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import shown
 from queuepool.protocol import ids
 from queuepool.routing.slots import key_bytes, slot_of
 

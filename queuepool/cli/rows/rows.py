@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from queuepool.errors import InvalidInputError, shown
+from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import shown
 from queuepool.settings import strict_json
 
 Payload = dict[str, Any]

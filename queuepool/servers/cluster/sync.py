@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
-from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError, shown
+from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
+from queuepool.errors.escaping import shown
 from queuepool.servers import Bell, Reply, forking, wire
 from queuepool.servers.aio import AsyncServer
 from queuepool.servers.cluster.node_map import SlotMap, address_in, node_url, read_slots

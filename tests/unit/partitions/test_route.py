@@ -180,7 +180,7 @@ def test_an_enqueue_is_never_refused_because_the_record_cannot_be_had(how: str) 
 
 
 def _damaged() -> Any:
-    from queuepool.testing.data import SystemData
+    from queuepool.testing.records import SystemData
 
     return SystemData(route={b"partitions": b"many"})
 
