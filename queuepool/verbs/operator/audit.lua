@@ -22,7 +22,7 @@ local cursor, bytes, dead_bytes = string.match(ARGV[1], '^(%d+):(%d+):(%d+)$')
 -- What it blocked can be checked from now on
 if freed > 0 then return {'0:0:0', {'foreign', wrong}, 0} end
 if wrong > 0 and not repair then return {'0', {'foreign', wrong}, 0} end
--- uses: clock, unaside, group_of, tier_of, lane_key, give_seat, whole, ours
+-- uses: clock, unaside, group_of, tier_of, lane_key, give_seat, whole, ours, is_state
 cursor, bytes, dead_bytes = cursor or '0', tonumber(bytes or 0), tonumber(dead_bytes or 0)
 -- uses: epochs_in_flight
 local law = redis.call('ZCARD', dl) + redis.call('ZCARD', dead) - redis.call('HLEN', j)
@@ -49,7 +49,7 @@ for i = 1, #page[2], 2 do
   if not looked[group] then
     looked[group] = true
     local state, left = unpack(ours('HMGET', base .. ':g:' .. group, 'state', 'left') or {})
-    if state and whole(left) > 0 and redis.call('HEXISTS', mg, group) == 0 then
+    if is_state(state) and whole(left) > 0 and redis.call('HEXISTS', mg, group) == 0 then
       unlisted[#unlisted + 1] = group
     end
     ours('SCARD', base .. ':dg:' .. group)

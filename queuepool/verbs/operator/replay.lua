@@ -8,7 +8,7 @@
 local base, c = KEYS[1], KEYS[1] .. ':c'
 -- uses: check_hashes, check_lane, push, group_of, tier_of, restamp, wake, raise_largest, add
 -- uses: newest_cut, ours, holder_of, count_ready, tune
--- uses: probe_managed
+-- uses: probe_managed, is_state
 local jobs, n, most, kept = {}, 0, 0, {}
 local cut, largest = unpack(redis.call('HMGET', c, 'cut', 'largest'))
 ours('LLEN', base .. ':wk')
@@ -21,7 +21,7 @@ for i, id in ipairs(ARGV) do
     jobs[i] = {tier = tier, group = group, body = body, key = said and string.sub(said, 2),
       started = said and string.sub(said, 1, 1) == 'S'}
     check_lane(jobs[i])
-    jobs[i].state = ours('HGET', base .. ':g:' .. group, 'state')
+    jobs[i].managed = is_state(ours('HGET', base .. ':g:' .. group, 'state'))
   end
 end
 -- uses: make_way
@@ -37,7 +37,7 @@ for i, id in ipairs(ARGV) do
     if job.key then redis.call('HSET', base .. ':u', job.key, id) end
     if job.started then redis.call('HSET', base .. ':uk', id, 's' .. job.key) end
     push(job, {id})
-    if job.state then -- it may have had no work left
+    if job.managed then -- it may have had no work left
       redis.call('HSET', base .. ':mg', job.group, 0)
       managed = true
     end

@@ -43,6 +43,8 @@ while i < words do
       foreign[g] = known
     end
     if known[5] then
+      -- uses: is_state
+      known[5] = is_state(known[5])
       redis.call('HLEN', base .. ':mg')
       -- uses: ours, probe_managed
     end

@@ -12,7 +12,7 @@
 -- O(1); if jobs were cancelled individually, up to 10,000 ids are read.
 local base, group = KEYS[1], ARGV[1]
 local c, g, mg = base .. ':c', base .. ':g:' .. ARGV[1], base .. ':mg'
--- uses: clock, check_hashes, ours, tune, lane_key
+-- uses: clock, check_hashes, ours, tune, lane_key, is_state
 check_hashes('c', 'j', 'cx', 'mg')
 -- uses: probe_managed
 if group == '' then
@@ -24,7 +24,7 @@ if group == '' then
   return 1
 end
 -- uses: configure/jobs_of
-local known, state, jobs = ours('HLEN', g) or 0, ours('HGET', g, 'state'), {}
+local known, state, jobs = ours('HLEN', g) or 0, is_state(ours('HGET', g, 'state')), {}
 for t = 0, 3 do
   local lane = {tier = t, group = group}
   lane.size = ours('LLEN', lane_key(lane)) or 0
