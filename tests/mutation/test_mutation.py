@@ -53,7 +53,7 @@ def mutant(line: bytes, instead: bytes, name: str = "resign") -> Mutant:
 
 
 def test_a_mutant_that_matters_dies_and_one_that_does_not_lives() -> None:
-    told = mutant(b"-- Returns 1 when it led. O(1).", b"")
+    told = mutant(b"-- Returns 1 if it led. O(1).", b"")
     silent = mutant(b"redis.call('HSET', leader, 'nonce', '', 'expires', 0)", b"")
     endless = mutant(LOOP, b"while true do end")
     broken_after = mutant(LOOP, b"")

@@ -151,7 +151,7 @@ def test_a_token_of_the_users_own_is_the_one_that_counts(tmp_path: Path) -> None
     shutil.copy(APP, tmp_path)
     words = ("--app", "app", "--partitions", "1")
     with up(tmp_path, *words, COORDINATOR_GRPC_TOKEN="mine,older") as cluster:
-        assert cluster.state.grpc_token == "mine"
+        wait_until(lambda: cluster.state.grpc_token == "mine", 30, "the coordinator answers")
         assert cluster.run("scale", "0", "9", "--for", "1m").code == Exit.OK
 
 
