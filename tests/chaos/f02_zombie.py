@@ -56,7 +56,7 @@ def _run(trial: Trial) -> Result:
 FAULTS = [
     Fault(
         number="F2",
-        name="zombie: owner stopped for 3 leases, then goes on",
+        name="zombie: owner stopped for 3 leases, then resumed",
         expected="all its writes refused (more than 0); no job ends twice",
         procedure=_run,
         runs=6,

@@ -139,9 +139,9 @@ def _knows(process: Process) -> bool:
 FAULTS = [
     Fault(
         number="F3",
-        name="of two coordinators the leader is killed, or stopped and goes on",
-        expected="jobs flow; counts stand till the standby leads; stale commands refused; "
-        "one change of leader a blow",
+        name="leader of two coordinators killed, or stopped and resumed",
+        expected="jobs flow; counts stay until the standby leads; stale commands refused; "
+        "one change of leader per fault",
         procedure=_run,
         runs=6,
     )

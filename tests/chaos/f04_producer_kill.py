@@ -47,15 +47,15 @@ def _run(trial: Trial) -> Result:
             said.append("every kill came when all was answered for: none struck")
         return Result(
             verdict=verdict.also(said),
-            sums={"kills": made, "stored and untold": untold, "repeats refused": duplicates},
+            sums={"kills": made, "stored without a reply": untold, "repeats refused": duplicates},
         )
 
 
 FAULTS = [
     Fault(
         number="F4",
-        name="producer SIGKILL amid a batch, then a storm of the same ids",
-        expected="what was accepted is there, once; repeats add 0",
+        name="producer SIGKILL during a batch, then a storm of the same ids",
+        expected="accepted jobs are stored once; repeats add 0",
         procedure=_run,
         runs=5,
     )

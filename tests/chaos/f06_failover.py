@@ -180,6 +180,6 @@ def _fault(number: str, durability: str, expected: str) -> Fault:
 
 
 FAULTS = [
-    _fault("F6a", "fast", "lost only what was acknowledged in the lag window; books in order"),
-    _fault("F6b", "replicated", "0 lost; books in order"),
+    _fault("F6a", "fast", "lost only what was acknowledged in the lag window; audit clean"),
+    _fault("F6b", "replicated", "0 lost; audit clean"),
 ]

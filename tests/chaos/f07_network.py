@@ -182,7 +182,7 @@ def _reconnecting(trial: Trial) -> Result:
     return Result(
         verdict=verdict,
         sums={"resets": resets},
-        peaks={"tries while cut off": max(len(one), len(two)), "connections": peak},
+        peaks={"attempts while cut off": max(len(one), len(two)), "connections": peak},
     )
 
 

@@ -100,7 +100,7 @@ FAULTS = [
     Fault(
         number="F8",
         name="server out of memory, noeviction, for 60 s, then tight",
-        expected="a typed refusal to producers; 0 takeovers; what is there drains; recovers alone",
+        expected="producers get a typed error; 0 takeovers; stored jobs drain; recovers unaided",
         procedure=_run,
         runs=2,
     )

@@ -143,10 +143,10 @@ def _run(
             verdict=rig.verdict().also(said),
             sums={
                 "poison jobs": count,
-                "consumers ended by them": sum(supervisor.exits.values()),
+                "consumers crashed by them": sum(supervisor.exits.values()),
                 **({"killed by the probe": supervisor.killed} if freezes else {}),
             },
-            peaks={"begins of one": max(begins.values())},
+            peaks={"starts of one": max(begins.values())},
         )
 
 
@@ -165,12 +165,12 @@ def _drained(
 _BASE = Fault(
     number="F10",
     name="",
-    expected="dead after 3 crashes that are charged and at most 1 that is not; 0 innocents dead",
+    expected="dead after 3 charged crashes and at most 1 uncharged; no other job dead",
     procedure=_with("poison_exit", reason="crashed"),
     runs=4,
     quick=False,
 )
-_ATTEMPTS = "the consumer lives; dead after its 3 attempts; 0 innocents dead"
+_ATTEMPTS = "the consumer survives; dead after its 3 attempts; no other job dead"
 FAULTS = [
     replace(_BASE, number="F10a", name="poison: os._exit", quick=True),
     replace(
@@ -183,7 +183,7 @@ FAULTS = [
         _BASE,
         number="F10c",
         name="poison: memory until the limit of the process",
-        expected="dead after 3 attempts or crashes; 0 innocents dead",
+        expected="dead after 3 attempts or crashes; no other job dead",
         procedure=_with("poison_memory", reason="failed", survives=True),
     ),
     replace(
@@ -196,13 +196,13 @@ FAULTS = [
     replace(
         _BASE,
         number="F10e",
-        name="poison: interpreter's lock held for 3 leases",
+        name="poison: GIL held for 3 leases",
         procedure=_with("poison_lock", reason="crashed", freezes=True),
     ),
     replace(
         _BASE,
         number="F10f",
-        name="poison: interpreter's lock held forever (regular expression)",
+        name="poison: GIL held forever (regular expression)",
         procedure=_with("poison_regex", reason="crashed", freezes=True),
     ),
     replace(

@@ -168,7 +168,7 @@ FAULTS = [
     replace(
         _BASE,
         number="F12c",
-        name="herd: 100,000 jobs fail while what they call is away",
+        name="herd: 100,000 jobs fail while their dependency is down",
         expected="retries spread: no second has 3 times its share; script times as measured",
         procedure=_retries,
     ),

@@ -44,7 +44,7 @@ def _narrow(mbit_per_s: float, *, jobs: int, quick_jobs: int) -> Callable[[Trial
             failures = _turn_failures(owner.get("/metrics")[1])
         return Result(
             verdict=verdict,
-            sums={"turns without an answer": failures},
+            sums={"turns without a reply": failures},
             peaks={"s, of the link's own " + f"{least_s / 0.9:.1f}": took_s},
         )
 
@@ -76,7 +76,7 @@ def _hopeless(trial: Trial) -> Result:
             said.append("nobody was told of the result that was released")
         verdict = rig.verdict().also(said)
         failures = _turn_failures(owner.get("/metrics")[1])
-    return Result(verdict=verdict, sums={"turns without an answer": failures})
+    return Result(verdict=verdict, sums={"turns without a reply": failures})
 
 
 def _began(rig: Rig) -> bool:
@@ -114,7 +114,7 @@ FAULTS = [
         _BASE,
         number="F13c",
         name="a result of 1 MB over 0.1 Mbit/s, among small jobs",
-        expected="the others go on; it ends as a failed attempt; no takeover; nothing twice",
+        expected="other jobs continue; it ends as a failed attempt; no takeover; nothing twice",
         quick=False,
     ),
 ]

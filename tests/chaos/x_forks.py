@@ -55,7 +55,7 @@ FAULTS = [
     Fault(
         number="X10",
         name="handlers that fork: children end in every way, and outlive a consumer's SIGKILL",
-        expected="0 lost; a child runs no job; the next consumer has the port of the first",
+        expected="0 lost; a child runs no job; the next consumer gets the port of the first",
         procedure=_run,
         runs=4,
     )

@@ -67,7 +67,7 @@ FAULTS = [
     Fault(
         number="X7",
         name="keys of a wrong type for a third of a lease",
-        expected="0 lost; no duplicate; no takeover; books in order without a repair",
+        expected="0 lost; no duplicate; no takeover; audit clean without a repair",
         procedure=_run,
         runs=3,
         quick=False,
