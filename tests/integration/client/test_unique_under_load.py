@@ -49,7 +49,7 @@ for account in pairs(alive) do wrong[#wrong + 1] = 'no one holds the key of ' ..
 return wrong
 """
 
-# A consumer that claims what there is, says so, and runs for ever.
+# A consumer that claims what there is, says so, and never ends.
 VICTIM = """
 import sys
 from queuepool import QueuePool
