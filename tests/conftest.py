@@ -23,6 +23,7 @@ from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
 from queuepool.settings.config import PoolConfig
 from tests.shell import Shell
+from tests.striking import unraisable_dropped
 from tests.waiting import wait_until
 
 # `make test` tries the same examples every time, so that a change is judged by what it changes;
@@ -153,3 +154,10 @@ def no_leaked_threads() -> Iterator[None]:
     except AssertionError:
         names = ", ".join(sorted(thread.name for thread in leaked()))
         pytest.fail(f"threads still run after the test: {names}; stop or join what started them")
+
+
+@pytest.fixture
+def unraisable_is_dropped() -> Iterator[None]:
+    """Nothing is reported of what is raised where nobody can catch it."""
+    with unraisable_dropped():
+        yield

@@ -10,11 +10,28 @@ import ctypes
 import random
 import sys
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from types import FrameType
 from typing import Any
+
+
+@contextmanager
+def unraisable_dropped() -> Iterator[None]:
+    """Within the block Python reports nothing that is raised where nobody can catch it.
+
+    What is struck during its end is reported so: that is the point of such tests. A hook in Python
+    (pytest has one, which formats the traceback) would be struck in turn, and fail.
+    """
+    before = sys.unraisablehook
+    dropped: deque[Any] = deque(maxlen=0)
+    sys.unraisablehook = dropped.append  # written in C: no step of it can be struck
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 class Struck(BaseException):

@@ -21,8 +21,7 @@ from tests.integration.client.conftest import run_all
 from tests.striking import Striker, Struck, struck_at
 from tests.waiting import wait_until
 
-# What is struck during its end is reported there as well: that is the point of these tests.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = pytest.mark.usefixtures("unraisable_is_dropped")
 OURS_AND_THE_CLIENTS = ("/queuepool/servers/", "/redis/")
 JOBS = 12
 

@@ -229,5 +229,5 @@ class PartitionMachine(JobsMachine):
                 known.total, known.done, known.dead,
             )  # fmt: skip
             assert (status_of.evicted, status_of.discarded) == (known.evicted, known.discarded)
-            ended = status_of.done + status_of.cancelled + status_of.died
+            ended = status_of.done + status_of.cancelled + status_of.expired + status_of.died
             assert status_of.total == known.left + ended, "the states do not sum up"

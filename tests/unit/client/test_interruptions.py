@@ -15,8 +15,7 @@ from queuepool.testing import AsyncMemoryServer
 from tests.striking import Struck, struck_at
 from tests.unit.client.faulty import FaultyServer, faulty_pool, stored
 
-# What is struck during its end is reported there as well: that is the point of these tests.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = pytest.mark.usefixtures("unraisable_is_dropped")
 OURS = tuple(
     f"queuepool/{name}.py"
     for name in (
