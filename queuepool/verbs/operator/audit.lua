@@ -105,6 +105,7 @@ if repair and page[1] == '0' and missing ~= 0 then
     if not apart[job.lane.group] then stand[t] = stand[t] + 1 end
   end
 end
+-- uses: only_wrong_types
 if repair then -- from here on, writes
   -- uses: make_way, recount
   for _, job in ipairs(late) do redis.call('SADD', base .. ':dg:' .. job.group, job.id) end

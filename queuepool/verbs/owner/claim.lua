@@ -46,7 +46,7 @@ if asks then
   -- uses: claim/late
 end
 if foreign then
-  -- uses: only_wrong_types, make_way
+  -- uses: make_way
 end
 -- uses: claim/take, claim/reseat
 if count == 0 then return {now, {}, {}, {}, {}, more and limit or 0} end

@@ -33,7 +33,7 @@ end
 local held = groups > 5 and redis.call('ZMSCORE', in_flight, unpack(ARGV, 4, groups - 1)) or {}
 -- uses: count_done
 if foreign then
-  -- uses: only_wrong_types, make_way
+  -- uses: make_way
 end
 
 -- What ends is gone[first .. last]: all ids, or only some of them, with the numbers and bytes by

@@ -55,7 +55,7 @@ end
 
 -- uses: seen
 if foreign then
-  -- uses: only_wrong_types, make_way
+  -- uses: make_way
 end
 local answered, status, added, size, ready = 0, {}, 0, tonumber(ARGV[4]), {}
 local wake, sooner, tuned, able = false, false, nil, false
