@@ -17,7 +17,7 @@ from tests.property.model.machine import CRASHED, LEASES_S, OWN_IDS, PLACES, pic
 from tests.property.model.names import GROUPS, group_of
 from tests.property.model.process import FENCED, Life
 from tests.property.model.space import read
-from tests.property.model.state import Place
+from tests.property.model.state import Book, Place
 
 
 class PartitionMachine(JobsMachine):
@@ -62,7 +62,8 @@ class PartitionMachine(JobsMachine):
             forgot = owning.renew(
                 self.state, *who, lease_s=lease_s, beat=life.beat, applied=applied
             )
-            asked = frozenset(i for i, job in self.state.jobs.items() if job.asked)
+            book = self.state.books.get(life.ownership.epoch, Book())
+            asked = frozenset(i for i in book.order() if self.state.jobs[i].asked)
             assert (reply.draining, reply.rolled_back, reply.cancels) == (not owner, forgot, asked)
             assert reply.epochs_to_recover == (len(self.state.to_recover) if owner else 0)
             assert reply.commands == ()
