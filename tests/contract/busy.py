@@ -39,7 +39,9 @@ class Busy:
             operate.observe(0),
             operate.dead(0, 0, 10),
             operate.replay(["dead-a"]),
+            operate.replay(["f-dead"]),
             operate.discard(["dead-a"]),
+            operate.discard(["f-dead"]),
             operate.audit(b"0", repair=False),
             operate.audit(b"0", repair=True),
             lead.command(9, 1, type="SCALE_UP", **command),  # type: ignore[arg-type]
@@ -85,6 +87,7 @@ def busy(world: World) -> Busy:
     w.finish(owned, held(owned, "done"), results=True)
     held(owned, "aside")
     owned.run(own.retry(owned.ownership, [(b"aside", 60_000, "new", _ERROR)]))
+    _fill_a_group_without_room(world, owned)
     held(owned, "a", "b", "c")
     world.partition.cancel("c")
     held(owned, "cut", group=b"cut")
@@ -93,6 +96,7 @@ def busy(world: World) -> Busy:
     w.enqueue(world, ["ready", "mark", "more"])
     world.partition.cancel("mark")
     w.enqueue(world, ["delayed"], delay_ms=600_000, unique={0: b"key"}, expires_ms=1)
+    w.enqueue(world, ["cap-late"], b"capped", unique={0: b"cap-late"}, expires_ms=1)
     w.enqueue(world, ["cap-a", "cap-b"], b"capped")
     world.partition.run(produce.configure(b"capped", max_running=1))
     w.enqueue(world, ["held", "held-mark", "held-more"], b"held")
@@ -100,6 +104,21 @@ def busy(world: World) -> Busy:
     [led] = world.partition.server.run(world.system, [lead.lead("n", lease_ms=600_000, address="")])
     assert isinstance(led, list)
     return Busy(world, owned, own.Ownership(0, "over", 1), int(led[1]))
+
+
+def _fill_a_group_without_room(world: World, owned: OwnedPartition) -> None:
+    """One job of it runs, so those in its lanes have no seats; each has a unique key."""
+    w.enqueue(
+        world, ["f-run", "f-due", "f-dead"], b"full", unique=dict(enumerate((b"r", b"d", b"x")))
+    )
+    w.claim(owned, starting=0)
+    w.bury(owned, [b"f-dead"])
+    w.retry(owned, [b"f-due"])
+    for tier in range(4):
+        name = f"f-{tier}"
+        w.enqueue(world, [name], b"full", tier=tier, unique={0: name.encode()}, expires_ms=600_000)
+    world.partition.run(produce.configure(b"full", max_running=1))
+    assert w.claim(owned).taken == 0
 
 
 def _of_applications() -> list[Verb[Any]]:
@@ -122,6 +141,9 @@ def _of_applications() -> list[Verb[Any]]:
         *(produce.configure(group, max_running=1, serial=True) for group in groups),
         produce.configure(b"capped", max_running=0),
         *(produce.cancel(i) for i in ("cap-a", "cap-b")),
+        produce.configure(b"full", max_running=3),
+        *(produce.cancel(i) for i in ("f-0", "f-due", "f-run")),
+        produce.cancel_group(b"full", b"start"),
         *(produce.group(group) for group in groups),
         *(produce.cancel_group(group, cursor) for group in groups for cursor in cursors),
     ]
@@ -153,6 +175,12 @@ def _of_owner(ownership: own.Ownership) -> list[Verb[Any]]:
         own.finish_stray(ownership, [(i, b"", 60_000, b"1") for i in strays.ids]),
         own.retry(ownership, [(i, 1000, True, _ERROR) for i in (b"a", b"c")]),
         own.retry(ownership, [(b"a", 1000, "new", _ERROR)]),
+        own.finish(ownership, {b"full": own.Acks(size, [b"f-run"])}),
+        own.finish_stray(ownership, [(i, b"", 0, b"") for i in (b"f-run", b"f-due", b"f-0")]),
+        own.retry(ownership, [(b"f-run", 1000, True, _ERROR)]),
+        own.bury(ownership, [(b"f-run", _ERROR)], keep_jobs=10, **_KEEP),
+        own.hand_back(ownership, [b"f-run"]),
+        own.end_cancelled(ownership, [b"f-run"]),
         own.rouse(ownership, b"0", ["new"]),
         own.bury(ownership, [(b"a", _ERROR)], keep_jobs=10, **_KEEP),
         own.bury(ownership, [(b"a", _ERROR), (b"b", _ERROR)], keep_jobs=1, **_KEEP),
