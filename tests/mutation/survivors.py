@@ -24,8 +24,9 @@ class Reason:
 
 
 def read(path: Path = FILE) -> list[Reason]:
-    """Return the reasons that are written down."""
-    return [Reason(**entry) for entry in tomllib.loads(path.read_text()).get("survivor", [])]
+    """Return the reasons that are written down. An entry may name several `scripts`."""
+    entries = tomllib.loads(path.read_text()).get("survivor", [])
+    return [Reason(script, **entry) for entry in entries for script in entry.pop("scripts")]
 
 
 def problems(
