@@ -8,7 +8,7 @@ of every contract test (conftest), and nothing is lost: what is left runs once t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -134,7 +134,11 @@ WAYS: list[Way] = [
     *(_recover_to_bury, _cancel, _cancel_group, _enqueue, _expire),
 ]
 BY_THE_OWNER = (_finish, _finish_one, _finish_astray)
-SETTINGS = {"capped": {"max_running": 2}, "held": {"hold": True}, "serial": {"serial": True}}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "capped": {"max_running": 2},
+    "held": {"hold": True},
+    "serial": {"serial": True},
+}
 ENDS = ("done", "cancelled", "evicted", "discarded", "expired")
 
 
@@ -158,7 +162,7 @@ def test_settings_hold_whatever_happens_to_a_job(world: World, way: Way, setting
     check_invariants(world, "after")
     if world.partition.observe().backlog:  # an owner that finishes claims next without a token
         assert (b"w" in snapshot(world)["tokens"]) == (way not in BY_THE_OWNER), "who hears of it?"
-    unset = {"max_running": 0, "hold": False, "serial": False}
+    unset: dict[str, Any] = {"max_running": 0, "hold": False, "serial": False}
     world.partition.run(produce.configure(b"g", **unset))
     check_invariants(world, "without settings")
     assert gone.isdisjoint(_run_what_is_left(world)), "a job ran after its end"
