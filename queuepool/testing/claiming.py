@@ -49,7 +49,7 @@ def claim(p: PartitionData, args: Args) -> Any:
     if age_ms > 0 and len(turns) > 1:
         _promote_late_lanes(p, age_ms)
     booked = _book(p, int(args[1]), taken, starting)
-    for name in [name for name, room in rooms.items() if room < p.managed[name]]:
+    for name in [name for name, room in rooms.items() if room < p.managed.get(name, 0)]:
         more = p.tune(name, owning=True) > 0 or more
     return [p.now, *booked, limit if full or more else len(taken)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from queuepool.models import JobState
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.testing.server import MemoryServer
 from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
 from queuepool.verbs.producer.verbs import Conflicts
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
@@ -161,6 +163,19 @@ def test_a_delayed_job_expires_when_its_turn_comes(world: World) -> None:
 
     assert w.drain(owned) == []
     assert state_of(world, "a") is JobState.EXPIRED
+
+
+@pytest.mark.parametrize("settings", [{"serial": True}, {"max_running": 2}], ids=str)
+def test_the_last_job_of_a_managed_group_may_expire(world: World, settings: Any) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a"], expires_ms=1_000)
+    world.partition.run(produce.configure(b"g", **settings))
+    world.advance(2)
+
+    assert w.drain(owned) == []
+    assert state_of(world, "a") is JobState.EXPIRED
+    w.enqueue(world, ["b"])
+    assert w.drain(owned) == ["b"]
 
 
 def test_a_late_job_frees_its_key_only_when_a_claim_meets_it(world: World) -> None:
