@@ -185,12 +185,19 @@ class TaskGroup(_Group):
         """End the hold; returns False if there was none. Raises InvalidInputError like `hold`."""
         return self._network.do(self._configure(hold=False))
 
-    def configure(self, *, max_running: int | None = None, serial: bool | None = None) -> bool:
+    def configure(
+        self,
+        *,
+        max_running: int | None = None,
+        serial: bool | None = None,
+        weight: int | None = None,
+    ) -> bool:
         """Set how the group's jobs may run; returns whether that changed anything.
 
         None leaves a setting unchanged. max_running: how many run at once, across all consumers; 0:
         any number. serial: one at a time, in the order in which they were enqueued within a tier; a
         job that is retried delays the others. Jobs that wait for this do not count as backlog.
+        weight: 1 to 100, its share of turns among the groups of a tier, which have 1 by default.
         Settings last as long as the group is remembered. Raises InvalidInputError for a group
         without jobs.
 
@@ -200,7 +207,9 @@ class TaskGroup(_Group):
         >>> group.configure(max_running=3), group.status().max_running
         (True, 3)
         """
-        return self._network.do(self._configure(max_running=max_running, serial=serial))
+        return self._network.do(
+            self._configure(max_running=max_running, serial=serial, weight=weight)
+        )
 
 
 class AsyncTaskGroup(_Group):
@@ -232,10 +241,16 @@ class AsyncTaskGroup(_Group):
         return await self._network.do(self._configure(hold=True))
 
     async def configure(
-        self, *, max_running: int | None = None, serial: bool | None = None
+        self,
+        *,
+        max_running: int | None = None,
+        serial: bool | None = None,
+        weight: int | None = None,
     ) -> bool:
         """Set how the group's jobs may run, as TaskGroup.configure does."""
-        return await self._network.do(self._configure(max_running=max_running, serial=serial))
+        return await self._network.do(
+            self._configure(max_running=max_running, serial=serial, weight=weight)
+        )
 
     async def release(self) -> bool:
         """End the hold; returns False if there was none."""
@@ -251,6 +266,7 @@ def describe(status: GroupStatus) -> dict[str, Any]:
     more = {
         "max_running": status.max_running,
         "serial": status.serial,
+        "weight": status.weight,
         "held_ms": status.held_ms,
         "progress": status.progress,
     }

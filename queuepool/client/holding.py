@@ -13,6 +13,7 @@ from queuepool.settings.config import PoolConfig
 from queuepool.verbs.producer import verbs as produce
 
 _MOST = 100_000
+_HEAVIEST = 100
 
 
 def configure_group(
@@ -23,16 +24,24 @@ def configure_group(
     hold: bool | None = None,
     max_running: int | None = None,
     serial: bool | None = None,
+    weight: int | None = None,
 ) -> Steps[bool]:
     """Return whether that changed how a group may run. None leaves a setting unchanged.
 
-    Raises InvalidInputError if the group has no jobs, or max_running is invalid.
+    Raises InvalidInputError if the group has no jobs, or max_running or weight is invalid.
     """
     if max_running is not None and (type(max_running) is not int or not 0 <= max_running <= _MOST):
         raise InvalidInputError(
             f"max_running={max_running!r}: use 1 to {_MOST:,}, or 0 for any number of jobs"
         )
-    verb = produce.configure(route.group, hold=hold, max_running=max_running, serial=serial)
+    if weight is not None and (type(weight) is not int or not 1 <= weight <= _HEAVIEST):
+        raise InvalidInputError(
+            f"weight={weight!r}: use 1 to {_HEAVIEST}; a group of weight 3 has three turns for "
+            "each turn of a group of weight 1"
+        )
+    verb = produce.configure(
+        route.group, hold=hold, max_running=max_running, serial=serial, weight=weight
+    )
     changed = yield from ask(config, route.partition, verb)
     if changed is None:
         raise InvalidInputError(

@@ -169,7 +169,8 @@ class GroupStatus:
     Dead jobs that are no longer kept are `evicted` (a limit was reached) or `discarded` (by an
     operator). Nothing is inferred: a job is `done` when its success was recorded. held_ms: since
     when the group is held, so that its ready jobs wait; None: it is not. max_running: how many
-    jobs may run at once, None for any number; serial: one at a time, in order.
+    jobs may run at once, None for any number; serial: one at a time, in order; weight: its share of
+    turns beside 1 of other groups.
     """
 
     total: int
@@ -187,6 +188,7 @@ class GroupStatus:
     held_ms: int | None = None
     max_running: int | None = None
     serial: bool = False
+    weight: int = 1
 
     @property
     def left(self) -> int:

@@ -27,6 +27,7 @@ class _Turn:
     seat: Seat
     size: int
     take: int = 0
+    owed: int = 0  # jobs left of a turn that is not over
 
 
 @fence
@@ -111,16 +112,19 @@ def _visit(
     # Adds turns of lanes, in the order of the ring, and returns how many jobs they take.
     ring, left, moved = p.rings[tier], share, True
     seats = min(len(ring), limit)
-    quantum = math.ceil(share / min(seats, most))
+    extra = sum(_weight(p, seat.group) - 1 for seat in islice(ring, seats))
+    quantum = math.ceil(share / min(seats + extra, limit, most))
     while left > 0 and moved:
         moved = False
         for i in range(seats):
             if i == len(turns):
                 size = len(p.lanes.get(ring[i].lane, ()))
-                turns.append(_Turn(ring[i], size))
+                turns.append(_Turn(ring[i], size, owed=_owed(p, ring[i])))
             turn = turns[i]
             group = turn.seat.group
-            n = min(quantum, turn.size - turn.take, left, rooms.get(group, left))
+            share_of = turn.owed or quantum * _weight(p, group)
+            n = min(share_of, turn.size - turn.take, left, rooms.get(group, left))
+            turn.owed = share_of - max(0, n) if len(ring) > 1 and _weight(p, group) > 1 else 0
             if n > 0:
                 if group in rooms:
                     rooms[group] -= n
@@ -130,6 +134,14 @@ def _visit(
             if left == 0:
                 break
     return share - left
+
+
+def _weight(p: PartitionData, name: bytes) -> int:
+    return p.groups[name].weight if name in p.managed else 1
+
+
+def _owed(p: PartitionData, seat: Seat) -> int:
+    return p.groups[seat.group].owed[seat.tier] if seat.group in p.managed else 0
 
 
 def _take(
@@ -151,11 +163,16 @@ def _take(
             if turn.size > turn.take and rooms.get(turn.seat.group) == 0:
                 p.groups[turn.seat.group].out.add(turn.seat.tier)
             elif turn.size > turn.take:
-                most = most or turn.take
+                turns_taken = turn.take / _weight(p, turn.seat.group)
+                most = most or turns_taken
                 rest = turn.size - turn.take
-                seats = cut if turn.take < most else back
+                seats = cut if turns_taken < most else back
                 if rest <= _ABOUT_TO_END and rest % 2 == 1 and turn.take % 2 == 1:
                     seats = again
+                if turn.owed:
+                    seats = again
+                if turn.seat.group in p.managed:
+                    p.groups[turn.seat.group].owed[turn.seat.tier] = turn.owed
                 seats.append(turn.seat._replace(served_ms=p.now))
             else:
                 p.lanes.pop(turn.seat.lane, None)

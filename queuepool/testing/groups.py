@@ -30,18 +30,25 @@ class Group:
     hold: int = 0  # since when; 0: it is not held
     most: int = 0  # max: jobs that may run at once; 0: any number
     serial: bool = False
+    weight: int = 1
     next_id: bytes | None = None  # rt: the delayed job that the others of a serial group wait for
     waiting: Counter[int] = field(default_factory=Counter)  # w0-w3: ready jobs, by tier
     able: Counter[int] = field(default_factory=Counter)  # c0-c3: those that may be claimed
     apart: int = 0  # the others, counted as held or capped
     state: str = ""  # which of these; "" without settings
+    owed: Counter[int] = field(default_factory=Counter)  # t0-t3: jobs left of a turn cut short
     out: set[int] = field(default_factory=set)  # o0-o3: tiers of lanes that lost their seats
     expires: int | None = None
 
     @property
+    def settings(self) -> tuple[object, ...]:
+        """Return how it may run; whether it is held, not since when."""
+        return self.hold > 0, self.most, self.serial, self.weight
+
+    @property
     def has_settings(self) -> bool:
-        """Return whether it is held, or has a bound."""
-        return self.hold > 0 or self.most > 0 or self.serial
+        """Return whether it is held, or has a bound, or more turns than others."""
+        return self.hold > 0 or self.most > 0 or self.serial or self.weight > 1
 
     def room(self, delayed: ScoredSet) -> int:
         """Return how many of its jobs may be claimed now."""

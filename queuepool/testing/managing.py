@@ -19,14 +19,16 @@ def configure(p: PartitionData, args: Args) -> Any:
     group = p.find_group(name)
     if group is None:
         return -1
-    before = (group.hold > 0, group.most, group.serial)
+    before = group.settings
     if b"hold" in settings:
         group.hold = (group.hold or p.now) if settings[b"hold"] else 0
     if b"max" in settings:
         group.most = int(settings[b"max"] or 0)
     if b"serial" in settings:
         group.serial = bool(settings[b"serial"])
-    if before == (group.hold > 0, group.most, group.serial):
+    if b"weight" in settings:
+        group.weight = int(settings[b"weight"] or 1)
+    if before == group.settings:
         return 0
     if not group.state:
         _manage(p, name, group)
@@ -37,6 +39,7 @@ def configure(p: PartitionData, args: Args) -> Any:
         group.state, group.next_id = "", None
         group.waiting.clear()
         group.able.clear()
+        group.owed.clear()
     return 1
 
 

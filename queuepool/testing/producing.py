@@ -237,4 +237,5 @@ def group(p: PartitionData, args: Args) -> Any:
     return [
         *(g.total, g.left, g.dead, g.cancelled, g.delayed, ready, g.created, finished, cut),
         *(g.done, g.evicted, g.discarded, g.hold, g.expired, g.most, int(g.serial)),
+        g.weight,
     ]

@@ -30,6 +30,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     configuring.add_argument(
         "--serial", action=argparse.BooleanOptionalAction, help="one at a time, in order"
     )
+    configuring.add_argument(
+        "--weight", type=int, metavar="N", help="its share of turns, 1 to 100; 1: as other groups"
+    )
     waiting.add_argument("--timeout", type=duration, metavar="TIME")
     for action in (showing, waiting, cancelling, configuring):
         add_json(action)
@@ -64,11 +67,12 @@ def cancel(arguments: argparse.Namespace) -> Exit:
 
 def configure(arguments: argparse.Namespace) -> Exit:
     """Set how many jobs of a group may run at once."""
-    if arguments.max_running is None and arguments.serial is None:
-        raise CommandError("give --max-running N, --serial or --no-serial", Exit.USAGE)
+    settings = {name: getattr(arguments, name) for name in ("max_running", "serial", "weight")}
+    if all(value is None for value in settings.values()):
+        raise CommandError("give --max-running N, --weight N, --serial or --no-serial", Exit.USAGE)
     with open_pool() as pool:
         group = pool.group(key_of(arguments.key))
-        changed = group.configure(max_running=arguments.max_running, serial=arguments.serial)
+        changed = group.configure(**settings)
         if arguments.json:
             print_group(group.status(), arguments)
             return Exit.OK
@@ -91,6 +95,8 @@ def print_group(status: GroupStatus, arguments: argparse.Namespace) -> None:
             del plain["max_running"]
         elif status.serial:
             plain["max_running"] = "1, serial"
+        if status.weight == 1:
+            del plain["weight"]
         since_ms = plain.pop("held_ms")
         release = f"queuepool release group {shlex.quote(arguments.key)}"
         held = {"held": f"since {when(since_ms)}: {release}"} if since_ms else {}

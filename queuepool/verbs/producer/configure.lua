@@ -3,7 +3,8 @@
 -- ROLES   producer ops
 -- KEYS[1] base; derived: c j cx dl mg wk g:<group> q:<0-3>:<group> ring:<0-3>
 -- ARGV    group ('': the partition), then n * (setting, value ('': none)): hold (1), max (jobs that
---         run at once), serial (1: one job after the other); of the partition only hold
+--         run at once), serial (1: one job after the other), weight (share of turns in its tiers,
+--         beside 1 of others); of the partition only hold
 -- Returns 1 if that changed anything, else 0; -1 for a group that is unknown or was forgotten.
 -- Claimed jobs continue. A group with settings counts its ready jobs in its record, by tier: all
 -- (w0-w3), and those that may be claimed (c0-c3, within r0-r3 of c); the rest (apart) is within
@@ -51,9 +52,9 @@ if not state then
   if whole(redis.call('HGET', g, 'left')) > 0 then redis.call('HSET', mg, group, 0) end
 end
 if tune(group) > 0 then wake('w') end
-local settings = redis.call('HMGET', g, 'hold', 'max', 'serial')
-if not (settings[1] or settings[2] or settings[3]) then
+local settings = redis.call('HMGET', g, 'hold', 'max', 'serial', 'weight')
+if not (settings[1] or settings[2] or settings[3] or settings[4]) then
   redis.call('HDEL', mg, group)
-  redis.call('HDEL', g, 'rt', unpack(SETTINGS, 7))
+  redis.call('HDEL', g, 'rt', 't0', 't1', 't2', 't3', unpack(SETTINGS, 7))
 end
 return 1

@@ -145,7 +145,7 @@ def group(name: bytes) -> Verb[GroupStatus]:
 
     def read(reply: Any) -> GroupStatus:
         total, left, dead, cancelled, delayed, ready, created_ms, finished_ms, _cut = reply[:9]
-        done, evicted, discarded, held_ms, expired, max_running, serial = reply[9:]
+        done, evicted, discarded, held_ms, expired, max_running, serial, weight = reply[9:]
         return GroupStatus(
             total=total,
             ready=ready,
@@ -160,6 +160,7 @@ def group(name: bytes) -> Verb[GroupStatus]:
             expired=expired,
             max_running=max_running or None,
             serial=bool(serial),
+            weight=weight or 1,
             created_ms=created_ms or None,
             finished_ms=finished_ms or None,
         )
@@ -173,14 +174,17 @@ def configure(
     hold: bool | None = None,
     max_running: int | None = None,
     serial: bool | None = None,
+    weight: int | None = None,
 ) -> Verb[bool | None]:
     """Set how a group may run; hold it, or the whole partition (None), or release it.
 
-    What is None stays as it is; max_running 0: any number. Returns whether that changed anything;
-    None for a group that is unknown or was forgotten.
+    What is None stays as it is; max_running 0: any number; weight 1: as other groups. Returns
+    whether that changed anything; None for a group that is unknown or was forgotten.
     """
     args: list[Argument] = [group or b""]
-    for name, value in (("hold", hold), ("max", max_running), ("serial", serial)):
+    ordinary = {"hold": 0, "max": 0, "serial": 0, "weight": 1}
+    settings = (hold, max_running, serial, weight)
+    for (name, usual), value in zip(ordinary.items(), settings, strict=True):
         if value is not None:
-            args += [name, int(value) or b""]
+            args += [name, b"" if value == usual else int(value)]
     return Verb("configure", args, lambda r: None if r < 0 else r == 1)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import pytest
 import redis
@@ -162,6 +163,10 @@ def test_a_group_is_configured(shell: Shell, pool: QueuePool) -> None:
     assert "it was so before" in shell.out
     assert shell.run("group", "configure", "bulk-42", "--no-serial", "--max-running", "0") == 0
     assert pool.group("bulk-42").status().max_running is None
+    assert shell.run("group", "configure", "bulk-42", "--weight", "3") == Exit.OK
+    assert shell.run("group", "show", "bulk-42") == Exit.OK
+    assert re.search(r"weight +3$", shell.out, re.MULTILINE)
+    assert shell.run("group", "configure", "bulk-42", "--weight", "0") == Exit.USAGE
     assert shell.run("group", "configure", "bulk-42") == Exit.USAGE
 
 

@@ -204,7 +204,8 @@ def test_a_group_is_configured(pool: Any, partition: Partition) -> None:
     assert w.claim(owned).taken == 0
     assert group.configure(serial=True)
     assert (group.status().max_running, group.status().serial) == (2, True)
-    assert group.configure(max_running=0, serial=False)
+    assert (group.configure(weight=3), group.status().weight) == (True, 3)
+    assert group.configure(max_running=0, serial=False, weight=1)
     assert (group.status().max_running, group.status().serial) == (None, False)
     assert w.claim(owned).taken == 3
 
@@ -213,6 +214,12 @@ def test_a_group_is_configured(pool: Any, partition: Partition) -> None:
 def test_a_number_of_jobs_that_is_none_is_refused(pool: Any, most: Any) -> None:
     with pytest.raises(InvalidInputError, match="max_running="):
         pool.group("k").configure(max_running=most)
+
+
+@pytest.mark.parametrize("weight", [0, 101, 1.5, "3", True])
+def test_a_weight_that_is_none_is_refused(pool: Any, weight: Any) -> None:
+    with pytest.raises(InvalidInputError, match="weight="):
+        pool.group("k").configure(weight=weight)
 
 
 def test_a_group_without_jobs_is_not_held(pool: Any) -> None:

@@ -167,15 +167,18 @@ def promote(s: State, there: set[bytes]) -> tuple[int, int]:
     return len(moved) - cancelled, cancelled
 
 
-def configure(s: State, group: bytes, *, most: int | None, serial: bool | None) -> bool | None:
-    """Set how many jobs of a group may run; returns whether that changed anything."""
+def configure(
+    s: State, group: bytes, most: int | None, serial: bool | None, weight: int | None
+) -> bool | None:
+    """Set how many jobs of a group may run, and when; returns whether that changed anything."""
     target = s.groups.get(group)
     if target is None:
         return None
-    before = target.most, target.serial
+    before = target.most, target.serial, target.weight
     target.most = target.most if most is None else most
     target.serial = target.serial if serial is None else serial
-    return before != (target.most, target.serial)
+    target.weight = target.weight if weight is None else weight
+    return before != (target.most, target.serial, target.weight)
 
 
 def hold(s: State, group: bytes | None, *, on: bool) -> bool | None:

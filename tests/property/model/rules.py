@@ -159,10 +159,14 @@ class PartitionMachine(JobsMachine):
         group=st.sampled_from(GROUPS),
         most=st.sampled_from((None, None, 0, 1, 3)),
         serial=st.sampled_from((None, False, True)),
+        weight=st.sampled_from((None, None, 1, 3)),
     )
-    def configure(self, group: bytes, most: int | None, serial: bool | None) -> None:
-        verb = produce.configure(group, max_running=most, serial=serial)
-        promised = enqueueing.configure(self.state, group, most=most, serial=serial)
+    def configure(
+        self, group: bytes, most: int | None, serial: bool | None, weight: int | None
+    ) -> None:
+        verb = produce.configure(group, max_running=most, serial=serial, weight=weight)
+        wishes = (most, serial, weight)
+        promised = enqueueing.configure(self.state, group, *wishes)
         assert self.run(verb) == promised
 
     @rule(on=st.sampled_from((False, False, False, True)))

@@ -77,6 +77,7 @@ class Totals:
     held: bool = False
     most: int = 0  # jobs that may run at once; 0: any number
     serial: bool = False
+    weight: int = 1
     next_id: bytes | None = None  # whose retry a serial group waits for
     forget_s: float | None = None
 

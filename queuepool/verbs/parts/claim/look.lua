@@ -5,8 +5,9 @@ for t = 0, 3 do
   lanes[t] = redis.call('LRANGE', rings[t], 0, limit - 1)
   if #lanes[t] > 0 then active[#active + 1] = t end
 end
-local rooms -- of managed groups, where there are any
+local rooms, extra, alone -- of managed groups, where there are any
 if managed then
-  -- uses: ours, probe_managed, claim/rooms
-  rooms = rooms_of()
+  -- uses: ours, claim/rooms
+  redis.call('ZCARD', base .. ':dl') -- `tune` touches it, and the tokens
+  ours('LLEN', base .. ':wk')
 end

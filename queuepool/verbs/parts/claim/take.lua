@@ -18,10 +18,16 @@ for _, t in ipairs(active) do
     if lane.size > lane.take and lane.room and lane.room.taken >= lane.room.most then
       redis.call('HSET', base .. ':g:' .. lane.group, 'o' .. home, 1)
     elseif lane.size > lane.take then
-      most = most or lane.take
-      local rest = lane.size - lane.take
-      local list = lane.take < most and cut or back -- cut: by the end of the share, so it is next
+      local rest, turn = lane.size - lane.take, lane.take / (lane.room and lane.room.weight or 1)
+      most = most or turn
+      local list = turn < most and cut or back -- cut: by the end of the share, so it is next
       if rest <= 16 and rest % 2 == 1 and lane.take % 2 == 1 then list = again end -- soon empty
+      if lane.room then
+        if lane.owed > 0 then list = again end -- the rest of its turn comes first
+        if lane.owed ~= lane.room.owed[home] then
+          redis.call('HSET', base .. ':g:' .. lane.group, 't' .. home, lane.owed)
+        end
+      end
       list[home] = list[home] or {}
       list[home][#list[home] + 1] = home .. stamp .. lane.group
     end
