@@ -21,22 +21,25 @@ def finish(p: PartitionData, args: Args) -> Any:
     if not sent:
         return [0, 0, 0]
     named, rest = iter(args[3 : 3 + sent]), iter(args[3 + sent :])
+    known = p.book(int(args[1]))
+    here = {i for i in args[3 : 3 + sent] if i in known}
+    whole = len(here) == sent  # what was in flight here is done, also without a body
     while (name := next(rest, None)) is not None:
-        _bytes, n, m = (int(x) for x in islice(rest, 3))
+        told_bytes, n, m = (int(x) for x in islice(rest, 3))
         ids = list(dict.fromkeys(islice(named, n)))
         results = [tuple(islice(rest, 3)) for _ in range(m)]
-        known = p.book(int(args[1]))
         left += [i for i in ids if i not in known and i in p.jobs]
         gone = [i for i in ids if i in known or i not in p.jobs]
         for job_id, ttl_ms, value in results:
             if job_id in gone and job_id in p.jobs:
                 p.results[job_id] = (value, p.now + int(ttl_ms))
-        done = {i: len(p.jobs[i]) for i in gone if i in p.jobs}
+        done = [i for i in gone if whole or i in p.jobs]
+        freed += told_bytes if whole else sum(len(p.jobs[i]) for i in done)
         for job_id in gone:
             p.unbook(int(args[1]), job_id)
             p.forget(job_id)
             p.remember(job_id)
-        finished, freed = finished + len(done), freed + sum(done.values())
+        finished += len(done)
         if done:
             group = p.find_group(name) or p.groups.setdefault(name, Group())
             group.done += len(done)

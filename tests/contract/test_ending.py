@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from queuepool.models import JobState
+from queuepool.testing import MemoryServer
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
@@ -93,6 +94,24 @@ def test_an_ended_group_is_kept_a_minute_a_job(world: World) -> None:
     assert world.partition.group(b"g").total == 3
     world.advance(10)
     assert world.partition.group(b"g").total == 0
+
+
+def test_a_job_that_ran_is_done_also_when_its_body_was_lost(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a"], b"of-a")
+    w.enqueue(world, ["b"], b"of-b")
+    claims = w.claim(owned)
+    server = world.partition.server
+    if isinstance(server, MemoryServer):
+        del server.data(world.partition.key).jobs[b"a"]
+    else:
+        world.client.hdel(world.partition.key + b":j", "a")
+
+    done = w.finish(owned, claims, results=True)
+
+    assert (done.finished, done.duplicates) == (2, 0)
+    assert world.partition.group(b"of-a").done == world.partition.group(b"of-b").done == 1
+    assert world.counters()["done"] == 2
 
 
 def test_a_dead_job_is_not_finished_by_a_late_acknowledgement(world: World) -> None:

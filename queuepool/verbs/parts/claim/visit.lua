@@ -32,7 +32,6 @@ local function visit(t, share, n) -- whose turn, and how many of each: only read
       if room then
         local turn = lane.owed > 0 and lane.owed or quantum * room.weight
         take = math.min(turn, lane.size - lane.take, share, room.most - room.taken)
-        take = math.max(0, take)
         lane.owed = room.weight > 1 and not alone[t] and turn - take or 0
         room.taken = room.taken + take
       end

@@ -1,4 +1,4 @@
--- Results, and the ends in their groups.
+-- Results, and the ends in their groups. What was in flight here is done, also without a body.
 local finished, freed, after = 0, 0, first
 i = groups
 while i <= words do
@@ -12,7 +12,9 @@ while i <= words do
     end
   end
   i = last_result + 1
-  local d = n > 0 and redis.call('HDEL', j, unpack(gone, after, after + n - 1)) or 0
+  local d = n
+  if sizes and n > 0 then d = redis.call('HDEL', j, unpack(gone, after, after + n - 1)) end
   after, finished = after + n, finished + d
   if d > 0 then count_done(g, totals[g], d) end
 end
+if not sizes then redis.call('HDEL', j, unpack(gone, first, last)) end
