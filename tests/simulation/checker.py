@@ -6,6 +6,8 @@ Overlapping two executions of a job at once, or two suspects at once in one proc
 Innocent    a job dead of crashes more often than it can have been there when one happened
 Untimely    an execution that began when its owner had no lease, or after the job's end
 Out of order two jobs of a lane begun in another order than accepted, although nothing went wrong
+
+What groups and jobs ask for beyond being run is checked in rules.py.
 """
 
 from __future__ import annotations
@@ -16,13 +18,19 @@ from itertools import pairwise
 
 from consumer.core.jobs import End
 from tests.simulation.journal import Execution, Journal
+from tests.simulation.rules import Follower
+
+_TURN_S, _LONG_TURN_S = 0.1, 6.0  # the latter: stalls and outages end it, or the lease does
 
 
 def violations(journal: Journal, *, lossless: bool, max_crashes: int = 3) -> list[str]:
     """Return what is wrong; lossless: nothing went wrong, so nothing may happen twice."""
+    follower = Follower(journal, turn_s=_TURN_S if lossless else _LONG_TURN_S)
+    follower.follow()
     return [
         *journal.problems,
-        *_ends(journal, max_crashes),
+        *follower.violations,
+        *_ends(journal, max_crashes, follower.held),
         *_repeats(journal, lossless),
         *_starts(journal),
         *_suspects(journal),
@@ -31,14 +39,14 @@ def violations(journal: Journal, *, lossless: bool, max_crashes: int = 3) -> lis
     ]
 
 
-def _ends(journal: Journal, max_crashes: int) -> Iterator[str]:
+def _ends(journal: Journal, max_crashes: int, held: set[bytes]) -> Iterator[str]:
     ends = Counter(t.job_id for t in journal.terminals)
     states = {t.job_id: t.state for t in journal.terminals}
     ran = Counter(e.job_id for e in journal.executions)
     stored = set(journal.stored)
     for job_id in sorted(journal.accepted - stored):
         yield f"lost: {job_id!r} was accepted and never stored"
-    for job_id in sorted(stored - set(ends)):
+    for job_id in sorted(stored - set(ends) - held):
         yield f"lost: {job_id!r} never ended"
     for job_id, times in sorted(ends.items()):
         if times > 1:

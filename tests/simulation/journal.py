@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from consumer.core.jobs import End
+from queuepool.verbs import Verb
 
 
 @dataclass(slots=True)
@@ -21,6 +23,7 @@ class Execution:
     end_s: float | None = None
     end: End | None = None
     killed_s: float | None = None
+    after: int = 0  # so many records were there when it began
 
     def runs_at(self, at_s: float) -> bool:
         """Return whether it had begun and not stopped at a time."""
@@ -30,11 +33,22 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """One end of one job in the books: done, dead or cancelled."""
+    """One end of one job in the books: done, dead, crashed, cancelled or expired."""
 
     job_id: bytes
     state: str
     at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One call as the server executed it, and which jobs ended in it: (id, state)."""
+
+    at_s: float
+    verb: Verb[Any]
+    reply: Any
+    ended: list[tuple[bytes, str]]
+    recovering: int | None  # of `recover`: whose jobs it returns
 
 
 @dataclass(slots=True)
@@ -50,6 +64,8 @@ class Journal:
     cancel_asked: set[bytes] = field(default_factory=set)
     executions: list[Execution] = field(default_factory=list)
     terminals: list[Terminal] = field(default_factory=list)
+    records: list[Record] | None = None  # kept only for scenarios with extras
+    unique: dict[bytes, bytes] | None = None  # key -> its holder, as stored at the end
     lost_s: dict[int, float] = field(default_factory=dict)  # epoch -> when its right ended
     epochs: list[int] = field(default_factory=list)
     disturbed: set[bytes] = field(default_factory=set)  # named by a call that ran late or twice

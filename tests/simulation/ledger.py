@@ -11,9 +11,10 @@ from queuepool.testing import FakeClock, MemoryServer
 from queuepool.testing.clock import START_S
 from queuepool.testing.data import PartitionData
 from queuepool.verbs import Verb, is_fenced
-from tests.simulation.journal import Journal, Terminal
+from tests.simulation.journal import Journal, Record, Terminal
 from tests.simulation.scheduler import Scheduler
 
+_GONE = {"finish": "done", "finish_stray": "done", "claim": "expired"}
 _MOVING = ("retry", "hand_back")  # what, done twice, sends a job away that runs again
 
 
@@ -59,8 +60,9 @@ class Ledger:
 
     @property
     def busy(self) -> bool:
-        """Return whether any job has not ended."""
-        return len(self.data.jobs) > len(self.data.dead)
+        """Return whether any job has not ended, and none holds it."""
+        left = len(self.data.jobs) - len(self.data.dead)
+        return left > 0 and left > self.data.counters.get("held", 0)
 
     def pop_token(self) -> bytes | None:
         """Return a wake token, if there is one."""
@@ -81,19 +83,20 @@ class Ledger:
     def _run(self, verb: Verb[Any]) -> Reply:
         data, journal, now_s = self.data, self.journal, self._scheduler.now_s
         jobs, dead = set(data.jobs), {i for _, i in data.dead.entries()}
+        recovering = next(iter(data.to_recover), None)
         reply = self.server.run(self.key, [verb])[0]
         self._look()
         if isinstance(reply, QueuePoolError):
             journal.problems.append(f"{verb.script} answered {reply}")
         journal.stored += [i for i in data.jobs if i not in jobs]
-        for job_id in jobs - data.jobs.keys():
-            state = "done" if verb.script in ("finish", "finish_stray") else "cancelled"
+        ended = [(i, _GONE.get(verb.script, "cancelled")) for i in jobs - data.jobs.keys()]
+        died = {i for _, i in data.dead.entries()} - dead
+        ended += [(i, "crashed" if verb.script == "recover" else "dead") for i in died]
+        for job_id, state in ended:
             journal.terminals.append(Terminal(job_id, state, now_s))
             journal.note(now_s, "server", f"{state} {job_id!r}")
-        for job_id in {i for _, i in data.dead.entries()} - dead:
-            state = "crashed" if verb.script == "recover" else "dead"
-            journal.terminals.append(Terminal(job_id, state, now_s))
-            journal.note(now_s, "server", f"{state} {job_id!r}")
+        if journal.records is not None:
+            journal.records.append(Record(now_s, verb, reply, ended, recovering))
         self._note_lives(now_s)
         return reply
 

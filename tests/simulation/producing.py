@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from queuepool.client.chunks import Chunk
 from queuepool.client.delivery import Answer as Settled
@@ -64,7 +65,12 @@ class Applications(Process):
             )
             tier = self._random.choice(list(Tier))
             defaults = self._producer.defaults(
-                "task", tier=tier, delay_s=delay_s, max_attempts=None, timeout_s=None
+                "task",
+                tier=tier,
+                delay_s=delay_s,
+                max_attempts=None,
+                timeout_s=None,
+                **self._asks(),
             )
             group = f"group-{self._random.randrange(self._scenario.groups)}"
             items = []
@@ -75,6 +81,17 @@ class Applications(Process):
             self._next(chunks, EnqueueResults(), (tier, group, delay_s))
 
         return begin
+
+    def _asks(self) -> dict[str, Any]:
+        """Draw what the jobs of a call ask for beyond being run."""
+        extras, asks, r = self._scenario.extras, dict[str, Any](), self._random
+        if extras is not None and r.random() < extras.unique:
+            asks["unique"] = lambda payload: f"key-{payload['n'] % extras.keys}"
+            asks["unique_until"] = r.choice(("end", "end", "start"))
+            asks["on_conflict"] = r.choice(("skip", "replace", "debounce"))
+        if extras is not None and r.random() < extras.expires:
+            asks["expires_s"] = r.choice((0.3, 1.0, 4.0))
+        return asks
 
     def _next(
         self, chunks: Iterator[Chunk], results: EnqueueResults, lane: tuple[object, ...]
@@ -134,7 +151,7 @@ class Applications(Process):
                 journal.accepted.add(job_id)
             elif result.status is EnqueueStatus.REJECTED:
                 journal.rejected.add(job_id)
-            else:
+            elif result.status not in (EnqueueStatus.CONFLICT, EnqueueStatus.REPLACED):
                 journal.unknown.add(job_id)
         journal.note(self.now_s, self.name, f"settled {len(chunk.ids)} jobs of {lane}")
         self._next(chunks, results, lane)

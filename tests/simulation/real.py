@@ -54,7 +54,9 @@ class Image:
         pipe.hmget(base + b":o", "nonce", "epoch", "expires")
         pipe.hgetall(base + b":dr")
         pipe.hgetall(base + b":c")
-        jobs, dead, owner, draining, counters = pipe.execute()
+        pipe.lrange(base + b":rec", 0, -1)
+        jobs, dead, owner, draining, counters, to_recover = pipe.execute()
+        self.to_recover = [int(epoch) for epoch in to_recover]
         self.jobs = dict.fromkeys(sorted(jobs), b"")
         self.dead = _Dead(dead)
         nonce, epoch, expires = owner

@@ -1,12 +1,15 @@
 """What a seed stands for: how much work, how long it takes, and what goes wrong. Pure.
 
 A fifth of the seeds is lossless, so that what must hold without faults is checked without excuses.
+Two fifths have extras: holds, caps, serial groups, unique keys, jobs that expire.
 """
 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from tests.simulation.extras import Extras, draw_extras
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +69,7 @@ class Scenario:
     latency_s: tuple[float, float] = field(default=(0.0002, 0.004))
     quiet_s: float = 25.0  # from then on nothing goes wrong any more
     finish_within_s: float = 300.0  # within which everything must have ended
+    extras: Extras | None = None
 
 
 def draw(seed: int) -> Scenario:
@@ -76,7 +80,7 @@ def draw(seed: int) -> Scenario:
     lease_s = r.choice((1.5, 2.0, 4.0))
     faults = Faults() if lossless else _faults(r, lease_s)
     poison = 0 if lossless else r.choice((0, 0, 0, 1, 2))
-    return Scenario(
+    scenario = Scenario(
         seed=seed,
         faults=faults,
         jobs=r.randint(5, 60),
@@ -100,6 +104,11 @@ def draw(seed: int) -> Scenario:
         max_crashes=r.choice((2, 3, 3, 3 if poison else 100)),
         repeats=r.choice((0.0, 0.0, 0.5)),
     )
+    extras = draw_extras(r, scenario.groups)
+    if extras is None:
+        return scenario
+    fails = max(scenario.fails, 0.2 if extras.serial else 0.0)
+    return replace(scenario, extras=extras, fails=fails, finish_within_s=900.0)
 
 
 def _faults(r: random.Random, lease_s: float) -> Faults:

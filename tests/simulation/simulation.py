@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +17,7 @@ from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
 from queuepool.settings.config import PoolConfig
 from tests.contract.conftest import check_invariants
+from tests.contract.snapshot import snapshot
 from tests.contract.world import World
 from tests.simulation.checker import violations
 from tests.simulation.consuming import Consumer, NewCore
@@ -23,6 +25,7 @@ from tests.simulation.coordinating import Coordinator
 from tests.simulation.journal import Journal
 from tests.simulation.ledger import Ledger
 from tests.simulation.network import Network
+from tests.simulation.operating import Operators
 from tests.simulation.producing import Applications
 from tests.simulation.real import RealLedger
 from tests.simulation.scenario import Scenario, draw
@@ -62,6 +65,8 @@ class Simulation:
         keyspace = Keyspace(stage=stage)
         config = PoolConfig(topology=single("redis://simulated", 1), keyspace=keyspace)
         self._config, self.journal = config, Journal(trace)
+        if scenario.extras is not None:
+            self.journal.records = []
         self._scheduler = Scheduler()
         key = config.keyspace.partition(0)
         self._url = url
@@ -75,6 +80,13 @@ class Simulation:
         self._made = 0
         self._applications = Applications(
             self._network, self.ledger, scenario, self._random, config
+        )
+        self._operators = Operators(
+            self._network,
+            self.ledger,
+            scenario,
+            self._random,
+            producing=lambda: self._applications.busy > 0,
         )
         self._consumers: list[Consumer] = []
         self._coordinators: list[Coordinator] = []
@@ -111,7 +123,8 @@ class Simulation:
 
     def _over(self) -> bool:
         past = self.scenario.faults.none or self._scheduler.now_s > self.scenario.quiet_s
-        return past and not self._applications.busy and not self.ledger.busy
+        busy = self._applications.busy or self._operators.busy or self.ledger.busy
+        return past and not busy
 
     def _audit(self) -> None:
         data, j = self.ledger.data, self.journal
@@ -121,13 +134,26 @@ class Simulation:
             check_invariants(world)
         except AssertionError as error:
             j.problems.append(f"not in order: {error}"[:500])
-        counted = {n: data.counters.get(n, 0) for n in ("enqueued", "done", "died", "cancelled")}
-        ended = counted["done"] + counted["died"] + counted["cancelled"]
-        if counted["enqueued"] != ended + len(data.jobs) - len(data.dead):
-            j.problems.append(f"counters do not balance: {counted}")
+        if j.records is not None:
+            j.unique = dict(snapshot(world)["unique"][0])
+        self._audit_counters()
         for name, group in data.groups.items():
-            if not self.ledger.busy and group.left != 0:
+            if not self.ledger.busy and not group.hold and group.left != 0:
                 j.problems.append(f"group {name!r} never ends: {group}")
+
+    def _audit_counters(self) -> None:
+        data, j = self.ledger.data, self.journal
+        ends = Counter(terminal.state for terminal in j.terminals)
+        ends["died"] = ends["dead"] + ends["crashed"]
+        counted = {n: data.counters.get(n, 0) for n in ("done", "died", "cancelled", "expired")}
+        for name, n in counted.items():
+            if n != ends[name]:
+                j.problems.append(f"{n} jobs are counted as {name}, {ends[name]} ended so")
+        left, enqueued = len(data.jobs) - len(data.dead), data.counters.get("enqueued", 0)
+        if enqueued != sum(counted.values()) + left:
+            j.problems.append(
+                f"counters do not balance: {enqueued} enqueued, {left} left, {counted}"
+            )
 
     # -- actors ------------------------------------------------------------------------------------
 

@@ -101,6 +101,7 @@ class SimulatedWorkers:
         left_s = self._ledger.lease_left_s(self._epoch)
         suspect = job.crashes >= max(1, self._scenario.max_crashes - 1)
         execution = Execution(job.id, self._epoch, now, left_s, suspect)
+        execution.after = len(self._journal.records or ())
         self._journal.executions.append(execution)
         self._journal.note(now, self._process.name, f"starts {job.id!r}, attempt {job.attempt}")
         self._running[id(execution)] = execution

@@ -1,0 +1,86 @@
+"""What jobs and groups of a seed ask for beyond being run; and when that changes. Pure."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+SHARE = 0.4  # of the seeds
+_CHANGES_WITHIN_S = 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A call of `configure`: of a group by its number, or of the partition (None)."""
+
+    at_s: float
+    group: int | None
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extras:
+    """Shares are of enqueue calls."""
+
+    changes: tuple[Change, ...] = ()  # those of one target in the order of their times
+    unique: float = 0.0  # its jobs have unique keys
+    keys: int = 1
+    expires: float = 0.0  # its jobs expire
+
+    @property
+    def serial(self) -> bool:
+        """Return whether any group is serial for a while."""
+        return any(change.settings.get("serial") for change in self.changes)
+
+    def final(self) -> list[Change]:
+        """Return what each target has when all changes were made."""
+        states: dict[int | None, dict[str, Any]] = {}
+        for change in self.changes:
+            states.setdefault(change.group, {}).update(change.settings)
+        return [Change(0.0, group, settings) for group, settings in states.items()]
+
+
+def draw_extras(r: random.Random, groups: int) -> Extras | None:
+    """Return the extras of a seed; most have none."""
+    if r.random() >= SHARE:
+        return None
+    changes: list[Change] = []
+    for group in range(groups):
+        changes += sorted(_of_group(r, group), key=lambda change: change.at_s)
+    if r.random() < 0.3:
+        changes += _hold(r, None)
+    return Extras(
+        changes=tuple(changes),
+        unique=r.choice((0.0, 0.5, 1.0)),
+        keys=r.randint(1, 6),
+        expires=r.choice((0.0, 0.0, 0.5)),
+    )
+
+
+def _of_group(r: random.Random, group: int) -> list[Change]:
+    changes: list[Change] = []
+    if r.random() < 0.4:
+        changes.append(Change(0.0, group, {"serial": True}))
+        if r.random() < 0.3:
+            changes += [Change(at, group, {"serial": on}) for at, on in _spell(r)]
+    elif r.random() < 0.5:
+        changes.append(Change(0.0, group, {"max_running": r.randint(1, 3)}))
+        for _ in range(r.randint(0, 3)):
+            at_s = r.uniform(0.0, _CHANGES_WITHIN_S)
+            changes.append(Change(at_s, group, {"max_running": r.choice((0, 1, 2, 3))}))
+    if r.random() < 0.4:
+        changes += _hold(r, group)
+    if r.random() < 0.1:  # it stays held
+        changes.append(Change(_CHANGES_WITHIN_S + 4.0, group, {"hold": True}))
+    return changes
+
+
+def _hold(r: random.Random, group: int | None) -> list[Change]:
+    return [Change(at_s, group, {"hold": not on}) for at_s, on in _spell(r)]
+
+
+def _spell(r: random.Random) -> list[tuple[float, bool]]:
+    # Off at one time, on again at another.
+    begin_s = r.uniform(0.0, _CHANGES_WITHIN_S)
+    return [(begin_s, False), (begin_s + r.uniform(0.1, 4.0), True)]

@@ -1,0 +1,76 @@
+"""Operators: hold and release groups and the partition, and change how many jobs groups may run.
+
+Each setting is absolute, so a call without an answer is made again, as the library does.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+
+from queuepool.errors import QueuePoolError
+from queuepool.verbs.producer import verbs as produce
+from tests.simulation.extras import Change
+from tests.simulation.ledger import Ledger
+from tests.simulation.network import Answer, Network
+from tests.simulation.scenario import Scenario
+from tests.simulation.scheduler import Process
+
+_AGAIN_S = 0.2
+_STRAYS_S = 5.0  # after the last fault, no earlier call is executed any more
+
+
+class Operators(Process):
+    """Make the changes of a scenario; those of one group, or of the partition, in their order."""
+
+    def __init__(
+        self,
+        network: Network,
+        ledger: Ledger,
+        scenario: Scenario,
+        rng: random.Random,
+        *,
+        producing: Callable[[], bool],
+    ) -> None:
+        super().__init__(network.scheduler, "operator")
+        self._network, self._ledger, self._random = network, ledger, rng
+        self._producing = producing
+        self.busy = 0
+        extras = scenario.extras
+        if extras is None:
+            return
+        for target in dict.fromkeys(change.group for change in extras.changes):
+            self._begin(0.0, [change for change in extras.changes if change.group == target])
+        if not scenario.faults.none:
+            for change in extras.final():
+                self._begin(scenario.quiet_s + _STRAYS_S, [change])
+
+    def _begin(self, at_s: float, changes: list[Change]) -> None:
+        self.busy += 1
+        self.after(at_s, lambda: self._next(deque(changes)))
+
+    def _next(self, changes: deque[Change]) -> None:
+        if not changes:
+            self.busy -= 1
+            return
+        wait_s = changes[0].at_s - self.now_s
+        self.after(wait_s + self._random.random() * 0.01, lambda: self._make(changes))
+
+    def _make(self, changes: deque[Change]) -> None:
+        change = changes[0]
+        group = None if change.group is None else b"group-%d" % change.group
+        verb = produce.configure(group, **change.settings)
+
+        def on_reply(answer: Answer) -> None:
+            # A group that no job was enqueued to so far is unknown.
+            if isinstance(answer, QueuePoolError) or (
+                verb.read(answer[0]) is None and self._producing()
+            ):
+                self.after(_AGAIN_S, lambda: self._make(changes))
+                return
+            changes.popleft()
+            self._next(changes)
+
+        self._ledger.journal.note(self.now_s, self.name, f"sets {group!r}: {change.settings}")
+        self._network.call(self, [(self._ledger.key, verb)], on_reply)
