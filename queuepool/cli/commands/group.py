@@ -31,7 +31,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--serial", action=argparse.BooleanOptionalAction, help="one at a time, in order"
     )
     configuring.add_argument(
-        "--weight", type=int, metavar="N", help="its share of turns, 1 to 100; 1: as other groups"
+        "--weight", type=count, metavar="N", help="its share of turns, 1 to 100; 1: as other groups"
     )
     waiting.add_argument("--timeout", type=duration, metavar="TIME")
     for action in (showing, waiting, cancelling, configuring):
