@@ -88,6 +88,7 @@ def busy(world: World) -> Busy:
     held(owned, "aside")
     owned.run(own.retry(owned.ownership, [(b"aside", 60_000, "new", _ERROR)]))
     _fill_a_group_without_room(world, owned)
+    _fill_a_serial_group(world, owned)
     held(owned, "a", "b", "c")
     world.partition.cancel("c")
     held(owned, "cut", group=b"cut")
@@ -121,6 +122,15 @@ def _fill_a_group_without_room(world: World, owned: OwnedPartition) -> None:
     assert w.claim(owned).taken == 0
 
 
+def _fill_a_serial_group(world: World, owned: OwnedPartition) -> None:
+    """Its others wait for the retry of one."""
+    w.enqueue(world, ["s-run", "s-a", "s-b", "s-c"], b"serial")
+    world.partition.run(produce.configure(b"serial", serial=True))
+    assert w.claim(owned, starting=0).ids == [b"s-run"]
+    w.retry(owned, [b"s-run"], delay_ms=600_000)
+    assert w.claim(owned).taken == 0
+
+
 def _of_applications() -> list[Verb[Any]]:
     body = w.tail(b"new")
     runs: list[Any] = [2, b"new", 0, 2, "n1", body, "n2", body, 1, b"new", 60_000, 1, "n3", body]
@@ -128,6 +138,7 @@ def _of_applications() -> list[Verb[Any]]:
     wishes = (1, "s", b"new", 9, 3, "e", b"key", 0)
     groups = (b"g", b"cut", b"one", b"held")
     to_held: list[Any] = [2, b"held", 0, 1, "n4", w.tail(b"held")]
+    to_serial: list[Any] = [2, b"serial", 0, 1, "n6", w.tail(b"serial")]
     cursors = (b"start", b"lanes", b"0", b"all:0", b"books")
     return [
         produce.enqueue(runs, jobs=3, size_bytes=3 * (13 + len(body)), **w.LIMITS),
@@ -137,6 +148,11 @@ def _of_applications() -> list[Verb[Any]]:
         *(produce.status(i, 0) for i in ("ready", "delayed", "dead-a", "crash", "done", "never")),
         *(produce.cancel(i) for i in ("ready", "delayed", "a", "crash", "dead-a")),
         produce.enqueue(to_held, jobs=1, size_bytes=13 + len(to_held[-1]), **w.LIMITS),
+        produce.enqueue(to_serial, jobs=1, size_bytes=13 + len(to_serial[-1]), **w.LIMITS),
+        *(produce.cancel(i) for i in ("s-run", "s-b")),
+        produce.cancel_group(b"serial", b"start"),
+        produce.cancel_group(b"serial", b"lanes"),
+        produce.configure(b"serial", serial=False),
         *(produce.configure(group, hold=on) for group in (*groups, None) for on in (True, False)),
         *(produce.configure(group, max_running=1, serial=True) for group in groups),
         produce.configure(b"capped", max_running=0),
@@ -181,6 +197,7 @@ def _of_owner(ownership: own.Ownership) -> list[Verb[Any]]:
         own.bury(ownership, [(b"f-run", _ERROR)], keep_jobs=10, **_KEEP),
         own.hand_back(ownership, [b"f-run"]),
         own.end_cancelled(ownership, [b"f-run"]),
+        own.finish_stray(ownership, [(b"s-run", b"", 0, b""), (b"s-a", b"", 0, b"")]),
         own.rouse(ownership, b"0", ["new"]),
         own.bury(ownership, [(b"a", _ERROR)], keep_jobs=10, **_KEEP),
         own.bury(ownership, [(b"a", _ERROR), (b"b", _ERROR)], keep_jobs=1, **_KEEP),
