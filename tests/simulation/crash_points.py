@@ -1,11 +1,12 @@
-"""Every place at which a process can die: one scenario, run again for each of its script calls.
+"""Every place at which a process can die: two scenarios, run again for each of their script calls.
 
     before   the process dies before it sends the call; what stood before it in its turn is done
     after    the call is done, the process dies before it hears the answer
     unheard  the call is done, the answer is lost, the process lives
 
 Then nothing else goes wrong, a successor takes over, and every promise must have been kept. Of a
-producer the successor is the same program, run again with the same ids.
+producer the successor is the same program, run again with the same ids; of operators it makes the
+same change again.
 
     python -m tests.simulation.crash_points        list every point and what came of it
 """
@@ -15,12 +16,15 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from queuepool.errors import UnavailableError
 from queuepool.servers import Reply
+from tests.simulation.extras import Change, Extras
+from tests.simulation.journal import Journal
 from tests.simulation.ledger import Ledger
 from tests.simulation.network import Answer, Calls, Network
+from tests.simulation.operating import Operators
 from tests.simulation.producing import Applications
 from tests.simulation.scenario import Faults, Scenario
 from tests.simulation.scheduler import Process, Scheduler
@@ -28,6 +32,7 @@ from tests.simulation.simulation import Result, Simulation
 
 MODES = ("before", "after", "unheard")
 _AGAIN_S = 0.3
+_RUN_AGAIN = (Applications, Operators)
 SCENARIO = Scenario(
     seed=2,
     faults=Faults(lose=0.04, kills=(0.9,), drains=(1.9, 2.6), coordinator_kills=(1.5,)),
@@ -54,6 +59,29 @@ SCENARIO = Scenario(
     quiet_s=5.0,
     finish_within_s=60.0,
 )
+WITH_EXTRAS = replace(
+    SCENARIO,
+    seed=131,
+    faults=replace(SCENARIO.faults, coordinator_kills=()),
+    coordinators=0,
+    jobs=16,
+    cancels=2,
+    finish_within_s=90.0,
+    extras=Extras(
+        changes=(
+            Change(0.0, 0, {"serial": True}),
+            Change(0.0, 1, {"max_running": 1}),
+            Change(1.6, 1, {"hold": True}),
+            Change(2.4, 1, {"hold": False, "max_running": 2}),
+            Change(1.0, None, {"hold": True}),
+            Change(1.3, None, {"hold": False}),
+        ),
+        unique=0.6,
+        keys=4,
+        expires=0.6,
+    ),
+)
+SCENARIOS = (SCENARIO, WITH_EXTRAS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +119,7 @@ class CrashingNetwork(Network):
             return
         self._last_words(process, done)
         again_s = 0.0
-        if self._mode != "unheard" and not isinstance(process, Applications):
+        if self._mode != "unheard" and not isinstance(process, _RUN_AGAIN):
             self.crash(process)
         elif self._mode != "unheard":
             again_s = _AGAIN_S
@@ -137,44 +165,47 @@ class CrashingNetwork(Network):
             self.unheard(done, self._ledger.run(done))
 
 
-def points() -> list[Point]:
-    """Return every call of the scenario when no one dies."""
+def undisturbed(scenario: Scenario) -> tuple[list[Point], Journal]:
+    """Return every call of a scenario when no one dies, and what happened."""
     networks: list[CrashingNetwork] = []
 
     def listen(s: Scheduler, ledger: Ledger, c: Scenario, r: random.Random) -> Network:
         networks.append(CrashingNetwork(s, ledger, c, r))
         return networks[0]
 
-    result = Simulation(SCENARIO, new_network=listen).run()
+    result = Simulation(scenario, new_network=listen).run()
     assert not result.violations, result.violations
-    return networks[0].points
+    return networks[0].points, result.journal
 
 
-def crash_at(number: int, mode: str) -> Result:
-    """Run the scenario with a crash at one of its points."""
+def crash_at(scenario: Scenario, number: int, mode: str) -> Result:
+    """Run a scenario with a crash at one of its points."""
 
     def crashing(s: Scheduler, ledger: Ledger, c: Scenario, r: random.Random) -> Network:
         return CrashingNetwork(s, ledger, c, r, number, mode)
 
-    return Simulation(SCENARIO, new_network=crashing).run()
+    return Simulation(scenario, new_network=crashing).run()
 
 
-def outcomes(found: Sequence[Point]) -> Iterator[tuple[Point, str, list[str]]]:
+def outcomes(scenario: Scenario, found: Sequence[Point]) -> Iterator[tuple[Point, str, list[str]]]:
     """Yield (point, mode, violations) of every point and mode."""
     for point in found:
         for mode in MODES:
-            yield point, mode, crash_at(point.number, mode).violations
+            yield point, mode, crash_at(scenario, point.number, mode).violations
 
 
 def main() -> int:
     """List every point with its outcome; returns 0 when all are clean."""
-    found, unclean, runs = points(), 0, 0
-    for point, mode, violations in outcomes(found):
-        runs += 1
-        unclean += bool(violations)
-        result = "; ".join(violations) or "clean"
-        sys.stdout.write(f"{point!s:<40} {mode:<8} {result}\n")
-    sys.stdout.write(f"{len(found)} calls, {runs} crashes, {unclean} not clean\n")
+    calls, unclean, runs = 0, 0, 0
+    for scenario in SCENARIOS:
+        found, _ = undisturbed(scenario)
+        calls += len(found)
+        for point, mode, violations in outcomes(scenario, found):
+            runs += 1
+            unclean += bool(violations)
+            result = "; ".join(violations) or "clean"
+            sys.stdout.write(f"{point!s:<40} {mode:<8} {result}\n")
+    sys.stdout.write(f"{calls} calls, {runs} crashes, {unclean} not clean\n")
     return 1 if unclean else 0
 
 

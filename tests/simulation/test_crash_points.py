@@ -1,13 +1,22 @@
-"""One scenario, killed at each of its script calls: all points are listed, and all are clean.
+"""Two scenarios, killed at each of their script calls: all points are listed, and all are clean.
 
-When the scenario no longer makes every call, give it another seed or more jobs.
+When a scenario no longer makes every call, give it another seed or more jobs.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from tests.simulation.crash_points import MODES, crash_at, outcomes, points
+from tests.simulation.crash_points import (
+    MODES,
+    SCENARIO,
+    SCENARIOS,
+    WITH_EXTRAS,
+    crash_at,
+    outcomes,
+    undisturbed,
+)
+from tests.simulation.scenario import Scenario
 
 SCRIPTS = {
     "acquire", "bury", "cancel", "checkpoint", "claim", "command", "end_cancelled", "enqueue",
@@ -17,24 +26,44 @@ SCRIPTS = {
 PARTS = 4
 
 
-def test_the_scenario_makes_every_call_that_processes_make() -> None:
-    assert {point.script for point in points()} >= SCRIPTS
+OF_EXTRAS = {
+    "bury", "cancel", "claim", "configure", "enqueue", "finish", "hand_back", "promote", "recover",
+    "release", "retry", "start",
+}  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("scenario", "scripts"),
+    [(SCENARIO, SCRIPTS), (WITH_EXTRAS, OF_EXTRAS)],
+    ids=["plain", "extras"],
+)
+def test_the_scenarios_make_every_call_that_processes_make(
+    scenario: Scenario, scripts: set[str]
+) -> None:
+    assert {point.script for point in undisturbed(scenario)[0]} >= scripts
+
+
+def test_a_scenario_has_unique_keys_and_claims_that_expire_jobs() -> None:
+    _, journal = undisturbed(WITH_EXTRAS)
+
+    assert journal.seen.keys() >= {"conflict", "replaced", "expired", "freed at its start"}
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=["plain", "extras"])
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_crash_point_is_clean(part: int) -> None:
-    found = points()[part::PARTS]
+def test_every_crash_point_is_clean(part: int, scenario: Scenario) -> None:
+    found = undisturbed(scenario)[0][part::PARTS]
 
-    unclean = [f"{p} {mode}: {wrong}" for p, mode, wrong in outcomes(found) if wrong]
+    unclean = [f"{p} {mode}: {wrong}" for p, mode, wrong in outcomes(scenario, found) if wrong]
 
     assert not unclean, "\n".join(unclean)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_crash_happens_where_it_was_asked_for(mode: str) -> None:
-    point = next(point for point in points() if point.script == "finish")
+    point = next(point for point in undisturbed(SCENARIO)[0] if point.script == "finish")
 
-    journal = crash_at(point.number, mode).journal
+    journal = crash_at(SCENARIO, point.number, mode).journal
 
     assert journal.seen[f"crash at {point.number}"] == 1
     assert journal.terminals
