@@ -39,6 +39,28 @@ def test_an_id_a_group_and_a_body_may_be_as_large_as_the_protocol_says(world: Wo
 
 
 @pytest.mark.parametrize(
+    "wish",
+    [
+        (b"x", "e", b"key", 0),
+        (1, "q", b"key", 0),
+        (1, "e", b"key", -1),
+        (1, "e", b"key", b"soon"),
+        (1, "e", b"key", 10**16),
+    ],
+    ids=["place", "until", "negative", "no number", "too late"],
+)
+def test_a_wish_that_cannot_be_read_is_refused_with_its_job(
+    server_world: World, wish: tuple[Any, ...]
+) -> None:
+    verb = produce.enqueue(run_of(), wish, jobs=1, size_bytes=100, **w.LIMITS)
+
+    with pytest.raises(InvalidInputError, match="nothing was enqueued"):
+        server_world.partition.run(verb)
+
+    assert server_world.partition.observe().jobs == 0
+
+
+@pytest.mark.parametrize(
     "run",
     [
         run_of(job_id=b"i" * (codec.MAX_ID_BYTES + 1)),

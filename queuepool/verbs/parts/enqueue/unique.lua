@@ -3,7 +3,6 @@
 local wishes, holders, replace = {}, {}, nil
 kept, by = {}, {}
 -- uses: holder_of
-redis.call('ZCARD', base .. ':dead')
 for _, k in ipairs({'u', 'uk', 'ex'}) do redis.call('HLEN', base .. ':' .. k) end
 for k = words + 1, #ARGV, 4 do
   local place, key, ms = tonumber(ARGV[k]), ARGV[k + 2], tonumber(ARGV[k + 3])
