@@ -444,3 +444,16 @@ def test_a_lost_job_of_a_held_group_returns_to_its_lane(world: World) -> None:
     assert world.partition.observe().held == 2
     release(world)
     assert w.drain(owned) == ["b", "a"]
+
+
+def test_a_planted_state_makes_no_group_managed(server_world: World) -> None:
+    owned, client = server_world.own(), server_world.client
+    w.enqueue(server_world, ["a"])
+    client.hset(server_world.partition.key + b":g:g", "state", "planted")
+
+    w.enqueue(server_world, ["b"])
+
+    assert client.exists(server_world.partition.key + b":mg") == 0
+    assert server_world.partition.observe().ready == (0, 0, 2, 0)
+    client.hdel(server_world.partition.key + b":g:g", "state")
+    assert w.drain(owned) == ["a", "b"]

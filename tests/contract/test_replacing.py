@@ -113,6 +113,19 @@ def test_one_that_runs_is_not_replaced_whatever_it_waits_for(world: World) -> No
     assert enqueue(world, "b", 2) == KEPT_OUT
 
 
+@pytest.mark.parametrize("drain_lease_ms", [600_000, 0], ids=["draining", "to recover"])
+def test_one_that_runs_at_an_owner_that_left_is_not_replaced(
+    world: World, drain_lease_ms: int
+) -> None:
+    first = world.own()
+    enqueue(world, "a", 1)
+    assert claimed(first) == {"a": 1}
+    first.run(own.release(first.ownership, drain_lease_ms=drain_lease_ms))
+    world.own()
+
+    assert enqueue(world, "b", 2) == KEPT_OUT
+
+
 def test_a_repeated_call_whose_payload_runs_by_now_is_told_so(world: World) -> None:
     enqueue(world, "a", 1)
     assert enqueue(world, "b", 2) == REPLACED
