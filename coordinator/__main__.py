@@ -48,6 +48,7 @@ from queuepool.telemetry.logs import configure
 if TYPE_CHECKING:
     from coordinator.api.server import StatusServer
 
+_RETRY_FOR_S = 2.0  # of an operator's call: commands wait 5 s for its answer
 _STOP_S = 0.8  # for the loop to end and resign: with the rest, less than a second
 _GRACE_S = 0.2  # for calls that run
 _log = logging.getLogger("coordinator")
@@ -71,7 +72,9 @@ def run(settings: CoordinatorSettings, config: PoolConfig) -> int:
     """Run one coordinator with these settings. Raises ConfigurationError."""
     # A reply must come well within a lease, or one hanging server loses the lead.
     timeout_s = min(config.timeout_s, settings.request_timeout_s)
-    with QueuePool(config=replace(config, timeout_s=timeout_s)) as pool:
+    # An operator hears of a server that is down before the call itself runs out of time.
+    retry_for_s = min(config.retry_for_s, _RETRY_FOR_S)
+    with QueuePool(config=replace(config, timeout_s=timeout_s, retry_for_s=retry_for_s)) as pool:
         pool.route.verify(Leave.RECORD)
         try:
             refuse_servers_that_cannot_work(pool)
@@ -89,8 +92,9 @@ def run(settings: CoordinatorSettings, config: PoolConfig) -> int:
 
 async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
     # Here, since grpc reads its log level when it is imported.
+    from coordinator.api.cluster_info import ClusterInfo
     from coordinator.api.server import StatusServer
-    from coordinator.api.service import ClusterInfo, StatusService
+    from coordinator.api.service import StatusService
 
     store, registry = SnapshotStore(), CollectorRegistry()
     emit = fan_out([EventLog(), Metrics(registry, store)])

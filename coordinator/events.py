@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from coordinator.core.model import PartitionDecision, ScaleCommand, Snapshot
 
@@ -86,7 +87,7 @@ class RecordsLost:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCalled:
-    """A call of an operators' method. partition: None if the request was not read.
+    """A call of an operators' method. partition, group: on what; None: not that, or not read.
 
     Of many refused calls only the first are events of this kind; `CallsLeftOut` counts the rest.
     """
@@ -94,8 +95,9 @@ class OperatorCalled:
     actor: str
     role: str
     method: str
-    partition: int | None
+    partition: int | Literal["all"] | None
     result: str
+    group: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,11 @@ import grpc.aio
 
 from coordinator.api.budgets import Places, YieldingPlaces
 from coordinator.api.callers import cleaned, host_of, names_of
-from coordinator.api.calls import Context, abort, caller, read_request
+from coordinator.api.calls import Context, Target, abort, caller, read_request, target_of
 from coordinator.api.connections import OPERATOR, VIEWER, Connections
 from coordinator.api.refusals import WINDOW_S, Refusals
 from coordinator.events import CallRefused, CallsLeftOut, OperatorCalled
+from queuepool.errors.escaping import key_text
 from queuepool.rpc.auth import OPEN_SERVICES, UNKNOWN, Access, ApiRole, name_of, role_for
 from queuepool.telemetry.events import Listener, ignore
 
@@ -129,10 +130,11 @@ class Authorization(grpc.aio.ServerInterceptor):
     ) -> None:
         names = names_of(context.auth_context())
         role = self._role(by_token, names, context)
-        partition, result = None, "CANCELLED"  # unless the call completes
+        target: Target | None = None
+        result = "CANCELLED"  # unless the call completes
         try:
             request = await self._request(role, handler, context)
-            partition = request.partition
+            target = target_of(request)
             async with self._place(self._calls[role], method, names, context):
                 if role is not ApiRole.OPERATOR:
                     self._emit(CallRefused("PERMISSION_DENIED"))
@@ -150,7 +152,7 @@ class Authorization(grpc.aio.ServerInterceptor):
         finally:
             allowed = role is ApiRole.OPERATOR and result != grpc.StatusCode.RESOURCE_EXHAUSTED.name
             if allowed or self._worth_a_line(method, result):
-                self._emit(OperatorCalled(caller(context), role, method, partition, result))
+                self._emit(_called(caller(context), role, method, target, result))
 
     async def _request(self, role: ApiRole, handler: Any, context: Context) -> Any:
         # Before a call has a place: an incomplete request needs none.
@@ -203,6 +205,14 @@ async def _session(messages: AsyncGenerator[Any], context: Context) -> None:
             except (StopAsyncIteration, TimeoutError):
                 return
             await context.write(message)
+
+
+def _called(
+    actor: str, role: ApiRole, method: str, target: Target | None, result: str
+) -> OperatorCalled:
+    if isinstance(target, bytes):
+        return OperatorCalled(actor, role, method, None, result, cleaned(key_text(target)))
+    return OperatorCalled(actor, role, method, target, result)
 
 
 def _denied(method: str, names: tuple[str, ...] | None) -> str:

@@ -7,7 +7,7 @@ import contextlib
 import functools
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 import grpc
 import grpc.aio
@@ -26,6 +26,8 @@ _REQUEST_LIMIT_S = 5.0
 Context = grpc.aio.ServicerContext[Any, Any]
 Request = TypeVar("Request")
 Response = TypeVar("Response")
+# What an operator's call acts on: a group by its key, a partition by its number, all partitions.
+Target = bytes | int | Literal["all"]
 Unary = Callable[[Any, Request, Context], Awaitable[Response]]
 
 
@@ -115,6 +117,18 @@ async def abort(context: Context, code: grpc.StatusCode, message: str) -> NoRetu
     """End a call with a status code and a readable sentence."""
     await context.abort(code, message[:1000])
     raise AssertionError("abort always raises")
+
+
+def target_of(request: Any) -> Target | None:
+    """Return what an operator's request names; None if it does not say."""
+    fields = request.DESCRIPTOR.fields_by_name
+    if "all" in fields:
+        named = request.WhichOneof("what")
+    else:
+        named = "partition" if "partition" in fields else "partition_key"
+    if named == "all":
+        return "all" if request.all else None
+    return getattr(request, named) if named else None
 
 
 def clamped(asked: int) -> int:

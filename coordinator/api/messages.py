@@ -166,6 +166,7 @@ def group(key: bytes, number: int, status: models.GroupStatus) -> group_pb2.Task
         held_since_ms=status.held_ms,
         max_running=status.max_running,
         serial=status.serial,
+        weight=min(max(status.weight, 0), _UINT32_MAX),
     )
 
 

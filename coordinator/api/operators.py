@@ -1,4 +1,4 @@
-"""Operators' calls that go directly to the servers: groups, decisions, manual counts.
+"""Operators' calls that go directly to the servers: groups, holds, decisions, manual counts.
 
 Blocking calls run on a few separate threads, so neither the loop nor the API waits for them.
 """
@@ -9,14 +9,17 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from coordinator.api.callers import cleaned
+from coordinator.api.calls import Target
 from coordinator.core.model import Mode
 from coordinator.decisions.ledger import DecisionBook, DecisionRecord
 from coordinator.loop.crew import Crew
 from coordinator.snapshots.store import SnapshotStore
 from queuepool.client.pool import QueuePool
 from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import key_text
 from queuepool.models import GroupStatus
 from queuepool.verbs.leader import verbs as lead
 
@@ -83,10 +86,42 @@ class Operators:
         verb.read(server.run(key, [verb])[0])
         self._note(partition, None, "returned to automatic scaling", reason, actor)
 
+    def switch(self, what: Target, *, on: bool, reason: str, actor: str) -> int:
+        """Hold or release a group, a partition or all; returns how many of them changed.
+
+        Raises UnknownGroupError.
+        """
+        if isinstance(what, bytes):
+            group = self._pool.group(_text(what))
+            changed, named = int(group.hold() if on else group.release()), _named(what)
+        else:
+            number = None if what == "all" else what
+            act = self._pool.hold if on else self._pool.release
+            changed = act(partition=number)
+            named = "all partitions" if number is None else f"partition {number}"
+        _log.info(
+            "%s %s", "held" if on else "released", named,
+            extra={"changed": changed, "reason": _plain(reason), "actor": actor},
+        )  # fmt: skip
+        return changed
+
+    def configure(self, key: bytes, *, reason: str, actor: str, **settings: int | None) -> bool:
+        """Set how a group may run; returns whether that changed it. Raises UnknownGroupError."""
+        group: Any = self._pool.group(_text(key))
+        changed: bool = group.configure(**settings)
+        _log.info(
+            "configured %s", _named(key),
+            extra={
+                **{name: value for name, value in settings.items() if value is not None},
+                "changed": changed, "reason": _plain(reason), "actor": actor,
+            },
+        )  # fmt: skip
+        return changed
+
     def _note(
         self, partition: int, workers: int | None, what: str, reason: str, actor: str
     ) -> None:
-        why = "".join(c if c.isprintable() else " " for c in reason[:_MAX_REASON]).strip()
+        why = _plain(reason)
         _log.info(
             "partition %d %s", partition, what,
             extra={"workers": workers, "reason": why, "actor": actor},
@@ -113,3 +148,19 @@ class Operators:
         """Accept no more work. Idempotent; does not wait for a hanging server."""
         self._looks.close()
         self._acts.close()
+
+
+def _plain(reason: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in reason[:_MAX_REASON]).strip()
+
+
+def _text(key: bytes) -> str | bytes:
+    """Return a key as text, as producers and messages have it, if it is any."""
+    try:
+        return key.decode()
+    except UnicodeDecodeError:
+        return key
+
+
+def _named(key: bytes) -> str:
+    return f"group {cleaned(key_text(key))}"

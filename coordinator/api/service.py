@@ -13,26 +13,21 @@ import os
 import platform
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import grpc
 
 from coordinator.api import messages
-from coordinator.api.calls import Context, abort, caller, clamped, with_status_codes
+from coordinator.api.acts import OperatorCalls
+from coordinator.api.calls import Context, abort, clamped, with_status_codes
+from coordinator.api.cluster_info import ClusterInfo
 from coordinator.api.operators import Operators
 from coordinator.core.model import PartitionView, Snapshot
-from coordinator.policy import Limits
-from coordinator.settings import CoordinatorSettings
 from coordinator.snapshots.store import SnapshotStore
 from queuepool import __version__
 from queuepool.errors import InvalidInputError
-from queuepool.protocol.keys import Keyspace
-from queuepool.routing.topology import Topology
 from queuepool.rpc.v1 import cluster_pb2
 from queuepool.rpc.v1 import queue_pool_pb2 as api
-from queuepool.rpc.v1.queue_pool_pb2_grpc import QueuePoolServicer
-from queuepool.settings.config import PoolConfig
 
 _log = logging.getLogger("coordinator.status")
 
@@ -40,29 +35,7 @@ _MAX_INTERVAL_S = 60.0
 _MAX_STREAM_S = 3600.0  # then callers call again, and are authorized again
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterInfo:
-    """Constants of the process."""
-
-    keyspace: Keyspace
-    topology: Topology
-    policy: str
-    limits: Limits
-    cycle_s: float
-
-    @classmethod
-    def of(cls, config: PoolConfig, settings: CoordinatorSettings) -> Self:
-        """Return the facts from these settings."""
-        return cls(
-            keyspace=config.keyspace,
-            topology=config.topology,
-            policy=settings.policy,
-            limits=settings.limits(),
-            cycle_s=settings.cycle_s,
-        )
-
-
-class StatusService(QueuePoolServicer):
+class StatusService(OperatorCalls):
     """The service. Runs on one event loop; the store wakes its watchers from its own thread."""
 
     def __init__(
@@ -73,7 +46,8 @@ class StatusService(QueuePoolServicer):
         *,
         max_stream_s: float = _MAX_STREAM_S,
     ) -> None:
-        self._info, self._store, self._operators = info, store, operators
+        super().__init__(info, operators)
+        self._store = store
         self._max_stream_s = max_stream_s
         self._changed = asyncio.Event()
         self._id = f"{platform.node()}:{os.getpid()}"
@@ -188,34 +162,6 @@ class StatusService(QueuePoolServicer):
             next_page_token=following,
         )
 
-    @with_status_codes
-    async def SetWorkers(  # noqa: N802
-        self, request: api.SetWorkersRequest, context: Context
-    ) -> api.SetWorkersResponse:
-        await self._check_partition(request.partition, context)
-        workers, until_ms = await self._operators.act_off_loop(
-            lambda: self._operators.set_workers(
-                request.partition,
-                request.workers,
-                request.ttl_s,
-                reason=request.reason,
-                actor=caller(context),
-            )
-        )
-        return api.SetWorkersResponse(workers=workers, manual_until_ms=until_ms)
-
-    @with_status_codes
-    async def ClearWorkers(  # noqa: N802
-        self, request: api.ClearWorkersRequest, context: Context
-    ) -> api.ClearWorkersResponse:
-        await self._check_partition(request.partition, context)
-        await self._operators.act_off_loop(
-            lambda: self._operators.clear_workers(
-                request.partition, reason=request.reason, actor=caller(context)
-            )
-        )
-        return api.ClearWorkersResponse()
-
     async def WatchPartitions(  # noqa: N802
         self, request: api.WatchPartitionsRequest, context: Context
     ) -> AsyncIterator[api.WatchPartitionsResponse]:
@@ -272,12 +218,3 @@ class StatusService(QueuePoolServicer):
                 "the first observation is in progress; call again",
             )
         return snapshot
-
-    async def _check_partition(self, number: int, context: Context) -> None:
-        count = self._info.topology.partitions
-        if number >= count:
-            await abort(
-                context,
-                grpc.StatusCode.NOT_FOUND,
-                f"there is no partition {number}: use 0 to {count - 1}",
-            )

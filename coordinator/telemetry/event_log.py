@@ -77,12 +77,12 @@ class EventLog:
 
 def _tell_call(event: e.OperatorCalled | e.CallsLeftOut) -> None:
     match event:
-        case e.OperatorCalled(actor, role, method, partition, result):
+        case e.OperatorCalled(actor, role, method, partition, result, group):
             _audit.info(
                 "%s by %s: %s", method, role, result,
                 extra={
                     "actor": actor, "role": role, "method": method, "partition": partition,
-                    "result": result,
+                    "result": result, **({} if group is None else {"group": group}),
                 },
             )  # fmt: skip
         case e.CallsLeftOut(method, result, count, window_s):

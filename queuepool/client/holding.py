@@ -16,6 +16,23 @@ _MOST = 100_000
 _HEAVIEST = 100
 
 
+class UnknownGroupError(InvalidInputError):
+    """A group has no jobs on record, so there is nothing to configure, hold or release."""
+
+
+def check_settings(*, max_running: object = None, weight: object = None) -> None:
+    """Raise InvalidInputError for what no group can be configured with."""
+    if max_running is not None and (type(max_running) is not int or not 0 <= max_running <= _MOST):
+        raise InvalidInputError(
+            f"max_running={max_running!r}: use 1 to {_MOST:,}, or 0 for any number of jobs"
+        )
+    if weight is not None and (type(weight) is not int or not 1 <= weight <= _HEAVIEST):
+        raise InvalidInputError(
+            f"weight={weight!r}: use 1 to {_HEAVIEST}; a group of weight 3 has three turns for "
+            "each turn of a group of weight 1"
+        )
+
+
 def configure_group(
     config: PoolConfig,
     route: Route,
@@ -28,23 +45,15 @@ def configure_group(
 ) -> Steps[bool]:
     """Return whether that changed how a group may run. None leaves a setting unchanged.
 
-    Raises InvalidInputError if the group has no jobs, or max_running or weight is invalid.
+    Raises UnknownGroupError if the group has no jobs, InvalidInputError like `check_settings`.
     """
-    if max_running is not None and (type(max_running) is not int or not 0 <= max_running <= _MOST):
-        raise InvalidInputError(
-            f"max_running={max_running!r}: use 1 to {_MOST:,}, or 0 for any number of jobs"
-        )
-    if weight is not None and (type(weight) is not int or not 1 <= weight <= _HEAVIEST):
-        raise InvalidInputError(
-            f"weight={weight!r}: use 1 to {_HEAVIEST}; a group of weight 3 has three turns for "
-            "each turn of a group of weight 1"
-        )
+    check_settings(max_running=max_running, weight=weight)
     verb = produce.configure(
         route.group, hold=hold, max_running=max_running, serial=serial, weight=weight
     )
     changed = yield from ask(config, route.partition, verb)
     if changed is None:
-        raise InvalidInputError(
+        raise UnknownGroupError(
             f"group {key!r} has no jobs: none were enqueued, or they ended some time ago and the "
             "group was forgotten, so there is nothing to configure, hold or release. Enqueue its "
             "jobs first, or hold their partition"

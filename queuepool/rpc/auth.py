@@ -27,12 +27,14 @@ _FOR_VIEWERS: Final = frozenset((
     )),
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ))  # fmt: skip
-_FOR_OPERATORS: Final = frozenset(_SERVICE + name for name in ("SetWorkers", "ClearWorkers"))
+_FOR_OPERATORS: Final = frozenset(
+    _SERVICE + name for name in ("SetWorkers", "ClearWorkers", "Hold", "Release", "ConfigureGroup")
+)
 UNKNOWN: Final = "unknown"
 
 
 class ApiRole(StrEnum):
-    """What a caller may do: read, or also set worker counts."""
+    """What a caller may do: read, or also set worker counts, hold and configure."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"

@@ -91,6 +91,9 @@ class QueuePoolClient(QueuePoolStub, AbstractContextManager["QueuePoolClient"]):
     ]
     SetWorkers: Unary[api.SetWorkersRequest, api.SetWorkersResponse]
     ClearWorkers: Unary[api.ClearWorkersRequest, api.ClearWorkersResponse]
+    Hold: Unary[api.HoldRequest, api.HoldResponse]
+    Release: Unary[api.ReleaseRequest, api.ReleaseResponse]
+    ConfigureGroup: Unary[api.ConfigureGroupRequest, api.ConfigureGroupResponse]
 
     def __init__(self, channel: grpc.Channel, owned: grpc.Channel) -> None:
         super().__init__(channel)  # type: ignore[no-untyped-call]  # generated without types

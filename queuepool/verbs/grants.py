@@ -76,10 +76,16 @@ CONSUMER = _grant("""
     ex    hdel unlink
     route hsetnx
 """)
+# Coordinators hold groups and partitions for operators. They cannot delete what a lane or a group
+# has, not even a foreign value.
 COORDINATOR = _grant("""
     cmd       xadd
     ck        hset
     wk        rpush
+    g         hset hdel
+    mg        hset hdel
+    c         hset hincrby hdel
+    ring      rpush
     leader    hset
     decisions xadd
     manual    hset hdel

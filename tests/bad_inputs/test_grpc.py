@@ -174,12 +174,13 @@ TOKENS = st.text(max_size=50) | st.sampled_from(
     ["1", "99999", "1-1", "-1", "-", "٣-٣", "9" * 20 + "-1", "18446744073709551616-0", "+", "(1-1"]
 )
 REASONS = st.text(max_size=20) | st.sampled_from(["a\r\nb", "\x1b[31m", "x" * 60_000])
+KEYS = st.binary(max_size=80)
 REQUESTS = st.one_of(
     st.builds(api.ListPartitionsRequest, page_size=SIZES, page_token=TOKENS),
     st.builds(api.ListDecisionsRequest, partition=NUMBERS, page_size=SIZES, page_token=TOKENS),
     st.builds(api.ListDecisionsRequest, page_size=SIZES, page_token=TOKENS),
     st.builds(api.GetPartitionRequest, partition=NUMBERS),
-    st.builds(api.GetGroupRequest, partition_key=st.binary(max_size=80)),
+    st.builds(api.GetGroupRequest, partition_key=KEYS),
     st.builds(
         api.WatchPartitionsRequest,
         partitions=st.lists(NUMBERS, max_size=20),
@@ -189,6 +190,19 @@ REQUESTS = st.one_of(
         api.SetWorkersRequest, partition=NUMBERS, workers=SIZES, ttl_s=st.floats(), reason=REASONS
     ),
     st.builds(api.ClearWorkersRequest, partition=NUMBERS, reason=REASONS),
+    *(
+        st.builds(message, reason=REASONS, **{what: value})
+        for message in (api.HoldRequest, api.ReleaseRequest)
+        for what, value in (("partition", NUMBERS), ("partition_key", KEYS), ("all", st.booleans()))
+    ),
+    st.builds(
+        api.ConfigureGroupRequest,
+        partition_key=KEYS,
+        max_running=st.none() | SIZES,
+        serial=st.none() | st.booleans(),
+        weight=st.none() | SIZES,
+        reason=REASONS,
+    ),
 )
 
 

@@ -12,8 +12,9 @@ from typing import Any, NoReturn, TypeVar
 import grpc
 from google.protobuf.message import DecodeError
 
+from coordinator.api.cluster_info import ClusterInfo
 from coordinator.api.operators import Operators
-from coordinator.api.service import ClusterInfo, StatusService
+from coordinator.api.service import StatusService
 from coordinator.core.model import PartitionView, Snapshot
 from coordinator.decisions.ledger import DecisionBook
 from coordinator.policy import Limits

@@ -80,6 +80,11 @@ def test_every_process_has_all_the_rights_it_needs(
         for words in (
             ("dead", "replay", "--all"),
             ("scale", "0", "9", "--grpc", coordinator.grpc),
+            ("hold", "all", "--grpc", coordinator.grpc),
+            ("release", "all", "--grpc", coordinator.grpc),
+            ("group", "configure", "k0", "--max-running", "2", "--grpc", coordinator.grpc),
+            ("hold", "group", "k0", "--grpc", coordinator.grpc),
+            ("release", "group", "k0", "--grpc", coordinator.grpc),
             ("check",),
         ):
             code, out, err = run("ops", *words)

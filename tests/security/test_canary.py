@@ -214,6 +214,11 @@ def calls(client: Any) -> dict[str, Callable[[], object]]:
             api.SetWorkersRequest(partition=0, workers=9, ttl_s=60, reason="test")
         ),
         "ClearWorkers": lambda: client.ClearWorkers(api.ClearWorkersRequest(partition=0)),
+        "Hold": lambda: client.Hold(api.HoldRequest(partition_key=b"k0")),
+        "Release": lambda: client.Release(api.ReleaseRequest(partition_key=b"k0")),
+        "ConfigureGroup": lambda: client.ConfigureGroup(
+            api.ConfigureGroupRequest(partition_key=b"k0", max_running=100)
+        ),
     }
 
 

@@ -50,6 +50,11 @@ ACTS: dict[str, Call] = {
         api.SetWorkersRequest(partition=1, workers=9, ttl_s=5, reason="why")
     ),
     "ClearWorkers": lambda c: c.ClearWorkers(api.ClearWorkersRequest(partition=1)),
+    "Hold": lambda c: c.Hold(api.HoldRequest(partition=1, reason="why")),
+    "Release": lambda c: c.Release(api.ReleaseRequest(all=True)),
+    "ConfigureGroup": lambda c: c.ConfigureGroup(
+        api.ConfigureGroupRequest(partition_key=b"none", max_running=2)
+    ),
 }
 
 
@@ -126,7 +131,8 @@ def test_a_token_has_its_role(by_token: Process, token: str, allowed: str) -> No
         acts = {name: outcome(client, call) for name, call in ACTS.items()}
 
     assert looks == dict.fromkeys(LOOKS, "OK") | {"GetGroup": "NOT_FOUND"}
-    assert acts == dict.fromkeys(ACTS, allowed)
+    unknown = {"ConfigureGroup": "NOT_FOUND"} if allowed == "OK" else {}
+    assert acts == dict.fromkeys(ACTS, allowed) | unknown
 
 
 @pytest.mark.parametrize("token", [None, "wrong", VIEWER[:-1], f"{OPERATOR}, {NEXT}"])
@@ -189,6 +195,41 @@ def test_an_act_that_fails_is_audited_as_failed(by_token: Process) -> None:
 
     (line,) = audited(by_token, before)
     assert (line["partition"], line["result"]) == (7, "NOT_FOUND")
+
+
+def call_of(request: Any) -> Call:
+    method = type(request).__name__.removesuffix("Request")
+    return lambda client: getattr(client, method)(request)
+
+
+@pytest.mark.parametrize(
+    ("request_", "partition", "group"),
+    [
+        (api.HoldRequest(partition_key=b"of\nbob"), None, r"of\\x0abob"),
+        (api.HoldRequest(partition=1), 1, None),
+        (api.HoldRequest(all=True), "all", None),
+        (api.ConfigureGroupRequest(partition_key=b"bulk-42", serial=True), None, "bulk-42"),
+        (api.HoldRequest(), None, None),
+    ],
+    ids=str,
+)
+def test_the_audit_says_what_was_to_be_held_or_configured(
+    by_token: Process, request_: Any, partition: object, group: str | None
+) -> None:
+    before = mark(by_token)
+    method = type(request_).__name__.removesuffix("Request")
+    for token in (OPERATOR, VIEWER):
+        with connect(by_token.grpc, token, deadline_s=30) as client:
+            refused = outcome(client, call_of(request_)) == "PERMISSION_DENIED"
+        assert refused == (token == VIEWER)
+    with connect(by_token.grpc, OPERATOR, deadline_s=30) as client:
+        client.Release(api.ReleaseRequest(all=True))
+    wait_until(lambda: len(audited(by_token, before)) >= 3)
+
+    lines = [line for line in audited(by_token, before) if line["method"] == method]
+    assert {line["role"] for line in lines} == {"operator", "viewer"}
+    for line in lines:
+        assert (line["partition"], line.get("group")) == (partition, group)
 
 
 def test_health_needs_no_token(by_token: Process) -> None:

@@ -63,6 +63,11 @@ def asked(process: Process, pool: QueuePool, token: str | None) -> dict[str, str
     acts = callers.by_token(process.grpc, token, callers.ACTS)
     server, key = pool.system
     by_hand = look(pool).manual.get(1, (0, 0))[0]
+    group = pool.group(callers.GROUP)
+    now = group.status()
+    acts |= callers.by_token(process.grpc, token, callers.AFTERWARDS)
+    group.release()
+    group.configure(max_running=0)
     looks = callers.by_token(process.grpc, token, callers.LOOKS)
 
     def complete() -> bool:
@@ -76,7 +81,8 @@ def asked(process: Process, pool: QueuePool, token: str | None) -> dict[str, str
         acts
         | looks
         | callers.health_and_methods(process.grpc, token)
-        | {"manual": f"by hand: {by_hand}"}
+        | {"manual": f"by hand: {by_hand}", "held": f"held: {now.held_ms is not None}"}
+        | {"capped": f"capped: {now.max_running}"}
     )
 
 
@@ -89,10 +95,11 @@ def test_a_caller_gets_what_the_page_says_and_no_more(
 
 
 def test_whoever_may_not_is_refused_by_name(replies: Mapping[str, Mapping[str, str]]) -> None:
-    methods = {**callers.LOOKS, **callers.ACTS}
+    acts = {**callers.ACTS, **callers.AFTERWARDS}
+    methods = {**callers.LOOKS, **acts}
 
     assert {replies["no token"][name] for name in methods} == {"UNAUTHENTICATED"}
-    assert {replies["viewer"][name] for name in callers.ACTS} == {"PERMISSION_DENIED"}
+    assert {replies["viewer"][name] for name in acts} == {"PERMISSION_DENIED"}
     assert not {"UNAUTHENTICATED", "PERMISSION_DENIED"} & {*replies["operator"].values()}
     metrics = replies[callers.METRICS]
     found = {call for call, reply in metrics.items() if reply.startswith("200")}

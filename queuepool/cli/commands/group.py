@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from typing import TYPE_CHECKING, Any
 
-from queuepool.cli.arguments import Actions, add_json, count, duration
+from queuepool.cli.arguments import Actions, add_grpc, add_json, count, duration
 from queuepool.cli.display import output
 from queuepool.cli.display.fields import print_fields, when
 from queuepool.cli.display.names import key_of
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection.acting import act
 from queuepool.cli.inspection.pools import open_pool
+from queuepool.cli.inspection.sources import group_of_message
 from queuepool.client import group as groups
+from queuepool.client.holding import check_settings
 from queuepool.models import GroupStatus
+from queuepool.routing.slots import key_bytes
+
+if TYPE_CHECKING:
+    from queuepool.rpc.client import QueuePoolClient
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +41,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     configuring.add_argument(
         "--weight", type=count, metavar="N", help="its share of turns, 1 to 100; 1: as other groups"
     )
+    add_grpc(configuring)
     waiting.add_argument("--timeout", type=duration, metavar="TIME")
     for action in (showing, waiting, cancelling, configuring):
         add_json(action)
@@ -70,14 +79,42 @@ def configure(arguments: argparse.Namespace) -> Exit:
     settings = {name: getattr(arguments, name) for name in ("max_running", "serial", "weight")}
     if all(value is None for value in settings.values()):
         raise CommandError("give --max-running N, --weight N, --serial or --no-serial", Exit.USAGE)
+    check_settings(max_running=arguments.max_running, weight=arguments.weight)
+    changed, status = act(
+        arguments.grpc,
+        lambda client: _configure_by_coordinator(arguments, settings, client),
+        lambda: _configure_directly(arguments, settings),
+    )
+    if status is not None:
+        print_group(status, arguments)
+    else:
+        output.say("configured" if changed else "it was so before; nothing changed")
+    return Exit.OK
+
+
+def _configure_by_coordinator(
+    arguments: argparse.Namespace, settings: dict[str, Any], client: QueuePoolClient
+) -> tuple[bool, GroupStatus | None]:
+    from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+    key = key_bytes(key_of(arguments.key))
+    request = api.ConfigureGroupRequest(
+        partition_key=key, reason="queuepool group configure", **settings
+    )
+    changed = client.ConfigureGroup(request).changed
+    if not arguments.json:
+        return changed, None
+    group = client.GetGroup(api.GetGroupRequest(partition_key=key)).group
+    return changed, group_of_message(group)
+
+
+def _configure_directly(
+    arguments: argparse.Namespace, settings: dict[str, Any]
+) -> tuple[bool, GroupStatus | None]:
     with open_pool() as pool:
         group = pool.group(key_of(arguments.key))
         changed = group.configure(**settings)
-        if arguments.json:
-            print_group(group.status(), arguments)
-            return Exit.OK
-    output.say("configured" if changed else "it was so before; nothing changed")
-    return Exit.OK
+        return changed, group.status() if arguments.json else None
 
 
 def print_group(status: GroupStatus, arguments: argparse.Namespace) -> None:

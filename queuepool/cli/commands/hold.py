@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING, Any
 
-from queuepool.cli.arguments import add_json
+from queuepool.cli.arguments import add_grpc, add_json
 from queuepool.cli.display import output
 from queuepool.cli.display.names import key_of
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection.acting import act
 from queuepool.cli.inspection.pools import open_pool
+from queuepool.routing.slots import key_bytes
 
+if TYPE_CHECKING:
+    from queuepool.rpc.client import QueuePoolClient
+
+_LONGEST_NUMBER = 9  # digits
 DESCRIPTION = (
     "Start no more jobs of a group, of a partition, or at all, until they are released. Running "
     "jobs continue; enqueued jobs wait, and do not count as backlog."
@@ -21,6 +28,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("what", choices=("group", "partition", "all"))
     add("name", nargs="?", metavar="KEY|N", help="the partition key, or the number")
+    add_grpc(parser)
     add_json(parser)
 
 
@@ -37,14 +45,41 @@ def switch(arguments: argparse.Namespace, *, on: bool) -> int:
         raise CommandError(
             "say group and its key, partition and its number, or only all", Exit.USAGE
         )
-    if what == "partition" and not (name.isascii() and name.isdigit()):
-        raise CommandError(f"{name!r} is not the number of a partition", Exit.USAGE)
+    if what == "partition":
+        _number(name)
+    return act(
+        arguments.grpc,
+        lambda client: _by_coordinator(client, what, name, on=on),
+        lambda: _directly(what, name, on=on),
+    )
+
+
+def _by_coordinator(client: QueuePoolClient, what: str, name: str, *, on: bool) -> int:
+    from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+    named: dict[str, Any] = {"all": True}
+    if what == "group":
+        named = {"partition_key": key_bytes(key_of(name))}
+    elif what == "partition":
+        named = {"partition": _number(name)}
+    if on:
+        return client.Hold(api.HoldRequest(**named, reason="queuepool hold")).changed
+    return client.Release(api.ReleaseRequest(**named, reason="queuepool release")).changed
+
+
+def _directly(what: str, name: str, *, on: bool) -> int:
     with open_pool() as pool:
         if what == "group":
             group = pool.group(key_of(name))
             return int(group.hold() if on else group.release())
-        number = int(name) if what == "partition" else None
+        number = _number(name) if what == "partition" else None
         return pool.hold(partition=number) if on else pool.release(partition=number)
+
+
+def _number(name: str) -> int:
+    if name.isascii() and name.isdigit() and len(name) <= _LONGEST_NUMBER:
+        return int(name)
+    raise CommandError(f"{name!r} is not the number of a partition", Exit.USAGE)
 
 
 def told(arguments: argparse.Namespace, changed: int, done: str, before: str) -> Exit:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from queuepool.cli.arguments import add_grpc, add_json, count, duration, positive
 from queuepool.cli.display import output
 from queuepool.cli.display.durations import format_duration
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection.acting import act
 from queuepool.cli.inspection.pools import open_pool
-from queuepool.cli.inspection.sources import Endpoint, connect, find_coordinator, translated
 from queuepool.verbs.leader import verbs as lead
+
+if TYPE_CHECKING:
+    from queuepool.rpc.client import QueuePoolClient
 
 _LONGEST_S = 7 * 86400
 _MOST = 4096  # workers that the settings allow
@@ -42,17 +45,11 @@ def run(arguments: argparse.Namespace) -> Exit:
         )
     if not arguments.auto and not 1 <= arguments.duration <= _LONGEST_S:
         raise CommandError("--for: use 1s to 7d", Exit.USAGE)
-    endpoint = find_coordinator(arguments.grpc)
-    if endpoint is None:
-        outcome = _directly(arguments)
-    else:
-        try:
-            outcome = _by_coordinator(arguments, endpoint)
-        except CommandError as error:
-            # It works without a coordinator, too: the next leader reads what is set here.
-            if arguments.grpc is not None or error.code is not Exit.UNAVAILABLE:
-                raise
-            outcome = _directly(arguments)
+    outcome = act(
+        arguments.grpc,
+        lambda client: _by_coordinator(arguments, client),
+        lambda: _directly(arguments),
+    )
     if arguments.json:
         output.print_json(outcome)
     else:
@@ -60,30 +57,29 @@ def run(arguments: argparse.Namespace) -> Exit:
     return Exit.OK
 
 
-def _by_coordinator(arguments: argparse.Namespace, endpoint: Endpoint) -> dict[str, Any]:
+def _by_coordinator(arguments: argparse.Namespace, client: QueuePoolClient) -> dict[str, Any]:
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
     number = arguments.partition
-    with connect(endpoint) as client, translated(endpoint.address):
-        if arguments.auto:
-            client.ClearWorkers(api.ClearWorkersRequest(partition=number, reason="queuepool scale"))
-            return {"partition": number, "mode": "automatic"}
-        most = client.GetCluster(api.GetClusterRequest()).cluster.limits.max_workers
-        if 0 < most < arguments.workers:
-            raise CommandError(
-                f"{arguments.workers:,} workers are above the maximum of {most:,} of the "
-                "coordinator (COORDINATOR_MAX_WORKERS); nothing was changed. Raise it together "
-                "with CONSUMER_MAX_WORKERS, or request fewer",
-                Exit.USAGE,
-            )
-        reply = client.SetWorkers(
-            api.SetWorkersRequest(
-                partition=number,
-                workers=arguments.workers,
-                ttl_s=arguments.duration,
-                reason="queuepool scale",
-            )
+    if arguments.auto:
+        client.ClearWorkers(api.ClearWorkersRequest(partition=number, reason="queuepool scale"))
+        return {"partition": number, "mode": "automatic"}
+    most = client.GetCluster(api.GetClusterRequest()).cluster.limits.max_workers
+    if 0 < most < arguments.workers:
+        raise CommandError(
+            f"{arguments.workers:,} workers are above the maximum of {most:,} of the "
+            "coordinator (COORDINATOR_MAX_WORKERS); nothing was changed. Raise it together "
+            "with CONSUMER_MAX_WORKERS, or request fewer",
+            Exit.USAGE,
         )
+    reply = client.SetWorkers(
+        api.SetWorkersRequest(
+            partition=number,
+            workers=arguments.workers,
+            ttl_s=arguments.duration,
+            reason="queuepool scale",
+        )
+    )
     return _manual(number, reply.workers, reply.manual_until_ms)
 
 

@@ -14,7 +14,7 @@ from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
-from queuepool.models import PartitionState
+from queuepool.models import GroupStatus, PartitionState
 from queuepool.settings import local_cluster as local
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate
@@ -130,6 +130,18 @@ def _row_of_message(m: Any) -> PartitionRow:
         held_ms=m.held_since_ms if m.HasField("held_since_ms") else None,
         problem=m.error or ("not observed for a while" if m.stale else ""),
     )
+
+
+def group_of_message(m: Any) -> GroupStatus:
+    """Return the totals of a group as a coordinator sent them."""
+    names = ("total", "ready", "delayed", "in_flight", "done", "dead", "cancelled", "evicted")
+    found = {
+        name: getattr(m, name) for name in (*names, "discarded", "expired", "serial", "weight")
+    }
+    for name in ("created_ms", "finished_ms", "max_running"):
+        found[name] = getattr(m, name) if m.HasField(name) else None
+    found["held_ms"] = m.held_since_ms if m.HasField("held_since_ms") else None
+    return GroupStatus(**found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class TaskGroup(_message.Message):
-    __slots__ = ("partition_key", "partition", "total", "ready", "delayed", "in_flight", "done", "dead", "cancelled", "created_ms", "finished_ms", "evicted", "discarded", "held_since_ms", "expired", "max_running", "serial")
+    __slots__ = ("partition_key", "partition", "total", "ready", "delayed", "in_flight", "done", "dead", "cancelled", "created_ms", "finished_ms", "evicted", "discarded", "held_since_ms", "expired", "max_running", "serial", "weight")
     PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     TOTAL_FIELD_NUMBER: _ClassVar[int]
@@ -23,6 +23,7 @@ class TaskGroup(_message.Message):
     EXPIRED_FIELD_NUMBER: _ClassVar[int]
     MAX_RUNNING_FIELD_NUMBER: _ClassVar[int]
     SERIAL_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
     partition_key: bytes
     partition: int
     total: int
@@ -40,4 +41,5 @@ class TaskGroup(_message.Message):
     expired: int
     max_running: int
     serial: bool
-    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., total: _Optional[int] = ..., ready: _Optional[int] = ..., delayed: _Optional[int] = ..., in_flight: _Optional[int] = ..., done: _Optional[int] = ..., dead: _Optional[int] = ..., cancelled: _Optional[int] = ..., created_ms: _Optional[int] = ..., finished_ms: _Optional[int] = ..., evicted: _Optional[int] = ..., discarded: _Optional[int] = ..., held_since_ms: _Optional[int] = ..., expired: _Optional[int] = ..., max_running: _Optional[int] = ..., serial: bool = ...) -> None: ...
+    weight: int
+    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., total: _Optional[int] = ..., ready: _Optional[int] = ..., delayed: _Optional[int] = ..., in_flight: _Optional[int] = ..., done: _Optional[int] = ..., dead: _Optional[int] = ..., cancelled: _Optional[int] = ..., created_ms: _Optional[int] = ..., finished_ms: _Optional[int] = ..., evicted: _Optional[int] = ..., discarded: _Optional[int] = ..., held_since_ms: _Optional[int] = ..., expired: _Optional[int] = ..., max_running: _Optional[int] = ..., serial: bool = ..., weight: _Optional[int] = ...) -> None: ...

@@ -123,3 +123,59 @@ class ClearWorkersRequest(_message.Message):
 class ClearWorkersResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class HoldRequest(_message.Message):
+    __slots__ = ("partition_key", "partition", "all", "reason")
+    PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    ALL_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    partition_key: bytes
+    partition: int
+    all: bool
+    reason: str
+    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., all: bool = ..., reason: _Optional[str] = ...) -> None: ...
+
+class HoldResponse(_message.Message):
+    __slots__ = ("changed",)
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    changed: int
+    def __init__(self, changed: _Optional[int] = ...) -> None: ...
+
+class ReleaseRequest(_message.Message):
+    __slots__ = ("partition_key", "partition", "all", "reason")
+    PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    ALL_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    partition_key: bytes
+    partition: int
+    all: bool
+    reason: str
+    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., all: bool = ..., reason: _Optional[str] = ...) -> None: ...
+
+class ReleaseResponse(_message.Message):
+    __slots__ = ("changed",)
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    changed: int
+    def __init__(self, changed: _Optional[int] = ...) -> None: ...
+
+class ConfigureGroupRequest(_message.Message):
+    __slots__ = ("partition_key", "max_running", "serial", "weight", "reason")
+    PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
+    MAX_RUNNING_FIELD_NUMBER: _ClassVar[int]
+    SERIAL_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    partition_key: bytes
+    max_running: int
+    serial: bool
+    weight: int
+    reason: str
+    def __init__(self, partition_key: _Optional[bytes] = ..., max_running: _Optional[int] = ..., serial: bool = ..., weight: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class ConfigureGroupResponse(_message.Message):
+    __slots__ = ("changed",)
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    changed: bool
+    def __init__(self, changed: bool = ...) -> None: ...

@@ -74,6 +74,21 @@ class QueuePoolStub(object):
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ClearWorkersRequest.SerializeToString,
                 response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ClearWorkersResponse.FromString,
                 _registered_method=True)
+        self.Hold = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/Hold',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.HoldRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.HoldResponse.FromString,
+                _registered_method=True)
+        self.Release = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/Release',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ReleaseRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ReleaseResponse.FromString,
+                _registered_method=True)
+        self.ConfigureGroup = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/ConfigureGroup',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureGroupRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureGroupResponse.FromString,
+                _registered_method=True)
 
 
 class QueuePoolServicer(object):
@@ -135,6 +150,28 @@ class QueuePoolServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Hold(self, request, context):
+        """Start no more jobs of a group, of a partition or of all partitions, until they are released.
+        Running jobs continue. NOT_FOUND for a group without jobs on record, or no such partition.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Release(self, request, context):
+        """End the hold of a group, of a partition or of all partitions, each apart from the others.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ConfigureGroup(self, request, context):
+        """Set how the jobs of a group may run; NOT_FOUND when it has no jobs on record.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_QueuePoolServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -177,6 +214,21 @@ def add_QueuePoolServicer_to_server(servicer, server):
                     servicer.ClearWorkers,
                     request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ClearWorkersRequest.FromString,
                     response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ClearWorkersResponse.SerializeToString,
+            ),
+            'Hold': grpc.unary_unary_rpc_method_handler(
+                    servicer.Hold,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.HoldRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.HoldResponse.SerializeToString,
+            ),
+            'Release': grpc.unary_unary_rpc_method_handler(
+                    servicer.Release,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ReleaseRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ReleaseResponse.SerializeToString,
+            ),
+            'ConfigureGroup': grpc.unary_unary_rpc_method_handler(
+                    servicer.ConfigureGroup,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureGroupRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureGroupResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -395,6 +447,87 @@ class QueuePool(object):
             '/queuepool.rpc.v1.QueuePool/ClearWorkers',
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ClearWorkersRequest.SerializeToString,
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ClearWorkersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Hold(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/Hold',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.HoldRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.HoldResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Release(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/Release',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ReleaseRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ReleaseResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ConfigureGroup(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/ConfigureGroup',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureGroupRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureGroupResponse.FromString,
             options,
             channel_credentials,
             insecure,

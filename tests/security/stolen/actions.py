@@ -101,10 +101,15 @@ JOBS = (
         "ZADD {p}:dl 1 later", "LPOP {p}:q:2:secret-group",
     ),
     writes(
-        "falsify or delete totals of groups", "producer consumer ops",
+        "falsify or delete totals of groups", "producer consumer coordinator ops",
         "HSET {p}:g:secret-group left 0", "PEXPIRE {p}:g:secret-group 1",
     ),
-    writes("falsify counters", "producer consumer ops", "HSET {p}:c r2 1000000"),
+    writes("falsify counters", "producer consumer coordinator ops", "HSET {p}:c r2 1000000"),
+    writes("hold or release everything", "producer consumer coordinator ops", "HSET {p}:c hold 1"),
+    writes(
+        "hold, cap or release a group", "producer consumer coordinator ops",
+        "HSET {p}:g:secret-group hold 1", "HSET {p}:g:secret-group max 1",
+    ),
     writes(
         "forget which ids ended, so that a repeat runs again", "producer consumer ops",
         "UNLINK {p}:dn:1", "SREM {p}:dn:1 ended",

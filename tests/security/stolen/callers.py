@@ -24,7 +24,8 @@ CALLERS = (METRICS, *TOKENS)
 LOOKING = frozenset(("viewer", "operator"))
 # What someone may want to know of a partition.
 PAYLOAD, ERROR, JOB, GROUP = "secret-payload", "secret-error", "secret-job", "secret-group"
-WORKERS = 9
+WORKERS, CAP = 9, 7
+HELD, CAPPED = "held: True", f"capped: {CAP}"
 BY_HAND = f"by hand: {WORKERS}"
 HOST, REASON = "fake:1", "reason-of-decision"
 
@@ -44,6 +45,13 @@ ACTS: dict[str, Call] = {
         api.SetWorkersRequest(partition=1, workers=WORKERS, ttl_s=60, reason=REASON)
     ),
     "ClearWorkers": lambda c: c.ClearWorkers(api.ClearWorkersRequest(partition=0)),
+    "Hold": lambda c: c.Hold(api.HoldRequest(partition_key=GROUP.encode())),
+    "ConfigureGroup": lambda c: c.ConfigureGroup(
+        api.ConfigureGroupRequest(partition_key=GROUP.encode(), max_running=CAP)
+    ),
+}
+AFTERWARDS: dict[str, Call] = {
+    "Release": lambda c: c.Release(api.ReleaseRequest(partition_key=GROUP.encode())),
 }
 
 
@@ -67,6 +75,8 @@ WISHES = (
     Wish("see the totals of a group whose key one knows", LOOKING, _shows("total: 2")),
     Wish("see decisions with their reasons", LOOKING, _shows(REASON)),
     Wish("set workers by hand", frozenset(("operator",)), _shows(BY_HAND)),
+    Wish("hold groups, partitions, everything", frozenset(("operator",)), _shows(HELD)),
+    Wish("say how many jobs of a group may run", frozenset(("operator",)), _shows(CAPPED)),
     Wish("see payloads, results, errors or job ids", frozenset(), _shows(PAYLOAD, ERROR, JOB)),
     Wish(
         "have the methods listed (`COORDINATOR_GRPC_REFLECTION`)", frozenset(), _shows("QueuePool")

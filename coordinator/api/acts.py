@@ -1,0 +1,117 @@
+"""The calls of the API that change something: worker counts, holds, settings of groups.
+
+They are for operators only (queuepool.rpc.auth), and each leaves a line in the audit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import grpc
+
+from coordinator.api.calls import Context, abort, caller, target_of, with_status_codes
+from coordinator.api.cluster_info import ClusterInfo
+from coordinator.api.operators import Operators
+from queuepool.client.holding import UnknownGroupError
+from queuepool.errors import InvalidInputError, ScriptError
+from queuepool.rpc.v1 import queue_pool_pb2 as api
+from queuepool.rpc.v1.queue_pool_pb2_grpc import QueuePoolServicer
+
+T = TypeVar("T")
+
+
+class OperatorCalls(QueuePoolServicer):
+    """The part of the service that is for operators. Runs on one event loop."""
+
+    def __init__(self, info: ClusterInfo, operators: Operators) -> None:
+        self._info, self._operators = info, operators
+
+    @with_status_codes
+    async def SetWorkers(  # noqa: N802 - the names, of calls and arguments, are the API's
+        self, request: api.SetWorkersRequest, context: Context
+    ) -> api.SetWorkersResponse:
+        await self._check_partition(request.partition, context)
+        workers, until_ms = await self._operators.act_off_loop(
+            lambda: self._operators.set_workers(
+                request.partition,
+                request.workers,
+                request.ttl_s,
+                reason=request.reason,
+                actor=caller(context),
+            )
+        )
+        return api.SetWorkersResponse(workers=workers, manual_until_ms=until_ms)
+
+    @with_status_codes
+    async def ClearWorkers(  # noqa: N802
+        self, request: api.ClearWorkersRequest, context: Context
+    ) -> api.ClearWorkersResponse:
+        await self._check_partition(request.partition, context)
+        await self._operators.act_off_loop(
+            lambda: self._operators.clear_workers(
+                request.partition, reason=request.reason, actor=caller(context)
+            )
+        )
+        return api.ClearWorkersResponse()
+
+    @with_status_codes
+    async def Hold(  # noqa: N802
+        self, request: api.HoldRequest, context: Context
+    ) -> api.HoldResponse:
+        return api.HoldResponse(changed=await self._switch(request, context, on=True))
+
+    @with_status_codes
+    async def Release(  # noqa: N802
+        self, request: api.ReleaseRequest, context: Context
+    ) -> api.ReleaseResponse:
+        return api.ReleaseResponse(changed=await self._switch(request, context, on=False))
+
+    @with_status_codes
+    async def ConfigureGroup(  # noqa: N802
+        self, request: api.ConfigureGroupRequest, context: Context
+    ) -> api.ConfigureGroupResponse:
+        changed = await self._act(
+            context,
+            lambda: self._operators.configure(
+                request.partition_key,
+                max_running=request.max_running if request.HasField("max_running") else None,
+                serial=request.serial if request.HasField("serial") else None,
+                weight=request.weight if request.HasField("weight") else None,
+                reason=request.reason,
+                actor=caller(context),
+            ),
+        )
+        return api.ConfigureGroupResponse(changed=changed)
+
+    async def _switch(
+        self, request: api.HoldRequest | api.ReleaseRequest, context: Context, *, on: bool
+    ) -> int:
+        what = target_of(request)
+        if what is None:
+            raise InvalidInputError("say what: a partition_key, a partition, or all=true")
+        if isinstance(what, int):
+            await self._check_partition(what, context)
+        return await self._act(
+            context,
+            lambda: self._operators.switch(
+                what, on=on, reason=request.reason, actor=caller(context)
+            ),
+        )
+
+    async def _act(self, context: Context, work: Callable[[], T]) -> T:
+        try:
+            return await self._operators.act_off_loop(work)
+        except UnknownGroupError as error:
+            await abort(context, grpc.StatusCode.NOT_FOUND, str(error))
+        except ScriptError as error:  # the coordinator's user may not, or a key has another type
+            await abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
+
+    async def _check_partition(self, number: int, context: Context) -> None:
+        count = self._info.topology.partitions
+        if number >= count:
+            await abort(
+                context,
+                grpc.StatusCode.NOT_FOUND,
+                f"there is no partition {number}: use 0 to {count - 1}",
+            )
