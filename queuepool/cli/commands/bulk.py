@@ -27,6 +27,7 @@ from queuepool.cli.rows.enqueueing import (
 )
 from queuepool.cli.rows.row_ids import RowId
 from queuepool.cli.rows.rows import guess_format, open_rows, read_rows
+from queuepool.cli.rows.unique_keys import unique_by
 from queuepool.client.group import TaskGroup
 from queuepool.errors import ScriptError
 from queuepool.models import Durability, GroupStatus, Tier
@@ -49,6 +50,17 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="column that identifies rows, so that a second run adds nothing twice (default: "
         "the file's content and the row's line)",
+    )
+    add(
+        "--unique",
+        metavar="COLUMN",
+        help="column with the unique key of each row: one such job at a time in the partition",
+    )
+    add("--until", choices=("end", "start"), help="with --unique: of the job (default end)")
+    add(
+        "--on-conflict",
+        choices=("skip", "replace", "debounce"),
+        help="with --unique, where a job with the key waits (default skip)",
     )
     add("--wait", action="store_true", help="wait until all jobs have ended")
     add("--timeout", type=duration, metavar="TIME", help="of --wait")
@@ -75,19 +87,21 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> Exit:
     """Enqueue the rows, wait if requested, and print a summary."""
+    if arguments.unique is None and (arguments.until or arguments.on_conflict):
+        raise CommandError("--until and --on-conflict need --unique COLUMN", Exit.USAGE)
     form = arguments.format or guess_format(arguments.file)
     with open_pool() as pool:
-        id_of = _ids_for(arguments)
+        id_of, unique_of = _ids_for(arguments), unique_by(arguments.unique)
         check = payload_check(arguments.task, pool.config.max_payload_bytes)
         total = None
         if not _is_stream(arguments.file):
-            total = check_file(arguments, form, check, id_of)
+            total = check_file(arguments, form, check, id_of, unique_of)
             check = checked_before
         started = time.monotonic()
         group = pool.group(key_of(arguments.key))
         before = group.status()
         with open_rows(arguments.file) as lines, _progress(total) as advance:
-            rows = checked(read_rows(lines, form), check, id_of, arguments.skip)
+            rows = checked(read_rows(lines, form), check, id_of, unique_of, arguments.skip)
             tally = enqueue(pool, rows, arguments, advance)
         summary = _summary(arguments, group, tally, time.monotonic() - started)
         if not arguments.json:
@@ -95,6 +109,7 @@ def run(arguments: argparse.Namespace) -> Exit:
                 f"{tally.accepted:,} jobs enqueued to partition {group.partition.number} "
                 f"in {summary['enqueue_seconds']:.1f} s"
             )
+            _remark_on_conflicts(tally)
             _remark_on_a_second_run(tally, before)
         if arguments.wait:
             after = _wait(arguments, group, tally)
@@ -116,6 +131,8 @@ def _summary(
         "rows": tally.rows,
         "enqueued": tally.accepted,
         "duplicates": tally.duplicates,
+        "conflicts": tally.conflicts,
+        "replaced": tally.replaced,
         "enqueue_seconds": round(seconds, 3),
     }
 
@@ -145,6 +162,19 @@ def _ids_for(arguments: argparse.Namespace) -> RowId:
 def _is_stream(name: str) -> bool:
     """Return whether rows can be read only once: standard input, or a named pipe."""
     return name == "-" or Path(name).is_fifo()
+
+
+def _remark_on_conflicts(tally: Tally) -> None:
+    if tally.conflicts:
+        output.remark(
+            f"{tally.conflicts:,} rows were not added: jobs with their unique keys have not ended "
+            "(with --until start: not started)"
+        )
+    if tally.replaced:
+        output.remark(
+            f"{tally.replaced:,} rows were not added: waiting jobs with their unique keys have "
+            "their payloads now"
+        )
 
 
 def _remark_on_a_second_run(tally: Tally, before: GroupStatus) -> None:

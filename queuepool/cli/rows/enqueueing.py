@@ -12,6 +12,7 @@ from queuepool.cli.display.names import key_of
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.rows.row_ids import RowId
 from queuepool.cli.rows.rows import Payload, Row, RowError, open_rows, read_rows
+from queuepool.cli.rows.unique_keys import UniqueOf
 from queuepool.client.pool import QueuePool
 from queuepool.client.results import EnqueueResults
 from queuepool.errors import InvalidInputError, UnavailableError, UnconfirmableError
@@ -33,9 +34,13 @@ class Tally:
     rows: int = 0
     accepted: int = 0
     duplicates: int = 0
+    conflicts: int = 0
+    replaced: int = 0
 
 
-def check_file(arguments: argparse.Namespace, form: str, check: Check, id_of: RowId) -> int:
+def check_file(
+    arguments: argparse.Namespace, form: str, check: Check, id_of: RowId, unique_of: UniqueOf
+) -> int:
     """Read the whole file once, so that a bad row is found before anything is enqueued."""
     name: str = arguments.file
     skip: int = arguments.skip
@@ -43,7 +48,7 @@ def check_file(arguments: argparse.Namespace, form: str, check: Check, id_of: Ro
         try:
             if arguments.id is None:  # no row can be without one
                 id_of = _no_id
-            total = sum(1 for _ in checked(read_rows(lines, form), check, id_of))
+            total = sum(1 for _ in checked(read_rows(lines, form), check, id_of, unique_of))
         except RowError as error:
             error.add_note(f"nothing of {name} was enqueued")
             raise
@@ -54,7 +59,9 @@ def check_file(arguments: argparse.Namespace, form: str, check: Check, id_of: Ro
     return total - skip
 
 
-def checked(rows: Iterable[Row], check: Check, id_of: RowId, skip: int = 0) -> Iterator[Job]:
+def checked(
+    rows: Iterable[Row], check: Check, id_of: RowId, unique_of: UniqueOf, skip: int = 0
+) -> Iterator[Job]:
     """Yield the job of each row after the skipped ones, which still count for ids."""
     rows = iter(rows)
     for line, payload in islice(rows, skip):
@@ -65,7 +72,7 @@ def checked(rows: Iterable[Row], check: Check, id_of: RowId, skip: int = 0) -> I
             check(payload)
         except InvalidInputError as error:
             raise RowError(line, str(error)) from error
-        yield Job(payload, job_id=id_of(line, payload))
+        yield Job(payload, job_id=id_of(line, payload), unique=unique_of(line, payload))
 
 
 def payload_check(task: str, limit_bytes: int) -> Check:
@@ -104,11 +111,15 @@ def enqueue(
                 delay_s=arguments.delay,
                 max_attempts=arguments.max_attempts,
                 expires_s=arguments.expires,
+                unique_until=arguments.until,
+                on_conflict=arguments.on_conflict,
                 wait_when_full_s=arguments.wait_when_full,
                 durability=arguments.durability,
             )
             tally.accepted += results.accepted
             tally.duplicates += results.duplicates
+            tally.conflicts += results.conflicts
+            tally.replaced += results.replaced
             tally.rows += len(batch)
             sending = False
         except (InvalidInputError, UnavailableError, UnconfirmableError) as error:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from hashlib import blake2b, file_digest
 from pathlib import Path
 
-from queuepool.cli.rows.rows import Payload, RowError
+from queuepool.cli.rows.rows import Payload, RowError, value_of
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.protocol import ids
@@ -31,16 +31,8 @@ def by_column(column: str, task: str, key: str | bytes) -> RowId:
     make = _maker(b"column", task, key)
 
     def of(line: int, payload: Payload) -> str:
-        if column not in payload:
-            known = ", ".join(map(str, payload))[:200]
-            raise RowError(line, f"there is no column {shown(column)} for --id (known: {known})")
-        value = payload[column]
-        if isinstance(value, bool) or not isinstance(value, (str, int)) or not str(value).strip():
-            raise RowError(
-                line,
-                f"column {shown(column)} has no usable id: --id needs a string or a whole number",
-            )
-        return make(str(value).encode("utf-8", "surrogatepass"))
+        value = value_of(column, "--id", "id", line, payload)
+        return make(value.encode("utf-8", "surrogatepass"))
 
     return of
 

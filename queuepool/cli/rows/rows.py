@@ -72,6 +72,21 @@ def read_rows(lines: Iterable[str], form: str) -> Iterator[Row]:
         ) from error
 
 
+def value_of(column: str, option: str, what: str, line: int, payload: Payload) -> str:
+    """Return a row's value in a column that an option names, as text.
+
+    what: it is used as. Raises RowError for a value that is missing, empty or no text or number.
+    """
+    if column not in payload:
+        known = ", ".join(map(str, payload))[:200]
+        raise RowError(line, f"there is no column {shown(column)} for {option} (known: {known})")
+    value = payload[column]
+    if isinstance(value, bool) or not isinstance(value, (str, int)) or not str(value).strip():
+        problem = f"column {shown(column)} has no usable {what}"
+        raise RowError(line, f"{problem}: {option} needs a string or a whole number")
+    return str(value)
+
+
 class _Lines:
     """The lines of a file, with a limit on the length of a row: a file may be endless.
 
