@@ -68,8 +68,13 @@ def fresh(redis_url: str, stage: str) -> Iterator[Process]:
 
 
 def serves(channel: grpc.Channel) -> bool:
+    """Return whether a probe is answered now; a connection may still be closed unheard."""
     stub: Any = health_pb2_grpc.HealthStub(channel)
-    return bool(stub.Check(health_pb2.HealthCheckRequest(), timeout=10).status == SERVING)
+    try:
+        return bool(stub.Check(health_pb2.HealthCheckRequest(), timeout=10).status == SERVING)
+    except grpc.RpcError as error:
+        assert error.code() is grpc.StatusCode.UNAVAILABLE, error
+        return False
 
 
 def everybody_is_served(process: Process) -> None:
