@@ -12,6 +12,7 @@ from queuepool.cli.display.durations import format_duration
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
 from queuepool.cli.inspection.pools import open_pool
+from queuepool.routing.topology import MAX_PARTITIONS
 from queuepool.verbs.leader import verbs as lead
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ def _by_coordinator(arguments: argparse.Namespace, client: QueuePoolClient) -> d
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
     number = arguments.partition
+    if number >= MAX_PARTITIONS:  # a request has no room for any number
+        raise CommandError(f"there is no partition {number}", Exit.USAGE)
     if arguments.auto:
         client.ClearWorkers(api.ClearWorkersRequest(partition=number, reason="queuepool scale"))
         return {"partition": number, "mode": "automatic"}

@@ -190,6 +190,8 @@ def test_commands_ask_the_coordinator(
     for words in (("hold", "group", "other"), ("hold", "partition", "7")):
         code, _, err = shell.run_with(*words, **nowhere(running, stage))
         assert (code, "refused" in err) == (Exit.USAGE, True), err
+    code, _, err = shell.run_with("scale", "9000000000", "3", **nowhere(running, stage))
+    assert (code, "there is no partition 9000000000" in err) == (Exit.USAGE, True), err
     code, _, err = shell.run_with(
         "group", "configure", KEY, "--max-running", "9000000000", **nowhere(running, stage)
     )
