@@ -12,7 +12,7 @@ from queuepool.testing.groups import Group
 from queuepool.testing.server import MemoryServer
 from tests.contract.world import World
 
-_TIMES = ("cut", "dn", "dn_since", "aside", "largest", "hold")
+_TIMES = ("cut", "dn", "dn_since", "aside", "largest", "hold", "rare")
 _GROUP_TOTALS = (
     *("total", "left", "dead", "cancelled", "delayed"),
     *("done", "evicted", "discarded", "expired"),

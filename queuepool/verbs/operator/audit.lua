@@ -22,7 +22,7 @@ local cursor, bytes, dead_bytes = string.match(ARGV[1], '^(%d+):(%d+):(%d+)$')
 -- What it blocked can be checked from now on
 if freed > 0 then return {'0:0:0', {'foreign', wrong}, 0} end
 if wrong > 0 and not repair then return {'0', {'foreign', wrong}, 0} end
--- uses: clock, unaside, group_of, tier_of, lane_key, give_seat, whole, ours, is_state
+-- uses: clock, unaside, group_of, tier_of, lane_key, give_seat, whole, ours, is_state, list_managed
 cursor, bytes, dead_bytes = cursor or '0', tonumber(bytes or 0), tonumber(dead_bytes or 0)
 -- uses: epochs_in_flight
 local law = redis.call('ZCARD', dl) + redis.call('ZCARD', dead) - redis.call('HLEN', j)
@@ -114,7 +114,7 @@ if repair then -- from here on, writes
     give_seat(lane)
     redis.call('HDEL', base .. ':g:' .. lane.group, 'o' .. lane.tier)
   end
-  for _, group in ipairs(unlisted) do redis.call('HSET', mg, group, 0) end
+  for _, group in ipairs(unlisted) do list_managed(group) end
   for _, fields in ipairs(right) do
     redis.call('HSET', base .. ':g:' .. fields[1], unpack(fields, 2))
   end

@@ -8,7 +8,7 @@
 local base, c = KEYS[1], KEYS[1] .. ':c'
 -- uses: check_hashes, check_lane, push, group_of, tier_of, restamp, wake, raise_largest, add
 -- uses: newest_cut, ours, holder_of, count_ready, tune
--- uses: probe_managed, is_state
+-- uses: probe_managed, is_state, list_managed
 local jobs, n, most, kept = {}, 0, 0, {}
 local cut, largest = unpack(redis.call('HMGET', c, 'cut', 'largest'))
 ours('LLEN', base .. ':wk')
@@ -38,7 +38,7 @@ for i, id in ipairs(ARGV) do
     if job.started then redis.call('HSET', base .. ':uk', id, 's' .. job.key) end
     push(job, {id})
     if job.managed then -- it may have had no work left
-      redis.call('HSET', base .. ':mg', job.group, 0)
+      list_managed(job.group)
       managed = true
     end
     count_ready(job.tier, job.group, 1)

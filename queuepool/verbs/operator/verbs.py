@@ -22,7 +22,7 @@ from queuepool.verbs import Verb, fields, number
 _NOT_COUNTERS = frozenset(
     (
         *("r0", "r1", "r2", "r3", "k0", "k1", "k2", "k3"),
-        *("bytes", "largest", "cut", "dn", "dn_since", "aside", "held", "capped", "hold"),
+        *("bytes", "largest", "cut", "dn", "dn_since", "aside", "held", "capped", "hold", "rare"),
     )
 )
 

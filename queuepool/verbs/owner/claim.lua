@@ -25,14 +25,17 @@ local limit, starting = tonumber(ARGV[3]), tonumber(ARGV[4])
 local budget = tonumber(ARGV[10])
 local o, c, in_flight = base .. ':o', base .. ':c', base .. ':fl:' .. ARGV[2]
 -- uses: fence, clock, foreign
-local known = redis.call('HMGET', c, 'largest', 'hold')
+local known = redis.call('HMGET', c, 'largest', 'hold', 'rare')
 if known[2] then return {now, {}, {}, {}, {}, 0} end
-local odd = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':cx', base .. ':mg',
-  base .. ':uk', base .. ':ex') > 0
-local managed = odd and redis.call('HLEN', base .. ':mg') > 0 -- EXISTS ignores types
-local asks, late = odd and redis.call('EXISTS', base .. ':uk', base .. ':ex') > 0, false
-odd = odd and redis.call('HLEN', base .. ':cx') >= 0 -- rare
+local odd = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':cx') > 0 -- of any type
+  and redis.call('HLEN', base .. ':cx') >= 0
   and redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
+local managed, asks, late = false, false, false
+if known[3] then
+  managed = redis.call('HLEN', base .. ':mg') > 0
+  asks = redis.call('EXISTS', base .. ':uk', base .. ':ex') > 0
+  if not managed and not asks then redis.call('HDEL', c, 'rare') end
+end
 -- uses: claim/look, claim/plan
 plan(limit)
 local largest, full = tonumber(known[1] or nil), false

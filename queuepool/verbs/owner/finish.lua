@@ -15,8 +15,8 @@ local j, c, in_flight = base .. ':j', base .. ':c', base .. ':fl:' .. ARGV[2]
 -- uses: fence_or_drain
 if ARGV[3] == '0' then return {0, 0, 0} end -- commands below want an id
 -- uses: clock, ended_sets, foreign, whole
-local rare = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':er', base .. ':pr',
-  base .. ':cn', base .. ':uk', base .. ':ex', base .. ':mg') > 0
+local rare = sets[5] or redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':er',
+  base .. ':pr', base .. ':cn') > 0
 local jobs, managed = redis.call('HLEN', j), false
 if rare then -- EXISTS ignores types
   managed = redis.call('HLEN', base .. ':mg') > 0

@@ -13,7 +13,7 @@
 -- O(1); if jobs were cancelled individually, up to 10,000 ids are read.
 local base, group = KEYS[1], ARGV[1]
 local c, g, mg = base .. ':c', base .. ':g:' .. ARGV[1], base .. ':mg'
--- uses: clock, check_hashes, ours, tune, lane_key, is_state
+-- uses: clock, check_hashes, ours, tune, lane_key, is_state, list_managed
 check_hashes('c', 'j', 'cx', 'mg')
 -- uses: probe_managed
 if group == '' then
@@ -49,7 +49,7 @@ if changed == 0 then return 0 end
 if not state then
   redis.call('HSET', g, 'state', 'capped', 'apart', 0)
   for t = 0, 3 do redis.call('HSET', g, 'w' .. t, jobs[t], 'c' .. t, jobs[t]) end
-  if whole(redis.call('HGET', g, 'left')) > 0 then redis.call('HSET', mg, group, 0) end
+  if whole(redis.call('HGET', g, 'left')) > 0 then list_managed(group) end
 end
 if tune(group) > 0 then wake('w') end
 local settings = redis.call('HMGET', g, 'hold', 'max', 'serial', 'weight')

@@ -1,13 +1,15 @@
 -- Lanes with remaining jobs get seats again, each in the ring of its own tier.
-for home, seats in pairs(cut) do
-  if rings[tonumber(home)] then redis.call('RPUSH', rings[tonumber(home)], unpack(seats)) end
-end
-for home, seats in pairs(back) do
-  if rings[tonumber(home)] then redis.call('RPUSH', rings[tonumber(home)], unpack(seats)) end
-end
-for home, seats in pairs(again) do
-  for k = rings[tonumber(home)] and #seats or 0, 1, -1 do
-    redis.call('LPUSH', rings[tonumber(home)], seats[k])
+if stamp then
+  for home, seats in pairs(cut) do
+    if rings[tonumber(home)] then redis.call('RPUSH', rings[tonumber(home)], unpack(seats)) end
+  end
+  for home, seats in pairs(back) do
+    if rings[tonumber(home)] then redis.call('RPUSH', rings[tonumber(home)], unpack(seats)) end
+  end
+  for home, seats in pairs(again) do
+    for k = rings[tonumber(home)] and #seats or 0, 1, -1 do
+      redis.call('LPUSH', rings[tonumber(home)], seats[k])
+    end
   end
 end
 -- A lane that waits too long has its next turn a tier up.

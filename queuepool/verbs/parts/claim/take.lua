@@ -1,6 +1,6 @@
 -- Takes ids from their lanes, and the lanes' seats from their rings.
 local ids, count, taken, more = {}, 0, {}, false -- taken: by tier; more: of seats, perhaps
-local again, cut, back, stamp = {}, {}, {}, string.format('%011x', now) -- seats by tier, for reseat
+local again, cut, back, stamp -- seats by tier, if any, for reseat
 for _, t in ipairs(active) do
   local most
   for i = 1, served[t] do
@@ -18,6 +18,7 @@ for _, t in ipairs(active) do
     if lane.size > lane.take and lane.room and lane.room.taken >= lane.room.most then
       redis.call('HSET', base .. ':g:' .. lane.group, 'o' .. home, 1)
     elseif lane.size > lane.take then
+      if not stamp then again, cut, back, stamp = {}, {}, {}, string.format('%011x', now) end
       local rest, turn = lane.size - lane.take, lane.take / (lane.room and lane.room.weight or 1)
       most = most or turn
       local list = turn < most and cut or back -- cut: by the end of the share, so it is next

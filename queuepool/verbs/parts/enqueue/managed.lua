@@ -1,5 +1,6 @@
 -- The group has settings, and may have had no work left
-redis.call('HSET', base .. ':mg', group, 0)
+-- uses: list_managed
+list_managed(group)
 tuned = tuned or {}
 tuned[#tuned + 1] = group
 if delay <= 0 then

@@ -1,6 +1,6 @@
 -- What jobs ask for, by place in the call; who holds each unique key; the places of jobs kept out
 -- by another one, or put in its place, and which one that is.
-local wishes, holders, replace = {}, {}, nil
+local wishes, holders, replace, noted = {}, {}, nil, false
 kept, by = {}, {}
 -- uses: holder_of
 for _, k in ipairs({'u', 'uk', 'ex'}) do redis.call('HLEN', base .. ':' .. k) end
@@ -31,6 +31,7 @@ clashes = function(place, id, tail, group, delay)
     if instead then replaced = replaced + 1 end
     return true
   end
+  noted = noted or redis.call('HSET', c, 'rare', 1) -- any reply is true
   if wish.key then
     holders[wish.key] = id
     redis.call('HSET', base .. ':u', wish.key, id)
