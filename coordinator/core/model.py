@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from coordinator.policy import Direction
+from coordinator.policy import Direction, LimitUse
 from queuepool.models import Leader, PartitionState
 
 
@@ -21,6 +21,7 @@ class Observation:
     at_s: float
     state: PartitionState | None = None
     problem: str = ""
+    limits: tuple[LimitUse, ...] = ()
 
     @property
     def unusable_reason(self) -> str:

@@ -129,6 +129,8 @@ class Planner:
             workers=max(owner.workers, 0),
             busy=max(owner.busy, 0),
             finished_total=max(finished_total(seen.state), 0),
+            in_flight=max(seen.state.in_flight, 0),
+            limits=seen.limits,
         )
         inputs = Inputs(
             backlog=reading.backlog,

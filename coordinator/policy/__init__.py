@@ -1,7 +1,7 @@
 """Scaling policies: pure functions from observations to worker counts."""
 
 from coordinator.policy.base import Policy
-from coordinator.policy.model import Decision, Direction, Limits, PolicyState, Reading
+from coordinator.policy.model import Decision, Direction, Limits, LimitUse, PolicyState, Reading
 from coordinator.policy.registry import (
     DEFAULT_POLICY,
     POLICIES,
@@ -15,6 +15,7 @@ __all__ = [
     "POLICIES",
     "Decision",
     "Direction",
+    "LimitUse",
     "Limits",
     "Policy",
     "PolicyState",

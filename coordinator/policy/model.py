@@ -31,13 +31,38 @@ class Direction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LimitUse:
+    """What a declared limit lets through. parked: jobs that wait for it, which are no backlog.
+
+    granted_per_s: the starts a second that it grants this partition. finished_total and
+    service_s_total: of its jobs that ended here, with the worker-seconds they took.
+    """
+
+    name: str
+    parked: int
+    granted_per_s: float
+    finished_total: int
+    service_s_total: float
+
+    def __post_init__(self) -> None:
+        for field in ("parked", "granted_per_s", "finished_total", "service_s_total"):
+            value = getattr(self, field)
+            require(
+                math.isfinite(value) and value >= 0,
+                f"{field}={value} of limit {self.name!r} must be a number and not negative",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """One observation of one partition.
 
     `at_s` is any steadily growing clock, in seconds; only differences of it are used.
     `backlog` counts the ready jobs that could run now, `workers` the threads alive as the
     consumer reported them, `busy` those with a job, and `finished_total` all executions
-    ended so far. The counter may fall back when a server loses writes.
+    ended so far. The counter may fall back when a server loses writes. `in_flight` counts the jobs
+    that are claimed and not ended, as the server knows them; None if unknown. `limits` are those
+    that jobs of the partition wait for, or waited for.
     """
 
     at_s: float
@@ -45,12 +70,18 @@ class Reading:
     workers: int
     busy: int
     finished_total: int
+    in_flight: int | None = None
+    limits: tuple[LimitUse, ...] = ()
 
     def __post_init__(self) -> None:
         require(math.isfinite(self.at_s), f"at_s={self.at_s} must be a finite number of seconds")
         for field in ("backlog", "workers", "busy", "finished_total"):
             value = getattr(self, field)
             require(value >= 0, f"{field}={value} must not be negative")
+        require(
+            self.in_flight is None or self.in_flight >= 0,
+            f"in_flight={self.in_flight} must not be negative",
+        )
 
     @property
     def pwqd(self) -> float:

@@ -9,7 +9,8 @@ import pytest
 from coordinator.policy import Decision, Direction, Limits, Reading
 from coordinator.policy.gain_check import GainCheckSettings
 from coordinator.policy.pwqd import PwqdPolicy, PwqdSettings
-from tests.unit.coordinator.policy.simulator import Jobs, Run, SimulatedPartition, Simulation
+from coordinator.simulator.engine import Run, simulate
+from coordinator.simulator.scenario import Burst, Scenario, Stream
 
 LIMITS = Limits(min_workers=8, max_workers=64)
 POLICY = PwqdPolicy()
@@ -36,31 +37,28 @@ def decide(*readings: Reading | None, start: int = 8) -> list[Decision]:
     return decisions
 
 
-def bulk(jobs: Jobs, *, seed: int = 0, gain_check: bool = True) -> Run:
-    partition = SimulatedPartition(8, jobs, seed)
+def bulk(*, cv: float = 0.0, seed: int = 0, gain_check: bool = True) -> Run:
+    jobs = Stream(name="bulk", cv=cv, arrivals=(Burst(at_s=10.5, count=100_000),))
     settings = PwqdSettings(gain_check=GainCheckSettings(enabled=gain_check))
-    arrival = (10.5, lambda simulation: simulation.partition.enqueue(100_000))
-    simulation = Simulation(policy=PwqdPolicy(settings), partition=partition, events=[arrival])
-    return simulation.run(300)
+    return simulate(Scenario(streams=(jobs,), until_s=300, seed=seed), PwqdPolicy(settings))
 
 
 def test_the_reference_run_stays_within_93_percent_of_the_ideal() -> None:
-    run = bulk(Jobs(mean_s=0.12))
+    (partition,) = bulk().partitions
 
-    makespan_s = run.partition.last_finish_s - 10.5
+    makespan_s = partition.last_finish_s - 10.5
     print(f"makespan {makespan_s:.1f} s, ideal {IDEAL_S:.1f} s")  # noqa: T201 - the result
-    assert run.partition.finished == 100_000
+    assert partition.finished == 100_000
     assert makespan_s <= IDEAL_S / 0.93
 
 
 def test_scattered_service_times_never_cause_a_false_alarm_in_the_reference_run() -> None:
     for seed in range(4):
-        jobs = Jobs(mean_s=0.12, cv=1.0)
+        checked, unchecked = (bulk(cv=1.0, seed=seed, gain_check=check) for check in (True, False))
 
-        checked, unchecked = (bulk(jobs, seed=seed, gain_check=check) for check in (True, False))
-
-        assert not [made for _, made in checked.decisions if "no help" in made.reason]
-        assert checked.partition.last_finish_s <= unchecked.partition.last_finish_s + 3
+        assert not [made for _, made in checked.changes if "no gain" in made.reason]
+        ends_s = [run.partitions[0].last_finish_s for run in (checked, unchecked)]
+        assert ends_s[0] <= ends_s[1] + 3
 
 
 def test_the_first_cycle_of_a_leader_only_observes() -> None:

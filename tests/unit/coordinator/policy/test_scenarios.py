@@ -18,7 +18,7 @@ REWRITE = os.environ.get("QUEUEPOOL_REWRITE") == "1"
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_policy_has_a_scenario(policy: str) -> None:
-    assert policy in {load(path).simulation.policy.name for path in SCENARIOS}
+    assert policy in {load(path).policy.name for path in SCENARIOS}
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
