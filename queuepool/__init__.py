@@ -32,6 +32,8 @@ from queuepool.models import (
     JobId,
     JobState,
     JobStatus,
+    Limit,
+    LimitStatus,
     Tier,
 )
 from queuepool.settings.config import PoolConfig
@@ -67,6 +69,8 @@ __all__ = [
     "JobState",
     "JobStatus",
     "JobTimeoutError",
+    "Limit",
+    "LimitStatus",
     "LocalError",
     "NotConfirmedError",
     "PayloadTooLargeError",

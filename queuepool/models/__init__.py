@@ -63,6 +63,12 @@ from queuepool.models.jobs import (
 from queuepool.models.jobs import (
     in_words as in_words,
 )
+from queuepool.models.limits import (
+    Limit as Limit,
+)
+from queuepool.models.limits import (
+    LimitStatus as LimitStatus,
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -46,6 +46,12 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "rec": ("LIST", "epochs whose in-flight set must be recovered"),
     "cmd": ("STREAM", "commands to the owner; ids are <leader epoch>-<sequence>"),
     "ck": ("HASH", "checkpoint: target workers, when, by which leader"),
+    "li:<limit>": ("HASH", "a limit that has its home here: definitions, state, what it granted"),
+    "lc:<limit>": ("HASH", "its askers: <partition>:<epoch> -> permits, and when they ask again"),
+    "lt:<limit>": ("ZSET", "its askers that wait for tokens, by the ms since when"),
+    "lw:<limit>": ("ZSET", "its askers that wait for permits, by the ms since when"),
+    "ls": ("ZSET", "names of the limits that have their home here"),
+    "lp:<partition>": ("HASH", "limits of which a partition's epochs hold permits"),
     "wk": ("LIST", "at most one wake token of a kind: w work, d something due sooner, c command"),
 }
 SYSTEM_KEYS: dict[str, tuple[str, str]] = {

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from queuepool.protocol import codec
 from queuepool.testing.ended import Ended
 from queuepool.testing.groups import TIERS, Group
+from queuepool.testing.limits import Limit
 from queuepool.testing.records import Lane, OwnerRecord, Seat, StoredCommand
 from queuepool.testing.scored import ScoredSet
 from queuepool.testing.wishes import Wishes
@@ -56,6 +57,8 @@ class PartitionData:
     commands: deque[StoredCommand] = field(default_factory=lambda: deque(maxlen=200))  # cmd
     checkpoint: dict[str, int] = field(default_factory=dict)  # ck
     tokens: deque[bytes] = field(default_factory=deque)  # wk
+    limits: dict[bytes, Limit] = field(default_factory=dict)  # li, lc, lt, lw and ls
+    asking: dict[bytes, int] = field(default_factory=dict)  # lp: partition -> its newest epoch
 
     # -- who may write -----------------------------------------------------------------------------
 

@@ -10,7 +10,16 @@ from typing import Any
 
 from queuepool.errors import ScriptError, UnavailableError
 from queuepool.servers import Reply
-from queuepool.testing import claiming, ending, leading, managing, operating, owning, producing
+from queuepool.testing import (
+    claiming,
+    ending,
+    leading,
+    limiting,
+    managing,
+    operating,
+    owning,
+    producing,
+)
 from queuepool.testing.data import Args, PartitionData
 from queuepool.testing.operating import to_bytes
 from queuepool.testing.records import SystemData
@@ -19,7 +28,7 @@ from queuepool.verbs.scripts import names, script
 
 _VERBS: Mapping[str, Callable[[Any, Args], Any]] = {  # each is named after its script
     name: verb
-    for module in (producing, managing, claiming, ending, owning, operating, leading)
+    for module in (producing, managing, claiming, ending, owning, operating, leading, limiting)
     for name, verb in vars(module).items()
     if name in names() and getattr(verb, "__module__", "") == module.__name__
 }

@@ -74,6 +74,12 @@ CONSUMER = _grant("""
     u     hdel unlink
     uk    hset hdel unlink
     ex    hdel unlink
+    li    hset hdel persist pexpire unlink
+    lc    hset hdel pexpire unlink
+    lt    zadd zrem pexpire unlink
+    lw    zadd zrem pexpire unlink
+    ls    zadd zrem unlink
+    lp    hset hdel persist pexpire unlink
     route hsetnx
 """)
 # Coordinators hold groups and partitions for operators. They cannot delete what a lane or a group
@@ -90,6 +96,8 @@ COORDINATOR = _grant("""
     decisions xadd
     manual    hset hdel
     route     hsetnx
+    li        hset hdel persist pexpire
+    ls        zadd zrem
 """)
 NOTHING: Grant = {}
 # Besides the above: a replay rewrites the body, with another stamp.

@@ -20,7 +20,13 @@ from dataclasses import dataclass
 from hashlib import sha1
 from pathlib import Path
 
-CALLERS = ("producer", "owner", "operator", "leader")  # folders: who calls what is in them
+CALLERS = (
+    "producer",
+    "owner",
+    "operator",
+    "leader",
+    "limits",
+)  # folders: who calls what is in them
 _USES = re.compile(rb"^( *)-- uses: (.+)\n", re.MULTILINE)
 _FIELD = r"^-- %s +(.*(?:\n--  +.*)*)"  # continues in lines that are indented
 _LINE = re.compile(rb"^(?=.)", re.MULTILINE)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from queuepool.models import Limit
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.verbs import Verb
 from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.limits import verbs as limit
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import route
@@ -16,6 +18,9 @@ from tests.contract import world as w
 from tests.contract.world import World
 
 _ERROR = b'{"reason":"failed"}'
+_LIMIT = Limit("cap", rate=1, per_s=60, concurrency=4)
+_ADAPTIVE = Limit("told", rate="adaptive", least=1, most=100)
+_ASKERS = (own.Ownership(8, "n", 1), own.Ownership(9, "n", 1))
 _KEEP = {"keep_bytes": 2**40, "keep_ms": 10**12}
 
 
@@ -31,7 +36,8 @@ class Busy:
     def verbs(self) -> list[Verb[Any]]:
         """Return every verb, each as often as it has ways to go; any of them may be first."""
         ownership = self.owned.ownership
-        return [*_of_applications(), *_of_owners(ownership, self.stale), *self._of_others()]
+        calls = [*_of_applications(), *_of_owners(ownership, self.stale), *self._of_others()]
+        return [*calls, *_of_limits()]
 
     def _of_others(self) -> list[Verb[Any]]:
         command = {"partition": 0, "target_workers": 3, "reason": "r", "expires_ms": 60_000}
@@ -102,6 +108,7 @@ def busy(world: World) -> Busy:
     world.partition.run(produce.configure(b"capped", max_running=1))
     w.enqueue(world, ["held", "held-mark", "held-more"], b"held")
     world.partition.run(produce.configure(b"held", hold=True))
+    _use_limits(world)
     [led] = world.partition.server.run(world.system, [lead.lead("n", lease_ms=600_000, address="")])
     assert isinstance(led, list)
     return Busy(world, owned, own.Ownership(0, "over", 1), int(led[1]))
@@ -129,6 +136,37 @@ def _fill_a_serial_group(world: World, owned: OwnedPartition) -> None:
     assert w.claim(owned, starting=0).ids == [b"s-run"]
     w.retry(owned, [b"s-run"], delay_ms=600_000)
     assert w.claim(owned).taken == 0
+
+
+def _use_limits(world: World) -> None:
+    """Two owners share one that has no more for them; a third has gone."""
+    world.partition.run(limit.set_limit(_LIMIT))
+    for owner in (own.Ownership(7, "n", 1), *_ASKERS):
+        for tokens in (1000, 10):
+            world.partition.run(limit.ask(owner, _LIMIT.name, tokens=tokens, held=1, wanted=5))
+    world.partition.run(limit.slow("told", 1000, _ADAPTIVE.definition))
+
+
+def _of_limits() -> list[Verb[Any]]:
+    code = _ADAPTIVE.definition
+    return [
+        *(
+            limit.ask(owner, name, tokens=tokens, held=held, wanted=held, definition=code)
+            for owner in _ASKERS
+            for name in (_LIMIT.name, "told", "new")
+            for tokens, held in ((10, 3), (0, 0))
+        ),
+        limit.ask(own.Ownership(7, "n", 0), _LIMIT.name, tokens=1, held=0, wanted=1),
+        *(limit.slow(name, 1000, _ADAPTIVE.definition) for name in (_LIMIT.name, "told", "new")),
+        limit.end_permits(7, 2),
+        limit.end_permits(9, 2),
+        limit.set_limit(_ADAPTIVE),
+        limit.set_limit(Limit("new", rate=1)),
+        *(limit.pause_limit(_LIMIT.name, on=on) for on in (True, False)),
+        *(limit.remove_limit(name) for name in (_LIMIT.name, "told", "new")),
+        limit.limits(),
+        limit.find_limit(_LIMIT.name),
+    ]
 
 
 def _of_applications() -> list[Verb[Any]]:

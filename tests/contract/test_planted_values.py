@@ -25,6 +25,12 @@ FIELDS = (
     *[("g:g", f) for f in ("total", "left", "done", "dead", "delayed", "cancelled_at", "created")],
     *[("g:dead", f) for f in ("total", "left", "dead", "evicted", "discarded")],
     *[("o", f) for f in ("expires", "heartbeat", "beat", "past", "workers", "applied")],
+    *[
+        ("li:cap", f)
+        for f in ("set", "code", "paused", "tat", "until", "told", "pace", "cut", "seen")
+    ],
+    *[("li:cap", f) for f in ("granted", "since", "n0", "n1", "used", "summed", "at")],
+    *[("lc:cap", "8:1"), ("lp:9", ""), ("lp:7", "")],
     *[("ck", f) for f in ("target", "at", "leader")],
 )
 _REMOVE = "for _, key in ipairs(redis.call('KEYS', ARGV[4])) do redis.call('UNLINK', key) end\n"

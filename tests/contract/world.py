@@ -21,6 +21,7 @@ from queuepool.testing import FakeClock, MemoryServer
 from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
+from tests.contract.limiting import age_limit
 
 LIMITS = {"max_depth": 1_000_000, "max_bytes": 2**40}
 WEIGHTS = (6, 3, 2, 1)
@@ -279,7 +280,9 @@ def age(client: Any, base: bytes, ms: int, *, stamps: bool = True) -> None:
             client.pexpire(key, ttl - ms)
         if kind in (b"o", b"g", b"c", b"ck", b"leader"):
             _age_fields(client, key, ms, () if stamps else ("cut", "cancelled_at"))
-        elif kind in (b"dl", b"dead", b"fl"):
+        elif kind in (b"li", b"lc"):
+            age_limit(client, key, kind, ms)
+        elif kind in (b"dl", b"dead", b"fl", b"lt", b"lw"):
             scores = client.zrange(key, 0, -1, withscores=True)
             client.zadd(key, {m: s - ms if s >= 1e12 else s for m, s in scores})
         elif kind == b"ring":

@@ -29,8 +29,9 @@ ALIASES = {
     "job.g": "g", "g": "g", "group_of(": "g", "groups[": "g", "lanes[": "q", "lane.key": "q",
     "lane_key(": "q", "lane": "q", "rings[": "ring", "book": "fl", "in_flight": "fl", "set": "dn",
     "key": "dl dead",
-    "hash": "", "found": "q g dg wk", "note[1]": "at cr er pr cn u uk mg",
-    "fixed": "c dl dead rec wk cmd j o dr ck at cr er pr cn cx ua ring dn fl u uk ex mg",
+    "queue": "lt lw", "other": "li lc lt lw ls lp", "hash": "",
+    "found": "q g dg wk", "note[1]": "at cr er pr cn u uk mg",
+    "fixed": "c dl dead rec wk cmd j o dr ck at cr er pr cn cx ua ring dn fl u uk ex mg ls",
 }  # fmt: skip
 
 ADDING = {"hincrby", "hset"}  # what the part `add` does to its key
@@ -84,7 +85,9 @@ ONLY_ASKED = {
     "producer": {("route", "hsetnx")},
     "consumer": {("cmd", "unlink"), ("ck", "unlink")},
     # It holds and configures, but deletes no foreign value on the way: that would be any lane.
-    "coordinator": {(stem, "unlink") for stem in ("q", "g", "dg", "wk")},
+    "coordinator": {
+        (stem, "unlink") for stem in ("q", "g", "dg", "wk", "li", "lc", "lt", "lw", "ls", "lp")
+    },
 }
 # What it writes beside its scripts.
 BESIDE = {"consumer": {("wk", "blpop")}, "ops": {("wk", "blpop")}}
@@ -98,10 +101,12 @@ def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> N
     scripts = {name: set(role.scripts) for name, role in ROLES.items()}
 
     assert scripts["producer"] == scripts_in("producer/verbs") | scripts_in("producer/route")
-    assert scripts["consumer"] == scripts_in("owner/verbs") | {"audit"} | scripts_in(
+    of_owners = {"ask", "slow", "end_permits"}
+    assert scripts["consumer"] == of_owners | scripts_in("owner/verbs") | {"audit"} | scripts_in(
         "producer/route"
     )
     beside = {"observe", "group", "configure"} | scripts_in("producer/route")
+    beside |= scripts_in("limits/verbs") - of_owners
     assert scripts["coordinator"] == scripts_in("leader/verbs") | beside
     assert scripts["ops"] == set(names())
 

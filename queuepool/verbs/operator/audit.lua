@@ -2,7 +2,7 @@
 -- audit: check a bounded part of a partition for inconsistencies; repair and report them.
 -- ROLES   consumer ops-read ops
 -- KEYS[1] base; derived: j c o dl dg:<group> ua at cr er pr cn dead dr rec fl:<epochs> ring:<0-3>
---         q:<tier>:<group> cx wk cmd ck dn:<0|1> g:<group> mg u uk ex
+--         q:<tier>:<group> cx wk cmd ck dn:<0|1> g:<group> mg u uk ex ls
 -- ARGV    cursor ('0' to begin), repair (1) or only report (0)
 -- Returns {next cursor ('0' when the round is complete), [finding, count ...], jobs that should
 --         exist according to the counters minus jobs stored}. Findings: unseated (a lane with jobs

@@ -1,0 +1,151 @@
+"""Limits as code declares and people set them, and what is known of each. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from queuepool.errors import InvalidInputError
+
+MAX_COUNT = 1_000_000
+MAX_PER_S = 31 * 86_400.0
+_NAME = re.compile(r"[A-Za-z0-9_.:@/-]{1,64}")
+_DEFINITION = re.compile(r"(\d{1,7}):(\d{1,14}):(\d{1,7}):(\d{1,7}):(\d{1,7}):(\d{1,7})")
+
+
+def check_limit_name(name: object) -> str:
+    """Return the name of a limit, or raise InvalidInputError."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidInputError(
+            f"a limit cannot be named {name!r}: use 1 to 64 of A-Z a-z 0-9 _ . : @ / -"
+        )
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How many jobs may start in a time, or run at once, in all partitions together.
+
+    rate: jobs that start in `per_s` seconds. burst: how many may start at once after a pause; by
+    default as many as the rate allows in a second, at least 1. concurrency: jobs that run at once.
+    rate="adaptive" finds the rate between `least` and `most`, by what the downstream refuses.
+    """
+
+    name: str
+    rate: int | Literal["adaptive"] | None = None
+    per_s: float = 1.0
+    burst: int | None = None
+    concurrency: int | None = None
+    least: int | None = None
+    most: int | None = None
+
+    def __post_init__(self) -> None:
+        check_limit_name(self.name)
+        for field in ("rate", "burst", "concurrency", "least", "most"):
+            self._check_count(field)
+        if self.rate is None and self.concurrency is None:
+            raise self._invalid("bounds nothing: give it a rate, a concurrency, or both")
+        if self.rate is None and (self.burst is not None or self.per_s != 1):
+            raise self._invalid("has a burst or per_s without a rate")
+        if not _is_number(self.per_s) or not 0.001 <= self.per_s <= MAX_PER_S:
+            raise self._invalid(f"per_s={self.per_s!r}: use 0.001 to {MAX_PER_S:.0f} seconds")
+        if self.adaptive and (self.least is None or self.most is None or self.least > self.most):
+            raise self._invalid('rate="adaptive" needs least and most, with least <= most')
+        if not self.adaptive and (self.least is not None or self.most is not None):
+            raise self._invalid('least and most belong to rate="adaptive"')
+
+    def _check_count(self, field: str) -> None:
+        value = getattr(self, field)
+        if value is None or (field == "rate" and value == "adaptive"):
+            return
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_COUNT:
+            slower = "; for fewer than one in a second use per_s" if field == "rate" else ""
+            adaptive = ' or "adaptive"' if field == "rate" else ""
+            raise self._invalid(
+                f"{field}={value!r}: use a whole number from 1 to {MAX_COUNT:,}{adaptive}{slower}"
+            )
+
+    def _invalid(self, why: str) -> InvalidInputError:
+        return InvalidInputError(f"limit {self.name!r}: {why}")
+
+    @property
+    def adaptive(self) -> bool:
+        """Return whether it finds its rate by itself."""
+        return self.rate == "adaptive"
+
+    @property
+    def allowed_burst(self) -> int:
+        """Return how many jobs may start at once after a pause; 1 without a rate."""
+        if self.burst is not None or self.rate is None:
+            return self.burst or 1
+        tokens = self.least if self.rate == "adaptive" else self.rate
+        return min(MAX_COUNT, max(1, math.floor((tokens or 1) / self.per_s)))
+
+    @property
+    def definition(self) -> str:
+        """Return the text that scripts read: rate:per us:burst:concurrency:least:most, 0: none."""
+        tokens = self.least if self.rate == "adaptive" else self.rate
+        per_us = round(self.per_s * 1e6) if tokens else 0
+        bounds = (self.least or 0, self.most or 0)
+        counts = (tokens or 0, per_us, self.allowed_burst, self.concurrency or 0, *bounds)
+        return ":".join(map(str, counts))
+
+    @classmethod
+    def from_definition(cls, name: str, text: str) -> Limit | None:
+        """Return the limit of a definition; None if the text is none, or of a later version."""
+        match = _DEFINITION.fullmatch(text)
+        if match is None:
+            return None
+        rate, per_us, burst, concurrency, least, most = map(int, match.groups())
+        try:
+            return cls(
+                name,
+                rate=("adaptive" if most else rate) if rate else None,
+                per_s=per_us / 1e6 if rate else 1.0,
+                burst=burst if rate else None,
+                concurrency=concurrency or None,
+                least=least or None,
+                most=most or None,
+            )
+        except InvalidInputError:
+            return None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitStatus:
+    """A limit and what its home knows of it.
+
+    set: what people set, which wins over declared: what code says; both None: undefined, it bounds
+    nothing. pace: jobs in `per_s` seconds now. wait_ms: for how long the downstream said to wait.
+    refused_ms: when it last did (0: never). running: jobs that run or may start at any time.
+    waiting: owners of partitions that wait for it; askers: those that wait or have permits.
+    """
+
+    name: str
+    set: Limit | None
+    declared: Limit | None
+    paused_ms: int
+    pace: float | None
+    granted: int
+    granted_last_s: int
+    wait_ms: int
+    refused_ms: int
+    running: int
+    waiting: int
+    askers: int
+
+    @property
+    def effective(self) -> Limit | None:
+        """Return what holds, None if nobody defined it."""
+        return self.set or self.declared
+
+    @property
+    def paused(self) -> bool:
+        """Return whether it is paused."""
+        return self.paused_ms > 0
