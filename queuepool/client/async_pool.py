@@ -18,6 +18,7 @@ from queuepool.client.calls import (
 from queuepool.client.group import AsyncTaskGroup as AsyncTaskGroup  # noqa: PLC0414 - known from here
 from queuepool.client.handles import AsyncJobHandle
 from queuepool.client.holding import hold_partitions
+from queuepool.client.limits import AsyncLimits
 from queuepool.client.network import AsyncNetwork
 from queuepool.client.questions import ask
 from queuepool.client.results import EnqueueResults
@@ -154,6 +155,11 @@ class AsyncQueuePool(BasePool[AsyncPort]):
     async def release(self, *, partition: int | None = None) -> int:
         """End the hold of one partition, or of all; returns how many of them were held."""
         return await self._network.do(hold_partitions(self.config, partition, on=False))
+
+    @property
+    def limits(self) -> AsyncLimits:
+        """Return the limits of the queue: set, pause, resume, remove, get, list, awaited."""
+        return AsyncLimits(self._network)
 
     async def run_verb(self, partition: int, verb: Verb[T]) -> T:
         """Run a verb that may be repeated, until the server answers; return its typed reply.

@@ -28,6 +28,7 @@ from queuepool.client.calls import (
 from queuepool.client.group import TaskGroup
 from queuepool.client.handles import JobHandle
 from queuepool.client.holding import hold_partitions
+from queuepool.client.limits import Limits
 from queuepool.client.network import Network
 from queuepool.client.pipeline import Bulk
 from queuepool.client.results import EnqueueResults
@@ -233,6 +234,11 @@ class QueuePool(BasePool[Port]):
     def release(self, *, partition: int | None = None) -> int:
         """End the hold of one partition, or of all; returns how many of them were held."""
         return self._network.do(hold_partitions(self.config, partition, on=False))
+
+    @property
+    def limits(self) -> Limits:
+        """Return the limits of the queue: set, pause, resume, remove, get, list."""
+        return Limits(self._network)
 
     # -- partitions --------------------------------------------------------------------------------
 

@@ -15,9 +15,14 @@ _NAME = re.compile(r"[A-Za-z0-9_.:@/-]{1,64}")
 _DEFINITION = re.compile(r"(\d{1,7}):(\d{1,14}):(\d{1,7}):(\d{1,7}):(\d{1,7}):(\d{1,7})")
 
 
+def is_limit_name(name: str) -> bool:
+    """Return whether a limit may have this name."""
+    return bool(_NAME.fullmatch(name))
+
+
 def check_limit_name(name: object) -> str:
     """Return the name of a limit, or raise InvalidInputError."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not is_limit_name(name):
         raise InvalidInputError(
             f"a limit cannot be named {name!r}: use 1 to 64 of A-Z a-z 0-9 _ . : @ / -"
         )

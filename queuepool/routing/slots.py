@@ -53,3 +53,8 @@ def slot_of(key: bytes) -> int:
 def partition_of(slot: int, partitions: int) -> int:
     """Return the partition of a slot, given the number of partitions."""
     return slot % partitions
+
+
+def home_of(limit: str, partitions: int) -> int:
+    """Return the partition that is the home of a limit: that of its name as a partition key."""
+    return partition_of(slot_of(key_bytes(limit)), partitions)

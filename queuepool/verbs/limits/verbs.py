@@ -8,6 +8,7 @@ from typing import Any
 
 from queuepool.errors.escaping import stored_text
 from queuepool.models import Limit, LimitStatus
+from queuepool.models.limits import is_limit_name
 from queuepool.verbs import Verb, number
 from queuepool.verbs.owner.replies import Ownership
 
@@ -93,10 +94,14 @@ def _changed(reply: Any) -> bool | None:
 
 
 def limits(after: bytes = b"", count: int = 100) -> Verb[tuple[bytes, list[LimitStatus]]]:
-    """List limits by name; returns (name after which to go on, b"" at the end, and the limits)."""
+    """List limits by name; returns (name after which to go on, b"" at the end, and the limits).
+
+    What is there under a name that no limit can have is left out.
+    """
 
     def read(r: Any) -> tuple[bytes, list[LimitStatus]]:
-        return bytes(r[0]), [_read_status(r[1], record) for record in r[2]]
+        found = (_read_status(r[1], record) for record in r[2])
+        return bytes(r[0]), [limit for limit in found if is_limit_name(limit.name)]
 
     return Verb("limits", [after, count, ""], read)
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from queuepool import AsyncQueuePool, QueuePool, Registry, TaskGroup
+from queuepool import AsyncQueuePool, Limit, QueuePool, Registry, TaskGroup
+from queuepool.client.limits import Limits
 from queuepool.testing import MemoryPool, run_jobs
 
 WITH_EXAMPLES = {
@@ -23,6 +24,7 @@ WITH_EXAMPLES = {
     "QueuePool.group": QueuePool.group,
     "AsyncQueuePool": AsyncQueuePool,
     "TaskGroup": TaskGroup,
+    "Limits": Limits,
     "task": Registry.task,
 }
 
@@ -42,6 +44,7 @@ def names() -> Iterator[dict[str, Any]]:
     yield {
         "QueuePool": lambda _url, **_options: pool,
         "AsyncQueuePool": lambda _url, **_options: pool.asyncio(),
+        "Limit": Limit,
         "asyncio": asyncio,
         "pool": pool,
         "task": registry.task,

@@ -1,0 +1,204 @@
+"""Limits as people see and change them: `pool.limits`, sync and asyncio, over the same steps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, TypeVar
+
+from queuepool.client.effects import Steps
+from queuepool.client.network import AsyncNetwork, Network
+from queuepool.client.questions import ask, ask_each
+from queuepool.errors import InvalidInputError
+from queuepool.models import Limit, LimitStatus
+from queuepool.models.limits import check_limit_name
+from queuepool.routing.slots import home_of
+from queuepool.settings.config import PoolConfig
+from queuepool.verbs import Verb
+from queuepool.verbs.limits import verbs as homes
+
+T = TypeVar("T")
+_PAGE = 100
+_AHEAD = 50  # partitions asked at once
+_TOKEN = re.compile(r"([0-9]{1,9})\.((?:[0-9a-f]{2}){0,512})")
+Page = tuple[list[LimitStatus], str]
+
+
+class UnknownLimitError(InvalidInputError):
+    """Nobody has set this limit, and no job that names it was about to start lately."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"limit {name!r} is unknown: nobody has set it, and no job that names it was about to "
+            "start within the last day. `queuepool limit list` shows those that are known"
+        )
+
+
+def page_of_limits(config: PoolConfig, token: str, size: int) -> Steps[Page]:
+    """Return up to `size` limits (1 to 200), and the token of the next page, "" at the end.
+
+    They come by home, then by name. Raises InvalidInputError for a token of another origin.
+    """
+    partitions, found = config.topology.partitions, list[LimitStatus]()
+    number, after = _read_token(token)
+    while number < partitions:
+        ahead = range(number, min(number + _AHEAD, partitions))
+        starts = {n: after if n == number else b"" for n in ahead}
+        calls = [(n, _numbered(n, start, size)) for n, start in starts.items()]
+        pages = dict((yield from ask_each(config, calls)))
+        number, after = ahead.stop, b""
+        for n in ahead:
+            following, limits = pages[n]
+            taken = limits[: size - len(found)]
+            found += taken
+            if len(taken) < len(limits):
+                return found, _token(n, taken[-1].name.encode() if taken else starts[n])
+            if following:
+                number, after = n, following
+                break
+        if len(found) == size:
+            break
+    return found, _token(number, after) if number < partitions else ""
+
+
+def _numbered(
+    number: int, after: bytes, size: int
+) -> Verb[tuple[int, tuple[bytes, list[LimitStatus]]]]:
+    verb = homes.limits(after, size)
+    return Verb(verb.script, verb.args, lambda reply: (number, verb.parse(reply)))
+
+
+def _token(number: int, after: bytes) -> str:
+    return f"{number}.{after.hex()}"
+
+
+def _read_token(token: str) -> tuple[int, bytes]:
+    match = _TOKEN.fullmatch(token or "0.")
+    if match is None:
+        raise InvalidInputError(
+            "page_token: pass the next_page_token of the previous page, unchanged"
+        )
+    return int(match[1]), bytes.fromhex(match[2])
+
+
+class _Limits:
+    """What the limits of both pools share."""
+
+    __slots__ = ("_network",)
+
+    def __init__(self, network: Any) -> None:
+        self._network = network
+
+    def _ask(self, name: str, verb: Verb[T]) -> Steps[T]:
+        config: PoolConfig = self._network.config
+        return ask(config, home_of(name, config.topology.partitions), verb)
+
+    def _set(self, limit: Limit) -> Steps[bool]:
+        return self._ask(limit.name, homes.set_limit(limit))
+
+    def _pause(self, name: str, *, on: bool) -> Steps[bool]:
+        return self._known(name, homes.pause_limit(check_limit_name(name), on=on))
+
+    def _remove(self, name: str) -> Steps[bool]:
+        return self._known(name, homes.remove_limit(check_limit_name(name)))
+
+    def _get(self, name: str) -> Steps[LimitStatus | None]:
+        return self._ask(name, homes.find_limit(check_limit_name(name)))
+
+    def _known(self, name: str, verb: Verb[bool | None]) -> Steps[bool]:
+        changed = yield from self._ask(name, verb)
+        if changed is None:
+            raise UnknownLimitError(name)
+        return changed
+
+    def _page(self, token: str) -> Steps[Page]:
+        return page_of_limits(self._network.config, token, _PAGE)
+
+
+class Limits(_Limits):
+    """The limits of a queue. Holds no state: each call asks the limit's home.
+
+    >>> pool.limits.set(Limit("mail", rate=20))
+    True
+    >>> pool.limits.pause("mail"), pool.limits.resume("mail")
+    (True, True)
+    >>> [limit.name for limit in pool.limits.list()]
+    ['mail']
+    >>> pool.limits.remove("mail")
+    True
+    """
+
+    _network: Network
+
+    def set(self, limit: Limit) -> bool:
+        """Define a limit for all partitions, whatever code declares; it holds within a second.
+
+        Returns whether that changed anything.
+        """
+        return self._network.do(self._set(limit))
+
+    def pause(self, name: str) -> bool:
+        """Start no more jobs of a limit; returns whether it was not paused. Jobs that run continue.
+
+        Raises UnknownLimitError.
+        """
+        return self._network.do(self._pause(name, on=True))
+
+    def resume(self, name: str) -> bool:
+        """End a pause; returns whether the limit was paused. Raises UnknownLimitError."""
+        return self._network.do(self._pause(name, on=False))
+
+    def remove(self, name: str) -> bool:
+        """Forget what people set, also a pause: what code declares holds again, if anything.
+
+        Returns whether anything was set. Raises UnknownLimitError.
+        """
+        return self._network.do(self._remove(name))
+
+    def get(self, name: str) -> LimitStatus | None:
+        """Return a limit, None if nobody has set it or needed it for a day."""
+        return self._network.do(self._get(name))
+
+    def list(self) -> Iterator[LimitStatus]:
+        """Iterate over all limits, reading them a page at a time: by home, then by name."""
+        page, token = self._network.do(self._page(""))
+        yield from page
+        while token:
+            page, token = self._network.do(self._page(token))
+            yield from page
+
+
+class AsyncLimits(_Limits):
+    """The limits of a queue, for asyncio: the methods of Limits, awaited."""
+
+    _network: AsyncNetwork
+
+    async def set(self, limit: Limit) -> bool:
+        """Define a limit for all partitions; returns whether that changed anything."""
+        return await self._network.do(self._set(limit))
+
+    async def pause(self, name: str) -> bool:
+        """Start no more jobs of a limit; returns whether it was not paused."""
+        return await self._network.do(self._pause(name, on=True))
+
+    async def resume(self, name: str) -> bool:
+        """End a pause; returns whether the limit was paused."""
+        return await self._network.do(self._pause(name, on=False))
+
+    async def remove(self, name: str) -> bool:
+        """Forget what people set, also a pause; returns whether anything was set."""
+        return await self._network.do(self._remove(name))
+
+    async def get(self, name: str) -> LimitStatus | None:
+        """Return a limit, None if nobody has set it or needed it for a day."""
+        return await self._network.do(self._get(name))
+
+    async def list(self) -> AsyncIterator[LimitStatus]:
+        """Iterate over all limits, reading them a page at a time: by home, then by name."""
+        page, token = await self._network.do(self._page(""))
+        while True:
+            for limit in page:
+                yield limit
+            if not token:
+                return
+            page, token = await self._network.do(self._page(token))

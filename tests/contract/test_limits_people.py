@@ -1,0 +1,162 @@
+"""set_limit, pause_limit, remove_limit, limits: what people see and change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from queuepool.models import Limit, LimitStatus
+from queuepool.verbs import Verb
+from queuepool.verbs.limits import verbs as limit
+from tests.contract.limiting import Home, owner, permits, rate
+from tests.contract.world import World
+
+MAIL = Limit("mail", rate=20, per_s=2, burst=4, concurrency=7)
+
+
+def found(world: World, name: str = "mail") -> LimitStatus:
+    status = world.partition.run(limit.find_limit(name))
+    assert status is not None
+    return status
+
+
+def names_of(world: World, count: int = 100) -> list[str]:
+    """Return the names of all limits, by pages."""
+    names, after = list[str](), b""
+    while True:
+        after, page = world.partition.run(limit.limits(after, count))
+        names += [status.name for status in page]
+        if not after:
+            return names
+
+
+def test_a_limit_that_is_set_is_there_until_it_is_removed(world: World) -> None:
+    run = world.partition.run
+    assert run(limit.find_limit("mail")) is None
+
+    changed = [run(limit.set_limit(MAIL)) for _ in range(2)]
+    status = found(world)
+    removed = [run(limit.remove_limit("mail")) for _ in range(2)]
+
+    assert changed == [True, False]
+    assert (status.set, status.declared, status.effective, status.paused) == (
+        MAIL,
+        None,
+        MAIL,
+        False,
+    )
+    assert removed == [True, None]
+    assert names_of(world) == []
+
+
+def test_one_that_people_removed_is_what_code_declares(world: World) -> None:
+    home = Home(world, definition=rate(10))
+    home.ask(owner(1))
+    world.partition.run(limit.set_limit(MAIL))
+    assert found(world).effective == MAIL
+
+    assert world.partition.run(limit.remove_limit("mail")) is True
+
+    assert found(world).set is None
+    assert found(world).effective == Limit("mail", rate=10, burst=1)
+    assert world.partition.run(limit.remove_limit("mail")) is False
+
+
+@pytest.mark.parametrize("verb", [limit.pause_limit("no", on=True), limit.remove_limit("no")])
+def test_a_name_that_nobody_knows_is_told_and_stays_unknown(world: World, verb: Verb[Any]) -> None:
+    assert world.partition.run(verb) is None
+    assert names_of(world) == []
+
+
+def test_an_undefined_limit_that_is_asked_for_is_shown_as_such(world: World) -> None:
+    Home(world, "odd").ask(owner(1), 5)
+
+    status = found(world, "odd")
+
+    assert names_of(world) == ["odd"]
+    assert (status.effective, status.pace) == (None, None)
+
+
+def test_a_pause_and_what_is_set_outlast_a_day_without_jobs(world: World) -> None:
+    Home(world, "paused", permits(1)).ask(owner(1))
+    Home(world, "asked", permits(1)).ask(owner(1))
+    Home(world, "resumed", permits(1)).ask(owner(1))
+    run = world.partition.run
+    assert [run(limit.pause_limit("paused", on=True)) for _ in range(2)] == [True, False]
+    run(limit.set_limit(MAIL))
+    run(limit.pause_limit("resumed", on=True))
+    run(limit.pause_limit("resumed", on=False))
+
+    world.advance(25 * 3600)
+
+    assert run(limit.find_limit("asked")) is None
+    assert found(world, "paused").paused
+    assert found(world).set == MAIL
+    assert run(limit.find_limit("resumed")) is None
+
+
+def test_asks_keep_a_limit_known(world: World) -> None:
+    home = Home(world, definition=rate(10))
+    for _ in range(3):
+        home.ask(owner(1))
+        world.advance(20 * 3600)
+
+    assert found(world).effective is not None
+
+
+def test_what_is_granted_and_who_waits_is_shown(world: World) -> None:
+    home = Home(world, definition="10:1000000:6:2:0:0")
+    home.ask(owner(1), 6, wanted=2)
+    home.ask(owner(2), 0, wanted=2)
+    home.advance(1.2)
+    home.ask(owner(1), 2, held=2, wanted=2)
+    home.slow(30_000)
+
+    status = found(world)
+
+    assert (status.granted, status.granted_last_s) == (8, 6)
+    assert (status.running, status.waiting, status.askers) == (2, 2, 2)
+    assert 29_000 < status.wait_ms <= 30_000
+    assert status.refused_ms > 0
+    assert status.pace == 10
+
+
+def test_limits_are_listed_by_name_in_pages(world: World) -> None:
+    names = [f"account:{n:03d}" for n in range(47)]
+    for name in reversed(names):
+        world.partition.run(limit.set_limit(Limit(name, rate=1)))
+
+    assert names_of(world, 10) == names
+    assert names_of(world, 47) == names
+    assert names_of(world, 100) == names
+
+
+def test_names_of_limits_that_are_forgotten_go_with_the_next_new_ones(world: World) -> None:
+    for n in range(20):
+        Home(world, f"old:{n}").ask(owner(1))
+    world.advance(25 * 3600)
+    for n in range(40):
+        Home(world, f"new:{n:02d}").ask(owner(1))
+
+    assert names_of(world) == [f"new:{n:02d}" for n in range(40)]
+    if not world.in_memory:
+        assert world.client.zcard(world.partition.key + b":ls") < 60
+
+
+def test_a_definition_of_a_later_version_bounds_nothing_and_stops_nobody(world: World) -> None:
+    home = Home(world, definition="2:10:1:1:1:1:window")
+
+    assert home.ask(owner(1), 9, wanted=4).tokens == 9
+
+    verb: Verb[int] = Verb("set_limit", ["mail", "1:0:1:0:0:0"], int)
+    assert world.partition.run(verb) == -1
+
+
+def test_a_name_that_no_limit_has_is_left_out(server_world: World) -> None:
+    key = server_world.partition.key
+    server_world.partition.run(limit.set_limit(MAIL))
+    server_world.client.zadd(key + b":ls", {b"\xff\x00": 0, b"gone": 0})
+    server_world.client.hset(key + b":li:\xff\x00", "set", "1:1:1:1:0:0")
+
+    assert names_of(server_world, 1) == ["mail"]
