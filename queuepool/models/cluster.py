@@ -43,7 +43,7 @@ class PartitionState:
     these tasks.
     held: the ready jobs that are not in `ready`, as their group is held, or the whole partition;
     held_ms: since when that is held, None when it is not. capped: those that wait because their
-    group runs as many jobs as it may.
+    group runs as many jobs as it may; parked: those that wait for their limits.
     """
 
     partition: int
@@ -68,6 +68,7 @@ class PartitionState:
     held: int = 0
     capped: int = 0
     held_ms: int | None = None
+    parked: int = 0
 
     @property
     def backlog(self) -> int:

@@ -60,6 +60,7 @@ class JobState(StrEnum):
     """Where a job is. UNKNOWN: it ended before the retention period, or was never accepted."""
 
     READY = "ready"
+    PARKED = "parked"  # ready, but a limit lets no job start now
     DELAYED = "delayed"
     IN_FLIGHT = "in-flight"
     DONE = "done"
@@ -170,7 +171,7 @@ class GroupStatus:
     operator). Nothing is inferred: a job is `done` when its success was recorded. held_ms: since
     when the group is held, so that its ready jobs wait; None: it is not. max_running: how many
     jobs may run at once, None for any number; serial: one at a time, in order; weight: its share of
-    turns beside 1 of other groups.
+    turns beside 1 of other groups. parked: jobs that wait for their limits.
     """
 
     total: int
@@ -189,11 +190,12 @@ class GroupStatus:
     max_running: int | None = None
     serial: bool = False
     weight: int = 1
+    parked: int = 0
 
     @property
     def left(self) -> int:
-        """Return how many jobs have not ended: they are ready, delayed or in flight."""
-        return self.ready + self.delayed + self.in_flight
+        """Return how many jobs have not ended: they are ready, parked, delayed or in flight."""
+        return self.ready + self.parked + self.delayed + self.in_flight
 
     @property
     def died(self) -> int:

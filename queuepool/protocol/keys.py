@@ -30,6 +30,13 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "u": ("HASH", "unique key -> id of the job that holds it"),
     "uk": ("HASH", "id -> unique key and until when it is held, only of jobs that have one"),
     "ex": ("HASH", "id -> by when it is to start, only of jobs that expire"),
+    "lm": ("HASH", "id -> state and gate, only of jobs that name limits"),
+    "gt": ("HASH", "gate -> ids that wait there for the limits that it is named after"),
+    "ga": ("HASH", "gate -> jobs admitted to their lanes, and not claimed yet"),
+    "gk": ("HASH", "gate -> whose turn it is among the tiers"),
+    "gr:<tier>:<gate>": ("LIST", "groups that have lanes at the gate"),
+    "gq:<tier>:<gate>~<group>": ("LIST", "a lane at a gate: ids of parked jobs"),
+    "gg:<group>": ("SET", "tier:gate of the lanes that a group has at gates"),
     "at": ("HASH", "id -> failed attempts, only of jobs that failed"),
     "cr": ("HASH", "id -> crashes, only of jobs that ran when their consumer died"),
     "er": ("HASH", "id -> last error, only of retrying and dead jobs"),
@@ -52,7 +59,11 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "lw:<limit>": ("ZSET", "its askers that wait for permits, by the ms since when"),
     "ls": ("ZSET", "names of the limits that have their home here"),
     "lp:<partition>": ("HASH", "limits of which a partition's epochs hold permits"),
-    "wk": ("LIST", "at most one wake token of a kind: w work, d something due sooner, c command"),
+    "wk": (
+        "LIST",
+        "at most one wake token of a kind: w work, d something due sooner, c command, "
+        "g parked jobs",
+    ),
 }
 SYSTEM_KEYS: dict[str, tuple[str, str]] = {
     "leader": ("HASH", "the leading coordinator: nonce, epoch, expiry, address"),

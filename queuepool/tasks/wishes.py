@@ -17,7 +17,7 @@ from queuepool.tasks.options import is_number
 from queuepool.tasks.signature import Signature
 
 UniqueKey: TypeAlias = str | bytes
-Wish: TypeAlias = tuple[bytes, bytes, int]
+Wish: TypeAlias = tuple[bytes, bytes, int, bytes]
 _MAX_S = 366 * 86400
 _CONFLICTS = {"skip": b"", "replace": b"r", "debounce": b"d"}
 UniqueKeyOf: TypeAlias = Callable[[Mapping[str, Any]], UniqueKey | None]
@@ -71,8 +71,8 @@ class Wishes:
         """Return the arguments about a job for the enqueue script; None: nothing."""
         key = key_bytes(self.unique, payload)
         if key is None:
-            return (b"", b"", self.expires_ms) if self.expires_ms else None
-        return self.until + self.conflict, key, self.expires_ms
+            return (b"", b"", self.expires_ms, b"") if self.expires_ms else None
+        return self.until + self.conflict, key, self.expires_ms, b""
 
 
 def wishes_of(

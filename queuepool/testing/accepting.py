@@ -21,17 +21,19 @@ class Accept:
     by: list[bytes] = field(default_factory=list)
     grown: int = 0
     sooner: bool = False
+    gates: dict[bytes, bytes] = field(default_factory=dict)  # of new jobs that name limits
 
     def jobs(self, pairs: Args, head: bytes, group: bytes, delay: int) -> list[bytes]:
         """Store the jobs of one run; return the ids that are new."""
         fresh: list[bytes] = []
         for job_id, tail in zip(pairs[::2], pairs[1::2], strict=True):
-            until, key, ms = self.wishes.get(len(self.status) + 1, (b"", b"", b"0"))
+            wish = self.wishes.get(len(self.status) + 1, (b"", b"", b"0", b""))
+            until, key, ms, gate = wish
             if job_id in self.p.jobs or _seen(self.p, job_id):
                 self.status += b"0"
             elif until[:1] and (holder := self.p.holder_of(key)) is not None:
                 body = head + tail, group, delay
-                replaced = until[1:] and self._replace(holder, until[1:], int(ms), *body)
+                replaced = until[1:] and self._replace(holder, until[1:], wish, *body)
                 self.status += b"3" if replaced else b"2"
                 self.by.append(holder)
             else:
@@ -41,18 +43,20 @@ class Accept:
                 self.grown += len(head) + len(tail)
                 if until:
                     self.p.wishes.take(until[:1] + key, job_id)
+                if gate:
+                    self.gates[job_id] = gate
                 if int(ms) > 0:
                     self.p.wishes.expire_ms[job_id] = self.p.now + int(ms)
         return fresh
 
     def _replace(
-        self, job_id: bytes, mode: bytes, ms: int, body: bytes, group: bytes, delay: int
+        self, job_id: bytes, mode: bytes, wish: Args, body: bytes, group: bytes, delay: int
     ) -> bool:
-        # Gives a waiting job another body; its id, tier and place stay.
-        p, old = self.p, self.p.jobs[job_id]
+        # Gives a waiting job another body; its id, tier, place and limits stay.
+        p, old, ms = self.p, self.p.jobs[job_id], int(wish[2])
         if any(job_id in p.book(epoch) for epoch in p.epochs()):
             return old[13:] == body[13:]
-        if codec.read_group(old) != group:
+        if codec.read_group(old) != group or p.gates.limits.get(job_id, (b"", b""))[1] != wish[3]:
             return False
         stamp = int(body[2:13], 16)
         if old[2:13] == body[2:13]:

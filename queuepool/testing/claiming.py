@@ -9,8 +9,9 @@ from itertools import islice
 from typing import Any
 
 from queuepool.protocol import codec
-from queuepool.testing.data import Args, PartitionData
+from queuepool.testing.data import Args, PartitionData, lane_of
 from queuepool.testing.fencing import fence
+from queuepool.testing.gates import CLAIMED, NEVER
 from queuepool.testing.groups import TIERS
 from queuepool.testing.records import Seat
 
@@ -49,10 +50,11 @@ def claim(p: PartitionData, args: Args) -> Any:
     taken = _take(p, turns, rooms)
     if age_ms > 0 and len(turns) > 1:
         _promote_late_lanes(p, age_ms)
-    booked = _book(p, int(args[1]), taken, starting)
+    booked, limits = _book(p, int(args[1]), taken, starting)
     for name in [name for name, room in rooms.items() if room < p.managed.get(name, 0)]:
         more = p.tune(name, owning=True) > 0 or more
-    return [p.now, *booked, limit if full or more else len(taken)]
+    in_all = limit if full or more else len(taken)
+    return [p.now, *booked, in_all, *([limits] if p.gates.limits or limits else [])]
 
 
 def _planned(turns: dict[int, list[_Turn]]) -> int:
@@ -192,11 +194,13 @@ def _promote_late_lanes(p: PartitionData, age_ms: int) -> None:
 
 def _book(
     p: PartitionData, epoch: int, taken: list[tuple[bytes, int]], starting: int
-) -> tuple[list[bytes], list[bytes], list[bytes | None], list[bytes | None]]:
+) -> tuple[list[Any], list[bytes]]:
     for job_id, tier in taken:
         if job_id in p.jobs and p.wishes.expire_ms.get(job_id, p.now + 1) <= p.now:
             p.count_ready((tier, codec.read_group(p.jobs[job_id])), -1)
             p.end_expired(job_id, p.jobs[job_id])
+    parked, limits = _at_gates(p, epoch, [job_id for job_id, _ in taken if job_id in p.jobs])
+    taken = [(job_id, tier) for job_id, tier in taken if job_id not in parked]
     alive = [(job_id, tier) for job_id, tier in taken if job_id in p.jobs]
     for job_id, _tier in taken:
         if job_id not in p.jobs:
@@ -218,7 +222,30 @@ def _book(
     odd = bool(p.attempts or p.crashes)
     attempts = [_text(p.attempts.get(i)) for i in ids] if odd else []
     crashes = [_text(p.crashes.get(i)) for i in ids] if odd else []
-    return ids, [p.jobs[i] for i in ids], attempts, crashes
+    return [ids, [p.jobs[i] for i in ids], attempts, crashes], limits
+
+
+def _at_gates(p: PartitionData, epoch: int, ids: list[bytes]) -> tuple[set[bytes], list[bytes]]:
+    # Jobs that name limits and were not admitted by this owner wait at their gates. Returns those,
+    # and id and gate of the others that name limits.
+    new: list[bytes] = []
+    again: list[bytes] = []
+    limits: list[bytes] = []
+    for job_id in (i for i in ids if i in p.gates.limits):
+        state, gate = p.gates.limits[job_id]
+        p.gates.leave_lane(job_id)
+        if state == b"%d" % epoch:
+            limits += [job_id, gate]
+            p.gates.limits[job_id] = CLAIMED, gate
+        else:
+            (new if state == NEVER else again).append(job_id)
+    for job_id in [*new, *reversed(again)]:
+        body, group = p.jobs[job_id], p.group_of(p.jobs[job_id])
+        p.count_ready(lane_of(body), -1)
+        p.park(p.gates.limits[job_id][1], job_id, front=job_id in again)
+        if group.serial:
+            group.next_id = job_id
+    return {*new, *again}, limits
 
 
 def _text(number: int | None) -> bytes | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from queuepool.protocol import codec
 from queuepool.testing.ended import Ended
+from queuepool.testing.gates import Gates
 from queuepool.testing.groups import TIERS, Group
 from queuepool.testing.limits import Limit
 from queuepool.testing.records import Lane, OwnerRecord, Seat, StoredCommand
@@ -40,6 +41,7 @@ class PartitionData:
     asides: dict[bytes, bytes] = field(default_factory=dict)  # ua
     dead: ScoredSet = field(default_factory=ScoredSet)  # dead
     wishes: Wishes = field(default_factory=Wishes)  # u, uk and ex
+    gates: Gates = field(default_factory=Gates)  # lm, gt, ga, gk, gr, gq and gg
     attempts: dict[bytes, int] = field(default_factory=dict)  # at
     crashes: dict[bytes, int] = field(default_factory=dict)  # cr
     errors: dict[bytes, bytes] = field(default_factory=dict)  # er
@@ -121,23 +123,27 @@ class PartitionData:
         group = self.groups.get(name)
         if group is None or name not in self.managed:
             return 0
-        able, apart = group.shares(self.delayed)
+        able, apart = group.shares(self.waits)
         self.count(group.state, -group.apart)
         group.state, group.apart = "held" if group.hold else "capped", apart
         self.count(group.state, apart)
         for tier in TIERS:
             self.count(f"r{tier}", able[tier] - group.able[tier])
         group.able = able
-        self.managed[name] = group.room(self.delayed)
+        self.managed[name] = group.room(self.waits)
         if group.left <= 0:
             del self.managed[name]
-        if group.left <= 0 or group.room(self.delayed) > 0:
+        if group.left <= 0 or group.room(self.waits) > 0:
             for tier in sorted(group.out):
                 self.rings[tier].append(Seat(tier, self.now, name))
                 if not owning:
                     self.wake(b"w")
             group.out.clear()
         return able.total()
+
+    def waits(self, job_id: bytes | None) -> bool:
+        """Return whether a job is delayed or parked: others of a serial group wait for it."""
+        return job_id is not None and (job_id in self.delayed or self.gates.is_parked(job_id))
 
     def expire_group(self, group: Group) -> None:
         """Forget a group without work or dead jobs: after a minute per job, at most a day."""
@@ -200,10 +206,33 @@ class PartitionData:
             (ring.appendleft if next_turn else ring.append)(Seat(lane[0], self.now, lane[1]))
         self.count_ready(lane, 1)
 
+    def park(self, gate: bytes, job_id: bytes, *, front: bool = False) -> None:
+        """Make a ready job wait at its gate."""
+        body = self.jobs[job_id]
+        self.count("parked")
+        self.group_of(body).parked += 1
+        if self.gates.put(gate, lane_of(body), job_id, front=front):
+            self.wake(b"g")
+
+    def unpark(self, body: bytes) -> None:
+        """Note that a job is parked no more."""
+        self.count("parked", -1)
+        self.group_of(body).parked -= 1
+
+    def mark(self, job_id: bytes, body: bytes) -> None:
+        """Leave the id of a job that ends where it waits, as a mark, until its turn."""
+        self.marks.add(job_id)
+        if self.gates.is_parked(job_id):
+            self.unpark(body)
+        else:
+            self.count_ready(lane_of(body), -1)
+
     def forget(self, job_id: bytes) -> None:
         """Remove a job's body and all its records."""
         self.jobs.pop(job_id, None)
         self.wishes.let_go(job_id)
+        self.gates.leave_lane(job_id)
+        self.gates.limits.pop(job_id, None)
         for notes in (self.attempts, self.crashes, self.errors, self.progress, self.cancels):
             notes.pop(job_id, None)
 

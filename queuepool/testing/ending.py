@@ -92,8 +92,7 @@ def _leave(p: PartitionData, epoch: int, job_id: bytes, body: bytes) -> bool:
         p.unaside(job_id)
         p.group_of(body).delayed -= 1
     elif not any(p.unbook(other, job_id) for other in p.epochs()):
-        p.marks.add(job_id)
-        p.count_ready(lane_of(body), -1)
+        p.mark(job_id, body)
     return True
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from queuepool.testing.scored import ScoredSet
-
 TIERS = (0, 1, 2, 3)
+Waits = Callable[[bytes | None], bool]  # whether a job is delayed or parked
 ANY = 1_000_000  # jobs: room without bounds
 
 
@@ -20,6 +20,7 @@ class Group:
     dead: int = 0
     cancelled: int = 0
     delayed: int = 0
+    parked: int = 0
     created: int = 0
     finished: int = 0
     cancelled_at: int = -1
@@ -50,17 +51,17 @@ class Group:
         """Return whether it is held, or has a bound, or more turns than others."""
         return self.hold > 0 or self.most > 0 or self.serial or self.weight > 1
 
-    def room(self, delayed: ScoredSet) -> int:
+    def room(self, waits: Waits) -> int:
         """Return how many of its jobs may be claimed now."""
-        if self.hold or (self.serial and self.next_id in delayed):
+        if self.hold or (self.serial and waits(self.next_id)):
             return 0
         most = 1 if self.serial else self.most
-        running = self.left - self.delayed - self.waiting.total()
+        running = self.left - self.delayed - self.parked - self.waiting.total()
         return max(0, most - running) if most else ANY
 
-    def shares(self, delayed: ScoredSet) -> tuple[Counter[int], int]:
+    def shares(self, waits: Waits) -> tuple[Counter[int], int]:
         """Return how many ready jobs of each tier may be claimed, and how many others there are."""
-        left = self.room(delayed)
+        left = self.room(waits)
         able: Counter[int] = Counter()
         for tier in TIERS:
             able[tier] = min(self.waiting[tier], left)

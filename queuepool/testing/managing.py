@@ -97,7 +97,7 @@ class Recount:
         sums = Counter[str]()
         for name, waiting in self._waiting.items():
             group = replace(self._p.groups[name], waiting=waiting)
-            able, apart = group.shares(self._p.delayed)
+            able, apart = group.shares(self._p.waits)
             sums["held" if group.hold else "capped"] += apart
             told = self._p.groups[name]
             if (told.waiting, told.able, told.apart) != (waiting, able, apart):
@@ -110,8 +110,8 @@ class Recount:
         for name, waiting in self._waiting.items():
             group = self._p.groups[name]
             group.waiting = waiting
-            group.able, group.apart = group.shares(self._p.delayed)
+            group.able, group.apart = group.shares(self._p.waits)
             group.state = "held" if group.hold else "capped"
-            self._p.managed[name] = group.room(self._p.delayed)
+            self._p.managed[name] = group.room(self._p.waits)
             sums[group.state] += group.apart
         self._p.counters.update({name: sums[name] for name in ("held", "capped")})

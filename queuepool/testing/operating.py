@@ -158,6 +158,7 @@ def audit(p: PartitionData, args: Args) -> Any:
         sum(ready.values())
         + p.counters.get("held", 0)
         + p.counters.get("capped", 0)
+        + p.counters.get("parked", 0)
         + sum(len(b) for b in books)
         + len(p.delayed)
         + len(p.dead)
@@ -166,10 +167,7 @@ def audit(p: PartitionData, args: Args) -> Any:
     seated = {seat.lane for ring in p.rings for seat in ring}
     unseated = orphan = 0
     lost: list[tuple[Lane, bytes]] = []
-    for job_id, body in p.jobs.items():
-        if any(job_id in places for places in (p.delayed, p.dead, *books)):
-            continue
-        lane = lane_of(body)
+    for job_id, lane in _in_lanes(p, books):
         waiting = p.lanes.get(lane)
         if not waiting or (len(waiting) <= _SEARCHED and job_id not in waiting):
             orphan += 1
@@ -201,6 +199,16 @@ def audit(p: PartitionData, args: Args) -> Any:
         del notes[job_id]
     said = [b"unseated", unseated, b"orphan", orphan, b"hollow", hollow, b"foreign", 0]
     return [b"0", [*said, b"miscounted", miscounted, b"stray", len(strays) + len(unset)], law]
+
+
+def _in_lanes(p: PartitionData, books: Sequence[ScoredSet]) -> list[tuple[bytes, Lane]]:
+    # The jobs that should be in lanes: they are in no other place.
+    return [
+        (job_id, lane_of(body))
+        for job_id, body in p.jobs.items()
+        if not any(job_id in places for places in (p.delayed, p.dead, *books))
+        and not p.gates.is_parked(job_id)
+    ]
 
 
 def _is_out(p: PartitionData, lane: Lane) -> bool:

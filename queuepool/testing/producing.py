@@ -9,7 +9,8 @@ from typing import Any
 from queuepool.protocol import codec
 from queuepool.routing.slots import MAX_GROUP_BYTES
 from queuepool.testing.accepting import Accept
-from queuepool.testing.data import STARTED, Args, PartitionData, lane_of
+from queuepool.testing.data import STARTED, Args, PartitionData
+from queuepool.testing.gates import NEVER
 from queuepool.testing.groups import TIERS, Group
 
 _MAX_JOBS = 2000  # far beyond what a client sends; the most that a script's commands accept
@@ -26,7 +27,7 @@ def enqueue(p: PartitionData, args: Args) -> Any:
     refused = _beyond(args) or _beyond_unique(wishes)
     if refused:
         return [b"REFUSED", *refused]
-    accept = Accept(p, {int(wishes[k]): wishes[k + 1 : k + 4] for k in range(0, len(wishes), 4)})
+    accept = Accept(p, {int(wishes[k]): wishes[k + 1 : k + 5] for k in range(0, len(wishes), 5)})
     idle = sum(p.counters.get(f"r{t}", 0) for t in TIERS) <= 0
     # Never the ms of a group's cancellation: its cut must tell what came before it.
     stamp = b"%011x" % max(p.now, p.counters.get("cut", 0) + 1)
@@ -39,9 +40,10 @@ def enqueue(p: PartitionData, args: Args) -> Any:
         if fresh:
             added += len(fresh)
             _join(p, group, len(fresh), delayed=delay > 0)
-            sooner = _settle(p, fresh, tier, group, delay) or sooner
+            fresh = _to_gates(p, fresh, accept.gates, group, delay)
+            sooner = (fresh and _settle(p, fresh, tier, group, delay)) or sooner
             names.add(group)
-            wake = wake or (idle and delay <= 0 and group not in p.managed)
+            wake = wake or bool(fresh and idle and delay <= 0 and group not in p.managed)
     for name in names:
         wake = (p.tune(name, owning=True) > 0 and idle) or wake
     p.ended.heed_the_clock(p.now)
@@ -62,7 +64,7 @@ def enqueue(p: PartitionData, args: Args) -> Any:
 
 
 def _beyond_unique(wishes: Args) -> tuple[bytes, int, int] | None:
-    keys = (key for until, key in zip(wishes[1::4], wishes[2::4], strict=True) if until)
+    keys = (key for until, key in zip(wishes[1::5], wishes[2::5], strict=True) if until)
     sizes = [len(key) for key in keys if not 1 <= len(key) <= codec.MAX_UNIQUE_BYTES]
     return (b"unique", sizes[0], codec.MAX_UNIQUE_BYTES) if sizes else None
 
@@ -101,6 +103,22 @@ def _join(p: PartitionData, name: bytes, n: int, *, delayed: bool) -> None:
         p.managed.setdefault(name, 0)
 
 
+def _to_gates(
+    p: PartitionData, ids: list[bytes], gates: dict[bytes, bytes], group: bytes, delay: int
+) -> list[bytes]:
+    # Parks those that name limits; returns the others, and those that claims will take there.
+    stay = []
+    for job_id in ids:
+        gate = gates.get(job_id)
+        if gate and delay <= 0 and not p.groups[group].serial:
+            p.park(gate, job_id)
+            continue
+        stay.append(job_id)
+        if gate:
+            p.gates.limits[job_id] = NEVER, gate
+    return stay
+
+
 def _settle(p: PartitionData, ids: list[bytes], tier: int, group: bytes, delay: int) -> bool:
     # Returns whether one of these is the next delayed job to become due.
     if delay <= 0:
@@ -128,6 +146,8 @@ def status(p: PartitionData, args: Args) -> Any:
         at = next((score for score in scores if score is not None), None)
         if at is not None:
             state, at = b"in-flight", 0 if at < STARTED else at
+        elif p.gates.is_parked(job_id):
+            state = b"parked"
     return [
         state,
         body,
@@ -169,8 +189,7 @@ def cancel(p: PartitionData, args: Args) -> Any:
         was = b"delayed"
         p.group_of(body).delayed -= 1
     else:
-        p.marks.add(job_id)
-        p.count_ready(lane_of(body), -1)
+        p.mark(job_id, body)
     p.end_cancelled(job_id, body)
     return was
 
@@ -197,7 +216,7 @@ def cancel_group(p: PartitionData, args: Args) -> Any:
                 p.cancels[job_id] = p.now
     if asked:
         p.wake(b"c")
-    gone = [job_id for tier in TIERS for job_id in _empty_lane(p, (tier, name), old)]
+    gone = _empty_lanes(p, name, old)
     for _due, job_id in list(p.delayed.entries()):
         if job_id in p.jobs and ours(p.jobs[job_id]):
             p.delayed.remove(job_id)
@@ -209,21 +228,37 @@ def cancel_group(p: PartitionData, args: Args) -> Any:
     return [b"", len(gone), asked]
 
 
-def _empty_lane(p: PartitionData, lane: tuple[int, bytes], old: Any) -> list[bytes]:
+def _empty_lanes(p: PartitionData, name: bytes, old: Any) -> list[bytes]:
+    # Takes what is to be cancelled from the lanes of a group, also from those at gates.
+    gone: list[bytes] = []
+    for lane in [(tier, name) for tier in TIERS]:
+        found, _ = _empty_lane(p.lanes.get(lane), p, old)
+        p.count_ready(lane, -len(found))
+        gone += found
+    for gate, lane in [key for key in p.gates.lanes if key[1][1] == name]:
+        found, left = _empty_lane(p.gates.lanes.get((gate, lane)), p, old)
+        for job_id in found:
+            p.unpark(p.jobs[job_id])
+        if left:
+            p.gates.left(gate, left)
+        gone += found
+    return gone
+
+
+def _empty_lane(
+    waiting: deque[bytes] | None, p: PartitionData, old: Any
+) -> tuple[list[bytes], int]:
     # Takes the front of a lane as far as it is to be cancelled. When that is all of it, the last
-    # id stays as a mark: a seat in the ring has a lane.
-    waiting = p.lanes.get(lane)
-    if not waiting:
-        return []
-    front = list(takewhile(lambda i: i not in p.jobs or old(p.jobs[i]), waiting))
+    # id stays as a mark: a seat in the ring has a lane. Returns the jobs, and how many ids left.
+    front = list(takewhile(lambda i: i not in p.jobs or old(p.jobs[i]), waiting or ()))
     p.marks.difference_update(front)
     gone = [job_id for job_id in front if job_id in p.jobs]
-    p.count_ready(lane, -len(gone))
-    if front and len(front) == len(waiting):
+    if waiting and front and len(front) == len(waiting):
         p.marks.add(front.pop())
     for _ in front:
+        assert waiting is not None  # noqa: S101 - for the type
         waiting.popleft()
-    return gone
+    return gone, len(front)
 
 
 def group(p: PartitionData, args: Args) -> Any:
@@ -237,5 +272,5 @@ def group(p: PartitionData, args: Args) -> Any:
     return [
         *(g.total, g.left, g.dead, g.cancelled, g.delayed, ready, g.created, finished, cut),
         *(g.done, g.evicted, g.discarded, g.hold, g.expired, g.most, int(g.serial)),
-        g.weight,
+        *(g.weight, g.parked),
     ]

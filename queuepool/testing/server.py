@@ -11,6 +11,7 @@ from typing import Any
 from queuepool.errors import ScriptError, UnavailableError
 from queuepool.servers import Reply
 from queuepool.testing import (
+    admitting,
     claiming,
     ending,
     leading,
@@ -28,7 +29,10 @@ from queuepool.verbs.scripts import names, script
 
 _VERBS: Mapping[str, Callable[[Any, Args], Any]] = {  # each is named after its script
     name: verb
-    for module in (producing, managing, claiming, ending, owning, operating, leading, limiting)
+    for module in (
+        *(producing, managing, claiming, admitting, ending),
+        *(owning, operating, leading, limiting),
+    )
     for name, verb in vars(module).items()
     if name in names() and getattr(verb, "__module__", "") == module.__name__
 }

@@ -44,6 +44,12 @@ PRODUCER = _grant("""
     u     hset hdel
     uk    hset hdel
     ex    hset hdel
+    lm    hset hdel
+    gt    hset hincrby hdel
+    ga    hset hincrby
+    gq    rpush lpush lpop unlink
+    gr    rpush unlink
+    gg    sadd unlink
 """)
 # Consumers move jobs and end them. They cannot add one: jobs come from producers, and back from the
 # dead by operators. The route record is made once, field by field, and never changed.
@@ -80,6 +86,13 @@ CONSUMER = _grant("""
     lw    zadd zrem pexpire unlink
     ls    zadd zrem unlink
     lp    hset hdel persist pexpire unlink
+    lm    hset hdel unlink
+    gt    hset hincrby hdel unlink
+    ga    hset hincrby unlink
+    gk    hset hdel unlink
+    gq    rpush lpush lpop unlink
+    gr    rpush lpop unlink
+    gg    sadd srem unlink
     route hsetnx
 """)
 # Coordinators hold groups and partitions for operators. They cannot delete what a lane or a group

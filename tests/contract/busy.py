@@ -46,6 +46,8 @@ class Busy:
             operate.dead(0, 0, 10),
             operate.replay(["dead-a"]),
             operate.replay(["f-dead"]),
+            operate.replay(["l-dead"]),
+            operate.discard(["l-dead"]),
             operate.discard(["dead-a"]),
             operate.discard(["f-dead"]),
             operate.audit(b"0", repair=False),
@@ -93,6 +95,7 @@ def busy(world: World) -> Busy:
     w.finish(owned, held(owned, "done"), results=True)
     held(owned, "aside")
     owned.run(own.retry(owned.ownership, [(b"aside", 60_000, "new", _ERROR)]))
+    _fill_a_gate(world, owned)
     _fill_a_group_without_room(world, owned)
     _fill_a_serial_group(world, owned)
     held(owned, "a", "b", "c")
@@ -109,6 +112,10 @@ def busy(world: World) -> Busy:
     w.enqueue(world, ["held", "held-mark", "held-more"], b"held")
     world.partition.run(produce.configure(b"held", hold=True))
     _use_limits(world)
+    owned.run(own.admit(owned.ownership, b"mail", 1, most_waiting=9))
+    owned.run(own.hand_back(owned.ownership, [b"l-back"]))
+    w.enqueue(world, ["l-cut", "l-cut-too"], b"cutgate", limits=b"mail")
+    world.partition.run(produce.cancel_group(b"cutgate", b"start"))
     [led] = world.partition.server.run(world.system, [lead.lead("n", lease_ms=600_000, address="")])
     assert isinstance(led, list)
     return Busy(world, owned, own.Ownership(0, "over", 1), int(led[1]))
@@ -169,11 +176,25 @@ def _of_limits() -> list[Verb[Any]]:
     ]
 
 
+def _fill_a_gate(world: World, owned: OwnedPartition) -> None:
+    """Jobs that are parked, running, dead and delayed, and marks; of a plain and a held group."""
+    w.enqueue(world, ["l-run", "l-dead", "l-due", "l-back"], b"gated", limits=b"mail")
+    owned.run(own.admit(owned.ownership, b"mail", 4, most_waiting=9))
+    assert w.claim(owned, starting=0).ids == [b"l-run", b"l-dead", b"l-due", b"l-back"]
+    w.bury(owned, [b"l-dead"])
+    w.retry(owned, [b"l-due"])
+    w.enqueue(world, ["l-a", "l-mark", "l-b", "l-c", "l-d"], b"gated", limits=b"mail")
+    world.partition.cancel("l-mark")
+    w.enqueue(world, ["l-held"], b"heldgate", limits=b"mail", tier=1)
+    world.partition.run(produce.configure(b"heldgate", hold=True))
+
+
 def _of_applications() -> list[Verb[Any]]:
     body = w.tail(b"new")
     runs: list[Any] = [2, b"new", 0, 2, "n1", body, "n2", body, 1, b"new", 60_000, 1, "n3", body]
     newer: list[Any] = [2, b"g", 1_000, 1, "n5", w.tail(b"g")]
-    wishes = (1, "s", b"new", 9, 3, "e", b"key", 0)
+    wishes = (1, "s", b"new", 9, b"", 3, "e", b"key", 0, b"")
+    limited = (1, "", b"", 9, b"mail", 2, "", b"", 0, b"api,mail", 3, "", b"", 0, b"mail")
     groups = (b"g", b"cut", b"one", b"held")
     to_held: list[Any] = [2, b"held", 0, 1, "n4", w.tail(b"held")]
     to_serial: list[Any] = [2, b"serial", 0, 1, "n6", w.tail(b"serial")]
@@ -181,12 +202,16 @@ def _of_applications() -> list[Verb[Any]]:
     return [
         produce.enqueue(runs, jobs=3, size_bytes=3 * (13 + len(body)), **w.LIMITS),
         produce.enqueue(runs, wishes, jobs=3, size_bytes=3 * (13 + len(body)), **w.LIMITS),
-        produce.enqueue(newer, (1, "ed", b"key", 9), jobs=1, size_bytes=99, **w.LIMITS),
+        produce.enqueue(newer, (1, "ed", b"key", 9, b""), jobs=1, size_bytes=99, **w.LIMITS),
         produce.enqueue(runs, jobs=3, size_bytes=9, **(w.LIMITS | {"max_depth": 3})),
         *(produce.status(i, 0) for i in ("ready", "delayed", "dead-a", "crash", "done", "never")),
         *(produce.cancel(i) for i in ("ready", "delayed", "a", "crash", "dead-a")),
         produce.enqueue(to_held, jobs=1, size_bytes=13 + len(to_held[-1]), **w.LIMITS),
         produce.enqueue(to_serial, jobs=1, size_bytes=13 + len(to_serial[-1]), **w.LIMITS),
+        produce.enqueue(runs, limited, jobs=3, size_bytes=3 * (13 + len(body)), **w.LIMITS),
+        *(produce.cancel(i) for i in ("l-a", "l-run", "l-due", "l-held")),
+        *(produce.cancel_group(b"cutgate", c) for c in (b"gates:0", b"0")),
+        produce.cancel_group(b"gated", b"start"),
         *(produce.cancel(i) for i in ("s-run", "s-b")),
         produce.cancel_group(b"serial", b"start"),
         produce.cancel_group(b"serial", b"lanes"),
@@ -236,6 +261,14 @@ def _of_owner(ownership: own.Ownership) -> list[Verb[Any]]:
         own.hand_back(ownership, [b"f-run"]),
         own.end_cancelled(ownership, [b"f-run"]),
         own.finish_stray(ownership, [(b"s-run", b"", 0, b""), (b"s-a", b"", 0, b"")]),
+        own.finish(ownership, {b"gated": own.Acks(size, [b"l-run"])}),
+        own.finish_stray(ownership, [(i, b"", 0, b"") for i in (b"l-run", b"l-b", b"l-due")]),
+        own.retry(ownership, [(b"l-run", 1000, True, _ERROR)]),
+        own.hand_back(ownership, [b"l-run"]),
+        own.end_cancelled(ownership, [b"l-run"]),
+        own.admit(ownership, b"mail", 10, most_waiting=9),
+        own.admit(ownership, b"none", 10, most_waiting=9),
+        own.gates(),
         own.rouse(ownership, b"0", ["new"]),
         own.bury(ownership, [(b"a", _ERROR)], keep_jobs=10, **_KEEP),
         own.bury(ownership, [(b"a", _ERROR), (b"b", _ERROR)], keep_jobs=1, **_KEEP),

@@ -69,7 +69,7 @@ def check_invariants(world: World, when: str = "at the end") -> None:
     assert report.clean, f"{when}: {report}"
     assert all(value >= 0 for value in state.counters.values()), (when, state.counters)
     assert state.bytes >= 0
-    ready = state.backlog + state.held + state.capped
+    ready = state.backlog + state.held + state.capped + state.parked
     assert state.jobs == ready + state.delayed + state.in_flight + state.dead
     if state.jobs == 0:
         assert state.bytes == 0
@@ -87,17 +87,20 @@ def check_places(state: dict[str, Any], when: str) -> None:
     jobs, marks = set(state["jobs"]), state["marks"]
     in_lanes = [i for lane in state["lanes"].values() for i in lane]
     in_books = [i for book in state["books"] for _, i in book]
-    places = [i for i in in_lanes if i not in marks] + in_books + state["delayed"] + state["dead"]
+    at_gates = [i for lane in state["gated"].values() for i in lane]
+    places = [i for i in in_lanes + at_gates if i not in marks]
+    places += in_books + state["delayed"] + state["dead"]
     ready = sum(state["counters"].get(name, 0) for name in READY)
     seats = [seat for ring in state["rings"] for seat in ring]
 
     assert sorted(places) == sorted(jobs), f"{when}: a job is in no place, or in two"
     assert set(state["asides"]) <= set(state["delayed"]), f"{when}: waits for a task, not delayed"
-    assert marks <= set(in_lanes), f"{when}: marks leaked: {marks - set(in_lanes)}"
-    assert ready == len(in_lanes) - len(marks), f"{when}: ready jobs miscounted"
+    assert marks <= set(in_lanes + at_gates), f"{when}: marks leaked: {marks - set(in_lanes)}"
+    assert ready == len(set(in_lanes) - marks), f"{when}: ready jobs miscounted"
     placed = sorted([*seats, *state["out"]])
     assert placed == sorted(state["lanes"]), f"{when}: a lane has no seat, or two (I17)"
     check_holds(state, when)
+    check_gates(state, when)
     for notes in ("attempts", "crashes", "errors"):
         assert set(state[notes]) <= jobs, f"{when}: {notes} of jobs that are gone"
     holders, keys = state["unique"]
@@ -129,6 +132,25 @@ def check_holds(state: dict[str, Any], when: str) -> None:
         assert state["counters"].get(kind, 0) == apart[kind], f"{when}: {kind} miscounted"
     closed = {group for group, room in state["managed"].items() if room == 0}
     assert {group for _, group in state["out"]} <= closed, f"{when}: out for no reason (I17)"
+
+
+def check_gates(state: dict[str, Any], when: str) -> None:
+    """Fail unless parked jobs wait at their gates, in lanes with one seat each, and are counted."""
+    limits, counters = state["limits"], state["counters"]
+    ids = {i for lane in state["gated"].values() for i in lane} - state["marks"]
+    parked = {i for i, (place, _) in limits.items() if place == b"p"}
+    lanes = {(place, group) for place, group in state["gated"]}
+    seats = [(place, group) for place, ring in state["at_gates"].items() for group in ring]
+    waiting: Counter[bytes] = Counter()
+    for (place, _), lane in state["gated"].items():
+        waiting[place[2:]] += len(lane)
+    admitted = Counter(gate for place, gate in limits.values() if place == b"epoch")
+
+    assert set(limits) <= set(state["jobs"]), f"{when}: limits of jobs that are gone"
+    assert ids == parked, f"{when}: parked elsewhere than at a gate"
+    assert sorted(seats) == sorted(lanes), f"{when}: a lane at a gate has no seat, or two"
+    assert counters.get("parked", 0) == len(parked), f"{when}: parked jobs are miscounted"
+    assert state["gates"] == (waiting, admitted), f"{when}: {state['gates']} at gates"
 
 
 def check_index(world: World) -> None:

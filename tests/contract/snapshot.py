@@ -15,7 +15,7 @@ from tests.contract.world import World
 _TIMES = ("cut", "dn", "dn_since", "aside", "largest", "hold", "rare")
 _GROUP_TOTALS = (
     *("total", "left", "dead", "cancelled", "delayed"),
-    *("done", "evicted", "discarded", "expired"),
+    *("done", "evicted", "discarded", "expired", "parked"),
 )
 
 
@@ -39,6 +39,14 @@ def _of_memory(p: PartitionData) -> dict[str, Any]:
         "asides": p.asides,
         "unique": (p.wishes.holders, p.wishes.keys),
         "expiring": set(p.wishes.expire_ms),
+        "limits": {i: (_state(state), gate) for i, (state, gate) in p.gates.limits.items()},
+        "gated": {
+            (b"%d:%s" % (t, gate), g): list(ids) for (gate, (t, g)), ids in p.gates.lanes.items()
+        },
+        "at_gates": {
+            b"%d:%s" % (t, gate): list(ring) for (gate, t), ring in p.gates.rings.items() if ring
+        },
+        "gates": (_some(p.gates.ids), _some(p.gates.admitted)),
         "dead": [i for _, i in p.dead.entries()],
         "attempts": p.attempts,
         "crashes": p.crashes,
@@ -88,6 +96,15 @@ def _of_server(client: Any, base: bytes) -> dict[str, Any]:
         "asides": client.hgetall(key("ua")),
         "unique": (client.hgetall(key("u")), client.hgetall(key("uk"))),
         "expiring": set(client.hkeys(key("ex"))),
+        "limits": {i: _said(said) for i, said in client.hgetall(key("lm")).items()},
+        "gated": {
+            tuple(s.split(b"~", 1)): client.lrange(key(b"gq:" + s), 0, -1) for s in suffixes(b"gq")
+        },
+        "at_gates": {s: client.lrange(key(b"gr:" + s), 0, -1) for s in suffixes(b"gr")},
+        "gates": tuple(
+            _some({gate: int(n) for gate, n in client.hgetall(key(name)).items()})
+            for name in ("gt", "ga")
+        ),
         "dead": [i for _, i in _swap(client, key("dead"))],
         "attempts": {i: int(n) for i, n in client.hgetall(key("at")).items()},
         "crashes": {i: int(n) for i, n in client.hgetall(key("cr")).items()},
@@ -117,6 +134,19 @@ def _of_server(client: Any, base: bytes) -> dict[str, Any]:
 
 def _swap(client: Any, key: bytes) -> list[tuple[float, bytes]]:
     return [(score, member) for member, score in client.zrange(key, 0, -1, withscores=True)]
+
+
+def _state(state: bytes) -> bytes:
+    return b"epoch" if state.isdigit() and state != b"0" else state
+
+
+def _said(said: bytes) -> tuple[bytes, bytes]:
+    state, gate = said.split(b"|", 1)
+    return _state(state), gate
+
+
+def _some(counts: dict[bytes, int]) -> dict[bytes, int]:
+    return {name: n for name, n in counts.items() if n}
 
 
 def _body(body: bytes) -> bytes:

@@ -16,7 +16,17 @@ from queuepool.verbs import scripts
 from tests.contract.world import World
 
 WAIT_FOR_ROOM = {"enqueue", "progress", "record", "replay"}
-ONLY_READ = {"in_flight", "dead", "decisions", "group", "limits", "observe", "peek", "status"}
+ONLY_READ = {
+    "in_flight",
+    "dead",
+    "decisions",
+    "gates",
+    "group",
+    "limits",
+    "observe",
+    "peek",
+    "status",
+}
 
 
 @pytest.fixture

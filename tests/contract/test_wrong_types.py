@@ -39,7 +39,7 @@ EXCEPTIONS = {
     ("enqueue", "dn"): "the set that is not in use may be touched by nobody else for long",
     ("observe", "q"): "one lane of many, looked at for its age",
 }
-MAKES_WAY = {"q", "g", "dg", "wk", "li", "lc", "lt", "lw", "ls", "lp"}
+MAKES_WAY = {"q", "g", "dg", "wk", "li", "lc", "lt", "lw", "ls", "lp", "gq", "gr", "gg"}
 
 
 def _is_fenced(reply: Any) -> bool:

@@ -48,6 +48,7 @@ def enqueue(
     unique: Mapping[int, bytes] | None = None,
     until: bytes = b"e",
     expires_ms: int = 0,
+    limits: bytes = b"",
 ) -> bytes | produce.Conflicts | produce.Full:
     """Enqueue jobs of one group; returns the status of each.
 
@@ -59,7 +60,7 @@ def enqueue(
         runs += [job_id, text]
     verb = produce.enqueue(
         runs,
-        _wishes(len(ids), unique or {}, until, expires_ms),
+        _wishes(len(ids), unique or {}, until, expires_ms, limits),
         jobs=len(ids),
         size_bytes=len(ids) * (13 + len(text)),
         max_depth=max_depth,
@@ -253,12 +254,14 @@ def real_world(url: str, stage: str) -> World:
     return World(Partition(0, key, Server(url)), None, redis.Redis.from_url(url))
 
 
-def _wishes(jobs: int, unique: Mapping[int, bytes], until: bytes, expires_ms: int) -> list[Any]:
+def _wishes(
+    jobs: int, unique: Mapping[int, bytes], until: bytes, expires_ms: int, limits: bytes
+) -> list[Any]:
     wishes: list[Any] = []
     for place in range(jobs):
-        if place in unique or expires_ms:
+        if place in unique or expires_ms or limits:
             key = unique.get(place)
-            wishes += (place + 1, b"" if key is None else until, key or b"", expires_ms)
+            wishes += (place + 1, b"" if key is None else until, key or b"", expires_ms, limits)
     return wishes
 
 

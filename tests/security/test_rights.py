@@ -28,10 +28,11 @@ FORBIDDEN = re.compile(
 ALIASES = {
     "job.g": "g", "g": "g", "group_of(": "g", "groups[": "g", "lanes[": "q", "lane.key": "q",
     "lane_key(": "q", "lane": "q", "rings[": "ring", "book": "fl", "in_flight": "fl", "set": "dn",
-    "key": "dl dead",
-    "queue": "lt lw", "other": "li lc lt lw ls lp", "hash": "",
-    "found": "q g dg wk", "note[1]": "at cr er pr cn u uk mg",
-    "fixed": "c dl dead rec wk cmd j o dr ck at cr er pr cn cx ua ring dn fl u uk ex mg ls",
+    "queue": "lt lw", "other": "li lc lt lw ls lp",
+    "key": "dl dead", "seats[": "gr", "seat.ring": "gr", "job.key": "gq", "list": "q gq",
+    "hash": "", "found": "q g dg wk gq gr gg", "note[1]": "at cr er pr cn u uk mg lm",
+    "fixed": "c dl dead rec wk cmd j o dr ck at cr er pr cn cx ua ring dn fl u uk ex mg"
+    " lm gt ga gk ls",
 }  # fmt: skip
 
 ADDING = {"hincrby", "hset"}  # what the part `add` does to its key
@@ -86,7 +87,8 @@ ONLY_ASKED = {
     "consumer": {("cmd", "unlink"), ("ck", "unlink")},
     # It holds and configures, but deletes no foreign value on the way: that would be any lane.
     "coordinator": {
-        (stem, "unlink") for stem in ("q", "g", "dg", "wk", "li", "lc", "lt", "lw", "ls", "lp")
+        (stem, "unlink")
+        for stem in ("q", "g", "dg", "wk", "li", "lc", "lt", "lw", "ls", "lp", "gq", "gr", "gg")
     },
 }
 # What it writes beside its scripts.
@@ -105,7 +107,7 @@ def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> N
     assert scripts["consumer"] == of_owners | scripts_in("owner/verbs") | {"audit"} | scripts_in(
         "producer/route"
     )
-    beside = {"observe", "group", "configure"} | scripts_in("producer/route")
+    beside = {"observe", "group", "configure", "gates"} | scripts_in("producer/route")
     beside |= scripts_in("limits/verbs") - of_owners
     assert scripts["coordinator"] == scripts_in("leader/verbs") | beside
     assert scripts["ops"] == set(names())

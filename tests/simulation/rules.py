@@ -86,13 +86,13 @@ class Follower:
         by = iter(answer.by if isinstance(answer, Conflicts) else ())
         args = [_raw(arg) for arg in record.verb.args]
         end = len(args) - int(args[4])
-        wishes = {int(args[k]): args[k + 1 : k + 4] for k in range(end, len(args), 4)}
+        wishes = {int(args[k]): args[k + 1 : k + 5] for k in range(end, len(args), 5)}
         place, i = 0, 5
         while i < end:
             n = int(args[i + 3])
             for job_id in args[i + 4 : i + 4 + 2 * n : 2]:
                 place += 1
-                wish = wishes.get(place, [b"", b"", b"0"])
+                wish = wishes.get(place, [b"", b"", b"0", b""])
                 due_s = record.at_s + int(wish[2]) / 1000 if int(wish[2]) else None
                 if status[place - 1 : place] == b"1":
                     delayed = int(args[i + 2]) > 0

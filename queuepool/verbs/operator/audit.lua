@@ -2,7 +2,8 @@
 -- audit: check a bounded part of a partition for inconsistencies; repair and report them.
 -- ROLES   consumer ops-read ops
 -- KEYS[1] base; derived: j c o dl dg:<group> ua at cr er pr cn dead dr rec fl:<epochs> ring:<0-3>
---         q:<tier>:<group> cx wk cmd ck dn:<0|1> g:<group> mg u uk ex ls
+--         q:<tier>:<group> cx wk cmd ck dn:<0|1> g:<group> mg u uk ex lm gt ga gk ls
+--         gr:<tier>:<gate> gq:<tier>:<gate>~<group> gg:<group>
 -- ARGV    cursor ('0' to begin), repair (1) or only report (0)
 -- Returns {next cursor ('0' when the round is complete), [finding, count ...], jobs that should
 --         exist according to the counters minus jobs stored}. Findings: unseated (a lane with jobs
@@ -24,9 +25,10 @@ if freed > 0 then return {'0:0:0', {'foreign', wrong}, 0} end
 if wrong > 0 and not repair then return {'0', {'foreign', wrong}, 0} end
 -- uses: clock, unaside, group_of, tier_of, lane_key, give_seat, whole, ours, is_state, list_managed
 cursor, bytes, dead_bytes = cursor or '0', tonumber(bytes or 0), tonumber(dead_bytes or 0)
--- uses: epochs_in_flight
+-- uses: epochs_in_flight, audit/parked
 local law = redis.call('ZCARD', dl) + redis.call('ZCARD', dead) - redis.call('HLEN', j)
 law = law + whole(redis.call('HGET', c, 'held')) + whole(redis.call('HGET', c, 'capped'))
+law = law + whole(redis.call('HGET', c, 'parked'))
 for _, e in ipairs(epochs) do law = law + (ours('ZCARD', base .. ':fl:' .. e) or 0) end
 local ready, seated, complete = {}, {}, true
 for t = 0, 3 do
@@ -59,8 +61,8 @@ for i = 1, #page[2], 2 do
   bytes, dead_bytes = bytes + #body, dead_bytes + (died and #body or 0)
   if delayed and repair then late[#late + 1] = {id = id, group = group} end
   for _, e in ipairs(epochs) do placed = placed or ours('ZSCORE', base .. ':fl:' .. e, id) end
-  if not placed then
-    local lane = {tier = tier_of(body), group = group}
+  local lane = {tier = tier_of(body), group = group}
+  if not placed and not is_parked(id, lane) then
     local key = lane_key(lane)
     local size = ours('LLEN', key) or 0
     if size == 0 or size <= 1000 and not redis.call('LPOS', key, id) then
@@ -83,10 +85,11 @@ for _, key in ipairs(cursor == '0' and zsets or {}) do
     if redis.call('HEXISTS', j, id) == 0 then hollow[#hollow + 1] = {key, id} end
   end
 end
--- uses: strays, miscounted, audit/managed
+local missing_there = 0
+-- uses: strays, miscounted, audit/count_parked, audit/managed
 miscounted = miscounted + #unlisted
 -- Jobs in the lanes of each tier; ready jobs not counted
-local stand, missing = standing, #hollow - law + gap
+local stand, missing = standing, #hollow - law + gap - missing_there
 if repair and page[1] == '0' and missing ~= 0 then
   local left = 10000
   for key, lane in pairs(seated) do
@@ -108,6 +111,8 @@ end
 -- uses: only_wrong_types
 if repair then -- from here on, writes
   -- uses: make_way, recount
+  put_at_gates()
+  recount_parked()
   for _, job in ipairs(late) do redis.call('SADD', base .. ':dg:' .. job.group, job.id) end
   for _, job in ipairs(lost) do redis.call('RPUSH', lane_key(job.lane), job.id) end
   for _, lane in ipairs(seats) do
@@ -136,5 +141,5 @@ if repair then -- from here on, writes
 end
 local last = page[1] == '0' and '0' or page[1] .. string.format(':%.0f:%.0f', bytes, dead_bytes)
 for _ in pairs(foreign or {}) do wrong = wrong + 1 end
-return {last, {'unseated', unseated, 'orphan', #lost, 'hollow', #hollow, 'foreign', wrong,
-  'miscounted', miscounted, 'stray', #strays}, law}
+return {last, {'unseated', unseated + #unseated_there + #unlisted_there, 'orphan', #lost + #adrift,
+  'hollow', #hollow, 'foreign', wrong, 'miscounted', miscounted, 'stray', #strays}, law}

@@ -22,7 +22,19 @@ from queuepool.verbs import Verb, fields, number
 _NOT_COUNTERS = frozenset(
     (
         *("r0", "r1", "r2", "r3", "k0", "k1", "k2", "k3"),
-        *("bytes", "largest", "cut", "dn", "dn_since", "aside", "held", "capped", "hold", "rare"),
+        *(
+            "bytes",
+            "largest",
+            "cut",
+            "dn",
+            "dn_since",
+            "aside",
+            "held",
+            "capped",
+            "hold",
+            "rare",
+            "parked",
+        ),
     )
 )
 
@@ -58,6 +70,7 @@ def observe(partition: int) -> Verb[PartitionState]:
             aside=aside,
             aside_tasks=tuple(sorted(map(stored_text, tasks))),
             held=max(0, held),
+            parked=max(0, number(c.get("parked"))),
             capped=max(0, number(c.get("capped"))),
             held_ms=held_ms,
         )

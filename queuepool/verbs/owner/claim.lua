@@ -2,7 +2,7 @@
 -- claim: move up to `limit` ready jobs into the in-flight set of the owner's epoch.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j at cr cx mg fl:<epoch> ring:<0-3> q:<tier>:<group> g:<group>
---         dn:<0|1> u uk ex dl wk
+--         dn:<0|1> u uk ex lm gt ga gr:<tier>:<gate> gq:<tier>:<gate>~<group> gg:<group> dl wk
 -- ARGV    nonce, epoch, limit (1-200), starting (how many of them start at once), promote after ms
 --         (0: never), weight of tier 0 .. 3 (all 0: strict order), bytes that the bodies may have
 --         together
@@ -30,10 +30,10 @@ if known[2] then return {now, {}, {}, {}, {}, 0} end
 local odd = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':cx') > 0 -- of any type
   and redis.call('HLEN', base .. ':cx') >= 0
   and redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
-local managed, asks, late = false, false, false
+local managed, asks, late, limited = false, false, false, false
 if known[3] then
   managed = redis.call('HLEN', base .. ':mg') > 0
-  asks = redis.call('EXISTS', base .. ':uk', base .. ':ex') > 0
+  asks = redis.call('EXISTS', base .. ':uk', base .. ':ex', base .. ':lm') > 0
   if not managed and not asks then redis.call('HDEL', c, 'rare') end
 end
 -- uses: claim/look, claim/plan
@@ -60,8 +60,13 @@ if bytes > budget + 64 * count then
   -- uses: claim/put_back
   put_back()
 end
+local limits -- id, gate ... of those that name limits
 if late then
   -- uses: claim/expire
 end
+if limited then
+  -- uses: claim/limited
+end
 -- uses: claim/record
-return {now, alive, texts, kept_attempts, kept_crashes, (full or more) and limit or count}
+local taken_in_all = (full or more) and limit or count
+return {now, alive, texts, kept_attempts, kept_crashes, taken_in_all, limits}

@@ -2,7 +2,7 @@
 -- finish_stray: record the end of jobs that succeeded, wherever they are by now.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl dg:<group> ua dead cx g:<group> dn:<0|1>
---         r:<id> at cr er pr cn mg ring:<0-3> u uk ex wk
+--         r:<id> at cr er pr cn mg ring:<0-3> u uk ex lm ga wk
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed, ttl ms (0: no result),
 --         result)
 -- Returns {finished, duplicates, how many finished outside this in-flight set}; or {FENCED, current
@@ -14,7 +14,7 @@
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local j, c, dl, totals = base .. ':j', base .. ':c', base .. ':dl', {}
 -- uses: fence_or_drain, managed, check_hashes, remember, count_done, is_claimed, unaside, group_of
--- uses: tier_of, undelay, add, ours, let_go, count_ready
+-- uses: undelay, add, ours, let_go, mark
 check_hashes('j', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua')
 for _, k in ipairs({'dl', 'dead'}) do redis.call('ZCARD', base .. ':' .. k) end
 -- uses: epochs_in_flight
@@ -44,8 +44,7 @@ local function leave(id, job) -- remove it from where it is; whether not from th
     unaside(id)
     undelay(job.group, {id})
   else
-    redis.call('HSET', base .. ':cx', id, 1)
-    count_ready(tier_of(job.body), job.group, -1)
+    mark(id, job.body)
   end
   return 1
 end

@@ -63,7 +63,8 @@ class Claims:
     """Claimed jobs, in order. attempts and crashes are empty when no job has any; see read_count.
 
     taken: ids taken from lanes, including marks of cancelled jobs, or the limit if the bodies
-    reached the maximum of bytes; less than the limit means that nothing else is ready.
+    reached the maximum of bytes; less than the limit means that nothing else is ready. limits: id,
+    gate, ... of the jobs that name limits.
     """
 
     now_ms: int
@@ -72,6 +73,29 @@ class Claims:
     attempts: Sequence[bytes | None]
     crashes: Sequence[bytes | None]
     taken: int
+    limits: Sequence[bytes] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """What an `admit` did. waiting: admitted by now and not claimed yet; left: ids at the gate."""
+
+    admitted: int
+    waiting: int
+    left: int
+    cancelled: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Where jobs that name the same limits wait: their names joined by commas.
+
+    parked: ids that wait there; waiting: jobs admitted to their lanes and not claimed yet.
+    """
+
+    limits: str
+    parked: int
+    waiting: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- start: record claimed jobs as running, so that a crash from now on is charged to them.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: o dr c fl:<epoch> u uk ex
+-- KEYS[1] base; derived: o dr c fl:<epoch> u uk ex lm ga
 -- ARGV    nonce, epoch, ids (1-200)
 -- Returns how many are in this in-flight set; or {FENCED, current epoch}. A draining owner may call
 --         it. O(n log in flight).

@@ -13,9 +13,11 @@ from queuepool.verbs import Argument, Verb, fenced, fields
 from queuepool.verbs.owner.replies import (
     Acks,
     Acquired,
+    Admitted,
     Buried,
     Claims,
     Finished,
+    Gate,
     Held,
     Ownership,
     Promoted,
@@ -26,9 +28,11 @@ from queuepool.verbs.owner.replies import (
 __all__ = [  # of queuepool.verbs.owner.replies
     "Acks",
     "Acquired",
+    "Admitted",
     "Buried",
     "Claims",
     "Finished",
+    "Gate",
     "Held",
     "Ownership",
     "Promoted",
@@ -159,6 +163,25 @@ def claim(
     """
     args = [limit, starting, promote_after_ms, *weights, max_bytes]
     return _owned("claim", ownership, args, lambda r: Claims(*r))
+
+
+def admit(ownership: Ownership, gate: bytes, jobs: int, *, most_waiting: int) -> Verb[Admitted]:
+    """Move up to so many (200) jobs that are parked at a gate to their lanes.
+
+    most_waiting: jobs that may be admitted and not claimed yet.
+    """
+    args: list[Argument] = [gate, jobs, most_waiting]
+    return _owned("admit", ownership, args, lambda r: Admitted(*r))
+
+
+def gates(cursor: bytes = b"0", *, count: int = 200) -> Verb[tuple[bytes, list[Gate]]]:
+    """Return a page of the gates at which jobs wait, and the next cursor (0 at the end)."""
+
+    def read(r: Any) -> tuple[bytes, list[Gate]]:
+        found = zip(*[iter(r[1:])] * 3, strict=True)
+        return r[0], [Gate(stored_text(name), parked, out) for name, parked, out in found]
+
+    return Verb("gates", [cursor, count], read)
 
 
 def read_count(raw: bytes | None) -> int | None:

@@ -1,6 +1,6 @@
--- uses: special
+-- uses: special, add, gate_of
 -- Jobs ended, ids[first .. last], or died: others may have their keys. A dead one remembers its
--- key, to take it again.
+-- key, to take it again, and its limits.
 local function let_go(ids, first, last, died)
   if not special then return end
   redis.call('HDEL', base .. ':ex', unpack(ids, first, last))
@@ -11,4 +11,9 @@ local function let_go(ids, first, last, died)
     end
     if said and not died then redis.call('HDEL', base .. ':uk', id) end
   end
+  for _, said in ipairs(redis.call('HMGET', base .. ':lm', unpack(ids, first, last))) do
+    local state, gate = gate_of(said)
+    if state and string.find(state, '^[1-9]') then add(base .. ':ga', gate, -1) end
+  end
+  if not died then redis.call('HDEL', base .. ':lm', unpack(ids, first, last)) end
 end

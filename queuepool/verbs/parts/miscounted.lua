@@ -13,7 +13,7 @@ for k, text in ipairs(redis.call('HMGET', c, unpack(counters))) do
 end
 miscounted = miscounted + redis.call('HLEN', c) - known
 -- Claims ask about settings, unique keys and expiry only if it is there.
-local unheard = redis.call('EXISTS', mg, base .. ':uk', base .. ':ex') > 0
+local unheard = redis.call('EXISTS', mg, base .. ':uk', base .. ':ex', base .. ':lm') > 0
   and not redis.call('HGET', c, 'rare')
 if unheard then miscounted = miscounted + 1 end
 local unsound = miscounted > 0

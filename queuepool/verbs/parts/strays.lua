@@ -1,7 +1,7 @@
 -- uses: holder_of
 -- Records of jobs that do not exist, or do not run: the first 200 of each kind.
 local strays = {}
-for _, k in ipairs(cursor == '0' and {'at', 'cr', 'er', 'pr', 'cn', 'uk', 'ex'} or {}) do
+for _, k in ipairs(cursor == '0' and {'at', 'cr', 'er', 'pr', 'cn', 'uk', 'ex', 'lm'} or {}) do
   local notes = redis.call('HSCAN', base .. ':' .. k, 0, 'COUNT', 200)[2]
   for i = 1, #notes, 2 do
     local id = notes[i]

@@ -2,7 +2,7 @@
 -- cancel: cancel one job: remove it if it waits, ask its handler to stop if it runs.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j dl dg:<group> ua dead o dr rec c cx cn wk at cr er g:<group> fl:<epochs>
---         dn:<0|1> mg ring:<0-3> u uk ex
+--         dn:<0|1> mg ring:<0-3> u uk ex lm ga
 -- ARGV    id
 -- Returns what it was: ready, delayed (both gone now), in-flight (asked), dead (kept), unknown.
 --         An id in a lane stays there as a mark until its turn, and cannot be used again before
@@ -12,8 +12,7 @@ local c, j, g = base .. ':c', base .. ':j', nil
 local body = redis.call('HGET', j, id)
 if not body then return 'unknown' end
 if redis.call('ZSCORE', base .. ':dead', id) then return 'dead' end
--- uses: check_hashes, end_cancelled, unaside, wake, group_of, tier_of, undelay, ours
--- uses: count_ready
+-- uses: check_hashes, end_cancelled, unaside, wake, group_of, undelay, ours, mark
 g = base .. ':g:' .. group_of(body)
 ours('HLEN', g)
 ours('SCARD', base .. ':dg:' .. group_of(body))
@@ -34,8 +33,7 @@ if redis.call('ZREM', base .. ':dl', id) == 1 then
   unaside(id)
   undelay(group_of(body), {id})
 else
-  redis.call('HSET', base .. ':cx', id, 1)
-  count_ready(tier_of(body), group_of(body), -1)
+  mark(id, body)
 end
 end_cancelled(id, g, #body)
 return was

@@ -2,25 +2,31 @@
 -- cancel_group: cancel the current jobs of a task group, one bounded step per call.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j c o dr dl dg:<group> ua cn wk at cr er cx g:<group> q:<0-3>:<group>
---         fl:<epochs> dn:<0|1> mg ring:<0-3> u uk ex
+--         fl:<epochs> dn:<0|1> mg ring:<0-3> u uk ex lm ga gt gg:<group>
+--         gq:<tier>:<gate>~<group>
 -- ARGV    group, cursor ('start', then what the last call returned)
 -- Returns {next cursor ('' when done), waiting jobs cancelled, running jobs asked}.
 -- The first call sets the cut: jobs enqueued up to then are cancelled wherever they appear later
--- (promote, retry, recover, hand_back); later ones are not affected. Then lanes by 200; the group's
+-- (promote, retry, recover, hand_back, admit); later ones are not affected. Then lanes by 200, and
+-- those at gates; the group's
 -- own delayed jobs by 200, and all delayed ones only if an earlier version, without that index,
 -- delayed some; finally the in-flight sets: a worker that stopped sooner would claim what is still
 -- in the lanes.
 local base, group, cursor = KEYS[1], ARGV[1], ARGV[2]
 local j, c, g, cn = base .. ':j', base .. ':c', base .. ':g:' .. ARGV[1], base .. ':cn'
 -- uses: check_hashes, remember, settle, unaside, wake, group_of, stamp_of, undelay, add, whole
--- uses: newest_cut, ours, let_go, count_ready
-check_hashes('j', 'c', 'cn', 'at', 'cr', 'er', 'cx', 'ua')
-local dl, dg = base .. ':dl', base .. ':dg:' .. group
+-- uses: newest_cut, ours, let_go, count_ready, unpark, leave_gate
+check_hashes('j', 'c', 'cn', 'at', 'cr', 'er', 'cx', 'ua', 'gt')
+local dl, dg, gg = base .. ':dl', base .. ':dg:' .. group, base .. ':gg:' .. group
 redis.call('ZCARD', dl)
 ours('SCARD', dg)
+ours('SCARD', gg)
 ours('LLEN', base .. ':wk')
 local lanes, asked, gone, size = {}, 0, {}, 0
 for t = 0, 3 do lanes[t] = base .. ':q:' .. t .. ':' .. group; ours('LLEN', lanes[t]) end
+local page = string.find(cursor, '^gates:')
+  and ours('SSCAN', gg, string.sub(cursor, 7), 'COUNT', 10) or {'0', {}}
+for _, place in ipairs(page[2]) do ours('LLEN', base .. ':gq:' .. place .. '~' .. group) end
 if ours('HLEN', g) == 0 then return {'', 0, 0} end
 local cut = ours('HGET', g, 'cancelled_at')
 cut = cut and whole(cut) or -1
@@ -44,6 +50,31 @@ local function running()
   return found
 end
 
+-- Takes what is to be cancelled from the front of a lane, of the group by its name. Returns how
+-- many jobs; how many ids left the lane; whether there may be more
+local function clear(list)
+  local ids = redis.call('LRANGE', list, 0, 199)
+  local bodies, n, jobs = #ids > 0 and redis.call('HMGET', j, unpack(ids)) or {}, 0, 0
+  while n < #ids and (not bodies[n + 1] or old(bodies[n + 1])) do
+    n = n + 1
+    if bodies[n] then
+      jobs = jobs + 1
+      gone[#gone + 1] = ids[n]
+      size = size + #bodies[n]
+    else
+      redis.call('HDEL', base .. ':cx', ids[n])
+    end
+  end
+  local more = n == 200
+  -- The last id stays as a mark: a seat in the ring has a lane
+  if n > 0 and n == redis.call('LLEN', list) then
+    n = n - 1
+    redis.call('HSET', base .. ':cx', ids[n + 1], 1)
+  end
+  if n > 0 then redis.call('LPOP', list, n) end
+  return jobs, n, more
+end
+
 -- uses: make_way
 if cursor == 'start' then
   -- No job has a later stamp
@@ -54,27 +85,20 @@ end
 if cursor == 'lanes' then
   cursor = '0'
   for t = 0, 3 do
-    local ids = redis.call('LRANGE', lanes[t], 0, 199)
-    local bodies, n, jobs = #ids > 0 and redis.call('HMGET', j, unpack(ids)) or {}, 0, 0
-    while n < #ids and (not bodies[n + 1] or old(bodies[n + 1])) do -- of the group by their lane
-      n = n + 1
-      if bodies[n] then
-        jobs = jobs + 1
-        gone[#gone + 1] = ids[n]
-        size = size + #bodies[n]
-      else
-        redis.call('HDEL', base .. ':cx', ids[n])
-      end
-    end
+    local jobs, _, more = clear(lanes[t])
     count_ready(t, group, 0 - jobs) -- not -jobs: Redis 7.0 rejects -0
-    if n == 200 then cursor = 'lanes' end
-    -- The last id stays as a mark: a seat in the ring has a lane
-    if n > 0 and n == redis.call('LLEN', lanes[t]) then
-      n = n - 1
-      redis.call('HSET', base .. ':cx', ids[n + 1], 1)
-    end
-    if n > 0 then redis.call('LPOP', lanes[t], n) end
+    if more then cursor = 'lanes' end
   end
+  if cursor == '0' and redis.call('EXISTS', gg) == 1 then cursor = 'gates:0' end
+elseif string.find(cursor, '^gates:') then
+  local more = false
+  for _, place in ipairs(page[2]) do
+    local jobs, left, rest = clear(base .. ':gq:' .. place .. '~' .. group)
+    if jobs > 0 then unpark(group, jobs) end
+    leave_gate(string.sub(place, 3), left)
+    more = more or rest
+  end
+  if not more then cursor = page[1] == '0' and '0' or 'gates:' .. page[1] end
 elseif cursor ~= 'books' and whole(redis.call('HGET', g, 'delayed')) > 0 then
   local all = string.match(cursor, '^all:(.*)') -- position in dl; else in the group's index
   local page = all and redis.call('ZSCAN', dl, all, 'COUNT', 200)

@@ -2,13 +2,14 @@
 -- enqueue: accept up to 200 jobs; each id is accepted once.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j dl dg:<group> c wk cx dead dn:<0|1> g:<group> q:<tier>:<group>
---         ring:<tier> u uk ex mg o dr rec fl:<epochs>
+--         ring:<tier> u uk ex mg o dr rec fl:<epochs> lm gt gr:<tier>:<gate> gg:<group>
+--         gq:<tier>:<gate>~<group>
 -- ARGV    max_depth (jobs), max_bytes, jobs, bytes, words about single jobs (0: none)
 --         then runs of jobs alike: tier (0-3), group, delay ms, n, n * (id, body from its slot on),
 --         then n * (place of a job in the call, until when it holds its unique key (e: its end, s:
 --         its start, '': it has none) and what it does to a waiting job with it (r: replaces it, d:
 --         and begins its delay again, '': nothing), the key, ms in which it is to start (0:
---         whenever))
+--         whenever), its gate: the names of its limits, 1 to 4, in order, joined by ',' ('': none))
 -- Returns one character per job, 1 accepted, 0 duplicate, 2 kept out by the job that holds its
 --         unique key, or 3 put in the place of that one: then {CONFLICT, the characters, id of the
 --         other job for each 2 or 3 ...}. Or {FULL, depth, bytes}, with nothing written: room is
@@ -43,6 +44,7 @@ local idle = was[1] + was[2] + was[3] + was[4] <= 0
 local after_cut = was[7] < 8796093022208 and was[7] + 1 or 0 -- 2^43: the stamp has 11 digits
 local stamp = string.format('%011x', math.max(now, after_cut))
 local replaced, clashes, kept, by, grown, heaviest, moved = 0, nil, nil, nil, nil, nil, nil
+local gates -- by id, of jobs that name limits
 if wished > 0 then
   -- uses: enqueue/unique
 end
@@ -93,6 +95,9 @@ while i < words do
     end
     groups[group] = {total, left, delayed, known[4] or now, known[5]}
     added = added + n
+    if gates then
+      -- uses: enqueue/gates
+    end
     if known[5] then
       -- uses: enqueue/managed
     end
@@ -102,7 +107,7 @@ while i < words do
       redis.call('ZADD', dl, unpack(due))
       redis.call('SADD', base .. ':dg:' .. group, unpack(fresh))
       sooner = sooner or redis.call('ZCOUNT', dl, '-inf', '(' .. now + delay) == 0
-    else
+    elseif n > 0 then -- not all of them wait at their gates
       if not known[5] then
         ready[tier] = (ready[tier] or 0) + n
         wake = wake or idle
@@ -133,11 +138,7 @@ if tuned then
   -- uses: enqueue/tune
 end
 if added < answered then
-  -- uses: add
-  local others = by and #by or 0
-  if answered - added > others then add(c, 'duplicate', answered - added - others) end
-  if others > replaced then add(c, 'conflicts', others - replaced) end
-  if replaced > 0 then add(c, 'replaced', replaced) end
+  -- uses: enqueue/kept_out
 end
 if grown then
   -- uses: enqueue/replaced

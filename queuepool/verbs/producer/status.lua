@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- status: return where one job is.
 -- ROLES   producer ops-read ops
--- KEYS[1] base; derived: j c dl dead o dr rec fl:<epochs> at cr er pr cn r:<id> dn:<0|1>
+-- KEYS[1] base; derived: j c dl dead o dr rec fl:<epochs> at cr er pr cn r:<id> dn:<0|1> lm
 -- ARGV    id
 -- Returns {state, body, ms (due, start or death), failed attempts, crashes, error, progress,
 --         result, 1 if cancellation was requested}; absent parts are ''. A claimed job that did not
@@ -39,6 +39,8 @@ if not at then
   if at then state = 'in-flight' end
   if at and tonumber(at) < 1e12 then at = 0 end
 end
+local said = not at and redis.call('HGET', base .. ':lm', id)
+if said and string.sub(said, 1, 1) == 'p' then state = 'parked' end
 -- An invalid number is 0: a nil would cut off the reply.
 return {state, body, math.floor(tonumber(at or 0)),
   tonumber(redis.call('HGET', base .. ':at', id) or 0) or 0,

@@ -67,10 +67,10 @@ def enqueue(
     """Accept jobs laid out as runs (see enqueue.lua); at most 200.
 
     wishes: n * (place of a job in the call, from 1; until when it holds its unique key, and what it
-    does to a waiting one; the key; ms in which it is to start). An id that is there, or that ended
-    in the last minutes, is a duplicate. Returns one byte a job, b"1" accepted or b"0" duplicate;
-    Conflicts when others hold unique keys; or Full. Raises InvalidInputError beyond the protocol's
-    bounds.
+    does to a waiting one; the key; ms in which it is to start; its gate). An id that is there, or
+    that ended in the last minutes, is a duplicate. Returns one byte a job, b"1" accepted or b"0"
+    duplicate; Conflicts when others hold unique keys; or Full. Raises InvalidInputError beyond the
+    protocol's bounds.
     """
     limits = (max_depth, max_bytes, jobs, size_bytes, len(wishes))
     return Verb("enqueue", [*limits, *runs, *wishes], read_enqueue)
@@ -145,12 +145,14 @@ def group(name: bytes) -> Verb[GroupStatus]:
 
     def read(reply: Any) -> GroupStatus:
         total, left, dead, cancelled, delayed, ready, created_ms, finished_ms, _cut = reply[:9]
-        done, evicted, discarded, held_ms, expired, max_running, serial, weight = reply[9:]
+        done, evicted, discarded, held_ms, expired, max_running, serial = reply[9:16]
+        weight, parked = reply[16:]
         return GroupStatus(
             total=total,
             ready=ready,
             delayed=delayed,
-            in_flight=max(0, left - delayed - ready),
+            in_flight=max(0, left - delayed - parked - ready),
+            parked=parked,
             done=done,
             dead=dead,
             cancelled=cancelled,

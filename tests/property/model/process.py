@@ -44,7 +44,7 @@ def enqueue_verb(runs: Sequence[Run], *, max_depth: int) -> Verb[produce.Settled
     for place, (run, key) in enumerate(jobs, start=1):
         if key or run.expires_s:
             until = key[:1] + run.mode if key else b""
-            wishes += (place, until, key[1:], run.expires_s * 1000)
+            wishes += (place, until, key[1:], run.expires_s * 1000, b"")
     for run in runs:
         args += [run.tier, run.group, run.delay_s * 1000, len(run.ids)]
         for job_id in run.ids:

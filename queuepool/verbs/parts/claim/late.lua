@@ -1,10 +1,13 @@
 -- Before the first write: the keys that the end of an expired job touches.
 -- uses: special
-late = redis.call('HLEN', base .. ':ex') > 0
-if late then
+late, limited = redis.call('HLEN', base .. ':ex') > 0, redis.call('HLEN', base .. ':lm') > 0
+if late or limited then
   -- uses: ours
   for p = 0, 1 do redis.call('SCARD', base .. ':dn:' .. p) end
   for _, t in ipairs(active) do
     for i = 1, served[t] do ours('HLEN', base .. ':g:' .. lanes[t][i].group) end
   end
+end
+if limited then
+  -- uses: claim/probe_gates
 end

@@ -43,7 +43,7 @@ if n > 0 then
     -- uses: claim/begin
   end
 end
-if n > 0 or late then
+if n > 0 or late or limited then
   if rooms then
     -- uses: claim/count_rooms
   end

@@ -1,4 +1,4 @@
--- uses: group_of, epochs_in_flight
+-- uses: group_of, epochs_in_flight, gate_of
 redis.call('ZCARD', dl)
 for _, e in ipairs(epochs) do redis.call('ZCARD', base .. ':fl:' .. e) end
 grown, heaviest = 0, 0
@@ -9,7 +9,8 @@ replace = function(id, wish, tail, group, delay)
   for _, e in ipairs(epochs) do
     if redis.call('ZSCORE', base .. ':fl:' .. e, id) then return string.sub(old, 14) == tail end
   end
-  if group_of(old) ~= group then return false end
+  local _, gate = gate_of(redis.call('HGET', base .. ':lm', id))
+  if group_of(old) ~= group or (gate or false) ~= wish.gate then return false end
   -- Another stamp, so that who ran it before a failover cannot end it; one that no cut before has
   -- reached, and the next one will
   if string.sub(old, 3, 13) == own then

@@ -1,16 +1,18 @@
 -- What jobs ask for, by place in the call; who holds each unique key; the places of jobs kept out
 -- by another one, or put in its place, and which one that is.
-local wishes, holders, replace, noted = {}, {}, nil, false
+local wishes, holders, replace, noted, limited = {}, {}, nil, false, nil
 kept, by = {}, {}
 -- uses: holder_of
-for _, k in ipairs({'u', 'uk', 'ex'}) do redis.call('HLEN', base .. ':' .. k) end
-for k = words + 1, #ARGV, 4 do
+for _, k in ipairs({'u', 'uk', 'ex', 'lm', 'gt'}) do redis.call('HLEN', base .. ':' .. k) end
+for k = words + 1, #ARGV, 5 do
   local place, key, ms = tonumber(ARGV[k]), ARGV[k + 2], tonumber(ARGV[k + 3])
   local until_when, mode = string.match(ARGV[k + 1], '^([es]?)([rd]?)$')
-  if not place or not ms or not mode or ms < 0 or ms > 9e15 then
+  local gate = string.match(ARGV[k + 4] or '|', '^[%w_.:@/,-]*$')
+  if not place or not ms or not mode or ms < 0 or ms > 9e15 or not gate or #gate > 259 then
     return {'REFUSED', 'run', 0, 0}
   end
   local wish = {key = until_when ~= '' and key, said = until_when .. key, ms = ms, mode = mode}
+  wish.gate = gate ~= '' and gate
   if mode ~= '' and not replace then
     late = late or true
     -- uses: enqueue/replace
@@ -20,6 +22,10 @@ for k = words + 1, #ARGV, 4 do
     holders[key] = holders[key] or holder_of(key)
   end
   wishes[place] = wish
+  limited = limited or wish.gate
+end
+if limited then
+  -- uses: enqueue/probe_gates
 end
 clashes = function(place, id, tail, group, delay)
   local wish = wishes[place]
@@ -39,6 +45,10 @@ clashes = function(place, id, tail, group, delay)
   end
   if wish.ms > 0 then
     redis.call('HSET', base .. ':ex', id, stamp .. string.format('%.0f', now + wish.ms))
+  end
+  if wish.gate then
+    gates = gates or {}
+    gates[id] = wish.gate
   end
   return false
 end

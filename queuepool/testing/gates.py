@@ -1,0 +1,59 @@
+"""Gates in memory: where jobs that name limits wait, out of their lanes. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+from queuepool.testing.records import Lane
+
+PARKED, CLAIMED, NEVER = b"p", b"c", b"0"  # states; the others are epochs of who admitted a job
+TURNS = (0, 1, 0, 2, 0, 1, 3, 0, 1, 2, 0, 0)  # of tiers
+
+
+@dataclass(slots=True)
+class Gates:
+    """Jobs with limits by state, and lanes of parked ones by gate."""
+
+    limits: dict[bytes, tuple[bytes, bytes]] = field(default_factory=dict)  # lm: state, gate
+    lanes: dict[tuple[bytes, Lane], deque[bytes]] = field(default_factory=dict)  # gq
+    rings: dict[tuple[bytes, int], deque[bytes]] = field(default_factory=dict)  # gr: groups
+    ids: Counter[bytes] = field(default_factory=Counter)  # gt: in the lanes of a gate, with marks
+    admitted: Counter[bytes] = field(default_factory=Counter)  # ga: not claimed yet
+    cursors: Counter[bytes] = field(default_factory=Counter)  # gk
+
+    def is_parked(self, job_id: bytes) -> bool:
+        """Return whether a job waits at its gate."""
+        return self.limits.get(job_id, (b"", b""))[0] == PARKED
+
+    def put(self, gate: bytes, lane: Lane, job_id: bytes, *, front: bool) -> bool:
+        """Put a job into its lane at a gate; return whether nothing waited at the gate."""
+        waiting = self.lanes.setdefault((gate, lane), deque())
+        (waiting.appendleft if front else waiting.append)(job_id)
+        if len(waiting) == 1:
+            self.rings.setdefault((gate, lane[0]), deque()).append(lane[1])
+        self.limits[job_id] = PARKED, gate
+        self.ids[gate] += 1
+        return self.ids[gate] == 1
+
+    def left(self, gate: bytes, n: int = 1) -> None:
+        """Note that ids left the lanes of a gate."""
+        self.ids[gate] -= n
+        if self.ids[gate] <= 0:
+            del self.ids[gate]
+
+    def leave_lane(self, job_id: bytes) -> None:
+        """Note that a job that was admitted is not in its lane any more."""
+        state, gate = self.limits.get(job_id, (NEVER, b""))
+        if state.isdigit() and state != NEVER:
+            self.admitted[gate] -= 1
+
+    def next_seat(self, gate: bytes) -> Lane | None:
+        """Take the seat whose turn it is; None when the gate is empty."""
+        for _ in TURNS:
+            tier = TURNS[self.cursors[gate] % len(TURNS)]
+            self.cursors[gate] += 1
+            ring = self.rings.get((gate, tier))
+            if ring:
+                return tier, ring.popleft()
+        return None

@@ -1,0 +1,14 @@
+-- uses: probe_gate, gate_of
+redis.call('HLEN', base .. ':gt')
+ours('LLEN', base .. ':wk')
+for _, t in ipairs(active) do
+  for i = 1, served[t] do
+    local lane = lanes[t][i]
+    local ids = lane.take > 0 and redis.call('LRANGE', lane.key, 0, lane.take - 1) or {}
+    local says = #ids > 0 and redis.call('HMGET', base .. ':lm', unpack(ids)) or {}
+    for _, said in ipairs(says) do
+      local state, gate = gate_of(said)
+      if state and state ~= ARGV[2] then probe_gate(gate, lane.home, lane.group) end
+    end
+  end
+end

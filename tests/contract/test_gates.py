@@ -1,0 +1,231 @@
+"""Jobs that name limits wait at their gates, out of the lanes, until the owner admits them."""
+
+from __future__ import annotations
+
+import pytest
+
+from queuepool.models import JobState
+from queuepool.partitions.partition import OwnedPartition
+from queuepool.verbs.owner import verbs as own
+from tests.contract import world as w
+from tests.contract.test_capped import configure, ids
+from tests.contract.world import World
+
+
+def admit(owned: OwnedPartition, n: int = 200, gate: bytes = b"mail", out: int = 1000) -> int:
+    """Admit jobs; return how many that were."""
+    return owned.run(own.admit(owned.ownership, gate, n, most_waiting=out)).admitted
+
+
+def gates(world: World) -> dict[str, tuple[int, int]]:
+    """Return by gate how many ids wait there, and how many were admitted and not claimed."""
+    _, found = world.partition.run(own.gates())
+    return {gate.limits: (gate.parked, gate.waiting) for gate in found}
+
+
+def test_jobs_with_limits_are_parked_and_claims_do_not_see_them(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, w.names("a", 5), limits=b"mail")
+    w.enqueue(world, ["free"], b"other")
+
+    state = world.partition.observe()
+
+    assert (state.ready, state.backlog, state.parked, state.jobs) == ((0, 0, 1, 0), 1, 5, 6)
+    assert ids(w.claim(owned)) == ["free"]
+    assert world.partition.status("a00000").state is JobState.PARKED
+    group = world.partition.group(b"g")
+    assert (group.parked, group.ready, group.in_flight, group.left) == (5, 0, 0, 5)
+    assert gates(world) == {"mail": (5, 0)}
+
+
+def test_admitted_jobs_are_ready_and_claims_name_their_gate(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, w.names("a", 5), limits=b"api,mail")
+
+    assert admit(owned, 2, b"api,mail") == 2
+
+    assert gates(world) == {"api,mail": (3, 2)}
+    assert world.partition.observe().ready == (0, 0, 2, 0)
+    claims = w.claim(owned)
+    assert ids(claims) == ["a00000", "a00001"]
+    assert claims.limits == [b"a00000", b"api,mail", b"a00001", b"api,mail"]
+    assert gates(world) == {"api,mail": (3, 0)}
+    w.finish(owned, claims)
+    assert world.partition.group(b"g").done == 2
+
+
+def test_no_more_are_admitted_than_may_wait_for_a_claim(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, w.names("a", 9), limits=b"mail")
+
+    assert [admit(owned, 5, out=3), admit(owned, 5, out=3)] == [3, 0]
+    assert len(w.claim(owned).ids) == 3
+    assert admit(owned, 5, out=3) == 3
+
+
+def test_groups_take_turns_at_a_gate_and_tiers_by_weight(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, w.names("a", 50), b"huge", limits=b"mail")
+    w.enqueue(world, w.names("b", 2), b"small", limits=b"mail")
+    w.enqueue(world, w.names("h", 50), b"urgent", tier=0, limits=b"mail")
+
+    assert admit(owned, 14) == 14
+
+    found = sorted(ids(w.claim(owned)))
+    assert [i for i in found if i[0] == "b"] == ["b00000", "b00001"]
+    assert sum(i[0] == "h" for i in found) >= 6
+
+
+def test_a_retry_and_every_other_way_back_needs_another_admission(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, w.names("a", 4), limits=b"mail")
+    admit(owned)
+    claims = w.claim(owned)
+    w.retry(owned, [b"a00000"], delay_ms=0)
+    owned.run(own.hand_back(owned.ownership, [b"a00001"]))
+    w.bury(owned, [b"a00002"])
+    w.promote(owned)
+    world.partition.replay(["a00002"])
+
+    assert w.claim(owned).ids == []
+
+    assert world.partition.observe().parked == 3
+    assert admit(owned) == 3
+    again = w.claim(owned)
+    assert sorted(ids(again)) == ["a00000", "a00001", "a00002"]
+    w.finish(owned, again)
+    w.finish(owned, claims, 3)
+    assert world.partition.observe().jobs == 0
+
+
+def test_a_job_admitted_by_an_earlier_owner_needs_another_admission(world: World) -> None:
+    first = world.own(lease_s=10)
+    w.enqueue(world, w.names("a", 3), limits=b"mail")
+    admit(first, 2)
+    world.advance(11)
+    second = world.own()
+
+    assert w.claim(second).ids == []
+
+    assert gates(world) == {"mail": (3, 0)}
+    assert admit(second) == 3
+    assert ids(w.claim(second)) == ["a00000", "a00001", "a00002"]
+
+
+def test_delayed_jobs_meet_their_limits_when_they_are_due(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a"], limits=b"mail", delay_ms=1000)
+    assert gates(world) == {}
+    world.advance(2)
+    w.promote(owned)
+
+    assert w.claim(owned).ids == []
+
+    assert gates(world) == {"mail": (1, 0)}
+    assert admit(owned) == 1
+    assert ids(w.claim(owned)) == ["a"]
+
+
+@pytest.mark.parametrize("admitted", [0, 1])
+def test_cancelled_jobs_leave_their_gate(world: World, admitted: int) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a", "b"], limits=b"mail")
+    admit(owned, admitted)
+
+    assert world.partition.cancel("a") is JobState.READY
+
+    assert world.partition.status("a").state is JobState.CANCELLED
+    assert world.partition.observe().parked == 2 - 1 if not admitted else 1
+    assert admit(owned) == 1
+    assert ids(w.claim(owned)) == ["b"]
+    assert gates(world) == {}
+
+
+def test_a_cancelled_group_leaves_its_gates(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, w.names("a", 250), limits=b"mail")
+    w.enqueue(world, w.names("b", 3), limits=b"api")
+    w.enqueue(world, ["c"], b"other", limits=b"mail")
+    admit(owned, 1)
+
+    assert sum(world.partition.cancel_group(b"g")) == 253
+
+    assert world.partition.observe().parked == 1
+    assert admit(owned) == 1
+    assert admit(owned, gate=b"api") == 0
+    assert ids(w.claim(owned)) == ["c"]
+    assert gates(world) == {}
+    w.enqueue(world, ["a00000"], limits=b"mail")  # remembered as ended
+    w.enqueue(world, ["new"], limits=b"mail")
+    assert admit(owned) == 1
+
+
+def test_jobs_of_a_held_group_stay_at_their_gate(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, w.names("a", 3), b"held", limits=b"mail")
+    w.enqueue(world, ["b"], b"other", limits=b"mail")
+    configure(world, b"held", hold=True)
+
+    assert admit(owned) == 1
+
+    assert ids(w.claim(owned)) == ["b"]
+    assert world.partition.observe().parked == 3
+    configure(world, b"held", hold=False)
+    assert admit(owned) == 3
+    assert len(w.claim(owned).ids) == 3
+
+
+def test_parked_jobs_do_not_count_as_running_ones_of_a_capped_group(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, w.names("a", 3), limits=b"mail")
+    w.enqueue(world, w.names("b", 3))
+    configure(world, max_running=2)
+
+    assert ids(w.claim(owned)) == ["b00000", "b00001"]
+
+
+def test_a_serial_group_waits_for_its_head_at_a_gate(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["first"])
+    configure(world, serial=True)
+    w.enqueue(world, ["limited"], limits=b"mail")
+    w.enqueue(world, ["last"])
+    w.finish(owned, w.claim(owned))
+
+    assert w.claim(owned).ids == []
+    assert w.claim(owned).ids == []
+
+    assert gates(world) == {"mail": (1, 0)}
+    assert admit(owned) == 1
+    claims = w.claim(owned)
+    assert ids(claims) == ["limited"]
+    assert w.claim(owned).ids == []
+    w.finish(owned, claims)
+    assert ids(w.claim(owned)) == ["last"]
+
+
+def test_a_parked_job_that_expired_costs_no_admission(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, w.names("a", 3), limits=b"mail", expires_ms=1000)
+    w.enqueue(world, ["b"], limits=b"mail")
+    world.advance(2)
+
+    assert admit(owned, 1) == 1
+
+    assert ids(w.claim(owned)) == ["b"]
+    assert world.counters()["expired"] == 3
+    assert gates(world) == {}
+
+
+def test_the_first_job_at_a_gate_wakes_the_owner(world: World) -> None:
+    w.enqueue(world, ["a", "b"], limits=b"mail")
+
+    tokens = _tokens(world)
+    assert b"g" in tokens
+    assert b"w" not in tokens
+
+
+def _tokens(world: World) -> list[bytes]:
+    if world.in_memory:
+        return list(world.client.data(world.partition.key).tokens) if world.client else [b"g"]
+    return list(world.client.lrange(world.partition.key + b":wk", 0, -1))
