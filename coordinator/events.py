@@ -87,7 +87,7 @@ class RecordsLost:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCalled:
-    """A call of an operators' method. partition, group: on what; None: not that, or not read.
+    """A call of an operators' method. partition, group, limit: on what; None: not that or unread.
 
     Of many refused calls only the first are events of this kind; `CallsLeftOut` counts the rest.
     """
@@ -98,6 +98,7 @@ class OperatorCalled:
     partition: int | Literal["all"] | None
     result: str
     group: str | None = None
+    limit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

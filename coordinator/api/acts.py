@@ -1,4 +1,4 @@
-"""The calls of the API that change something: worker counts, holds, settings of groups.
+"""The calls of the API that change something: worker counts, holds, settings of groups, limits.
 
 They are for operators only (queuepool.rpc.auth), and each leaves a line in the audit.
 """
@@ -10,11 +10,20 @@ from typing import TypeVar
 
 import grpc
 
-from coordinator.api.calls import Context, abort, caller, target_of, with_status_codes
+from coordinator.api.calls import (
+    Context,
+    LimitTarget,
+    abort,
+    caller,
+    target_of,
+    with_status_codes,
+)
 from coordinator.api.cluster_info import ClusterInfo
 from coordinator.api.operators import Operators
 from queuepool.client.holding import UnknownGroupError
+from queuepool.client.limits import UnknownLimitError
 from queuepool.errors import InvalidInputError, ScriptError
+from queuepool.rpc.limits import limit_of
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.rpc.v1.queue_pool_pb2_grpc import QueuePoolServicer
 
@@ -84,11 +93,46 @@ class OperatorCalls(QueuePoolServicer):
         )
         return api.ConfigureGroupResponse(changed=changed)
 
+    @with_status_codes
+    async def SetLimit(  # noqa: N802
+        self, request: api.SetLimitRequest, context: Context
+    ) -> api.SetLimitResponse:
+        limit, reason, actor = limit_of(request), request.reason, caller(context)
+        return api.SetLimitResponse(
+            changed=await self._act(
+                context, lambda: self._operators.set_limit(limit, reason=reason, actor=actor)
+            )
+        )
+
+    @with_status_codes
+    async def PauseLimit(  # noqa: N802
+        self, request: api.PauseLimitRequest, context: Context
+    ) -> api.PauseLimitResponse:
+        changed = await self._act(
+            context,
+            lambda: self._operators.pause_limit(
+                request.limit, on=request.paused, reason=request.reason, actor=caller(context)
+            ),
+        )
+        return api.PauseLimitResponse(changed=changed)
+
+    @with_status_codes
+    async def RemoveLimit(  # noqa: N802
+        self, request: api.RemoveLimitRequest, context: Context
+    ) -> api.RemoveLimitResponse:
+        changed = await self._act(
+            context,
+            lambda: self._operators.remove_limit(
+                request.limit, reason=request.reason, actor=caller(context)
+            ),
+        )
+        return api.RemoveLimitResponse(changed=changed)
+
     async def _switch(
         self, request: api.HoldRequest | api.ReleaseRequest, context: Context, *, on: bool
     ) -> int:
         what = target_of(request)
-        if what is None:
+        if what is None or isinstance(what, LimitTarget):
             raise InvalidInputError("say what: a partition_key, a partition, or all=true")
         if isinstance(what, int):
             await self._check_partition(what, context)
@@ -102,7 +146,7 @@ class OperatorCalls(QueuePoolServicer):
     async def _act(self, context: Context, work: Callable[[], T]) -> T:
         try:
             return await self._operators.act_off_loop(work)
-        except UnknownGroupError as error:
+        except (UnknownGroupError, UnknownLimitError) as error:
             await abort(context, grpc.StatusCode.NOT_FOUND, str(error))
         except ScriptError as error:  # the coordinator's user may not, or a key has another type
             await abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))

@@ -21,7 +21,15 @@ import grpc.aio
 
 from coordinator.api.budgets import Places, YieldingPlaces
 from coordinator.api.callers import cleaned, host_of, names_of
-from coordinator.api.calls import Context, Target, abort, caller, read_request, target_of
+from coordinator.api.calls import (
+    Context,
+    LimitTarget,
+    Target,
+    abort,
+    caller,
+    read_request,
+    target_of,
+)
 from coordinator.api.connections import OPERATOR, VIEWER, Connections
 from coordinator.api.refusals import WINDOW_S, Refusals
 from coordinator.events import CallRefused, CallsLeftOut, OperatorCalled
@@ -39,6 +47,7 @@ _SHARE = {
     ApiRole.VIEWER: 2,
     ApiRole.OPERATOR: 1,
 }  # one viewer has at most half, so that others find places
+_LONGEST_NAME = 100  # of a limit, in the audit
 _SESSION_S = 60.0  # of a tool that lists the services
 
 
@@ -130,7 +139,7 @@ class Authorization(grpc.aio.ServerInterceptor):
     ) -> None:
         names = names_of(context.auth_context())
         role = self._role(by_token, names, context)
-        target: Target | None = None
+        target: Target | LimitTarget | None = None
         result = "CANCELLED"  # unless the call completes
         try:
             request = await self._request(role, handler, context)
@@ -208,8 +217,11 @@ async def _session(messages: AsyncGenerator[Any], context: Context) -> None:
 
 
 def _called(
-    actor: str, role: ApiRole, method: str, target: Target | None, result: str
+    actor: str, role: ApiRole, method: str, target: Target | LimitTarget | None, result: str
 ) -> OperatorCalled:
+    if isinstance(target, LimitTarget):
+        limit = cleaned(target.name[:_LONGEST_NAME])
+        return OperatorCalled(actor, role, method, None, result, limit=limit)
     if isinstance(target, bytes):
         return OperatorCalled(actor, role, method, None, result, cleaned(key_text(target)))
     return OperatorCalled(actor, role, method, target, result)

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeVar
 
 import grpc
@@ -26,9 +27,16 @@ _REQUEST_LIMIT_S = 5.0
 Context = grpc.aio.ServicerContext[Any, Any]
 Request = TypeVar("Request")
 Response = TypeVar("Response")
+Unary = Callable[[Any, Request, Context], Awaitable[Response]]
 # What an operator's call acts on: a group by its key, a partition by its number, all partitions.
 Target = bytes | int | Literal["all"]
-Unary = Callable[[Any, Request, Context], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitTarget:
+    """A call acts on the limit of this name, which comes from the caller."""
+
+    name: str
 
 
 def with_status_codes(call: Unary[Request, Response]) -> Unary[Request, Response]:
@@ -119,9 +127,11 @@ async def abort(context: Context, code: grpc.StatusCode, message: str) -> NoRetu
     raise AssertionError("abort always raises")
 
 
-def target_of(request: Any) -> Target | None:
+def target_of(request: Any) -> Target | LimitTarget | None:
     """Return what an operator's request names; None if it does not say."""
     fields = request.DESCRIPTOR.fields_by_name
+    if "limit" in fields:
+        return LimitTarget(request.limit)
     if "all" in fields:
         named = request.WhichOneof("what")
     else:

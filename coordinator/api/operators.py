@@ -1,4 +1,4 @@
-"""Operators' calls that go directly to the servers: groups, holds, decisions, manual counts.
+"""Operators' calls that go directly to the servers: groups, holds, limits, decisions, counts.
 
 Blocking calls run on a few separate threads, so neither the loop nor the API waits for them.
 """
@@ -17,10 +17,11 @@ from coordinator.core.model import Mode
 from coordinator.decisions.ledger import DecisionBook, DecisionRecord
 from coordinator.loop.crew import Crew
 from coordinator.snapshots.store import SnapshotStore
+from queuepool.client.limits import MAX_PAGE
 from queuepool.client.pool import QueuePool
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import key_text
-from queuepool.models import GroupStatus
+from queuepool.models import GroupStatus, Limit, LimitStatus
 from queuepool.verbs.leader import verbs as lead
 
 T = TypeVar("T")
@@ -118,6 +119,27 @@ class Operators:
         )  # fmt: skip
         return changed
 
+    def limits(self, name: str, token: str, size: int) -> tuple[list[LimitStatus], str]:
+        """Return the limit of a name, or a page of all and the token of the next one."""
+        if name:
+            found = self._pool.limits.get(name)
+            return ([] if found is None else [found]), ""
+        return self._pool.limits.page(token, min(size, MAX_PAGE))
+
+    def set_limit(self, limit: Limit, *, reason: str, actor: str) -> bool:
+        """Define a limit; returns whether that changed it."""
+        changed = self._pool.limits.set(limit)
+        return _tell_limit("set", limit.name, changed, reason, actor, limit.definition)
+
+    def pause_limit(self, name: str, *, on: bool, reason: str, actor: str) -> bool:
+        """Pause or resume a limit; returns whether that changed it. Raises UnknownLimitError."""
+        changed = self._pool.limits.pause(name) if on else self._pool.limits.resume(name)
+        return _tell_limit("paused" if on else "resumed", name, changed, reason, actor)
+
+    def remove_limit(self, name: str, *, reason: str, actor: str) -> bool:
+        """Forget what people set of a limit; returns whether they had. Raises UnknownLimitError."""
+        return _tell_limit("removed", name, self._pool.limits.remove(name), reason, actor)
+
     def _note(
         self, partition: int, workers: int | None, what: str, reason: str, actor: str
     ) -> None:
@@ -148,6 +170,17 @@ class Operators:
         """Accept no more work. Idempotent; does not wait for a hanging server."""
         self._looks.close()
         self._acts.close()
+
+
+def _tell_limit(
+    done: str, name: str, changed: bool, reason: str, actor: str, definition: str = ""
+) -> bool:
+    said = {"definition": definition} if definition else {}
+    _log.info(
+        "%s limit %s", done, name,
+        extra={**said, "changed": changed, "reason": _plain(reason), "actor": actor},
+    )  # fmt: skip
+    return changed
 
 
 def _plain(reason: str) -> str:

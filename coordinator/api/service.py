@@ -26,6 +26,7 @@ from coordinator.core.model import PartitionView, Snapshot
 from coordinator.snapshots.store import SnapshotStore
 from queuepool import __version__
 from queuepool.errors import InvalidInputError
+from queuepool.rpc.limits import message_of
 from queuepool.rpc.v1 import cluster_pb2
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 
@@ -160,6 +161,20 @@ class StatusService(OperatorCalls):
         return api.ListDecisionsResponse(
             decisions=[messages.decision(record_id, record) for record_id, record in found],
             next_page_token=following,
+        )
+
+    @with_status_codes
+    async def ListLimits(  # noqa: N802
+        self,
+        request: api.ListLimitsRequest,
+        context: Context,  # noqa: ARG002
+    ) -> api.ListLimitsResponse:
+        name, token, size = request.name, request.page_token, clamped(request.page_size)
+        found, following = await self._operators.off_loop(
+            lambda: self._operators.limits(name, token, size)
+        )
+        return api.ListLimitsResponse(
+            limits=[message_of(status) for status in found], next_page_token=following
         )
 
     async def WatchPartitions(  # noqa: N802

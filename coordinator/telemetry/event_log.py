@@ -77,12 +77,14 @@ class EventLog:
 
 def _tell_call(event: e.OperatorCalled | e.CallsLeftOut) -> None:
     match event:
-        case e.OperatorCalled(actor, role, method, partition, result, group):
+        case e.OperatorCalled(actor, role, method, partition, result, group, limit):
+            named = {"group": group, "limit": limit}
             _audit.info(
                 "%s by %s: %s", method, role, result,
                 extra={
                     "actor": actor, "role": role, "method": method, "partition": partition,
-                    "result": result, **({} if group is None else {"group": group}),
+                    "result": result,
+                    **{what: name for what, name in named.items() if name is not None},
                 },
             )  # fmt: skip
         case e.CallsLeftOut(method, result, count, window_s):

@@ -18,7 +18,7 @@ from queuepool.verbs import Verb
 from queuepool.verbs.limits import verbs as homes
 
 T = TypeVar("T")
-_PAGE = 100
+_PAGE, MAX_PAGE = 100, 200
 _AHEAD = 50  # partitions asked at once
 _TOKEN = re.compile(r"([0-9]{1,9})\.((?:[0-9a-f]{2}){0,512})")
 Page = tuple[list[LimitStatus], str]
@@ -39,6 +39,8 @@ def page_of_limits(config: PoolConfig, token: str, size: int) -> Steps[Page]:
 
     They come by home, then by name. Raises InvalidInputError for a token of another origin.
     """
+    if not 1 <= size <= MAX_PAGE:
+        raise InvalidInputError(f"page size {size}: use 1 to {MAX_PAGE}")
     partitions, found = config.topology.partitions, list[LimitStatus]()
     number, after = _read_token(token)
     while number < partitions:
@@ -111,9 +113,6 @@ class _Limits:
             raise UnknownLimitError(name)
         return changed
 
-    def _page(self, token: str) -> Steps[Page]:
-        return page_of_limits(self._network.config, token, _PAGE)
-
 
 class Limits(_Limits):
     """The limits of a queue. Holds no state: each call asks the limit's home.
@@ -159,12 +158,16 @@ class Limits(_Limits):
         """Return a limit, None if nobody has set it or needed it for a day."""
         return self._network.do(self._get(name))
 
+    def page(self, token: str = "", size: int = _PAGE) -> Page:
+        """Return up to `size` limits (1 to 200), and the token of the next page, "" at the end."""
+        return self._network.do(page_of_limits(self._network.config, token, size))
+
     def list(self) -> Iterator[LimitStatus]:
         """Iterate over all limits, reading them a page at a time: by home, then by name."""
-        page, token = self._network.do(self._page(""))
+        page, token = self.page()
         yield from page
         while token:
-            page, token = self._network.do(self._page(token))
+            page, token = self.page(token)
             yield from page
 
 
@@ -193,12 +196,16 @@ class AsyncLimits(_Limits):
         """Return a limit, None if nobody has set it or needed it for a day."""
         return await self._network.do(self._get(name))
 
+    async def page(self, token: str = "", size: int = _PAGE) -> Page:
+        """Return up to `size` limits (1 to 200), and the token of the next page, "" at the end."""
+        return await self._network.do(page_of_limits(self._network.config, token, size))
+
     async def list(self) -> AsyncIterator[LimitStatus]:
         """Iterate over all limits, reading them a page at a time: by home, then by name."""
-        page, token = await self._network.do(self._page(""))
+        page, token = await self.page()
         while True:
             for limit in page:
                 yield limit
             if not token:
                 return
-            page, token = await self._network.do(self._page(token))
+            page, token = await self.page(token)

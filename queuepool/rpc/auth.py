@@ -23,13 +23,16 @@ _SERVICE: Final = "/queuepool.rpc.v1.QueuePool/"
 _FOR_VIEWERS: Final = frozenset((
     *(_SERVICE + name for name in (
         "GetCluster", "ListPartitions", "GetPartition", "GetGroup", "ListDecisions",
-        "WatchPartitions",
+        "WatchPartitions", "ListLimits",
     )),
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ))  # fmt: skip
 _FOR_OPERATORS: Final = frozenset(
-    _SERVICE + name for name in ("SetWorkers", "ClearWorkers", "Hold", "Release", "ConfigureGroup")
-)
+    _SERVICE + name for name in (
+        "SetWorkers", "ClearWorkers", "Hold", "Release", "ConfigureGroup",
+        "SetLimit", "PauseLimit", "RemoveLimit",
+    )
+)  # fmt: skip
 UNKNOWN: Final = "unknown"
 
 

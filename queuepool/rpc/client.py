@@ -94,6 +94,10 @@ class QueuePoolClient(QueuePoolStub, AbstractContextManager["QueuePoolClient"]):
     Hold: Unary[api.HoldRequest, api.HoldResponse]
     Release: Unary[api.ReleaseRequest, api.ReleaseResponse]
     ConfigureGroup: Unary[api.ConfigureGroupRequest, api.ConfigureGroupResponse]
+    ListLimits: Unary[api.ListLimitsRequest, api.ListLimitsResponse]
+    SetLimit: Unary[api.SetLimitRequest, api.SetLimitResponse]
+    PauseLimit: Unary[api.PauseLimitRequest, api.PauseLimitResponse]
+    RemoveLimit: Unary[api.RemoveLimitRequest, api.RemoveLimitResponse]
 
     def __init__(self, channel: grpc.Channel, owned: grpc.Channel) -> None:
         super().__init__(channel)  # type: ignore[no-untyped-call]  # generated without types

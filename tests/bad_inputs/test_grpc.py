@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from queuepool.rpc.client import AUTHORIZATION, QueuePoolClient, connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
+from queuepool.rpc.v1.limit_pb2 import LimitDefinition
 from tests.integration.coordinator.cluster import Process
 from tests.security.http2 import RawConnection
 from tests.waiting import wait_until
@@ -175,6 +176,7 @@ TOKENS = st.text(max_size=50) | st.sampled_from(
 )
 REASONS = st.text(max_size=20) | st.sampled_from(["a\r\nb", "\x1b[31m", "x" * 60_000])
 KEYS = st.binary(max_size=80)
+NAMES = st.text(max_size=80) | st.sampled_from(["a", "a:b", "x" * 64])
 REQUESTS = st.one_of(
     st.builds(api.ListPartitionsRequest, page_size=SIZES, page_token=TOKENS),
     st.builds(api.ListDecisionsRequest, partition=NUMBERS, page_size=SIZES, page_token=TOKENS),
@@ -195,6 +197,24 @@ REQUESTS = st.one_of(
         for message in (api.HoldRequest, api.ReleaseRequest)
         for what, value in (("partition", NUMBERS), ("partition_key", KEYS), ("all", st.booleans()))
     ),
+    st.builds(api.ListLimitsRequest, name=NAMES, page_size=SIZES, page_token=TOKENS),
+    st.builds(
+        api.SetLimitRequest,
+        limit=NAMES,
+        definition=st.builds(
+            LimitDefinition,
+            rate=st.none() | SIZES,
+            per_s=st.floats(),
+            burst=st.none() | SIZES,
+            concurrency=st.none() | SIZES,
+            adaptive=st.booleans(),
+            least=st.none() | SIZES,
+            most=st.none() | SIZES,
+        ),
+        reason=REASONS,
+    ),
+    st.builds(api.PauseLimitRequest, limit=NAMES, paused=st.booleans(), reason=REASONS),
+    st.builds(api.RemoveLimitRequest, limit=NAMES, reason=REASONS),
     st.builds(
         api.ConfigureGroupRequest,
         partition_key=KEYS,

@@ -23,6 +23,7 @@ from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
+from queuepool.rpc.v1.limit_pb2 import LimitDefinition
 from queuepool.servers.tls import Tls
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Enqueued
@@ -219,6 +220,12 @@ def calls(client: Any) -> dict[str, Callable[[], object]]:
         "ConfigureGroup": lambda: client.ConfigureGroup(
             api.ConfigureGroupRequest(partition_key=b"k0", max_running=100)
         ),
+        "ListLimits": lambda: client.ListLimits(api.ListLimitsRequest()),
+        "SetLimit": lambda: client.SetLimit(
+            api.SetLimitRequest(limit="canary", definition=LimitDefinition(rate=9))
+        ),
+        "PauseLimit": lambda: client.PauseLimit(api.PauseLimitRequest(limit="canary", paused=True)),
+        "RemoveLimit": lambda: client.RemoveLimit(api.RemoveLimitRequest(limit="canary")),
     }
 
 

@@ -26,6 +26,7 @@ from queuepool.errors import ConfigurationError, InvalidInputError
 from queuepool.rpc.auth import Access, ApiRole, role_for
 from queuepool.rpc.client import QueuePoolClient, connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
+from queuepool.rpc.v1.limit_pb2 import LimitDefinition
 from tests.integration.coordinator.cluster import Process
 from tests.security.certificates import HAVE_OPENSSL, Authority
 from tests.waiting import wait_until
@@ -44,6 +45,7 @@ LOOKS: dict[str, Call] = {
         iter(c.WatchPartitions(api.WatchPartitionsRequest(), timeout=5))
     ),
     "GetGroup": lambda c: c.GetGroup(api.GetGroupRequest(partition_key=b"none")),
+    "ListLimits": lambda c: c.ListLimits(api.ListLimitsRequest()),
 }
 ACTS: dict[str, Call] = {
     "SetWorkers": lambda c: c.SetWorkers(
@@ -55,6 +57,11 @@ ACTS: dict[str, Call] = {
     "ConfigureGroup": lambda c: c.ConfigureGroup(
         api.ConfigureGroupRequest(partition_key=b"none", max_running=2)
     ),
+    "SetLimit": lambda c: c.SetLimit(
+        api.SetLimitRequest(limit="roles", definition=LimitDefinition(rate=9))
+    ),
+    "PauseLimit": lambda c: c.PauseLimit(api.PauseLimitRequest(limit="roles", paused=True)),
+    "RemoveLimit": lambda c: c.RemoveLimit(api.RemoveLimitRequest(limit="roles")),
 }
 
 

@@ -37,6 +37,7 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
     Command("simulate", "run scaling policies on a load in virtual time", "simulate"),
     Command("hold", "start no more jobs of a group, a partition or all", "hold"),
     Command("release", "end the hold of a group, a partition or all", "release"),
+    Command("limit", "list, show, set, pause or remove limits of rate and concurrency", "limit"),
     Command("dead", "list, show, replay or discard dead jobs", "dead"),
     Command("check", "check settings and servers, and report every problem", "check"),
     Command("audit", "check partitions for inconsistencies", "audit"),

@@ -25,60 +25,77 @@ _sym_db = _symbol_database.Default()
 from queuepool.rpc.v1 import cluster_pb2 as queuepool_dot_rpc_dot_v1_dot_cluster__pb2
 from queuepool.rpc.v1 import decision_pb2 as queuepool_dot_rpc_dot_v1_dot_decision__pb2
 from queuepool.rpc.v1 import group_pb2 as queuepool_dot_rpc_dot_v1_dot_group__pb2
+from queuepool.rpc.v1 import limit_pb2 as queuepool_dot_rpc_dot_v1_dot_limit__pb2
 from queuepool.rpc.v1 import partition_pb2 as queuepool_dot_rpc_dot_v1_dot_partition__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!queuepool/rpc/v1/queue_pool.proto\x12\x10queuepool.rpc.v1\x1a\x1equeuepool/rpc/v1/cluster.proto\x1a\x1fqueuepool/rpc/v1/decision.proto\x1a\x1cqueuepool/rpc/v1/group.proto\x1a queuepool/rpc/v1/partition.proto\"\x13\n\x11GetClusterRequest\"@\n\x12GetClusterResponse\x12*\n\x07\x63luster\x18\x01 \x01(\x0b\x32\x19.queuepool.rpc.v1.Cluster\">\n\x15ListPartitionsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\"g\n\x16ListPartitionsResponse\x12\x34\n\npartitions\x18\x01 \x03(\x0b\x32 .queuepool.rpc.v1.PartitionState\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"(\n\x13GetPartitionRequest\x12\x11\n\tpartition\x18\x01 \x01(\r\"K\n\x14GetPartitionResponse\x12\x33\n\tpartition\x18\x01 \x01(\x0b\x32 .queuepool.rpc.v1.PartitionState\"(\n\x0fGetGroupRequest\x12\x15\n\rpartition_key\x18\x01 \x01(\x0c\">\n\x10GetGroupResponse\x12*\n\x05group\x18\x01 \x01(\x0b\x32\x1b.queuepool.rpc.v1.TaskGroup\"c\n\x14ListDecisionsRequest\x12\x16\n\tpartition\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\tB\x0c\n\n_partition\"_\n\x15ListDecisionsResponse\x12-\n\tdecisions\x18\x01 \x03(\x0b\x32\x1a.queuepool.rpc.v1.Decision\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"E\n\x16WatchPartitionsRequest\x12\x12\n\npartitions\x18\x01 \x03(\r\x12\x17\n\x0fmin_interval_ms\x18\x02 \x01(\r\"O\n\x17WatchPartitionsResponse\x12\x34\n\npartitions\x18\x01 \x03(\x0b\x32 .queuepool.rpc.v1.PartitionState\"V\n\x11SetWorkersRequest\x12\x11\n\tpartition\x18\x01 \x01(\r\x12\x0f\n\x07workers\x18\x02 \x01(\r\x12\r\n\x05ttl_s\x18\x03 \x01(\x01\x12\x0e\n\x06reason\x18\x04 \x01(\t\">\n\x12SetWorkersResponse\x12\x0f\n\x07workers\x18\x01 \x01(\r\x12\x17\n\x0fmanual_until_ms\x18\x02 \x01(\x03\"8\n\x13\x43learWorkersRequest\x12\x11\n\tpartition\x18\x01 \x01(\r\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x16\n\x14\x43learWorkersResponse\"b\n\x0bHoldRequest\x12\x17\n\rpartition_key\x18\x01 \x01(\x0cH\x00\x12\x13\n\tpartition\x18\x02 \x01(\rH\x00\x12\r\n\x03\x61ll\x18\x03 \x01(\x08H\x00\x12\x0e\n\x06reason\x18\x04 \x01(\tB\x06\n\x04what\"\x1f\n\x0cHoldResponse\x12\x0f\n\x07\x63hanged\x18\x01 \x01(\r\"e\n\x0eReleaseRequest\x12\x17\n\rpartition_key\x18\x01 \x01(\x0cH\x00\x12\x13\n\tpartition\x18\x02 \x01(\rH\x00\x12\r\n\x03\x61ll\x18\x03 \x01(\x08H\x00\x12\x0e\n\x06reason\x18\x04 \x01(\tB\x06\n\x04what\"\"\n\x0fReleaseResponse\x12\x0f\n\x07\x63hanged\x18\x01 \x01(\r\"\xa8\x01\n\x15\x43onfigureGroupRequest\x12\x15\n\rpartition_key\x18\x01 \x01(\x0c\x12\x18\n\x0bmax_running\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x13\n\x06serial\x18\x03 \x01(\x08H\x01\x88\x01\x01\x12\x13\n\x06weight\x18\x04 \x01(\rH\x02\x88\x01\x01\x12\x0e\n\x06reason\x18\x05 \x01(\tB\x0e\n\x0c_max_runningB\t\n\x07_serialB\t\n\x07_weight\")\n\x16\x43onfigureGroupResponse\x12\x0f\n\x07\x63hanged\x18\x01 \x01(\x08\x32\xfb\x07\n\tQueuePool\x12W\n\nGetCluster\x12#.queuepool.rpc.v1.GetClusterRequest\x1a$.queuepool.rpc.v1.GetClusterResponse\x12\x63\n\x0eListPartitions\x12\'.queuepool.rpc.v1.ListPartitionsRequest\x1a(.queuepool.rpc.v1.ListPartitionsResponse\x12]\n\x0cGetPartition\x12%.queuepool.rpc.v1.GetPartitionRequest\x1a&.queuepool.rpc.v1.GetPartitionResponse\x12Q\n\x08GetGroup\x12!.queuepool.rpc.v1.GetGroupRequest\x1a\".queuepool.rpc.v1.GetGroupResponse\x12`\n\rListDecisions\x12&.queuepool.rpc.v1.ListDecisionsRequest\x1a\'.queuepool.rpc.v1.ListDecisionsResponse\x12h\n\x0fWatchPartitions\x12(.queuepool.rpc.v1.WatchPartitionsRequest\x1a).queuepool.rpc.v1.WatchPartitionsResponse0\x01\x12W\n\nSetWorkers\x12#.queuepool.rpc.v1.SetWorkersRequest\x1a$.queuepool.rpc.v1.SetWorkersResponse\x12]\n\x0c\x43learWorkers\x12%.queuepool.rpc.v1.ClearWorkersRequest\x1a&.queuepool.rpc.v1.ClearWorkersResponse\x12\x45\n\x04Hold\x12\x1d.queuepool.rpc.v1.HoldRequest\x1a\x1e.queuepool.rpc.v1.HoldResponse\x12N\n\x07Release\x12 .queuepool.rpc.v1.ReleaseRequest\x1a!.queuepool.rpc.v1.ReleaseResponse\x12\x63\n\x0e\x43onfigureGroup\x12\'.queuepool.rpc.v1.ConfigureGroupRequest\x1a(.queuepool.rpc.v1.ConfigureGroupResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!queuepool/rpc/v1/queue_pool.proto\x12\x10queuepool.rpc.v1\x1a\x1equeuepool/rpc/v1/cluster.proto\x1a\x1fqueuepool/rpc/v1/decision.proto\x1a\x1cqueuepool/rpc/v1/group.proto\x1a\x1cqueuepool/rpc/v1/limit.proto\x1a queuepool/rpc/v1/partition.proto\"\x13\n\x11GetClusterRequest\"@\n\x12GetClusterResponse\x12*\n\x07\x63luster\x18\x01 \x01(\x0b\x32\x19.queuepool.rpc.v1.Cluster\">\n\x15ListPartitionsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\"g\n\x16ListPartitionsResponse\x12\x34\n\npartitions\x18\x01 \x03(\x0b\x32 .queuepool.rpc.v1.PartitionState\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"(\n\x13GetPartitionRequest\x12\x11\n\tpartition\x18\x01 \x01(\r\"K\n\x14GetPartitionResponse\x12\x33\n\tpartition\x18\x01 \x01(\x0b\x32 .queuepool.rpc.v1.PartitionState\"(\n\x0fGetGroupRequest\x12\x15\n\rpartition_key\x18\x01 \x01(\x0c\">\n\x10GetGroupResponse\x12*\n\x05group\x18\x01 \x01(\x0b\x32\x1b.queuepool.rpc.v1.TaskGroup\"c\n\x14ListDecisionsRequest\x12\x16\n\tpartition\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\tB\x0c\n\n_partition\"_\n\x15ListDecisionsResponse\x12-\n\tdecisions\x18\x01 \x03(\x0b\x32\x1a.queuepool.rpc.v1.Decision\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"E\n\x16WatchPartitionsRequest\x12\x12\n\npartitions\x18\x01 \x03(\r\x12\x17\n\x0fmin_interval_ms\x18\x02 \x01(\r\"O\n\x17WatchPartitionsResponse\x12\x34\n\npartitions\x18\x01 \x03(\x0b\x32 .queuepool.rpc.v1.PartitionState\"V\n\x11SetWorkersRequest\x12\x11\n\tpartition\x18\x01 \x01(\r\x12\x0f\n\x07workers\x18\x02 \x01(\r\x12\r\n\x05ttl_s\x18\x03 \x01(\x01\x12\x0e\n\x06reason\x18\x04 \x01(\t\">\n\x12SetWorkersResponse\x12\x0f\n\x07workers\x18\x01 \x01(\r\x12\x17\n\x0fmanual_until_ms\x18\x02 \x01(\x03\"8\n\x13\x43learWorkersRequest\x12\x11\n\tpartition\x18\x01 \x01(\r\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x16\n\x14\x43learWorkersResponse\"b\n\x0bHoldRequest\x12\x17\n\rpartition_key\x18\x01 \x01(\x0cH\x00\x12\x13\n\tpartition\x18\x02 \x01(\rH\x00\x12\r\n\x03\x61ll\x18\x03 \x01(\x08H\x00\x12\x0e\n\x06reason\x18\x04 \x01(\tB\x06\n\x04what\"\x1f\n\x0cHoldResponse\x12\x0f\n\x07\x63hanged\x18\x01 \x01(\r\"e\n\x0eReleaseRequest\x12\x17\n\rpartition_key\x18\x01 \x01(\x0cH\x00\x12\x13\n\tpartition\x18\x02 \x01(\rH\x00\x12\r\n\x03\x61ll\x18\x03 \x01(\x08H\x00\x12\x0e\n\x06reason\x18\x04 \x01(\tB\x06\n\x04what\"\"\n\x0fReleaseResponse\x12\x0f\n\x07\x63hanged\x18\x01 \x01(\r\"\xa8\x01\n\x15\x43onfigureGroupRequest\x12\x15\n\rpartition_key\x18\x01 \x01(\x0c\x12\x18\n\x0bmax_running\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x13\n\x06serial\x18\x03 \x01(\x08H\x01\x88\x01\x01\x12\x13\n\x06weight\x18\x04 \x01(\rH\x02\x88\x01\x01\x12\x0e\n\x06reason\x18\x05 \x01(\tB\x0e\n\x0c_max_runningB\t\n\x07_serialB\t\n\x07_weight\")\n\x16\x43onfigureGroupResponse\x12\x0f\n\x07\x63hanged\x18\x01 \x01(\x08\"H\n\x11ListLimitsRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\t\"V\n\x12ListLimitsResponse\x12\'\n\x06limits\x18\x01 \x03(\x0b\x32\x17.queuepool.rpc.v1.Limit\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"g\n\x0fSetLimitRequest\x12\r\n\x05limit\x18\x01 \x01(\t\x12\x35\n\ndefinition\x18\x02 \x01(\x0b\x32!.queuepool.rpc.v1.LimitDefinition\x12\x0e\n\x06reason\x18\x03 \x01(\t\"#\n\x10SetLimitResponse\x12\x0f\n\x07\x63hanged\x18\x01 \x01(\x08\"B\n\x11PauseLimitRequest\x12\r\n\x05limit\x18\x01 \x01(\t\x12\x0e\n\x06paused\x18\x02 \x01(\x08\x12\x0e\n\x06reason\x18\x03 \x01(\t\"%\n\x12PauseLimitResponse\x12\x0f\n\x07\x63hanged\x18\x01 \x01(\x08\"3\n\x12RemoveLimitRequest\x12\r\n\x05limit\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"&\n\x13RemoveLimitResponse\x12\x0f\n\x07\x63hanged\x18\x01 \x01(\x08\x32\xdc\n\n\tQueuePool\x12W\n\nGetCluster\x12#.queuepool.rpc.v1.GetClusterRequest\x1a$.queuepool.rpc.v1.GetClusterResponse\x12\x63\n\x0eListPartitions\x12\'.queuepool.rpc.v1.ListPartitionsRequest\x1a(.queuepool.rpc.v1.ListPartitionsResponse\x12]\n\x0cGetPartition\x12%.queuepool.rpc.v1.GetPartitionRequest\x1a&.queuepool.rpc.v1.GetPartitionResponse\x12Q\n\x08GetGroup\x12!.queuepool.rpc.v1.GetGroupRequest\x1a\".queuepool.rpc.v1.GetGroupResponse\x12`\n\rListDecisions\x12&.queuepool.rpc.v1.ListDecisionsRequest\x1a\'.queuepool.rpc.v1.ListDecisionsResponse\x12h\n\x0fWatchPartitions\x12(.queuepool.rpc.v1.WatchPartitionsRequest\x1a).queuepool.rpc.v1.WatchPartitionsResponse0\x01\x12W\n\nSetWorkers\x12#.queuepool.rpc.v1.SetWorkersRequest\x1a$.queuepool.rpc.v1.SetWorkersResponse\x12]\n\x0c\x43learWorkers\x12%.queuepool.rpc.v1.ClearWorkersRequest\x1a&.queuepool.rpc.v1.ClearWorkersResponse\x12\x45\n\x04Hold\x12\x1d.queuepool.rpc.v1.HoldRequest\x1a\x1e.queuepool.rpc.v1.HoldResponse\x12N\n\x07Release\x12 .queuepool.rpc.v1.ReleaseRequest\x1a!.queuepool.rpc.v1.ReleaseResponse\x12\x63\n\x0e\x43onfigureGroup\x12\'.queuepool.rpc.v1.ConfigureGroupRequest\x1a(.queuepool.rpc.v1.ConfigureGroupResponse\x12W\n\nListLimits\x12#.queuepool.rpc.v1.ListLimitsRequest\x1a$.queuepool.rpc.v1.ListLimitsResponse\x12Q\n\x08SetLimit\x12!.queuepool.rpc.v1.SetLimitRequest\x1a\".queuepool.rpc.v1.SetLimitResponse\x12W\n\nPauseLimit\x12#.queuepool.rpc.v1.PauseLimitRequest\x1a$.queuepool.rpc.v1.PauseLimitResponse\x12Z\n\x0bRemoveLimit\x12$.queuepool.rpc.v1.RemoveLimitRequest\x1a%.queuepool.rpc.v1.RemoveLimitResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'queuepool.rpc.v1.queue_pool_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_GETCLUSTERREQUEST']._serialized_start=184
-  _globals['_GETCLUSTERREQUEST']._serialized_end=203
-  _globals['_GETCLUSTERRESPONSE']._serialized_start=205
-  _globals['_GETCLUSTERRESPONSE']._serialized_end=269
-  _globals['_LISTPARTITIONSREQUEST']._serialized_start=271
-  _globals['_LISTPARTITIONSREQUEST']._serialized_end=333
-  _globals['_LISTPARTITIONSRESPONSE']._serialized_start=335
-  _globals['_LISTPARTITIONSRESPONSE']._serialized_end=438
-  _globals['_GETPARTITIONREQUEST']._serialized_start=440
-  _globals['_GETPARTITIONREQUEST']._serialized_end=480
-  _globals['_GETPARTITIONRESPONSE']._serialized_start=482
-  _globals['_GETPARTITIONRESPONSE']._serialized_end=557
-  _globals['_GETGROUPREQUEST']._serialized_start=559
-  _globals['_GETGROUPREQUEST']._serialized_end=599
-  _globals['_GETGROUPRESPONSE']._serialized_start=601
-  _globals['_GETGROUPRESPONSE']._serialized_end=663
-  _globals['_LISTDECISIONSREQUEST']._serialized_start=665
-  _globals['_LISTDECISIONSREQUEST']._serialized_end=764
-  _globals['_LISTDECISIONSRESPONSE']._serialized_start=766
-  _globals['_LISTDECISIONSRESPONSE']._serialized_end=861
-  _globals['_WATCHPARTITIONSREQUEST']._serialized_start=863
-  _globals['_WATCHPARTITIONSREQUEST']._serialized_end=932
-  _globals['_WATCHPARTITIONSRESPONSE']._serialized_start=934
-  _globals['_WATCHPARTITIONSRESPONSE']._serialized_end=1013
-  _globals['_SETWORKERSREQUEST']._serialized_start=1015
-  _globals['_SETWORKERSREQUEST']._serialized_end=1101
-  _globals['_SETWORKERSRESPONSE']._serialized_start=1103
-  _globals['_SETWORKERSRESPONSE']._serialized_end=1165
-  _globals['_CLEARWORKERSREQUEST']._serialized_start=1167
-  _globals['_CLEARWORKERSREQUEST']._serialized_end=1223
-  _globals['_CLEARWORKERSRESPONSE']._serialized_start=1225
-  _globals['_CLEARWORKERSRESPONSE']._serialized_end=1247
-  _globals['_HOLDREQUEST']._serialized_start=1249
-  _globals['_HOLDREQUEST']._serialized_end=1347
-  _globals['_HOLDRESPONSE']._serialized_start=1349
-  _globals['_HOLDRESPONSE']._serialized_end=1380
-  _globals['_RELEASEREQUEST']._serialized_start=1382
-  _globals['_RELEASEREQUEST']._serialized_end=1483
-  _globals['_RELEASERESPONSE']._serialized_start=1485
-  _globals['_RELEASERESPONSE']._serialized_end=1519
-  _globals['_CONFIGUREGROUPREQUEST']._serialized_start=1522
-  _globals['_CONFIGUREGROUPREQUEST']._serialized_end=1690
-  _globals['_CONFIGUREGROUPRESPONSE']._serialized_start=1692
-  _globals['_CONFIGUREGROUPRESPONSE']._serialized_end=1733
-  _globals['_QUEUEPOOL']._serialized_start=1736
-  _globals['_QUEUEPOOL']._serialized_end=2755
+  _globals['_GETCLUSTERREQUEST']._serialized_start=214
+  _globals['_GETCLUSTERREQUEST']._serialized_end=233
+  _globals['_GETCLUSTERRESPONSE']._serialized_start=235
+  _globals['_GETCLUSTERRESPONSE']._serialized_end=299
+  _globals['_LISTPARTITIONSREQUEST']._serialized_start=301
+  _globals['_LISTPARTITIONSREQUEST']._serialized_end=363
+  _globals['_LISTPARTITIONSRESPONSE']._serialized_start=365
+  _globals['_LISTPARTITIONSRESPONSE']._serialized_end=468
+  _globals['_GETPARTITIONREQUEST']._serialized_start=470
+  _globals['_GETPARTITIONREQUEST']._serialized_end=510
+  _globals['_GETPARTITIONRESPONSE']._serialized_start=512
+  _globals['_GETPARTITIONRESPONSE']._serialized_end=587
+  _globals['_GETGROUPREQUEST']._serialized_start=589
+  _globals['_GETGROUPREQUEST']._serialized_end=629
+  _globals['_GETGROUPRESPONSE']._serialized_start=631
+  _globals['_GETGROUPRESPONSE']._serialized_end=693
+  _globals['_LISTDECISIONSREQUEST']._serialized_start=695
+  _globals['_LISTDECISIONSREQUEST']._serialized_end=794
+  _globals['_LISTDECISIONSRESPONSE']._serialized_start=796
+  _globals['_LISTDECISIONSRESPONSE']._serialized_end=891
+  _globals['_WATCHPARTITIONSREQUEST']._serialized_start=893
+  _globals['_WATCHPARTITIONSREQUEST']._serialized_end=962
+  _globals['_WATCHPARTITIONSRESPONSE']._serialized_start=964
+  _globals['_WATCHPARTITIONSRESPONSE']._serialized_end=1043
+  _globals['_SETWORKERSREQUEST']._serialized_start=1045
+  _globals['_SETWORKERSREQUEST']._serialized_end=1131
+  _globals['_SETWORKERSRESPONSE']._serialized_start=1133
+  _globals['_SETWORKERSRESPONSE']._serialized_end=1195
+  _globals['_CLEARWORKERSREQUEST']._serialized_start=1197
+  _globals['_CLEARWORKERSREQUEST']._serialized_end=1253
+  _globals['_CLEARWORKERSRESPONSE']._serialized_start=1255
+  _globals['_CLEARWORKERSRESPONSE']._serialized_end=1277
+  _globals['_HOLDREQUEST']._serialized_start=1279
+  _globals['_HOLDREQUEST']._serialized_end=1377
+  _globals['_HOLDRESPONSE']._serialized_start=1379
+  _globals['_HOLDRESPONSE']._serialized_end=1410
+  _globals['_RELEASEREQUEST']._serialized_start=1412
+  _globals['_RELEASEREQUEST']._serialized_end=1513
+  _globals['_RELEASERESPONSE']._serialized_start=1515
+  _globals['_RELEASERESPONSE']._serialized_end=1549
+  _globals['_CONFIGUREGROUPREQUEST']._serialized_start=1552
+  _globals['_CONFIGUREGROUPREQUEST']._serialized_end=1720
+  _globals['_CONFIGUREGROUPRESPONSE']._serialized_start=1722
+  _globals['_CONFIGUREGROUPRESPONSE']._serialized_end=1763
+  _globals['_LISTLIMITSREQUEST']._serialized_start=1765
+  _globals['_LISTLIMITSREQUEST']._serialized_end=1837
+  _globals['_LISTLIMITSRESPONSE']._serialized_start=1839
+  _globals['_LISTLIMITSRESPONSE']._serialized_end=1925
+  _globals['_SETLIMITREQUEST']._serialized_start=1927
+  _globals['_SETLIMITREQUEST']._serialized_end=2030
+  _globals['_SETLIMITRESPONSE']._serialized_start=2032
+  _globals['_SETLIMITRESPONSE']._serialized_end=2067
+  _globals['_PAUSELIMITREQUEST']._serialized_start=2069
+  _globals['_PAUSELIMITREQUEST']._serialized_end=2135
+  _globals['_PAUSELIMITRESPONSE']._serialized_start=2137
+  _globals['_PAUSELIMITRESPONSE']._serialized_end=2174
+  _globals['_REMOVELIMITREQUEST']._serialized_start=2176
+  _globals['_REMOVELIMITREQUEST']._serialized_end=2227
+  _globals['_REMOVELIMITRESPONSE']._serialized_start=2229
+  _globals['_REMOVELIMITRESPONSE']._serialized_end=2267
+  _globals['_QUEUEPOOL']._serialized_start=2270
+  _globals['_QUEUEPOOL']._serialized_end=3642
 # @@protoc_insertion_point(module_scope)

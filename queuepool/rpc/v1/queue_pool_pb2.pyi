@@ -1,6 +1,7 @@
 from queuepool.rpc.v1 import cluster_pb2 as _cluster_pb2
 from queuepool.rpc.v1 import decision_pb2 as _decision_pb2
 from queuepool.rpc.v1 import group_pb2 as _group_pb2
+from queuepool.rpc.v1 import limit_pb2 as _limit_pb2
 from queuepool.rpc.v1 import partition_pb2 as _partition_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -175,6 +176,70 @@ class ConfigureGroupRequest(_message.Message):
     def __init__(self, partition_key: _Optional[bytes] = ..., max_running: _Optional[int] = ..., serial: bool = ..., weight: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class ConfigureGroupResponse(_message.Message):
+    __slots__ = ("changed",)
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    changed: bool
+    def __init__(self, changed: bool = ...) -> None: ...
+
+class ListLimitsRequest(_message.Message):
+    __slots__ = ("name", "page_size", "page_token")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    page_size: int
+    page_token: str
+    def __init__(self, name: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListLimitsResponse(_message.Message):
+    __slots__ = ("limits", "next_page_token")
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    limits: _containers.RepeatedCompositeFieldContainer[_limit_pb2.Limit]
+    next_page_token: str
+    def __init__(self, limits: _Optional[_Iterable[_Union[_limit_pb2.Limit, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class SetLimitRequest(_message.Message):
+    __slots__ = ("limit", "definition", "reason")
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    DEFINITION_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    limit: str
+    definition: _limit_pb2.LimitDefinition
+    reason: str
+    def __init__(self, limit: _Optional[str] = ..., definition: _Optional[_Union[_limit_pb2.LimitDefinition, _Mapping]] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class SetLimitResponse(_message.Message):
+    __slots__ = ("changed",)
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    changed: bool
+    def __init__(self, changed: bool = ...) -> None: ...
+
+class PauseLimitRequest(_message.Message):
+    __slots__ = ("limit", "paused", "reason")
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAUSED_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    limit: str
+    paused: bool
+    reason: str
+    def __init__(self, limit: _Optional[str] = ..., paused: bool = ..., reason: _Optional[str] = ...) -> None: ...
+
+class PauseLimitResponse(_message.Message):
+    __slots__ = ("changed",)
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    changed: bool
+    def __init__(self, changed: bool = ...) -> None: ...
+
+class RemoveLimitRequest(_message.Message):
+    __slots__ = ("limit", "reason")
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    limit: str
+    reason: str
+    def __init__(self, limit: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class RemoveLimitResponse(_message.Message):
     __slots__ = ("changed",)
     CHANGED_FIELD_NUMBER: _ClassVar[int]
     changed: bool

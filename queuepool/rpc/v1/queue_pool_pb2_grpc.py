@@ -89,6 +89,26 @@ class QueuePoolStub(object):
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureGroupRequest.SerializeToString,
                 response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureGroupResponse.FromString,
                 _registered_method=True)
+        self.ListLimits = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/ListLimits',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListLimitsRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListLimitsResponse.FromString,
+                _registered_method=True)
+        self.SetLimit = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/SetLimit',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetLimitRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetLimitResponse.FromString,
+                _registered_method=True)
+        self.PauseLimit = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/PauseLimit',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.PauseLimitRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.PauseLimitResponse.FromString,
+                _registered_method=True)
+        self.RemoveLimit = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/RemoveLimit',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RemoveLimitRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RemoveLimitResponse.FromString,
+                _registered_method=True)
 
 
 class QueuePoolServicer(object):
@@ -172,6 +192,34 @@ class QueuePoolServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListLimits(self, request, context):
+        """Limits, read at this moment, a page at a time.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetLimit(self, request, context):
+        """Define a limit, whatever code declares.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PauseLimit(self, request, context):
+        """Pause a limit, or resume it; NOT_FOUND when nobody has set it or needed it lately.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RemoveLimit(self, request, context):
+        """Forget what people set of a limit, also a pause; NOT_FOUND as for PauseLimit.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_QueuePoolServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -229,6 +277,26 @@ def add_QueuePoolServicer_to_server(servicer, server):
                     servicer.ConfigureGroup,
                     request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureGroupRequest.FromString,
                     response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureGroupResponse.SerializeToString,
+            ),
+            'ListLimits': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListLimits,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListLimitsRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListLimitsResponse.SerializeToString,
+            ),
+            'SetLimit': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetLimit,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetLimitRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetLimitResponse.SerializeToString,
+            ),
+            'PauseLimit': grpc.unary_unary_rpc_method_handler(
+                    servicer.PauseLimit,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.PauseLimitRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.PauseLimitResponse.SerializeToString,
+            ),
+            'RemoveLimit': grpc.unary_unary_rpc_method_handler(
+                    servicer.RemoveLimit,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RemoveLimitRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RemoveLimitResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -528,6 +596,114 @@ class QueuePool(object):
             '/queuepool.rpc.v1.QueuePool/ConfigureGroup',
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureGroupRequest.SerializeToString,
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureGroupResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListLimits(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/ListLimits',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListLimitsRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListLimitsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetLimit(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/SetLimit',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetLimitRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetLimitResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PauseLimit(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/PauseLimit',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.PauseLimitRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.PauseLimitResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RemoveLimit(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/RemoveLimit',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RemoveLimitRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RemoveLimitResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -39,6 +39,7 @@ LOOKS: dict[str, Call] = {
     ),
     "ListDecisions": lambda c: c.ListDecisions(api.ListDecisionsRequest()),
     "GetGroup": lambda c: c.GetGroup(api.GetGroupRequest(partition_key=GROUP.encode())),
+    "ListLimits": lambda c: c.ListLimits(api.ListLimitsRequest()),
 }
 ACTS: dict[str, Call] = {
     "SetWorkers": lambda c: c.SetWorkers(

@@ -1,0 +1,150 @@
+"""queuepool limit: limits of rate and concurrency: list, show, set, pause, resume, remove them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from itertools import islice
+from typing import TypeVar
+
+from queuepool.cli.arguments import Actions, add_grpc, add_json, duration, positive
+from queuepool.cli.display import output, tables
+from queuepool.cli.display.fields import print_fields
+from queuepool.cli.display.limits import COLUMNS, cells, describe, fields
+from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection.acting import act
+from queuepool.cli.inspection.limits import CoordinatorLimits, LimitsOfQueue
+from queuepool.cli.inspection.pools import open_pool
+from queuepool.client.limits import UnknownLimitError
+from queuepool.models import Limit
+from queuepool.models.limits import check_limit_name
+
+T = TypeVar("T")
+DESCRIPTION = (
+    "Limits of rate and concurrency: list, show, set, pause, resume or remove them. What is set "
+    "here wins over what code declares, until it is removed."
+)
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the actions of `queuepool limit`."""
+    actions = Actions(parser)
+    listing = actions.add("list", run_list, "list the limits and their state")
+    setting = actions.add("set", run_set, "define a limit, whatever code declares")
+    named = [
+        actions.add("show", run_show, "show a limit"),
+        setting,
+        actions.add("pause", run_pause, "start no more jobs of a limit"),
+        actions.add("resume", run_resume, "end a pause"),
+        actions.add("remove", run_remove, "forget what people set of a limit, also a pause"),
+    ]
+    for action in named:
+        action.add_argument("name", metavar="NAME")
+    listing.add_argument("--limit", type=positive, default=50, help="how many; default 50")
+    _add_definition(setting)
+    for action in (listing, *named):
+        add_grpc(action)
+        add_json(action)
+
+
+def _add_definition(setting: argparse.ArgumentParser) -> None:
+    add = setting.add_argument
+    add("--rate", type=_rate, metavar="N", help="jobs that may start per second, or `adaptive`")
+    add("--per", type=duration, metavar="TIME", help="the rate is per this time; default 1s")
+    add("--burst", type=positive, metavar="N", help="jobs that may start at once after a pause")
+    add("--concurrency", type=positive, metavar="N", help="jobs that may run at once")
+    add("--least", type=positive, metavar="N", help="least rate of an adaptive limit")
+    add("--most", type=positive, metavar="N", help="highest rate of an adaptive limit")
+
+
+def _rate(text: str) -> int | str:
+    return text if text == "adaptive" else positive(text)
+
+
+def run_list(arguments: argparse.Namespace) -> Exit:
+    """List limits, as many as asked for."""
+    wanted = arguments.limit
+    found = _ask(arguments, lambda limits: list(islice(limits.list(), wanted + 1)))
+    more, found = len(found) > wanted, found[:wanted]
+    if arguments.json:
+        for status in found:
+            output.print_json(describe(status))
+        return Exit.OK
+    if not found:
+        output.say("no limits: none is set, and no jobs that name one were about to start lately")
+        return Exit.OK
+    console = output.console()
+    rows = [cells(status) for status in found]
+    output.print_lines(tables.draw(COLUMNS, rows, console.width), console)
+    if more:
+        output.remark(f"there are more; --limit {wanted * 4} shows more of them")
+    return Exit.OK
+
+
+def run_show(arguments: argparse.Namespace) -> Exit:
+    """Show one limit."""
+    name = check_limit_name(arguments.name)
+    status = _ask(arguments, lambda limits: limits.get(name))
+    if status is None:
+        raise CommandError(str(UnknownLimitError(name)))
+    if arguments.json:
+        output.print_json(describe(status))
+    else:
+        print_fields(fields(status))
+    return Exit.OK
+
+
+def run_set(arguments: argparse.Namespace) -> Exit:
+    """Define a limit."""
+    if arguments.per is not None and arguments.rate is None:
+        raise CommandError("--per belongs to --rate", Exit.USAGE)
+    limit = Limit(
+        arguments.name,
+        rate=arguments.rate,
+        per_s=1.0 if arguments.per is None else arguments.per,
+        burst=arguments.burst,
+        concurrency=arguments.concurrency,
+        least=arguments.least,
+        most=arguments.most,
+    )
+    return _change(arguments, lambda limits: limits.set(limit), "set", "it was so before")
+
+
+def run_pause(arguments: argparse.Namespace) -> Exit:
+    """Pause a limit."""
+    name = check_limit_name(arguments.name)
+    return _change(arguments, lambda limits: limits.pause(name), "paused", "it was paused before")
+
+
+def run_resume(arguments: argparse.Namespace) -> Exit:
+    """Resume a limit."""
+    name = check_limit_name(arguments.name)
+    return _change(arguments, lambda limits: limits.resume(name), "resumed", "it was not paused")
+
+
+def run_remove(arguments: argparse.Namespace) -> Exit:
+    """Remove what people set of a limit."""
+    name = check_limit_name(arguments.name)
+    return _change(arguments, lambda limits: limits.remove(name), "removed", "nothing was set")
+
+
+def _ask(arguments: argparse.Namespace, use: Callable[[LimitsOfQueue], T]) -> T:
+    """Return what `use` returns for the limits, as a coordinator or the servers have them."""
+
+    def directly() -> T:
+        with open_pool() as pool:
+            return use(pool.limits)
+
+    return act(arguments.grpc, lambda client: use(CoordinatorLimits(client)), directly)
+
+
+def _change(
+    arguments: argparse.Namespace, use: Callable[[LimitsOfQueue], bool], done: str, before: str
+) -> Exit:
+    changed = _ask(arguments, use)
+    name = arguments.name
+    if arguments.json:
+        output.print_json({"name": name, "changed": changed})
+    else:
+        output.say(f"limit {name}: {done}" if changed else f"limit {name}: {before}")
+    return Exit.OK
