@@ -27,8 +27,10 @@ from coordinator.api.operators import Operators
 from coordinator.assembly import Coordinator, assemble
 from coordinator.core.reached import advertised, is_loopback
 from coordinator.loop.crew import Crew
+from coordinator.loop.limit_watch import LimitWatch
 from coordinator.loop.watchdog import Watchdog
 from coordinator.settings import ENV_PREFIX, CoordinatorSettings, load
+from coordinator.snapshots.limits import LimitBoard
 from coordinator.snapshots.store import SnapshotStore
 from coordinator.telemetry.event_log import EventLog
 from coordinator.telemetry.metrics import Metrics
@@ -97,7 +99,8 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
     from coordinator.api.service import StatusService
 
     store, registry = SnapshotStore(), CollectorRegistry()
-    emit = fan_out([EventLog(), Metrics(registry, store)])
+    board = LimitBoard()
+    emit = fan_out([EventLog(), Metrics(registry, store, board)])
     server = StatusServer(settings, emit)
     bound = server.bind()
     address = settings.grpc_address or advertised(bound, socket.gethostname())
@@ -111,7 +114,7 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
         refused.append(error)
         _call(here, stopping)
 
-    keeper = RouteKeeper(pool, refuse)
+    keeper, limits = RouteKeeper(pool, refuse), LimitWatch(pool, board)
     serves = exposed(registry, watchdog.problem, settings, setting="COORDINATOR_METRICS_PORT")
     with serves as url:
         await server.start(StatusService(ClusterInfo.of(pool.config, settings), store, operators))
@@ -120,9 +123,11 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
             coordinator.start()
             watchdog.start()
             keeper.start()
+            limits.start()
             _announce(bound, "none" if url is None else f"{url}/metrics")
             await _until(stopping, store, server)
         finally:
+            limits.stop()
             keeper.stop()
             watchdog.stop()
             await _stop(coordinator, server, operators)

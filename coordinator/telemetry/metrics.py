@@ -1,8 +1,9 @@
 """Prometheus metrics of a coordinator: from its events, and from the latest snapshot.
 
 Every coordinator exports what it observes, leader or not; a query over several takes one of
-them, such as `max by (partition) (queuepool_pwqd)`. No label contains a group, key or job id. A
-partition that could not be observed has no values, rather than old ones.
+them, such as `max by (partition) (queuepool_pwqd)`. No label contains a group, key or job id; of
+limits, the names of at most 100 are shown. A partition that could not be observed has no values,
+rather than old ones.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from coordinator import events as e
 from coordinator.core.model import PartitionView
 from coordinator.core.planner import DOWN, UP
 from coordinator.policy import Direction
+from coordinator.snapshots.limits import LimitBoard
 from coordinator.snapshots.store import SnapshotStore
-from queuepool.models import Owner, PartitionState, Tier
+from queuepool.models import LimitStatus, Owner, PartitionState, Tier
 
 _PREFIX = "queuepool_coordinator_"
 _CYCLE_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
@@ -49,7 +51,9 @@ def _counter(
 class Metrics:
     """Counts events. Called on the loop's thread and the API's, read by the HTTP threads."""
 
-    def __init__(self, registry: CollectorRegistry, store: SnapshotStore) -> None:
+    def __init__(
+        self, registry: CollectorRegistry, store: SnapshotStore, limits: LimitBoard | None = None
+    ) -> None:
         counter = partial(_counter, registry)
         self._leader = Gauge(f"{_PREFIX}leader", "1 while this process leads.", registry=registry)
         self._commands = counter("commands", "Commands sent to consumers.", "type", (UP, DOWN))
@@ -80,6 +84,7 @@ class Metrics:
         meaning = "Rejected calls of the gRPC API, by status code."
         self._refused = counter("calls_refused", meaning, "result", REFUSED)
         registry.register(_Observed(store))
+        registry.register(_Limits(limits or LimitBoard()))
 
     def __call__(self, event: object) -> None:
         """Count one event."""
@@ -175,4 +180,46 @@ class _Observed(Collector):
                 if view.state is not None:
                     for value, count in family.values(view, view.state).items():
                         metric.add_metric([str(view.partition), value][: len(labels)], count)
+            yield metric
+
+
+def _per_s(limit: LimitStatus) -> float | None:
+    known = limit.effective
+    return None if known is None or limit.pace is None else limit.pace / known.per_s
+
+
+_OF_LIMITS: tuple[
+    tuple[
+        type[GaugeMetricFamily] | type[CounterMetricFamily],
+        str,
+        str,
+        Callable[[LimitStatus], float | None],
+    ],
+    ...,
+] = (
+    (GaugeMetricFamily, "queuepool_limit_rate", "Starts that a limit allows per second.", _per_s),
+    (
+        CounterMetricFamily, "queuepool_limit_granted", "Starts that a limit granted.",
+        lambda limit: limit.granted,
+    ),
+    (
+        GaugeMetricFamily, "queuepool_limit_paused", "1 while a limit is paused.",
+        lambda limit: limit.paused,
+    ),
+)  # fmt: skip
+
+
+class _Limits(Collector):
+    """The limits that were seen last."""
+
+    def __init__(self, board: LimitBoard) -> None:
+        self._board = board
+
+    def collect(self) -> Iterable[Metric]:
+        seen = self._board.seen
+        for kind, name, meaning, value_of in _OF_LIMITS:
+            metric = kind(name, meaning, labels=["limit"])
+            for limit in seen:
+                if (value := value_of(limit)) is not None:
+                    metric.add_metric([limit.name], value)
             yield metric
