@@ -74,7 +74,7 @@ class CoordinatorSettings(_PolicyNumbers):
         None, "Maximum workers; 8 times the base by default.", ge=1, le=4096
     )
     policy: str = setting(DEFAULT_POLICY, f"One of {', '.join(POLICIES)}.")
-    gain_check: bool = setting(True, "pwqd: undo a step up that did not raise completions.")
+    gain_check: bool = setting(True, "pwqd, sized: undo a step up that did not raise completions.")
 
     grpc_host: str = setting("127.0.0.1", "Address the gRPC API listens on.")
     grpc_port: int = setting(

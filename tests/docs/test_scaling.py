@@ -14,6 +14,7 @@ from coordinator.policy.aimd import AimdSettings
 from coordinator.policy.gain_check import GainCheckSettings
 from coordinator.policy.pwqd import PwqdSettings
 from coordinator.policy.ratio import RatioSettings
+from coordinator.policy.sized import SizedSettings
 from tests.paths import ROOT
 
 PAGE = (ROOT / "docs" / "scaling.md").read_text()
@@ -29,7 +30,12 @@ def part(policy: str) -> str:
 
 @pytest.mark.parametrize(
     ("policy", "settings"),
-    [("ratio", RatioSettings), ("aimd", AimdSettings), ("pwqd", PwqdSettings)],
+    [
+        ("ratio", RatioSettings),
+        ("aimd", AimdSettings),
+        ("pwqd", PwqdSettings),
+        ("sized", SizedSettings),
+    ],
 )
 def test_the_defaults_of_a_policy_are_those_on_the_page(policy: str, settings: Any) -> None:
     defaults = {field.name: field.default for field in fields(settings)}

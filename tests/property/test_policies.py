@@ -12,7 +12,10 @@ from coordinator.policy import POLICIES, Decision, Direction, Limits, Policy, Re
 from coordinator.policy.gain_check import GainCheckSettings
 
 LIMITS = Limits(min_workers=8, max_workers=64)
-UNCHECKED = make_policy("pwqd", gain_check=GainCheckSettings(enabled=False))
+UNCHECKED = {
+    name: make_policy(name, gain_check=GainCheckSettings(enabled=False))
+    for name in ("pwqd", "sized")
+}
 
 limits = st.builds(
     lambda low, extra: Limits(min_workers=low, max_workers=low + extra),
@@ -126,7 +129,7 @@ def test_a_larger_backlog_never_means_fewer_workers(
     name: str, history: list[Reading], backlogs: tuple[int, int]
 ) -> None:
     # Not promised while a step is on trial: there a deep backlog is what convicts it.
-    policy = UNCHECKED if name == "pwqd" else make_policy(name)
+    policy = UNCHECKED.get(name) or make_policy(name)
     state = play(policy, list(history))[-1].state
     last = history[-1]
 

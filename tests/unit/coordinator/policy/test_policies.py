@@ -78,7 +78,9 @@ def test_pwqd_is_the_default_and_every_policy_is_known_by_name() -> None:
 
 
 def test_an_unknown_policy_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"'magic'\. Known: aimd, pwqd, ratio, static"):
+    with pytest.raises(
+        ValueError, match=r"'magic'\. Known: aimd, pwqd, ratio, sized, static, target-wait"
+    ):
         make_policy("magic")
 
 

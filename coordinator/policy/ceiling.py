@@ -1,0 +1,180 @@
+"""The gain check of `sized`: a ceiling where more workers finished no more. Pure.
+
+`sized` grows by any factor at once, so its steps are judged by their own promise: n/n0 times the
+workers should finish at least half of the n/n0 - 1 more. Less than that, outside the noise of the
+counts (see `gain_check`), sets a ceiling for a while; each attempt after it is one step, and waits
+for its verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+from coordinator.policy.demand import in_flight
+from coordinator.policy.gain_check import GainCheckSettings, Verdict, Window
+from coordinator.policy.model import Reading
+
+_RECENT_S = 3.0  # of the baseline where no backlog stands
+_LONGEST_JOB_S = 2.0  # longer ones say too little within the cycles that are compared
+_SPARE = 1.25  # of a ceiling, where there was some gain
+_KEEP_S = 20.0  # of a window in which nothing changes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """What was finished before a step."""
+
+    workers: float
+    cycles: float
+    finished: float
+    per_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ceiling:
+    """What the completions say about steps up.
+
+    window: saturated readings with one worker count; last, older: the last two saturated cycles,
+    whatever the count. before: None while no step is on trial. workers: the ceiling, 0 for none.
+    careful: there was a ceiling, so steps are made one at a time.
+    """
+
+    window: Window = field(default_factory=Window)
+    last: Window = field(default_factory=Window)
+    older: Window = field(default_factory=Window)
+    saturated: bool = False  # the last reading had more jobs waiting than workers
+    recent: Window = field(
+        default_factory=Window
+    )  # fading: of all readings; workers: the busy ones of the last
+    recent_worker_s: float = 0.0
+    before: Baseline | None = None
+    trial_cycles: int = 0
+    workers: int = 0
+    pause_left_s: float = 0.0
+    pause_next_s: float = 0.0
+    careful: bool = False
+
+    def observe(
+        self, reading: Reading, seconds: float, finished: int, settings: GainCheckSettings
+    ) -> Ceiling:
+        """Return what is known after one more reading."""
+        full = reading.backlog > max(reading.workers, 1)
+        saturated = full and self.saturated
+        keep = math.exp(-seconds / _RECENT_S)
+        busy = min(in_flight(reading), reading.workers)
+        one = Window(workers=reading.workers, cycles=1, seconds=seconds, finished=finished)
+        seen = replace(
+            self,
+            saturated=full,
+            recent=Window(
+                workers=busy,
+                cycles=min(self.recent.cycles + 1, 3),
+                seconds=self.recent.seconds * keep + seconds,
+                finished=self.recent.finished * keep + finished,
+            ),
+            recent_worker_s=self.recent_worker_s * keep + busy * seconds,
+            pause_left_s=max(self.pause_left_s - seconds, 0.0),
+        )
+        if seen.pause_left_s == 0 and seen.workers:
+            seen = replace(seen, workers=0, careful=True)
+        if not saturated:
+            # Completions now depend on arrivals, not on workers: they prove nothing.
+            return replace(
+                seen, window=Window(), last=Window(), older=Window(), before=None, trial_cycles=0
+            )
+        seen = replace(
+            seen,
+            window=self.window.add(reading.workers, seconds, finished, keep_s=_KEEP_S),
+            last=one,
+            older=self.last,
+            trial_cycles=self.trial_cycles + 1 if self.before else 0,
+        )
+        return _end_trial(seen, settings)
+
+    def step_up(self, service_s: float, settings: GainCheckSettings) -> Ceiling:
+        """Put a step up on trial, if none is and there is a baseline to judge it by."""
+        if not settings.enabled or self.before is not None or service_s > _LONGEST_JOB_S:
+            return self
+        window, recent = self.window, self.recent
+        before = None
+        if window.finished >= max(settings.min_finished, recent.finished):
+            before = Baseline(
+                workers=window.workers,
+                cycles=window.cycles,
+                finished=window.finished,
+                per_s=window.per_s,
+            )
+        elif recent.finished >= settings.min_finished and self.recent_worker_s > 0:
+            # What the workers of now finish at the pace of all that were busy lately.
+            before = Baseline(
+                workers=recent.workers,
+                cycles=recent.cycles,
+                finished=recent.finished,
+                per_s=recent.workers * recent.finished / self.recent_worker_s,
+            )
+        return replace(self, before=before, trial_cycles=0)
+
+    def judge(self, settings: GainCheckSettings) -> Verdict:
+        """Compare what was finished since the step with what was finished before it."""
+        before, after = self.before, self._after()
+        if before is None or self.trial_cycles < settings.min_cycles or not after.seconds:
+            return Verdict.UNDECIDED
+        if after.workers <= before.workers or before.per_s <= 0:
+            return Verdict.UNDECIDED
+        ratio = after.per_s / before.per_s
+        bound = 1 + (after.workers / before.workers - 1) / 2
+        if ratio >= bound:
+            return Verdict.GAINED
+        scatter = 1 / before.finished + 1 / max(after.finished, 1.0)
+        lag = settings.assumed_lag_cycles * (1 / before.cycles + 1 / after.cycles)
+        margin = 3 * settings.assumed_cv * math.sqrt(scatter) + lag
+        return Verdict.NO_GAIN if ratio * (1 + margin) < bound else Verdict.UNDECIDED
+
+    def close(self, settings: GainCheckSettings) -> Ceiling:
+        """Return the state after the verdict that there was no gain: with a ceiling."""
+        before, after = self.before, self._after()
+        if before is None:
+            return self
+        ratio = after.per_s / before.per_s
+        gained = ratio >= 1 + settings.gain
+        workers = math.ceil(_SPARE * before.workers * ratio if gained else before.workers)
+        pause_s = min(max(self.pause_next_s, settings.retry_s), settings.retry_max_s)
+        return Ceiling(
+            saturated=self.saturated,
+            workers=max(workers, 1),
+            pause_left_s=pause_s,
+            pause_next_s=2 * pause_s,
+            careful=True,
+        )
+
+    def explain(self) -> str:
+        """Return the figures of a verdict."""
+        before, after = self.before, self._after()
+        if before is None:
+            return ""
+        return (
+            f"{after.workers} workers finish {after.per_s:.1f} jobs/s, {before.workers:.3g} "
+            f"finished {before.per_s:.1f}"
+        )
+
+    def _after(self) -> Window:
+        """Return the window since the step, or the last two cycles while it still grows."""
+        if self.window.cycles > 2 or self.older.cycles == 0:
+            return self.window
+        one, other = self.last, self.older
+        return Window(
+            workers=max(one.workers, other.workers),
+            cycles=2,
+            seconds=one.seconds + other.seconds,
+            finished=one.finished + other.finished,
+        )
+
+
+def _end_trial(seen: Ceiling, settings: GainCheckSettings) -> Ceiling:
+    verdict = seen.judge(settings)
+    if verdict is Verdict.GAINED:
+        return replace(seen, before=None, trial_cycles=0, pause_next_s=0.0, careful=False)
+    if verdict is Verdict.UNDECIDED and seen.trial_cycles >= settings.max_cycles:
+        return replace(seen, before=None, trial_cycles=0)
+    return seen

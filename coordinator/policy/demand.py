@@ -1,0 +1,140 @@
+"""How much work arrives and how long a job takes, measured from readings. Pure.
+
+arrivals   what finished, plus what the backlog and the jobs in flight grew by (signed)
+rate       smoothed; a bulk is backlog and no rate, so one reading raises it only so far
+service_s  worker-seconds spent / jobs finished, both fading
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from coordinator.policy.model import LimitUse, Reading
+
+_PRIOR_S, _PRIOR_JOBS = 0.1, 1.0  # before anything finished, a job is taken to need 0.1 s
+_LEAST_FADE_S, _FADE_JOBS = 30.0, 5.0  # of service times
+_LEAST_TAU_S, _TAU_JOBS = 3.0, 2.0  # of the rate of arrivals
+_USED_TAU_S = 5.0  # of what a limit lets through
+_MOST: Final = 10**12  # jobs; a larger count is damaged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitTally:
+    """What was seen of a limit: its totals, its rate, and its fading sums."""
+
+    finished_total: int
+    service_s_total: float
+    used_per_s: float = 0.0
+    finished: float = 0.0
+    worker_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What readings say so far; `at_s` is None until the first one."""
+
+    at_s: float | None = None
+    measured: bool = False  # anything but the first reading
+    backlog: int = 0
+    in_flight: int = 0
+    finished_total: int = 0
+    per_s: float = 0.0  # jobs that arrive, smoothed
+    finished: float = 0.0  # fading sums
+    worker_s: float = 0.0
+    limits: Mapping[str, LimitTally] = field(default_factory=dict)
+
+    @property
+    def service_s(self) -> float:
+        """Return the seconds of a worker that a job takes."""
+        return (self.worker_s + _PRIOR_S) / (self.finished + _PRIOR_JOBS)
+
+    def problem(self, reading: Reading) -> str:
+        """Return why nothing can be concluded from a reading, or an empty string."""
+        if max(reading.backlog, reading.finished_total, in_flight(reading)) > _MOST:
+            return "a count is impossibly large"
+        if reading.busy > 0 and reading.workers == 0:
+            return f"{reading.busy} busy of no workers"
+        if self.at_s is None:
+            return ""
+        if reading.at_s <= self.at_s:
+            return "the reading is not newer than the last one"
+        if reading.finished_total < self.finished_total:
+            return f"finished jobs fell from {self.finished_total} to {reading.finished_total}"
+        return ""
+
+    def restart(self, reading: Reading) -> Demand:
+        """Return what is known when only this reading counts for differences from now on."""
+        return replace(
+            self,
+            at_s=reading.at_s,
+            backlog=min(reading.backlog, _MOST),
+            in_flight=min(in_flight(reading), _MOST),
+            finished_total=min(reading.finished_total, _MOST),
+            limits={one.name: _tally(one) for one in reading.limits},
+        )
+
+    def observe(self, reading: Reading, cycle_s: float) -> Demand:
+        """Return what is known after one more reading, which has no problem."""
+        if self.at_s is None:
+            return self.restart(reading)
+        passed_s = reading.at_s - self.at_s
+        # Beyond two cycles, what happened in between is unknown: it must not weigh like seen time.
+        seen_s = min(passed_s, 2 * cycle_s)
+        finished = reading.finished_total - self.finished_total
+        busy = min(in_flight(reading), reading.workers)
+        keep = math.exp(-seen_s / max(_LEAST_FADE_S, _FADE_JOBS * self.service_s))
+        known = replace(
+            self.restart(reading),
+            measured=True,
+            finished=self.finished * keep + finished * seen_s / passed_s,
+            worker_s=self.worker_s * keep + busy * seen_s,
+            limits={one.name: self._limit(one, passed_s, keep) for one in reading.limits},
+        )
+        grown = known.backlog - self.backlog + known.in_flight - self.in_flight
+        if not self.measured:
+            # What finishes is the best guess: a new leader must not take a load for none.
+            return replace(known, per_s=max(min(finished, finished + grown) / passed_s, 0.0))
+        most = max(2 * self.per_s, self.per_s + 3 * math.sqrt(self.per_s + 1))
+        rate = min((finished + grown) / passed_s, most)
+        weight = 1 - math.exp(-seen_s / max(_LEAST_TAU_S, _TAU_JOBS * known.service_s))
+        return replace(known, per_s=max(self.per_s + (rate - self.per_s) * weight, 0.0))
+
+    def unused_workers(self, reading: Reading) -> float:
+        """Return the workers for what limits grant and parked jobs do not use yet.
+
+        Only the unused part: what a limit lets through is seen as arrivals already.
+        """
+        needed = 0.0
+        for one in reading.limits:
+            tally = self.limits.get(one.name)
+            if tally is not None and one.parked > one.granted_per_s:
+                service_s = (tally.worker_s + self.service_s) / (tally.finished + 1)
+                needed += max(one.granted_per_s - tally.used_per_s, 0.0) * service_s
+        return needed
+
+    def _limit(self, use: LimitUse, passed_s: float, keep: float) -> LimitTally:
+        last = self.limits.get(use.name)
+        if last is None or use.finished_total < last.finished_total:
+            return _tally(use)
+        finished = use.finished_total - last.finished_total
+        worker_s = max(use.service_s_total - last.service_s_total, 0.0)
+        weight = 1 - math.exp(-passed_s / _USED_TAU_S)
+        return LimitTally(
+            finished_total=use.finished_total,
+            service_s_total=use.service_s_total,
+            used_per_s=last.used_per_s + (finished / passed_s - last.used_per_s) * weight,
+            finished=last.finished * keep + finished,
+            worker_s=last.worker_s * keep + worker_s,
+        )
+
+
+def in_flight(reading: Reading) -> int:
+    """Return the jobs that are claimed: as the server knows them, or as the consumer reported."""
+    return reading.busy if reading.in_flight is None else reading.in_flight
+
+
+def _tally(use: LimitUse) -> LimitTally:
+    return LimitTally(finished_total=use.finished_total, service_s_total=use.service_s_total)

@@ -1,0 +1,164 @@
+"""As many workers as the work needs: steady load, plus the backlog within a wanted time.
+
+    load   arrivals a second x seconds per job, plus what limits grant and no one uses yet
+    work   backlog x seconds per job
+    up     at once to  load - 1/4 sqrt(load) + work / drain_s
+    down   at once to  load + 3/4 sqrt(load) + work / cycle_s, if that is a fair share lower
+    check  a step that finished no more than before sets a ceiling (see `ceiling`)
+
+A worker starts in no time, so all cost is idling afterwards: hence both ways at once.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+from coordinator.policy.base import FIRST_LOOK, Policy, PolicySettings, bounded, setting
+from coordinator.policy.ceiling import Ceiling
+from coordinator.policy.demand import Demand, in_flight
+from coordinator.policy.gain_check import GainCheckSettings, Verdict
+from coordinator.policy.model import Decision, Limits, PolicyState, Reading, require
+
+_LOW, _HIGH = 0.25, 0.75  # square roots of the load, below and above it
+_KNOWN_JOBS = 20  # finished, before their service time is believed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizedSettings(PolicySettings):
+    """Times in seconds."""
+
+    cycle_s: float = 1.0  # time between two readings
+    drain_s: float = setting(2.0, "Time within which a backlog should be worked off.")
+    hold_s: float = setting(0.0)
+    shrink_share: float = 0.15  # smaller steps down than this share of the pool are saved up
+    step_workers: int = setting(8)
+    step_factor: float = setting(2.0)
+    gain_check: GainCheckSettings = field(
+        default_factory=lambda: GainCheckSettings(min_cycles=3, assumed_lag_cycles=1.5)
+    )
+
+    def __post_init__(self) -> None:
+        self.require_above_zero("cycle_s", "drain_s")
+        self.require_not_negative("hold_s", "step_workers")
+        require(self.step_factor > 1, f"step_factor={self.step_factor} must exceed 1")
+        require(
+            0 <= self.shrink_share < 1,
+            f"shrink_share={self.shrink_share} must be at least 0 and below 1",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizedState(PolicyState):
+    """What one cycle leaves for the next. large_s: for how long fewer workers were enough."""
+
+    demand: Demand = field(default_factory=Demand)
+    ceiling: Ceiling = field(default_factory=Ceiling)
+    large_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """The workers wanted, at least and at most, and why."""
+
+    least: int
+    most: int
+    why: str
+
+
+class SizedPolicy(Policy[SizedSettings, SizedState]):
+    """Size the pool by the work that arrives and waits."""
+
+    name = "sized"
+    version = 1
+
+    def on_reading(self, reading: Reading, state: SizedState, limits: Limits) -> Decision:
+        last = state.demand
+        problem = last.problem(reading)
+        if problem:
+            begun = replace(state, demand=last.restart(reading), ceiling=Ceiling(), large_s=0.0)
+            kept = state if last.at_s is not None and reading.at_s <= last.at_s else begun
+            return bounded(kept, state.target, limits, f"{problem}: held")
+        seen = replace(state, demand=last.observe(reading, self.settings.cycle_s))
+        if last.at_s is None:
+            return bounded(seen, state.target, limits, FIRST_LOOK)
+        check = self.settings.gain_check
+        finished = reading.finished_total - last.finished_total
+        seen = replace(
+            seen,
+            ceiling=state.ceiling.observe(reading, reading.at_s - last.at_s, finished, check),
+        )
+        if seen.ceiling.judge(check) is Verdict.NO_GAIN:
+            return self._close(seen, limits)
+        size = self._size(reading, seen.demand)
+        if size.least > state.target:
+            return self._grow(reading, replace(seen, large_s=0.0), size, limits)
+        elapsed_s = reading.observed_s(last.at_s, self.settings.cycle_s)
+        return self._shrink(seen, size, elapsed_s, limits)
+
+    def _size(self, reading: Reading, demand: Demand) -> _Size:
+        settings, service_s = self.settings, demand.service_s
+        steady = demand.per_s * service_s
+        unused = demand.unused_workers(reading)
+        load, root = steady + unused, math.sqrt(steady + unused)
+        busy, backlog = min(in_flight(reading), reading.workers), reading.backlog
+        work_s = backlog * service_s
+        low = min(
+            load - _LOW * root + work_s / settings.drain_s,
+            busy + backlog + max(demand.per_s * settings.cycle_s, load),
+        )
+        high = max(load + _HIGH * root + work_s / settings.cycle_s, low, busy)
+        why = f"{demand.per_s:.1f} jobs/s of {service_s:.3g} s keep {steady:.1f} workers busy"
+        if unused:
+            why = f"{why}, unused grants of limits {unused:.1f}"
+        if backlog:
+            why = f"{why}; {backlog} waiting jobs are {work_s:.0f} s of work"
+        return _Size(math.ceil(low), math.ceil(high), why)
+
+    def _grow(self, reading: Reading, state: SizedState, size: _Size, limits: Limits) -> Decision:
+        settings, target, ceiling = self.settings, state.target, state.ceiling
+
+        def hold(why: str, *clamps: str) -> Decision:
+            return bounded(state, target, limits, f"{size.why}: {why}", clamps)
+
+        if target >= limits.max_workers:
+            return hold(f"held at the maximum of {limits.max_workers}", "max_workers")
+        if reading.workers < target:
+            return hold(f"{reading.workers} of {target} workers have started", "starting")
+        if ceiling.careful and ceiling.before is not None:
+            return hold("still measuring whether the last step helps", "gain_check")
+        wanted, clamps = size.least, tuple[str, ...]()
+        if ceiling.careful or state.demand.finished < _KNOWN_JOBS:
+            step = max(int(target * settings.step_factor), target + settings.step_workers)
+            wanted = min(wanted, max(step, target + 1))
+        if ceiling.workers and wanted > ceiling.workers:
+            wanted, clamps = max(ceiling.workers, target), ("gain_check",)
+            if wanted == target:
+                return hold(f"more did not help, next try in {ceiling.pause_left_s:.0f} s", *clamps)
+        stepped = ceiling.step_up(state.demand.service_s, settings.gain_check)
+        return bounded(
+            replace(state, target=wanted, ceiling=stepped), target, limits, size.why, clamps
+        )
+
+    def _shrink(self, state: SizedState, size: _Size, elapsed_s: float, limits: Limits) -> Decision:
+        settings, target = self.settings, state.target
+        wanted = max(size.most, limits.min_workers)
+        fewer = wanted < target and (
+            wanted <= target * (1 - settings.shrink_share) or wanted == limits.min_workers
+        )
+        if not fewer:
+            return bounded(replace(state, large_s=0.0), target, limits, size.why)
+        large_s = state.large_s + elapsed_s
+        if large_s < settings.hold_s:
+            reason = f"{size.why}: held for {large_s:.0f} of {settings.hold_s:.0f} s"
+            return bounded(replace(state, large_s=large_s), target, limits, reason, ("hold",))
+        return bounded(replace(state, target=wanted, large_s=0.0), target, limits, size.why)
+
+    def _close(self, state: SizedState, limits: Limits) -> Decision:
+        closed = state.ceiling.close(self.settings.gain_check)
+        reason = (
+            f"{state.ceiling.explain()}: no gain, at most {closed.workers} for "
+            f"{closed.pause_left_s:.0f} s"
+        )
+        capped = replace(state, target=min(state.target, closed.workers), ceiling=closed)
+        return bounded(capped, state.target, limits, reason, ("gain_check",))

@@ -1,0 +1,65 @@
+"""As many workers as finish the backlog within a wanted wait, besides those that are busy.
+
+    target = busy + backlog x seconds per job / wait_s
+
+(A frequently copied formula divides by the seconds per job.) It follows every reading in both
+directions, so it changes the count in almost every cycle.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+from coordinator.policy.base import FIRST_LOOK, Policy, PolicySettings, bounded, setting
+from coordinator.policy.demand import Demand, in_flight
+from coordinator.policy.model import Decision, Limits, PolicyState, Reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetWaitSettings(PolicySettings):
+    """Times in seconds."""
+
+    cycle_s: float = 1.0
+    wait_s: float = setting(2.0, "Time within which the backlog should have started.")
+
+    def __post_init__(self) -> None:
+        self.require_above_zero("cycle_s", "wait_s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetWaitState(PolicyState):
+    """The target, and what was measured of the jobs."""
+
+    demand: Demand = field(default_factory=Demand)
+
+
+class TargetWaitPolicy(Policy[TargetWaitSettings, TargetWaitState]):
+    """Size the pool so that the backlog starts within a wanted wait."""
+
+    name = "target-wait"
+    version = 1
+
+    def on_reading(self, reading: Reading, state: TargetWaitState, limits: Limits) -> Decision:
+        last = state.demand
+        problem = last.problem(reading)
+        if problem:
+            older = last.at_s is not None and reading.at_s <= last.at_s
+            kept = state if older else replace(state, demand=last.restart(reading))
+            return bounded(kept, state.target, limits, f"{problem}: held")
+        demand = last.observe(reading, self.settings.cycle_s)
+        seen = replace(state, demand=demand)
+        if last.at_s is None:
+            return bounded(seen, state.target, limits, FIRST_LOOK)
+        busy = min(in_flight(reading), reading.workers)
+        wanted = busy + workers_for(reading.backlog, demand.service_s, self.settings.wait_s)
+        reason = (
+            f"{busy} busy, and {reading.backlog} waiting jobs of {demand.service_s:.3g} s within "
+            f"{self.settings.wait_s:g} s"
+        )
+        return bounded(replace(seen, target=wanted), state.target, limits, reason)
+
+
+def workers_for(backlog: int, service_s: float, wait_s: float) -> int:
+    """Return how many workers start this backlog within the wanted wait (Little's law)."""
+    return math.ceil(backlog * service_s / wait_s)

@@ -1,0 +1,201 @@
+"""The policy that sizes the pool by its work, cycle by cycle and in short runs."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from coordinator.policy import Decision, Direction, Limits, Reading, make_policy
+from coordinator.policy.sized import SizedPolicy, SizedSettings, SizedState
+from coordinator.simulator.engine import Run, simulate
+from coordinator.simulator.scenario import Burst, Flow, Hidden, Limit, Scenario, Stream
+from coordinator.simulator.scorecard import Score, Scorecard
+
+LIMITS = Limits(min_workers=8, max_workers=64)
+POLICY = SizedPolicy()
+
+
+def reading(second: float, **counts: int) -> Reading:
+    values = {"backlog": 0, "workers": 8, "busy": 0, "finished_total": 0}
+    return Reading(at_s=second, **(values | counts))  # type: ignore[arg-type]
+
+
+def decide(*readings: Reading, start: int = 8, policy: SizedPolicy = POLICY) -> list[Decision]:
+    state, decisions = policy.initial(start), list[Decision]()
+    for seen in readings:
+        decisions.append(policy.decide(seen, state, LIMITS))
+        made = decisions[-1].state
+        assert isinstance(made, SizedState)
+        state = made
+    return decisions
+
+
+def loaded(seconds: int, *, workers: int = 16, busy: int = 10) -> list[Reading]:
+    """Twenty jobs a second of half a second each."""
+    return [reading(s, workers=workers, busy=busy, finished_total=20 * s) for s in range(seconds)]
+
+
+def test_the_first_cycle_of_a_leader_only_observes() -> None:
+    (first,) = decide(reading(1, backlog=100_000))
+
+    assert first.direction is Direction.HOLD
+    assert "first observation" in first.reason
+
+
+def test_the_reference_run_is_within_one_second_of_the_most_workers() -> None:
+    jobs = Stream(name="bulk", arrivals=(Burst(at_s=10.5, count=100_000),))
+    run = simulate(Scenario(streams=(jobs,), until_s=260), POLICY)
+
+    (pool,) = run.partitions
+    assert pool.last_finish_s - 10.5 <= 100_000 * 0.12 / 64 + 1.0
+    assert [made.target for _, made in run.changes] == [64, 8]
+    assert run.changes[-1][0] - pool.last_finish_s < 2.0
+
+
+def test_a_steady_load_gets_its_workers_and_a_spare_root() -> None:
+    decisions = decide(*loaded(200, workers=64), start=64)
+
+    # 10 busy on average, and 3/4 of the square root of that; little was known at the first step.
+    assert {made.target for made in decisions[2:]} == {math.ceil(10 + 0.75 * math.sqrt(10)) - 1}
+    assert "20.0 jobs/s of 0.499 s keep 10.0 workers busy" in decisions[-1].reason
+
+
+def test_a_backlog_is_worked_off_within_the_drain_time() -> None:
+    readings = [*loaded(100), reading(100, workers=16, busy=16, backlog=100, finished_total=2_000)]
+
+    target = decide(*readings, start=16)[-1].target
+
+    # 10 for the load and 100 x 0.5 s of work in 2 s; the newest reading moves the rate a little.
+    assert 10 + 25 - 1 <= target <= 10 + 25 + 4
+
+
+def test_a_longer_drain_time_needs_fewer_workers() -> None:
+    readings = [*loaded(100), reading(100, workers=16, busy=16, backlog=100, finished_total=2_000)]
+    patient = SizedPolicy(SizedSettings(drain_s=10.0))
+
+    assert decide(*readings, start=16, policy=patient)[-1].target < 25
+
+
+def test_before_service_times_are_known_a_step_is_double_or_eight() -> None:
+    assert decide(reading(0), reading(1, backlog=10_000))[-1].target == 16
+    known = [*loaded(30, workers=8, busy=8), reading(30, backlog=10_000, finished_total=600)]
+    assert decide(*known)[-1].target == 64
+
+
+def test_no_further_step_before_the_last_one_has_arrived() -> None:
+    deep = [reading(s, backlog=10_000, busy=8, finished_total=10 * s) for s in range(4)]
+
+    decisions = decide(*deep)
+
+    assert decisions[-1].target == 16
+    assert decisions[-1].clamps == ("starting",)
+
+
+def test_small_steps_down_are_saved_up() -> None:
+    targets = [made.target for made in decide(*loaded(120, workers=14), start=14)]
+
+    assert set(targets) == {14}  # 12 would do, which is less than 15 % below
+    assert decide(*loaded(120, workers=16), start=16)[-1].target == 12
+
+
+def test_the_hold_delays_shrinking_until_fewer_were_enough_for_so_long() -> None:
+    calm = SizedPolicy(SizedSettings(hold_s=10.0))
+    idle = [reading(s, workers=64) for s in range(30)]
+
+    decisions = decide(*idle, start=64, policy=calm)
+
+    assert [made.target for made in decisions] == [64] * 10 + [8] * 20
+    assert decisions[5].clamps == ("hold",)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (reading(30, backlog=10**15, finished_total=600), "impossibly large"),
+        (reading(30, backlog=500, finished_total=3), "fell from 580 to 3"),
+        (reading(30, busy=5, workers=0, finished_total=600), "busy of no workers"),
+        (reading(29, backlog=500, finished_total=600), "not newer"),
+    ],
+)
+def test_a_reading_that_cannot_be_true_holds_and_says_so(wrong: Reading, why: str) -> None:
+    decisions = decide(*loaded(30), wrong, start=16)
+
+    assert decisions[-1].direction is Direction.HOLD
+    assert why in decisions[-1].reason
+    assert decisions[-1].reason.endswith("held")
+
+
+def test_a_counter_that_fell_back_is_followed_from_there() -> None:
+    after = [reading(30 + s, workers=16, busy=10, finished_total=3 + 20 * s) for s in range(30)]
+
+    decisions = decide(*loaded(30), *after, start=16)
+
+    assert {made.target for made in decisions[-20:]} <= {12, 13}
+
+
+def hidden(gain_check: bool) -> Score:
+    jobs = Stream(name="a", service_s=0.12, arrivals=(Burst(at_s=10.5, count=10_000),))
+    card = Scorecard(Scenario(streams=(jobs,), hidden=Hidden(per_s=50), until_s=250))
+    settings = SizedSettings()
+    check = replace(settings.gain_check, enabled=gain_check)
+    return card.score(SizedPolicy(replace(settings, gain_check=check)))[0]
+
+
+def test_workers_that_do_not_help_against_a_hidden_limit_are_taken_back() -> None:
+    checked, unchecked = hidden(gain_check=True), hidden(gain_check=False)
+
+    assert checked.added_p99_s < 2.0
+    assert checked.worker_s < unchecked.worker_s / 2
+
+
+def run_of(*streams: Stream, limits: tuple[Limit, ...] = (), seed: int = 0) -> tuple[Score, Run]:
+    scenario = Scenario(streams=streams, limits=limits, until_s=300, seed=seed, reports_s=1.0)
+    return Scorecard(scenario).score(POLICY)
+
+
+def test_scattered_service_times_never_cause_a_false_alarm() -> None:
+    for seed in range(4):
+        bulk = Stream(name="bulk", cv=1.0, arrivals=(Burst(at_s=10.5, count=20_000),))
+        score, run = run_of(bulk, seed=seed)
+
+        assert not [made for _, made in run.changes if "no gain" in made.reason]
+        assert score.meets_goal
+
+
+def test_a_limit_gets_workers_for_what_it_grants_and_not_for_what_is_parked() -> None:
+    mail = Limit(name="mail", per_s=40, burst=40)
+    jobs = Stream(name="a", service_s=0.5, limit="mail", arrivals=(Burst(at_s=5, count=20_000),))
+
+    score, run = run_of(jobs, limits=(mail,))
+
+    assert score.meets_goal
+    assert score.cost <= 1.1
+    assert run.partitions[0].finished >= 0.97 * 40 * 295
+    steady = list(run.samples.workers)[30:]
+    assert max(steady) <= 40 * 0.5 + math.ceil(math.sqrt(20))
+
+
+def test_a_random_load_meets_the_goal_where_pwqd_is_too_dear() -> None:
+    waves = tuple(Flow(from_s=s, until_s=s + 10, per_s=10 + s % 50) for s in range(0, 300, 10))
+    load = Stream(name="load", service_s=0.5, cv=1.0, arrivals=waves)
+    card = Scorecard(Scenario(streams=(load,), until_s=300, reports_s=1.0))
+
+    sized, pwqd = (card.score(make_policy(name))[0] for name in ("sized", "pwqd"))
+
+    assert sized.meets_goal
+    assert sized.added_p99_s < 2.0
+    assert sized.worker_s < pwqd.worker_s
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"drain_s": 0}, "drain_s=0 must be above 0"),
+        ({"hold_s": -1}, "hold_s=-1 must not be negative"),
+        ({"step_factor": 1}, "step_factor=1 must exceed 1"),
+        ({"shrink_share": 1}, "shrink_share=1 must be"),
+    ],
+)
+def test_bad_settings_are_named_with_their_value(settings: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SizedSettings(**settings)  # type: ignore[arg-type]
