@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from queuepool import QueuePool
+from queuepool import Limit, QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.settings.config import PoolConfig
@@ -37,6 +37,7 @@ def replies(redis_url: str) -> Iterator[Mapping[str, Mapping[str, str]]]:
                 name: asked(process, pool, token)
                 for name, token in reversed(callers.TOKENS.items())
             }
+            wait_until(lambda: callers.SEEN in str(callers.over_http(process.metrics)))
             yield found | {callers.METRICS: callers.over_http(process.metrics)}
     finally:
         process.kill()
@@ -45,6 +46,7 @@ def replies(redis_url: str) -> Iterator[Mapping[str, Mapping[str, str]]]:
 def fill(pool: QueuePool) -> None:
     """Give the partitions an owner, jobs, a dead one: something to see."""
     owner = FakeOwner(pool.partition(1)).owned
+    pool.limits.set(Limit(callers.SEEN, rate=5))
     w.enqueue(w.World(pool.partition(1), None, None), [callers.JOB], payload=b'"secret-payload"')
     assert w.claim(owned=owner, limit=1).ids == [callers.JOB.encode()]
     error = b'{"reason":"failed","message":"%s"}' % callers.ERROR.encode()
@@ -64,7 +66,7 @@ def asked(process: Process, pool: QueuePool, token: str | None) -> dict[str, str
     server, key = pool.system
     by_hand = look(pool).manual.get(1, (0, 0))[0]
     group = pool.group(callers.GROUP)
-    now = group.status()
+    now, limit = group.status(), pool.limits.get(callers.LIMIT)
     acts |= callers.by_token(process.grpc, token, callers.AFTERWARDS)
     group.release()
     group.configure(max_running=0)
@@ -83,6 +85,7 @@ def asked(process: Process, pool: QueuePool, token: str | None) -> dict[str, str
         | callers.health_and_methods(process.grpc, token)
         | {"manual": f"by hand: {by_hand}", "held": f"held: {now.held_ms is not None}"}
         | {"capped": f"capped: {now.max_running}"}
+        | {"limited": f"limit paused: {limit is not None and limit.paused}"}
     )
 
 

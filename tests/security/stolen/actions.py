@@ -111,6 +111,14 @@ JOBS = (
         "HSET {p}:g:secret-group hold 1", "HSET {p}:g:secret-group max 1",
     ),
     writes(
+        "set, pause or remove limits", "consumer coordinator ops",
+        "HSET {p}:li:mail set 9:1000000:9:0:0:0", "ZADD {p}:ls 0 mail",
+    ),
+    writes(
+        "use up what limits allow, or forget that it is used up", "consumer ops",
+        "HSET {p}:lc:mail 9:9 99:0:0:0", "ZADD {p}:lw:mail 1 9:9", "HSET {p}:lp:9 mail:9 1",
+    ),
+    writes(
         "forget which ids ended, so that a repeat runs again", "producer consumer ops",
         "UNLINK {p}:dn:1", "SREM {p}:dn:1 ended",
     ),

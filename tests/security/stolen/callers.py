@@ -16,6 +16,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from queuepool.rpc.client import QueuePoolClient, connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
+from queuepool.rpc.v1.limit_pb2 import LimitDefinition
 
 OPERATOR, VIEWER = "token-of-operators", "token-of-viewers"
 METRICS = "reaches `/metrics`"
@@ -23,6 +24,7 @@ TOKENS: dict[str, str | None] = {"no token": None, "viewer": VIEWER, "operator":
 CALLERS = (METRICS, *TOKENS)
 LOOKING = frozenset(("viewer", "operator"))
 # What someone may want to know of a partition.
+LIMIT, SEEN, PAUSED = "limit-of-scene", "limit-in-use", "limit paused: True"
 PAYLOAD, ERROR, JOB, GROUP = "secret-payload", "secret-error", "secret-job", "secret-group"
 WORKERS, CAP = 9, 7
 HELD, CAPPED = "held: True", f"capped: {CAP}"
@@ -50,9 +52,14 @@ ACTS: dict[str, Call] = {
     "ConfigureGroup": lambda c: c.ConfigureGroup(
         api.ConfigureGroupRequest(partition_key=GROUP.encode(), max_running=CAP)
     ),
+    "SetLimit": lambda c: c.SetLimit(
+        api.SetLimitRequest(limit=LIMIT, definition=LimitDefinition(rate=9))
+    ),
+    "PauseLimit": lambda c: c.PauseLimit(api.PauseLimitRequest(limit=LIMIT, paused=True)),
 }
 AFTERWARDS: dict[str, Call] = {
     "Release": lambda c: c.Release(api.ReleaseRequest(partition_key=GROUP.encode())),
+    "RemoveLimit": lambda c: c.RemoveLimit(api.RemoveLimitRequest(limit=LIMIT)),
 }
 
 
@@ -78,6 +85,8 @@ WISHES = (
     Wish("set workers by hand", frozenset(("operator",)), _shows(BY_HAND)),
     Wish("hold groups, partitions, everything", frozenset(("operator",)), _shows(HELD)),
     Wish("say how many jobs of a group may run", frozenset(("operator",)), _shows(CAPPED)),
+    Wish("set, pause and remove limits", frozenset(("operator",)), _shows(PAUSED)),
+    Wish("see the names of limits, and how far they are used", LOOKING | {METRICS}, _shows(SEEN)),
     Wish("see payloads, results, errors or job ids", frozenset(), _shows(PAYLOAD, ERROR, JOB)),
     Wish(
         "have the methods listed (`COORDINATOR_GRPC_REFLECTION`)", frozenset(), _shows("QueuePool")
