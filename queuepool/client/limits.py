@@ -130,7 +130,7 @@ class Limits(_Limits):
     _network: Network
 
     def set(self, limit: Limit) -> bool:
-        """Define a limit for all partitions, whatever code declares; it holds within a second.
+        """Define a limit for all partitions, whatever code declares; it holds within 5 s.
 
         Returns whether that changed anything.
         """
@@ -144,7 +144,10 @@ class Limits(_Limits):
         return self._network.do(self._pause(name, on=True))
 
     def resume(self, name: str) -> bool:
-        """End a pause; returns whether the limit was paused. Raises UnknownLimitError."""
+        """End a pause, or a wait as the downstream said; returns whether there was any.
+
+        Raises UnknownLimitError.
+        """
         return self._network.do(self._pause(name, on=False))
 
     def remove(self, name: str) -> bool:

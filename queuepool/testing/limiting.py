@@ -73,8 +73,7 @@ class _Asker:
         )
         free = most
         if others:
-            askers = len(limit.entries) + (self.name not in limit.entries)
-            share = d.permits // askers
+            share = d.permits // (limit.askers(but=self.name) + 1)
             keeps = had if self.now < entry.slice_ms <= self.now + _SLICE_MS else 0
             left = free - held if head else 0
             extra = held + math.ceil(left / (others + 1)) if left > 0 else 0
@@ -105,6 +104,8 @@ def ask(p: PartitionData, args: Args) -> Any:
     d = limit.definition or Definition()
     if paused or epoch < p.asking.get(partition, 0):
         wants, total = 0, 0
+    if epoch < p.asking.get(partition, 0) and asker not in limit.entries:
+        held = 0
     limit.rewind(us)
     pace = limit.pace_of(d)
     asking = _Asker(limit, d, asker, entry, p.now, min(wants, 1000), held, total, pace)
@@ -112,11 +113,13 @@ def ask(p: PartitionData, args: Args) -> Any:
     allowed = asking.share()
     if d.most and wants > granted and limit.wait <= us and 0 < limit.seen < us:
         pace = min(d.most, pace + (d.most - d.least) * min(us - limit.seen, 1_000_000) / 1e7)
-    again = us + 1_000_000 if paused else asking.again
+    again = us + 1_000_000 if paused else min(asking.again, us + 5_000_000)
     if entry.permits:
         again = again or us + 3_600_000_000
         p.asking[partition] = max(p.asking.get(partition, 0), epoch)
     entry.due_ms, entry.serial = math.ceil(max(us, again) / 1000), serial
+    if d.permits and not (entry.permits or total or stands):
+        entry.due_ms, entry.slice_ms = 0, p.now
     if d.permits or stands:
         limit.entries[asker] = entry
     else:
@@ -170,8 +173,11 @@ def pause_limit(p: PartitionData, args: Args) -> Any:
     limit = _find(p, args[0])
     if limit is None:
         return -1
+    waits = args[1] == b"0" and limit.wait > p.now * 1000
+    if waits:
+        limit.wait = 0
     if (args[1] == b"1") == bool(limit.paused):
-        return 0
+        return int(waits)
     if args[1] == b"1":
         limit.paused, limit.expires = p.now, None
     else:
@@ -204,7 +210,7 @@ def limits(p: PartitionData, args: Args) -> Any:
 
 
 def _record(p: PartitionData, name: bytes, limit: Limit) -> list[Any]:
-    age = p.now - limit.since
+    age, d = p.now - limit.since, limit.definition
     recent = limit.previous if 0 <= age < 1000 else limit.this if 1000 <= age < 2000 else 0
     return [
         name,
@@ -218,7 +224,7 @@ def _record(p: PartitionData, name: bytes, limit: Limit) -> list[Any]:
         limit.told,
         limit.used,
         len(limit.for_tokens) + len(limit.for_permits),
-        len(limit.entries),
+        max(len(limit.for_tokens), limit.askers() if d and d.permits else 0),
     ]
 
 

@@ -38,7 +38,10 @@ def definition_of(text: bytes) -> Definition | None:
 
 @dataclass(slots=True)
 class Entry:
-    """What an asker has: permits, and until which ms it keeps those beyond its share."""
+    """What an asker has: permits, and until which ms it keeps those beyond its share.
+
+    due_ms: when it asks again; 0: it has no permits and wants none, since slice_ms.
+    """
 
     permits: int = 0
     due_ms: int = 0
@@ -83,6 +86,10 @@ class Limit:
     def used(self) -> int:
         """Return the permits in use."""
         return sum(entry.permits for entry in self.entries.values())
+
+    def askers(self, but: bytes = b"") -> int:
+        """Return how many, besides one, have permits or want any."""
+        return sum(entry.due_ms > 0 for name, entry in self.entries.items() if name != but)
 
     def pace_of(self, d: Definition) -> float:
         """Return the tokens in `per`: its rate, or what an adaptive one has come to."""

@@ -122,6 +122,18 @@ def test_what_is_granted_and_who_waits_is_shown(world: World) -> None:
     assert status.pace == 10
 
 
+def test_resuming_ends_a_wait_as_told(world: World) -> None:
+    home = Home(world, definition=rate(10))
+    home.slow(3_600_000)
+    assert home.ask(owner(1), 1).again_us <= home.ask(owner(1), 1).now_us + 5_000_000
+
+    changed = [world.partition.run(limit.pause_limit("mail", on=False)) for _ in range(2)]
+
+    assert changed == [True, False]
+    assert found(world).wait_ms == 0
+    assert home.ask(owner(1), 1).tokens == 1
+
+
 def test_limits_are_listed_by_name_in_pages(world: World) -> None:
     names = [f"account:{n:03d}" for n in range(47)]
     for name in reversed(names):

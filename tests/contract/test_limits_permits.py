@@ -195,8 +195,32 @@ def test_an_owner_that_was_replaced_gets_nothing_more(world: World) -> None:
     new = home.ask(owner(1, epoch=6), 3, held=0, wanted=4)
 
     assert (old.tokens, old.permits) == (0, 0)
-    assert (new.tokens, new.permits) == (3, 2)
-    assert free(world, 1, 6) == 2
+    assert (new.tokens, new.permits) == (3, 4)
+    assert free(world, 1, 6) == 0
+
+
+def test_one_that_is_over_cannot_take_permits_by_saying_that_it_holds_them(world: World) -> None:
+    home = Home(world, definition=permits(4))
+    home.ask(owner(1, epoch=5), wanted=3)
+    free(world, 1, 6)
+
+    home.ask(owner(1, epoch=5), held=3, wanted=3)
+
+    assert held_at(world) == 0
+    assert home.ask(owner(2), wanted=4).permits == 4
+
+
+def test_an_owner_that_wants_no_more_takes_no_share(world: World) -> None:
+    home = Home(world, definition=permits(8))
+    for n in range(8):
+        home.ask(owner(n), wanted=1)
+    for n in range(2, 8):
+        home.ask(owner(n), wanted=0)
+
+    told = [home.ask(owner(n), held=1, wanted=8).permits for n in (0, 1, 0, 1)]
+
+    assert sum(told[2:]) == 8
+    assert told[3] == 4
 
 
 def test_one_that_drains_keeps_what_it_runs_beside_its_successor(world: World) -> None:

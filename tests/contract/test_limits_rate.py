@@ -102,7 +102,10 @@ def test_tokens_are_booked_at_most_a_second_ahead(world: World) -> None:
 def test_who_was_refused_is_next_and_who_does_not_come_back_is_passed_over(world: World) -> None:
     home = Home(world, definition=rate(1, per_s=10))
     got = [home.ask(owner(n), 1).tokens for n in range(4)]
-    home.advance(9.5)
+    for _ in range(2):
+        home.advance(4.4)
+        assert [home.ask(owner(n), 1).tokens for n in (3, 2, 1)] == [0, 0, 0]
+    home.advance(0.3)
 
     assert got == [1, 0, 0, 0]
     assert [home.ask(owner(n), 1).tokens for n in (0, 3, 1)] == [0, 0, 1]

@@ -29,7 +29,7 @@ FIELDS = (
         ("li:cap", f)
         for f in ("set", "code", "paused", "tat", "until", "told", "pace", "cut", "seen")
     ],
-    *[("li:cap", f) for f in ("granted", "since", "n0", "n1", "used", "summed", "at")],
+    *[("li:cap", f) for f in ("granted", "since", "n0", "n1", "used", "askers", "summed", "at")],
     *[("lc:cap", "8:1"), ("lp:9", ""), ("lp:7", "")],
     *[("ck", f) for f in ("target", "at", "leader")],
 )

@@ -35,7 +35,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         actions.add("show", run_show, "show a limit"),
         setting,
         actions.add("pause", run_pause, "start no more jobs of a limit"),
-        actions.add("resume", run_resume, "end a pause"),
+        actions.add("resume", run_resume, "end a pause, or a wait as the downstream said"),
         actions.add("remove", run_remove, "forget what people set of a limit, also a pause"),
     ]
     for action in named:
@@ -119,7 +119,12 @@ def run_pause(arguments: argparse.Namespace) -> Exit:
 def run_resume(arguments: argparse.Namespace) -> Exit:
     """Resume a limit."""
     name = check_limit_name(arguments.name)
-    return _change(arguments, lambda limits: limits.resume(name), "resumed", "it was not paused")
+    return _change(
+        arguments,
+        lambda limits: limits.resume(name),
+        "resumed",
+        "it was neither paused nor told to wait",
+    )
 
 
 def run_remove(arguments: argparse.Namespace) -> Exit:

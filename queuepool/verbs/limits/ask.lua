@@ -20,7 +20,7 @@ local mine = ours('HGET', lc, asker)
 local tickets, waiting = ours('ZCARD', lt) or 0, ours('ZCARD', lw) or 0
 local newest = whole(ours('HGET', lp, ''))
 -- uses: limits/make_way
-local had, slice, last = string.match(mine or '', '^(%d+):%d+:(%d+):(%d+)$')
+local had, due, slice, last = string.match(mine or '', '^(%d+):(%d+):(%d+):(%d+)$')
 had, slice, last = whole(had), whole(slice), whole(last)
 local paused = known.paused and 1 or 0
 -- It was overtaken by a later one
@@ -32,19 +32,22 @@ if ARGV[8] ~= '' and ARGV[8] ~= known.code and definition_of(ARGV[8]) then
 end
 local d = definition_of(known.set) or definition_of(known.code) or
   {rate = 0, permits = 0, most = 0}
--- A replaced owner gets nothing more
-if paused == 1 or epoch < newest then wants, total = 0, 0 end
+if paused == 1 or epoch < newest then wants, total = 0, 0 end -- a replaced owner gets nothing more
+if epoch < newest and not mine then held = 0 end -- and what it had has ended
 -- uses: limits/rewind
 local pace, seen = pace_of(d), whole(known.seen)
 -- uses: limits/line, limits/book, limits/share
 if d.most > 0 and wants > granted and wait <= us and seen > 0 and seen < us then -- used up
   pace = math.min(d.most, pace + (d.most - d.least) * math.min(us - seen, 1000000) / 1e7)
 end
+-- Soon enough to hear of another rate, or of the end of a pause
+if again > 0 then again = math.min(again, us + 5000000) end
 if paused == 1 then again = us + 1000000 end
 if stored > 0 and again == 0 then again = us + 3600000000 end
 if d.permits > 0 or ticket then
-  redis.call('HSET', lc, asker, string.format('%.0f:%.0f:%.0f:%.0f', stored,
-    math.ceil(math.max(us, again) / 1000), slice, serial))
+  due = math.ceil(math.max(us, again) / 1000)
+  if idle then due, slice = 0, now end
+  redis.call('HSET', lc, asker, string.format('%.0f:%.0f:%.0f:%.0f', stored, due, slice, serial))
 elseif mine then
   redis.call('HDEL', lc, asker)
 end
@@ -59,7 +62,7 @@ end
 if d.rate + d.permits + wait > 0 then
   -- uses: limits/recent
   redis.call('HSET', li, 'tat', tat, 'until', wait, 'told', told, 'seen', us, 'used', used,
-    'pace', string.format('%.3f', pace), 'summed', summed, 'granted',
+    'askers', askers, 'pace', string.format('%.3f', pace), 'summed', summed, 'granted',
     whole(known.granted) + granted, 'since', since, 'n0', this + granted, 'n1', previous)
 end
 return {us, granted, first, string.format('%.3f', apart), allowed, again, paused}

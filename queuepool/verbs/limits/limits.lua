@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- limits: the limits that have their home in a partition, by name.
 -- ROLES   coordinator ops-read ops
--- KEYS[1] base; derived: li:<limit> lc:<limit> lt:<limit> lw:<limit> ls
+-- KEYS[1] base; derived: li:<limit> lt:<limit> lw:<limit> ls
 -- ARGV    name after which to begin ('': at the first), count (1-200), a name ('': all)
 -- Returns {name after which to go on ('': that was all), now us, [[name, definition set, in code,
 --         paused since ms, pace, tokens granted, of these in the last second, us until which all
@@ -15,16 +15,15 @@ if ARGV[3] == '' then
   if #names == tonumber(ARGV[2]) then last = names[#names] end
 end
 for _, name in ipairs(names) do
-  local li, lc = base .. ':li:' .. name, base .. ':lc:' .. name
-  local f = ours('HMGET', li, 'set', 'code', 'paused', 'pace', 'granted', 'since', 'n0', 'n1',
-    'until', 'told', 'used', 'at') or {}
+  local f = ours('HMGET', base .. ':li:' .. name, 'set', 'code', 'paused', 'pace', 'granted',
+    'since', 'n0', 'n1', 'until', 'told', 'used', 'at', 'askers') or {}
   local age = now - whole(f[6])
   local recent = age >= 0 and age < 1000 and f[8] or age >= 1000 and age < 2000 and f[7]
   if f[1] or f[3] or f[12] then
+    local tickets = ours('ZCARD', base .. ':lt:' .. name) or 0
     page[#page + 1] = {name, f[1] or '', f[2] or '', f[3] or '', f[4] or '', whole(f[5]),
       whole(recent), whole(f[9]), whole(f[10]), whole(f[11]),
-      (ours('ZCARD', base .. ':lt:' .. name) or 0) + (ours('ZCARD', base .. ':lw:' .. name) or 0),
-      ours('HLEN', lc) or 0}
+      tickets + (ours('ZCARD', base .. ':lw:' .. name) or 0), math.max(tickets, whole(f[13]))}
   end
 end
 -- uses: only_wrong_types

@@ -3,7 +3,7 @@
 local us = time[1] * 1000000 + time[2]
 local li, ls = base .. ':li:' .. name, base .. ':ls'
 local FIELDS = {'set', 'code', 'paused', 'tat', 'until', 'told', 'pace', 'cut', 'seen', 'granted',
-  'since', 'n0', 'n1', 'used', 'summed', 'at'}
+  'since', 'n0', 'n1', 'used', 'askers', 'summed', 'at'}
 local known, forgotten = {}, {}
 for k, text in ipairs(ours('HMGET', li, unpack(FIELDS)) or {}) do known[FIELDS[k]] = text end
 ours('ZCARD', ls)

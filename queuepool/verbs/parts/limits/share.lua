@@ -1,24 +1,27 @@
 -- Permits: how many jobs of the asker may run at once. While others wait, an even share of all, and
 -- for the first in line of what is left beyond; who got that keeps it for 250 ms.
-local allowed, stored, stands = total, 0, false
-local used, summed = whole(known.used), whole(known.summed)
+-- An idle asker has no permits and wants none: it is remembered for a minute by its serial.
+local allowed, stored, stands, idle = total, 0, false, false
+local used, askers, summed = whole(known.used), whole(known.askers), whole(known.summed)
 if d.permits > 0 then
   local others, head = line(lw, waiting)
   if now - summed >= 1000 or now < summed then -- a count that is wrong is wrong for a second
-    used, summed = 0, now
+    used, askers, summed = 0, 0, now
     local entries = redis.call('HGETALL', lc)
     for k = 1, #entries, 2 do
-      local permits, due = string.match(entries[k + 1], '^(%d+):(%d+):')
+      local permits, next_ask, since = string.match(entries[k + 1], '^(%d+):(%d+):(%d+):')
       used = used + whole(permits)
-      if whole(permits) == 0 and math.abs(now - whole(due)) > 60000 then
+      if next_ask ~= '0' then askers, since = askers + 1, next_ask end
+      if whole(permits) == 0 and math.abs(now - whole(since)) > 60000 then
         redis.call('HDEL', lc, entries[k])
       end
     end
   end
+  if mine and due ~= '0' then askers = math.max(0, askers - 1) end
   local free = d.permits - (used - had)
   local most, share = free, d.permits
   if others > 0 then
-    share = math.floor(d.permits / (redis.call('HLEN', lc) + (mine and 0 or 1)))
+    share = math.floor(d.permits / (askers + 1))
     local keeps = now < slice and slice <= now + 250 and had or 0
     local extra = head and free > held and held + math.ceil((free - held) / (others + 1)) or 0
     most = math.max(share, keeps, extra)
@@ -36,5 +39,7 @@ if d.permits > 0 then
     if entered == 1 then redis.call('PEXPIRE', lw, 86400000) end
   end
   used = used - had + stored
+  idle = stored == 0 and total == 0 and not ticket
+  if not idle then askers = askers + 1 end
 end
 if waiting > 0 and not stands then redis.call('ZREM', lw, asker) end
