@@ -143,7 +143,10 @@ def _forms(
 
     for_task("-")  # a bad option is rejected before the first item is consumed
     jobs = _JobsOfTasks(task, producer)
-    return Defaults(task="", of=None, tier=Tier.DEFAULT, for_task=for_task), jobs, jobs.task_of
+    call_only = Defaults(
+        task="", of=None, tier=Tier.DEFAULT, limits=producer.limits, for_task=for_task
+    )
+    return call_only, jobs, jobs.task_of
 
 
 def _common(call: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -163,6 +166,7 @@ def _own(job: Job[Any]) -> dict[str, Any]:
         "unique": job.unique,
         "unique_until": job.unique_until,
         "on_conflict": job.on_conflict,
+        "limit": job.limit,
     }
     return {name: value for name, value in own.items() if value is not None}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from queuepool.client.routes import Route
@@ -12,14 +13,34 @@ from queuepool.errors.escaping import shown
 from queuepool.models import Tier
 from queuepool.protocol import codec
 from queuepool.tasks.job import Job
+from queuepool.tasks.limiting import JobLimits, LimitOption, limits_of, refuse_undeclared
 from queuepool.tasks.options import check_attempts, check_timeout
-from queuepool.tasks.registry import Task
+from queuepool.tasks.registry import Registry, Task
 from queuepool.tasks.signature import Check
 from queuepool.tasks.typed import TaskFunction
 from queuepool.tasks.wishes import Wish, Wishes, wishes_of
 
 _KNOWN_TASKS = 1024  # of one call, remembered
+_KNOWN_LIMITS = 1024
+_NOTHING = (None, None, None, None, None)
 TaskName = str | TaskFunction[..., ..., Any, Any]
+
+
+class CallLimits:
+    """Reads the `limit=` of calls and jobs. Safe to share between threads."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._of_text = lru_cache(_KNOWN_LIMITS)(limits_of)
+
+    def of(self, limit: LimitOption | None, task: Task | None) -> JobLimits | None:
+        """Return what it says, None for nothing. Raises InvalidInputError."""
+        if limit is None:
+            return None
+        takes = None if task is None else task.signature
+        if type(limit) is str:
+            return self._of_text(limit, takes)
+        return refuse_undeclared(limits_of(limit, takes), self._registry)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +48,8 @@ class Defaults:
     """Defaults for all jobs of a call. of: the task, if known in this process.
 
     check: of a payload against the task's signature. wishes: what jobs ask for besides being
-    run. for_task: creates the defaults of one task, in a call whose jobs name theirs.
+    run. limits: reads those that jobs name. for_task: creates the defaults of one task, in a call
+    whose jobs name theirs.
     """
 
     task: str
@@ -39,6 +61,7 @@ class Defaults:
     trace: str | None = None
     check: Check | None = None
     wishes: Wishes | None = None
+    limits: CallLimits
     for_task: Callable[[TaskName], Defaults] | None = None
 
 
@@ -84,8 +107,10 @@ def wish_of(defaults: Defaults, job: Job[Any] | None, payload: Mapping[str, Any]
     """Return what a job asks for besides being run. Raises InvalidInputError."""
     wishes = defaults.wishes
     if job is not None:
-        own = (job.unique, job.unique_until, job.on_conflict, job.expires_s)
-        wishes = wishes if own == (None, None, None, None) else wishes_of(*own, wishes)
+        own = (job.unique, job.unique_until, job.on_conflict, job.expires_s, job.limit)
+        if own != _NOTHING:
+            limits = defaults.limits.of(job.limit, defaults.of)
+            wishes = wishes_of(*own[:4], limits, wishes)
     return None if wishes is None else wishes.of(payload)
 
 

@@ -97,7 +97,8 @@ class QueuePool(BasePool[Port]):
         nothing is enqueued, and the answer, CONFLICT, names that job. unique_until: its "end" or
         its "start". on_conflict: "skip"; or, where the other one waits, its payload becomes this
         one ("replace") and its delay begins again ("debounce"): the answer is REPLACED. expires_s:
-        it starts within this time, or never. durability: instead of the pool's. Raises
+        it starts within this time, or never. limit: as for `@task`; instead of the task's, () for
+        none. durability: instead of the pool's. Raises
         InvalidInputError, QueueFullError, NotConfirmedError (stored, but not as durable), or
         UnavailableError when the server did not answer within retry_for_s: the job may be in;
         enqueue it again with its id, `error.results[0].job_id`.

@@ -14,12 +14,19 @@ from typing import Any
 from queuepool.client.arguments import check_delay, check_job_id
 from queuepool.client.chunker import Chunker
 from queuepool.client.chunks import Chunk
-from queuepool.client.defaults import Defaults, milliseconds, options_of, wish_of
+from queuepool.client.defaults import (
+    CallLimits,
+    Defaults,
+    milliseconds,
+    options_of,
+    wish_of,
+)
 from queuepool.client.routes import PartitionKey, Route, Routes, remember
 from queuepool.models import Tier
 from queuepool.protocol import codec, ids
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Job
+from queuepool.tasks.limiting import LimitOption
 from queuepool.tasks.options import check_attempts, check_name, check_tier, check_timeout
 from queuepool.tasks.registry import Registry
 from queuepool.tasks.wishes import UniqueKey, UniqueKeyOf, wishes_of
@@ -30,7 +37,7 @@ class Producer:
 
     def __init__(self, config: PoolConfig, registry: Registry) -> None:
         self.config, self.registry = config, registry
-        self._routes = Routes(config)
+        self._routes, self.limits = Routes(config), CallLimits(registry)
         self._defaults: dict[str, Defaults] = {}
 
     def route(self, partition_key: str | bytes) -> Route:
@@ -49,12 +56,13 @@ class Producer:
         unique: UniqueKey | UniqueKeyOf | None = None,
         unique_until: str | None = None,
         on_conflict: str | None = None,
+        limit: LimitOption | None = None,
     ) -> Defaults:
         """Check the options of a call. Raises InvalidInputError."""
         name = self.registry.name_of(task)
         plain = tier is delay_s is max_attempts is timeout_s is None
         plain = plain and expires_s is None and unique is None
-        plain = plain and unique_until is on_conflict is None
+        plain = plain and unique_until is on_conflict is limit is None
         known = self._defaults.get(name) if plain else None
         task_known = self.registry.find(name)
         if known is not None and known.of is task_known:
@@ -63,6 +71,7 @@ class Producer:
         if tier is None:
             tier = task_known.tier if task_known else Tier.DEFAULT
         known_wishes = None if task_known is None else task_known.wishes
+        limits = self.limits.of(limit, task_known)
         made = Defaults(
             task=name,
             of=task_known,
@@ -71,7 +80,8 @@ class Producer:
             max_attempts=None if max_attempts is None else check_attempts(max_attempts),
             timeout_s=None if timeout_s is None else check_timeout(timeout_s),
             check=None if task_known is None else task_known.signature.check,
-            wishes=wishes_of(unique, unique_until, on_conflict, expires_s, known_wishes),
+            wishes=wishes_of(unique, unique_until, on_conflict, expires_s, limits, known_wishes),
+            limits=self.limits,
         )
         if plain:
             remember(self._defaults, name, made)

@@ -11,7 +11,10 @@ from queuepool.errors import InvalidInputError
 
 MAX_COUNT = 1_000_000
 MAX_PER_S = 31 * 86_400.0
+_MAX_NAME = 64
 _NAME = re.compile(r"[A-Za-z0-9_.:@/-]{1,64}")
+_TEXT = re.compile(r"[A-Za-z0-9_.:@/-]*")
+_FIELD = re.compile(r"\{([^{}]*)\}")
 _DEFINITION = re.compile(r"(\d{1,7}):(\d{1,14}):(\d{1,7}):(\d{1,7}):(\d{1,7}):(\d{1,7})")
 
 
@@ -29,10 +32,30 @@ def check_limit_name(name: object) -> str:
     return name
 
 
+def parts_of(name: object) -> list[str]:
+    """Return the parts of a name or template: texts, and fields of payloads at odd places.
+
+    "mail:{account}" is "mail:", "account", "". Raises InvalidInputError.
+    """
+    if not isinstance(name, str) or not set(name) & set("{}"):
+        return [check_limit_name(name)]
+    parts = _FIELD.split(name)
+    text, fields = "".join(parts[::2]), parts[1::2]
+    if not _TEXT.fullmatch(text) or not all(fields) or len(text) + len(fields) > _MAX_NAME:
+        raise InvalidInputError(
+            f"limits cannot be named {name!r}: use fields of the payload, such as "
+            '"mail:{account}", and A-Z a-z 0-9 _ . : @ / - between them, for names of at most '
+            f"{_MAX_NAME} characters"
+        )
+    return parts
+
+
 @dataclass(frozen=True, slots=True)
 class Limit:
     """How many jobs may start in a time, or run at once, in all partitions together.
 
+    name: in `@task(limit=...)` it may be a template, "mail:{account}": then each name that it makes
+    of a payload is a limit of its own.
     rate: jobs that start in `per_s` seconds. burst: how many may start at once after a pause; by
     default as many as the rate allows in a second, at least 1. concurrency: jobs that run at once.
     rate="adaptive" finds the rate between `least` and `most`, by what the downstream refuses.
@@ -47,7 +70,7 @@ class Limit:
     most: int | None = None
 
     def __post_init__(self) -> None:
-        check_limit_name(self.name)
+        parts_of(self.name)
         for field in ("rate", "burst", "concurrency", "least", "most"):
             self._check_count(field)
         if self.rate is None and self.concurrency is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Unpack
 
 from queuepool.errors import InvalidInputError
 from queuepool.models import in_words
+from queuepool.tasks.limiting import LimitOption
 from queuepool.tasks.options import JobOptions, refuse_unknown, spelled_out
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Job(Generic[R_co]):
     arguments and the result. A payload alone also works if the call names the task. delay: a
     timedelta, or seconds; delay_s: seconds. unique: keeps a second job with this key out of the
     partition until this one's "end", or "start" (unique_until). expires_s: it starts within this
-    time, or never.
+    time, or never. limit: as for `@task`; () for none.
     """
 
     payload: Mapping[str, Any]
@@ -51,6 +52,7 @@ class Job(Generic[R_co]):
     expires_s: float | None = None
     unique_until: str | None = None
     on_conflict: str | None = None
+    limit: LimitOption | None = None
 
     @spelled_out(JobOptions, partition_key=None, job_id=None)
     def with_options(self, **options: Unpack[JobOptions]) -> Job[R_co]:

@@ -11,6 +11,7 @@ from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.models import Tier
 from queuepool.tasks.backoff import Backoff
+from queuepool.tasks.limiting import LimitOption
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,6 +29,7 @@ class RunOptions(TypedDict, total=False):
     expires_s: float | None
     unique_until: str | None
     on_conflict: str | None
+    limit: LimitOption | None
 
 
 class JobOptions(RunOptions, total=False):
@@ -52,6 +54,7 @@ class TaskOptions(TypedDict, total=False):
     unique: Sequence[str] | None
     unique_until: str
     on_conflict: str
+    limit: LimitOption | None
 
 
 def refuse_unknown(call: str, given: Iterable[str], options: type) -> None:

@@ -23,6 +23,7 @@ from queuepool.errors import InvalidInputError, UnknownTaskError
 from queuepool.errors.escaping import shown
 from queuepool.models import Tier
 from queuepool.tasks.backoff import Backoff
+from queuepool.tasks.limiting import LimitOption, limits_of, refuse_other_definitions
 from queuepool.tasks.options import (
     TaskOptions,
     check_attempts,
@@ -68,6 +69,7 @@ class Task:
     unique: Sequence[str] | None = None
     unique_until: str = "end"
     on_conflict: str = "skip"
+    limit: LimitOption | None = None
     signature: Signature = field(init=False, repr=False, compare=False)
     wishes: Wishes | None = field(init=False, repr=False, compare=False)
 
@@ -88,9 +90,9 @@ class Task:
         check_pool(self.pool)
         check_slots(self.slots)
         key = key_of_fields(self.name, self.unique, signature)
-        object.__setattr__(
-            self, "wishes", wishes_of(key, self.unique_until, self.on_conflict, None)
-        )
+        limits = None if self.limit is None else limits_of(self.limit, signature)
+        wishes = wishes_of(key, self.unique_until, self.on_conflict, None, limits)
+        object.__setattr__(self, "wishes", wishes)
 
 
 _DEFAULTS = {f.name: f.default for f in fields(Task) if f.name in TaskOptions.__annotations__}
@@ -138,7 +140,9 @@ class Registry:
         kept. pool: the worker pool that runs it. slots: how many workers of it a job takes.
         unique: parameters; of jobs with the same values in them, one at a time is in a partition,
         until its "end" or its "start" (unique_until); a second one is dropped ("skip"), or its
-        payload replaces that of one that waits ("replace", "debounce": on_conflict).
+        payload replaces that of one that waits ("replace", "debounce": on_conflict). limit: the
+        limits that hold for its jobs: a name, a template such as "mail:{account}", a Limit, which
+        also declares what it allows, a function of the payload, or up to four of these.
         Raises InvalidInputError for bad options, a name that is taken, or anything but a function
         that a payload can call.
         """
@@ -185,6 +189,7 @@ class Registry:
                 f"two functions are registered as task {task.name!r}: {_where(known.function)} "
                 f"and {_where(task.function)}. Give one of them another name: @task(name=...)"
             )
+        refuse_other_definitions(task, (t for t in self if t.name != task.name))
         self._tasks[task.name] = task
 
     def get(self, name: str) -> Task:

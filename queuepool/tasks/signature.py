@@ -75,9 +75,20 @@ class Signature:
         self._read_result: conversion.Convert | None = None
         self.convert: Callable[[dict[str, Any]], dict[str, Any]] | None = self._first_convert
 
+    @property
+    def task(self) -> str:
+        """Return the task's name."""
+        return self._task
+
     def takes(self, name: str) -> bool:
         """Return whether a payload may have a field of this name."""
         return self._any_name or name in self.names
+
+    def default_of(self, name: str) -> Any:
+        """Return what the function takes for a field that is left out, None if it has nothing."""
+        parameter = self._parameters.get(name)
+        default = Parameter.empty if parameter is None else parameter.default
+        return None if default is Parameter.empty else default
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return the payload that a call means. Raises InvalidInputError."""

@@ -1,4 +1,4 @@
-"""What jobs ask for besides being run: a unique key, a time by which to start. Pure."""
+"""What jobs ask for besides being run: a unique key, a time by which to start, limits. Pure."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.protocol.codec import MAX_UNIQUE_BYTES
 from queuepool.protocol.finite import plain_model
+from queuepool.tasks.limiting import JobLimits
 from queuepool.tasks.options import is_number
 from queuepool.tasks.signature import Signature
 
@@ -59,20 +60,23 @@ def key_of_fields(task: str, fields: Sequence[str] | None, takes: Signature) -> 
 class Wishes:
     """What jobs ask for besides being run.
 
-    until: when a unique key is free again. conflict: what a waiting job with the key meets.
+    until: when a unique key is free again. conflict: what a waiting job with the key meets. limits:
+    None for none.
     """
 
     unique: UniqueKey | UniqueKeyOf | None = None
     until: bytes = b"e"
     conflict: bytes = b""
     expires_ms: int = 0
+    limits: JobLimits | None = None
 
     def of(self, payload: Mapping[str, Any]) -> Wish | None:
         """Return the arguments about a job for the enqueue script; None: nothing."""
         key = key_bytes(self.unique, payload)
+        gate = b"" if self.limits is None else self.limits.gate(payload)
         if key is None:
-            return (b"", b"", self.expires_ms, b"") if self.expires_ms else None
-        return self.until + self.conflict, key, self.expires_ms, b""
+            return (b"", b"", self.expires_ms, gate) if self.expires_ms or gate else None
+        return self.until + self.conflict, key, self.expires_ms, gate
 
 
 def wishes_of(
@@ -80,11 +84,13 @@ def wishes_of(
     unique_until: object,
     on_conflict: object,
     expires_s: object,
+    limits: JobLimits | None,
     otherwise: Wishes | None = None,
 ) -> Wishes | None:
     """Return what these options ask for, None for nothing. Raises InvalidInputError.
 
-    otherwise: what holds where they say nothing.
+    limits: None says nothing, an empty one that there are none. otherwise: what holds where they
+    say nothing.
     """
     known = otherwise or Wishes()
     made = Wishes(
@@ -92,6 +98,7 @@ def wishes_of(
         known.until if unique_until is None else check_until(unique_until),
         known.conflict if on_conflict is None else check_conflict(on_conflict),
         known.expires_ms if expires_s is None else check_expiry(expires_s),
+        known.limits if limits is None else limits.or_none(),
     )
     return None if made == Wishes() else made
 

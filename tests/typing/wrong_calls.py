@@ -3,11 +3,11 @@
 Read by test_typing.py, never run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import reveal_type
+from typing import Any, reveal_type
 
-from queuepool import AsyncQueuePool, Job, JobContext, JobHandle, QueuePool, task
+from queuepool import AsyncQueuePool, Job, JobContext, JobHandle, Limit, QueuePool, task
 
 
 @task
@@ -15,7 +15,11 @@ def write_row(ctx: JobContext, id: int, name: str = "nobody") -> str:
     return f"{ctx.job_id} {id} {name}"
 
 
-@task(name="fetch", max_attempts=3)
+def one_limit(payload: Mapping[str, Any]) -> str | None:
+    return payload.get("host")
+
+
+@task(name="fetch", max_attempts=3, limit=[Limit("fetch", rate=2), one_limit])
 async def fetch(url: str, *, limit: int | None = None) -> list[int]:
     return [len(url), limit or 0]
 
@@ -41,6 +45,9 @@ def calls_that_are_right(pool: QueuePool, ctx: JobContext, names: Sequence[str])
     pool.enqueue_many("any", [{"a": 1}, Job({"a": 2}, tier="low")], partition_key="k")
     pool.enqueue_many(write_row, ({"id": 1, "name": n} for n in names), partition_key="k")
     reveal_type(pool.job("id", partition_key="k"))  # type: queuepool.client.handles.JobHandle[Any]
+    pool.enqueue("any", {}, partition_key="k", limit=["a", Limit("b:{n}", rate=1), one_limit])
+    pool.enqueue_many("any", [Job({}, limit=lambda _p: None)], partition_key="k", limit="x:{n}")
+    crawl.job("x").with_options(limit=())
     handle: JobHandle[str] = job
     handle.cancel()
 
@@ -67,6 +74,8 @@ def calls_that_are_wrong(pool: QueuePool, ctx: JobContext) -> None:
     pool.enqueue(write_row.job(1), {"id": 1}, partition_key="k")  # error: call-overload
     pool.enqueue(write_row.job(1), partition_key="k", dely=5)  # error: call-overload
     pool.enqueue("any", {})  # error: call-overload
+    pool.enqueue("any", {}, partition_key="k", limit=7)  # error: call-overload
+    task(limit={"mail": 5})  # error: call-overload
     pool.enqueue_many([{"id": 1}], partition_key="k")  # error: arg-type
     number: int = pool.enqueue(write_row.job(1), partition_key="k").result()  # error: assignment
     number += 1

@@ -8,7 +8,7 @@ from typing import Any
 
 from queuepool.errors.escaping import stored_text
 from queuepool.models import Limit, LimitStatus
-from queuepool.models.limits import is_limit_name
+from queuepool.models.limits import check_limit_name, is_limit_name
 from queuepool.verbs import Verb, number
 from queuepool.verbs.owner.replies import Ownership
 
@@ -75,8 +75,11 @@ def end_permits(partition: int, epoch: int, cursor: bytes = b"0") -> Verb[tuple[
 
 
 def set_limit(limit: Limit) -> Verb[bool]:
-    """Define a limit, whatever code declares; returns whether that changed anything."""
-    return Verb("set_limit", [limit.name, limit.definition], lambda r: r == 1)
+    """Define a limit, whatever code declares; returns whether that changed anything.
+
+    Raises InvalidInputError for the name of a template.
+    """
+    return Verb("set_limit", [check_limit_name(limit.name), limit.definition], lambda r: r == 1)
 
 
 def pause_limit(name: str, *, on: bool) -> Verb[bool | None]:
