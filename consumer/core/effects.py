@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from consumer.core.jobs import ClaimedJob, Outcome
+    from consumer.core.limits.gatekeeper import HomeCall
     from queuepool.servers import Reply
     from queuepool.verbs import Verb
 
@@ -85,6 +86,27 @@ class Bell(Protocol):
 
     def close(self) -> None:
         """Leave tokens to the next owner. Idempotent."""
+
+
+class Homes(Protocol):
+    """The homes of limits, on any server. Nothing here waits."""
+
+    def send(self, calls: Sequence[HomeCall]) -> None:
+        """Make these calls, in this order at each home."""
+
+    def take_replies(self) -> list[tuple[HomeCall, Reply]]:
+        """Return what was answered since the last call, errors included."""
+
+
+class NoHomes:
+    """For owners without limits: what is asked is never answered."""
+
+    def send(self, calls: Sequence[HomeCall]) -> None:
+        """Ignore them."""
+
+    def take_replies(self) -> list[tuple[HomeCall, Reply]]:
+        """Return nothing."""
+        return []
 
 
 class Workers(Protocol):

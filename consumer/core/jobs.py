@@ -83,3 +83,4 @@ class Outcome(msgspec.Struct, eq=False, gc=False):  # nothing it holds points ba
     max_attempts: int = 0
     unanswered: int = 0
     aside: str = ""
+    slow_ms: int = 0

@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from consumer.core import events
-from consumer.core.effects import Call, Listen, Pause, Rest, Sleep
+from consumer.core.effects import Call, Listen, NoHomes, Pause, Rest, Sleep
 from consumer.core.owner import Core
 from consumer.core.restore import restored_workers
 from consumer.core.turn_loop import TurnLoop
@@ -29,7 +29,7 @@ from queuepool.verbs.owner import verbs as own
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from consumer.core.effects import Bell, Steps, Workers
+    from consumer.core.effects import Bell, Homes, Steps, Workers
     from consumer.core.liveness import Liveness
     from consumer.core.standby import Standby
     from consumer.settings import ConsumerSettings
@@ -62,7 +62,10 @@ class ConsumerLife:
         draw: Callable[[], float],
         tasks: Sequence[str] = (),
         new_core: Callable[..., Core] = Core,
+        make_homes: Callable[[], Homes] = NoHomes,
+        definition_of: Callable[[str], str] = lambda _: "",
     ) -> None:
+        self._make_homes, self._definition_of = make_homes, definition_of
         self._standby, self._settings, self._make_workers, self._tasks = (
             standby,
             settings,
@@ -86,6 +89,7 @@ class ConsumerLife:
             workers=self._restored(acquired),
             now_s=self._clock(),
             tasks=self._tasks,
+            definition_of=self._definition_of,
         )
         workers = self._make_workers(acquired, core)
         workers.resize(core.target)
@@ -98,6 +102,7 @@ class ConsumerLife:
             emit=self._emit,
             clock=self._clock,
             draw=self._draw,
+            homes=self._make_homes(),
         )
         yield from self._own(turns)
         core.drain(self._clock())

@@ -9,7 +9,7 @@ it needs a turn, what it sends and what it learns. They share a State; a turn ca
 this order:
 
     Rotate* | Repair | RenewAlone* | Record | Start | Progress | Renew
-            | Reconcile* | Recover* | Rouse | Promote | Claim           * nothing follows it
+            | Reconcile* | Recover* | Rouse | Promote | Admit | Claim           * nothing follows it
 
 Invariants
   C1 open = claimed jobs that have not ended, without suspects that wait. A claim asks for at most
@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING
 from consumer.core import events
 from consumer.core.jobs import End
 from consumer.core.state import State
+from consumer.core.steps.admit import Admit
 from consumer.core.steps.claim import Claim
 from consumer.core.steps.progress import Progress
 from consumer.core.steps.promote import Promote
@@ -50,7 +51,7 @@ from consumer.core.turn import Turn
 from queuepool.verbs.owner import verbs as own
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from consumer.core.in_flight import InFlight
     from consumer.core.jobs import ClaimedJob, Outcome
@@ -73,8 +74,11 @@ class Core:
         workers: int,
         now_s: float,
         tasks: Sequence[str] = (),
+        definition_of: Callable[[str], str] = lambda _: "",
     ) -> None:
-        state = self.state = State(acquired, settings, workers=workers, now_s=now_s)
+        state = self.state = State(
+            acquired, settings, workers=workers, now_s=now_s, definition_of=definition_of
+        )
         self.in_flight: InFlight = state.in_flight
         self.lease: Lease = state.lease
         self.prefetch: Prefetch = state.prefetch
@@ -98,6 +102,7 @@ class Core:
             self.recover,
             Rouse(state, tasks),
             Promote(state),
+            Admit(state),
             self.claim,
         )
 
@@ -105,6 +110,9 @@ class Core:
 
     def on_ended(self, outcomes: Sequence[Outcome]) -> None:
         """Take executions that ended (or never started, with End.HAND_BACK)."""
+        for outcome in outcomes:
+            if outcome.slow_ms:
+                self.state.gatekeeper.on_slow(outcome.job.id, outcome.slow_ms)
         self.in_flight.on_ended(outcomes)
 
     def hand_back(self, jobs: Sequence[ClaimedJob], now_s: float) -> None:
@@ -117,17 +125,22 @@ class Core:
         self.hand_back(jobs, now_s)
 
     def on_wake(self, token: bytes, now_s: float) -> None:
-        """Handle a wake token: b"w" work, b"d" something due sooner, b"c" a command or a cancel."""
+        """Handle a wake token.
+
+        b"w": work; b"d": something is due sooner; b"c": a command or a cancel; b"g": parked jobs.
+        """
         if token == b"c":
             self.lease.due_s = now_s
         elif token == b"d":
             self.state.promote_s = now_s
+        elif token == b"g":
+            self.state.gates_s = now_s
         else:
             self.state.work_expected = True
 
     def drain(self, now_s: float) -> None:
         """Stop claiming; suspects that did not start go back."""
-        self.state.draining = True
+        self.state.draining = self.state.gatekeeper.draining = True
         self._steps = tuple(step for step in self._steps if not step.brings_work)
         self.in_flight.hand_back_suspects(now_s)
 

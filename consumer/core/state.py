@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 from consumer.core.in_flight import InFlight
 from consumer.core.lease import Lease
+from consumer.core.limits.gatekeeper import Gatekeeper
 from consumer.core.pace import Pace
 from consumer.core.prefetch import Prefetch
 from queuepool.verbs.owner import verbs as own
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from consumer.core.turn import Turn
     from consumer.settings import ConsumerSettings
 
@@ -20,15 +23,22 @@ RECONCILE_EVERY_S, RECONCILE_SOON_S = 15.0, 1.0
 class State:
     """Jobs, lease, averages, and due times, which any step may bring forward.
 
-    promote_s, reconcile_s, poll_s: the next promotion, reading of the in-flight set, and claim
-    without a reason. work_expected: a claim would find something, as far as is known.
+    promote_s, reconcile_s, gates_s, poll_s: the next promotion, reading of the in-flight set and of
+    the gates, and claim without a reason. work_expected: a claim would find something, as far as is
+    known.
     alive: workers, as the loop sees them. spare: slots beyond the target, see `slots`.
     progress: latest text of a running job, by id.
     armed: the turn whose claim waits at the server for a token.
     """
 
     def __init__(
-        self, acquired: own.Acquired, settings: ConsumerSettings, *, workers: int, now_s: float
+        self,
+        acquired: own.Acquired,
+        settings: ConsumerSettings,
+        *,
+        workers: int,
+        now_s: float,
+        definition_of: Callable[[str], str] = lambda _: "",
     ) -> None:
         self.ownership, self.settings = acquired.ownership, settings
         self.lease = Lease(acquired, settings, workers=workers, now_s=now_s)
@@ -40,7 +50,8 @@ class State:
         self.draining = False
         self.armed: Turn | None = None
         self.work_expected = True
-        self.promote_s = self.poll_s = now_s
+        self.gatekeeper = Gatekeeper(self.ownership, definition_of)
+        self.promote_s = self.poll_s = self.gates_s = now_s
         self.reconcile_s = now_s + RECONCILE_EVERY_S
 
     @property
@@ -50,6 +61,12 @@ class State:
         Fewer than the target while child processes start or heavy jobs take several slots.
         """
         return self.lease.target + self.spare
+
+    @property
+    def admission_room(self) -> int:
+        """Return how many jobs more could be claimed now."""
+        open_, bytes_ = self.in_flight.open, self.in_flight.open_bytes
+        return max(0, self.slots + self.prefetch.jobs(self.slots, bytes_) - open_)
 
     @property
     def busy(self) -> int:

@@ -12,13 +12,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from consumer.core import events
-from consumer.core.effects import Call, Rest, Sleep
+from consumer.core.effects import Call, NoHomes, Rest, Sleep
 from queuepool.errors import FencedError, QueuePoolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from consumer.core.effects import Bell, Steps, Workers
+    from consumer.core.effects import Bell, Homes, Steps, Workers
     from consumer.core.liveness import Liveness
     from consumer.core.owner import Core
     from consumer.core.turn import Turn
@@ -42,7 +42,9 @@ class TurnLoop:
         emit: Listener,
         clock: Callable[[], float],
         draw: Callable[[], float],
+        homes: Homes | None = None,
     ) -> None:
+        self._homes = homes or NoHomes()
         self._core, self._workers, self._bell = core, workers, bell
         self._liveness, self._emit, self._clock, self._draw = liveness, emit, clock, draw
         self._pause_s, self._retry_s = 0.05, 0.0
@@ -58,6 +60,7 @@ class TurnLoop:
             core.on_ended(ended)
             self._last_end_s = now
         core.state.alive, core.state.spare = workers.alive, workers.spare
+        self._mind_limits(now)
         self._mind_memory(now)
         if now < self._retry_s:  # rings from ending jobs must not shorten the pause
             return self._retry_s - now
@@ -158,6 +161,14 @@ class TurnLoop:
         self._retry_s = self._clock() + pause
         self._emit(events.TurnFailed(error, pause))
         return pause
+
+    def _mind_limits(self, now: float) -> None:
+        state, homes = self._core.state, self._homes
+        for call, reply in homes.take_replies():
+            state.gatekeeper.on_reply(call, reply, now)
+        calls = state.gatekeeper.calls(state.admission_room, now)
+        if calls:
+            homes.send(calls)
 
     def _mind_memory(self, now: float) -> None:
         # Jobs in memory that no worker starts keep others waiting: give them back.

@@ -20,6 +20,7 @@ from consumer.core.life import ConsumerLife
 from consumer.core.liveness import Liveness
 from consumer.core.owner import Core
 from consumer.core.standby import Standby
+from consumer.loop.homes import LimitHomes
 from consumer.settings import ConsumerSettings
 from consumer.workers import build
 from consumer.workers.dispatcher import ClosableWorkers
@@ -64,12 +65,12 @@ class Consumer:
         self.partition: int | None = None
         self.core: Core | None = None
         self.workers: ClosableWorkers | None = None
+        self._homes: LimitHomes | None = None
 
     def stop(self) -> None:
         """Ask the loop to drain and stop; callable from anywhere, idempotent."""
         self._stop.set()
-        if self._bell is not None:
-            self._bell.ring()
+        self._ring()
 
     def run(self) -> None:
         """Own one partition until stopped. Raises FencedError if a newer owner took it."""
@@ -83,6 +84,7 @@ class Consumer:
             clock=monotonic,
             draw=random.random,
             tasks=[task.name for task in self._registry],
+            make_homes=self._make_homes,
         )
         try:
             self._drive(life)
@@ -97,6 +99,8 @@ class Consumer:
                 self._bell.close()
             if self.workers is not None:
                 self.workers.close(0.0)
+            if self._homes is not None:
+                self._homes.close()
             self._timekeeper.stop()
             self._handlers.stop()
 
@@ -157,7 +161,6 @@ class Consumer:
         )
 
     def _make_workers(self, acquired: own.Acquired, core: Core) -> ClosableWorkers:
-        ring = self._bell.ring if self._bell is not None else lambda: None
         self.partition, self.core = acquired.ownership.partition, core
         runner = Runner(self._registry, acquired.ownership, self._handlers, self._timekeeper)
         core.state.progress = runner.progress
@@ -167,9 +170,17 @@ class Consumer:
             acquired.ownership,
             runner=runner,
             handlers=self._handlers,
-            ring=ring,
+            ring=self._ring,
         )
         return self.workers
+
+    def _make_homes(self) -> LimitHomes:
+        self._homes = LimitHomes(self._pool, self._ring)
+        return self._homes
+
+    def _ring(self) -> None:
+        if self._bell is not None:
+            self._bell.ring()
 
 
 def _check_recursion_limit() -> None:

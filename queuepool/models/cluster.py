@@ -37,8 +37,8 @@ class PartitionState:
     """One partition as observed. ready and lanes are indexed by tier; counters only grow.
 
     counters: enqueued done failed retried died cancelled duplicate recovered fenced evicted
-    discarded replayed duplicate_finish rollback_finish conflicts expired replaced; a missing one
-    is 0.
+    discarded replayed duplicate_finish rollback_finish conflicts expired replaced admitted; a
+    missing one is 0.
     aside: the delayed jobs whose task no consumer of the partition knows; aside_tasks: some of
     these tasks.
     held: the ready jobs that are not in `ready`, as their group is held, or the whole partition;

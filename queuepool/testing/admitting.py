@@ -45,6 +45,8 @@ def admit(p: PartitionData, args: Args) -> Any:
             p.gates.rings[gate, lane[0]].append(lane[1])
         else:
             p.gates.lanes.pop((gate, lane), None)
+    if admitted:
+        p.count("admitted", admitted)
     if popped:
         p.gates.left(gate, popped)
     if gate not in p.gates.ids:
@@ -70,7 +72,8 @@ def _admit(p: PartitionData, epoch: int, gate: bytes, job_id: bytes, body: bytes
 
 def gates(p: PartitionData, _args: Args) -> Any:
     """Return the gates at which jobs are parked: all of them in one page."""
-    found: list[Any] = [b"0"]
+    found: list[Any] = [b"0", len(p.draining) + len(p.to_recover)]
+    found.append(p.counters.get("admitted", 0))
     for gate, ids in p.gates.ids.items():
         found += [gate, ids, p.gates.admitted[gate]]
     return found

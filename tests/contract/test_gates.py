@@ -19,7 +19,7 @@ def admit(owned: OwnedPartition, n: int = 200, gate: bytes = b"mail", out: int =
 
 def gates(world: World) -> dict[str, tuple[int, int]]:
     """Return by gate how many ids wait there, and how many were admitted and not claimed."""
-    _, found = world.partition.run(own.gates())
+    found = world.partition.run(own.gates()).gates
     return {gate.limits: (gate.parked, gate.waiting) for gate in found}
 
 

@@ -70,6 +70,8 @@ class Claim(Step):
 
     def on_reply(self, claims: own.Claims, turn: Turn) -> None:
         self._state.work_expected = claims.taken >= turn.claiming
+        if claims.limits:
+            self._state.gatekeeper.on_claimed(claims.limits)
         turn.jobs += self._state.in_flight.take(claims, turn.starting, turn.now_s)
 
     def on_failure(self, turn: Turn, now_s: float) -> None:

@@ -71,6 +71,7 @@ class Record(Step):
         """Forget what is recorded, before the claim is read: it may hold a job just handed back."""
         state, turn.recorded = self._state, True
         turn.outcomes = state.in_flight.recorded(turn.outcomes, turn.left)
+        state.gatekeeper.on_recorded(state.in_flight.claimed)
         if turn.duplicates:  # a claim of such an id may never have been announced
             state.reconcile_soon(turn.now_s)
         for outcome in turn.outcomes:

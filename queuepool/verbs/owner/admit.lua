@@ -39,7 +39,10 @@ for _ = 1, visits do
   take(tier, group)
   if admitted >= n or idle >= 32 then break end
 end
-if admitted > 0 then raise_largest(largest, most) end
+if admitted > 0 then
+  raise_largest(largest, most)
+  add(c, 'admitted', admitted)
+end
 leave_gate(gate, popped)
 local left = whole(redis.call('HGET', base .. ':gt', gate))
 if left > 0 then

@@ -99,6 +99,19 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
+class GatePage:
+    """Some gates. cursor: of the next page, b"0" at the end.
+
+    earlier: owners before this one that may have jobs; admitted: jobs that ever were.
+    """
+
+    cursor: bytes
+    earlier: int
+    admitted: int
+    gates: tuple[Gate, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The outcome of acknowledgements. rolled_back: a failover had undone the claim.
 

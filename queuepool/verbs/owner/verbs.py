@@ -18,6 +18,7 @@ from queuepool.verbs.owner.replies import (
     Claims,
     Finished,
     Gate,
+    GatePage,
     Held,
     Ownership,
     Promoted,
@@ -33,6 +34,7 @@ __all__ = [  # of queuepool.verbs.owner.replies
     "Claims",
     "Finished",
     "Gate",
+    "GatePage",
     "Held",
     "Ownership",
     "Promoted",
@@ -174,12 +176,13 @@ def admit(ownership: Ownership, gate: bytes, jobs: int, *, most_waiting: int) ->
     return _owned("admit", ownership, args, lambda r: Admitted(*r))
 
 
-def gates(cursor: bytes = b"0", *, count: int = 200) -> Verb[tuple[bytes, list[Gate]]]:
-    """Return a page of the gates at which jobs wait, and the next cursor (0 at the end)."""
+def gates(cursor: bytes = b"0", *, count: int = 200) -> Verb[GatePage]:
+    """Return a page of the gates at which jobs wait."""
 
-    def read(r: Any) -> tuple[bytes, list[Gate]]:
-        found = zip(*[iter(r[1:])] * 3, strict=True)
-        return r[0], [Gate(stored_text(name), parked, out) for name, parked, out in found]
+    def read(r: Any) -> GatePage:
+        found = zip(*[iter(r[3:])] * 3, strict=True)
+        gates = (Gate(stored_text(name), parked, out) for name, parked, out in found)
+        return GatePage(bytes(r[0]), r[1], r[2], tuple(gates))
 
     return Verb("gates", [cursor, count], read)
 
