@@ -47,6 +47,8 @@ def admit(p: PartitionData, args: Args) -> Any:
             p.gates.lanes.pop((gate, lane), None)
     if admitted:
         p.count("admitted", admitted)
+    if popped > cancelled:
+        p.wake(b"w")
     if popped:
         p.gates.left(gate, popped)
     if gate not in p.gates.ids:

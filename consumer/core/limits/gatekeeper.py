@@ -43,6 +43,7 @@ class HomeCall:
 
     name: str
     verb: Verb[Any]
+    tokens: int = 0
     held: int = 0
     wanted: int = 0
     partition: int | None = None
@@ -179,7 +180,7 @@ class Gatekeeper:
         except QueuePoolError:
             share.on_failure(now_s)
         else:
-            share.on_granted(granted, call.held, call.wanted, now_s)
+            share.on_granted(granted, call.tokens, call.held, call.wanted, now_s)
 
     def end_earlier_permits(self) -> None:
         """Note that no job of an earlier ownership can run."""
@@ -249,4 +250,4 @@ class Gatekeeper:
             definition=self._definition_of(share.name),
             serial=self._serial,
         )
-        return HomeCall(share.name, verb, held, total)
+        return HomeCall(share.name, verb, tokens, held, total)

@@ -13,7 +13,7 @@
 local base, gate, n = KEYS[1], ARGV[3], tonumber(ARGV[4])
 local c, j = base .. ':c', base .. ':j'
 -- uses: fence, clock, check_hashes, end_cancelled, stamp_of, push, push_front
--- uses: raise_largest, add, whole, ours, count_ready, tune, unpark, leave_gate, probe_gate
+-- uses: raise_largest, wake, add, whole, ours, count_ready, tune, unpark, leave_gate, probe_gate
 check_hashes('c', 'j', 'gt', 'ga', 'gk', 'lm', 'ex', 'mg', 'at', 'cr', 'er', 'cn', 'cx')
 for t = 0, 3 do redis.call('LLEN', base .. ':ring:' .. t) end
 ours('LLEN', base .. ':wk')
@@ -43,6 +43,7 @@ if admitted > 0 then
   raise_largest(largest, most)
   add(c, 'admitted', admitted)
 end
+if popped > cancelled then wake('w') end -- a claim may wait for it at the server
 leave_gate(gate, popped)
 local left = whole(redis.call('HGET', base .. ':gt', gate))
 if left > 0 then
