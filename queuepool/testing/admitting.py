@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from queuepool.protocol import codec
@@ -13,47 +14,66 @@ from queuepool.testing.records import Lane
 _IDLE_SEATS = 32
 
 
+@dataclass(slots=True)
+class _Admission:
+    """One call. popped: ids that left the gate; idle: seats of groups that may not run."""
+
+    p: PartitionData
+    epoch: int
+    gate: bytes
+    admitted: int = 0
+    cancelled: int = 0
+    popped: int = 0
+    idle: int = 0
+
+    def visit(self, lane: Lane) -> None:
+        """Take the next job of a lane at the gate, if it may go, and give the lane its seat."""
+        p, waiting = self.p, self.p.gates.lanes.get((self.gate, lane))
+        if waiting and not _may_go(p, lane[1], waiting[0]):
+            self.idle += 1
+        elif waiting:
+            self._take(waiting.popleft())
+        if waiting:
+            p.gates.rings[self.gate, lane[0]].append(lane[1])
+        else:
+            p.gates.lanes.pop((self.gate, lane), None)
+
+    def _take(self, job_id: bytes) -> None:
+        p, body = self.p, self.p.jobs.get(job_id)
+        self.popped += 1
+        if body is None:
+            p.marks.discard(job_id)
+        elif p.is_cancelled(job_id, body):
+            p.unpark(body)
+            p.gates.limits[job_id] = CLAIMED, self.gate
+            p.end_cancelled(job_id, body)
+            self.cancelled += 1
+        else:
+            self.admitted += p.wishes.expire_ms.get(job_id, p.now + 1) > p.now
+            _admit(p, self.epoch, self.gate, job_id, body)
+
+
 @fence
 def admit(p: PartitionData, args: Args) -> Any:
     """Move parked jobs of a gate to their lanes."""
-    epoch, gate, out = int(args[1]), args[2], p.gates.admitted[args[2]]
-    n, admitted, cancelled, popped, idle = min(int(args[3]), int(args[4]) - out), 0, 0, 0, 0
-    while admitted < n and popped < 2 * n + 100 and idle < _IDLE_SEATS:
+    gate, out = args[2], p.gates.admitted[args[2]]
+    n, call = min(int(args[3]), int(args[4]) - out), _Admission(p, int(args[1]), gate)
+    for _ in range(2 * n + _IDLE_SEATS if n > 0 else 0):
         lane = p.gates.next_seat(gate)
         if lane is None:
             break
-        waiting = p.gates.lanes.get((gate, lane))
-        if waiting and not _may_go(p, lane[1], waiting[0]):
-            p.gates.rings[gate, lane[0]].append(lane[1])
-            idle += 1
-            continue
-        if waiting:
-            job_id = waiting.popleft()
-            popped += 1
-            body = p.jobs.get(job_id)
-            if body is None:
-                p.marks.discard(job_id)
-            elif p.is_cancelled(job_id, body):
-                p.unpark(body)
-                p.gates.limits[job_id] = CLAIMED, gate
-                p.end_cancelled(job_id, body)
-                cancelled += 1
-            else:
-                admitted += p.wishes.expire_ms.get(job_id, p.now + 1) > p.now
-                _admit(p, epoch, gate, job_id, body)
-        if waiting:
-            p.gates.rings[gate, lane[0]].append(lane[1])
-        else:
-            p.gates.lanes.pop((gate, lane), None)
-    if admitted:
-        p.count("admitted", admitted)
-    if popped > cancelled:
+        call.visit(lane)
+        if call.admitted >= n or call.idle >= _IDLE_SEATS:
+            break
+    if call.admitted:
+        p.count("admitted", call.admitted)
+    if call.popped > call.cancelled:
         p.wake(b"w")
-    if popped:
-        p.gates.left(gate, popped)
+    if call.popped:
+        p.gates.left(gate, call.popped)
     if gate not in p.gates.ids:
         del p.gates.cursors[gate]
-    return [admitted, out + admitted, p.gates.ids[gate], cancelled]
+    return [call.admitted, out + call.admitted, p.gates.ids[gate], call.cancelled]
 
 
 def _may_go(p: PartitionData, name: bytes, job_id: bytes) -> bool:
