@@ -103,7 +103,8 @@ def age_limit(client: Any, key: bytes, kind: bytes, ms: int) -> None:
     for name, value in client.hgetall(key).items():
         if kind == b"lc":
             held, due, keeps, serial = map(int, value.split(b":"))
-            client.hset(key, name, f"{held}:{due - ms}:{max(0, keeps - ms)}:{serial}")
+            due -= ms if due else 0
+            client.hset(key, name, f"{held}:{due}:{max(0, keeps - ms)}:{serial}")
         elif name in (b"tat", b"until", b"told", b"cut", b"seen"):
             client.hset(key, name, max(0, int(value) - ms * 1000))
         elif name in (b"summed", b"since", b"at", b"paused"):

@@ -48,6 +48,7 @@ def test_a_limit_that_is_set_is_there_until_it_is_removed(world: World) -> None:
     )
     assert removed == [True, None]
     assert names_of(world) == []
+    assert world.in_memory or not list(world.client.scan_iter(world.partition.key + b"*"))
 
 
 def test_one_that_people_removed_is_what_code_declares(world: World) -> None:
@@ -82,7 +83,11 @@ def test_a_pause_and_what_is_set_outlast_a_day_without_jobs(world: World) -> Non
     Home(world, "paused", permits(1)).ask(owner(1))
     Home(world, "asked", permits(1)).ask(owner(1))
     Home(world, "resumed", permits(1)).ask(owner(1))
+    Home(world, definition=permits(1)).ask(owner(1))
+    Home(world, "removed").ask(owner(1))
     run = world.partition.run
+    run(limit.set_limit(Limit("removed", rate=1)))
+    run(limit.remove_limit("removed"))
     assert [run(limit.pause_limit("paused", on=True)) for _ in range(2)] == [True, False]
     run(limit.set_limit(MAIL))
     run(limit.pause_limit("resumed", on=True))
@@ -94,6 +99,7 @@ def test_a_pause_and_what_is_set_outlast_a_day_without_jobs(world: World) -> Non
     assert found(world, "paused").paused
     assert found(world).set == MAIL
     assert run(limit.find_limit("resumed")) is None
+    assert run(limit.find_limit("removed")) is None
 
 
 def test_asks_keep_a_limit_known(world: World) -> None:
@@ -161,8 +167,19 @@ def test_a_definition_of_a_later_version_bounds_nothing_and_stops_nobody(world: 
 
     assert home.ask(owner(1), 9, wanted=4).tokens == 9
 
-    verb: Verb[int] = Verb("set_limit", ["mail", "1:0:1:0:0:0"], int)
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "x", "1:1:1:1:1:1:1", "0:0:1:0:0:0", "1:0:1:0:0:0", "0:5:1:1:0:0"),
+        *("2000000:1:1:0:0:0", "1:1:2000000:0:0:0", "1:99999999999999:1:0:0:0", "1:1:1:0:5:3"),
+    ],
+)
+def test_what_is_no_definition_is_not_set(world: World, text: str) -> None:
+    verb: Verb[int] = Verb("set_limit", ["mail", text], int)
+
     assert world.partition.run(verb) == -1
+    assert names_of(world) == []
 
 
 def test_a_name_that_no_limit_has_is_left_out(server_world: World) -> None:

@@ -10,7 +10,7 @@ import pytest
 from queuepool.models import Limit
 from queuepool.verbs.limits import verbs as limit
 from queuepool.verbs.owner.replies import Ownership
-from tests.contract.limiting import Home, owner, permits
+from tests.contract.limiting import Home, S, owner, permits, rate
 from tests.contract.world import World
 
 
@@ -139,6 +139,48 @@ def test_what_is_left_beyond_the_shares_goes_round(world: World) -> None:
     assert min(turns.values()) >= 0.8 * sum(turns.values()) / 4, turns
 
 
+def test_a_turn_of_what_is_left_lasts_a_quarter_of_a_second(world: World) -> None:
+    home = Home(world, definition=permits(1))
+
+    def ask(n: int, held: int) -> int:
+        return home.ask(owner(n), held=held, wanted=1).permits
+
+    assert [ask(1, 0), ask(0, 0), ask(1, 1), ask(1, 0)] == [1, 0, 0, 0]
+    assert [ask(0, 0), ask(0, 1)] == [1, 1]
+    home.advance(0.3)
+
+    assert [ask(1, 0), ask(0, 1), ask(0, 0), ask(1, 0)] == [0, 0, 0, 1]
+
+
+def test_who_got_a_token_has_left_the_line_although_it_has_permits(world: World) -> None:
+    home = Home(world, definition=rate(1, per_s=10, permits=5))
+    assert [home.ask(owner(n), 1, wanted=1).tokens for n in range(3)] == [1, 0, 0]
+    tokens = []
+    for seconds in (4.4, 4.4, 0.3, 4.6, 4.6, 0.9):
+        home.advance(seconds)
+        tokens.append([home.ask(owner(n), 1, held=1, wanted=1).tokens for n in (2, 1)])
+
+    assert tokens == [[0, 0], [0, 0], [0, 1], [0, 0], [0, 0], [1, 0]]
+
+
+def test_idle_askers_are_forgotten_after_a_minute(server_world: World) -> None:
+    home = Home(server_world, definition=permits(9))
+    for n in range(4):
+        home.ask(owner(n), wanted=1)
+    for n in range(3):
+        home.ask(owner(n), wanted=0)
+
+    home.advance(59)
+    home.ask(owner(8), wanted=1)
+    before = server_world.client.hlen(server_world.partition.key + b":lc:mail")
+    home.advance(2)
+    home.ask(owner(8), wanted=1)
+    after = server_world.client.hkeys(server_world.partition.key + b":lc:mail")
+
+    assert before == 5
+    assert sorted(after) == [b"3:1", b"8:1"]
+
+
 def test_who_waits_and_does_not_come_back_keeps_nobody_waiting(world: World) -> None:
     home = Home(world, definition=permits(1))
     holder, gone = Asker(home, owner(1)), Asker(home, owner(2))
@@ -216,6 +258,7 @@ def test_an_owner_that_wants_no_more_takes_no_share(world: World) -> None:
         home.ask(owner(n), wanted=1)
     for n in range(2, 8):
         home.ask(owner(n), wanted=0)
+    home.advance(1.1)  # they are counted again
 
     told = [home.ask(owner(n), held=1, wanted=8).permits for n in (0, 1, 0, 1)]
 
@@ -239,6 +282,27 @@ def test_where_no_limit_is_the_end_of_an_epoch_leaves_nothing(world: World) -> N
     assert free(world, 1, 6) == 0
     if not world.in_memory:
         assert not list(world.client.scan_iter(match=world.partition.key + b"*"))
+
+
+def test_what_notes_the_permits_of_a_partition_lasts_while_it_has_any(server_world: World) -> None:
+    client, key = server_world.client, server_world.partition.key + b":lp:1"
+    home = Home(server_world, definition=permits(2))
+    seen = []
+    for wanted in (1, 0, 2):
+        home.ask(owner(1, epoch=5), wanted=wanted)
+        seen.append((client.hkeys(key), client.pttl(key) > 0))
+    free(server_world, 1, 6)
+
+    assert seen == [([b"", b"mail:5"], False), ([b""], True), ([b"", b"mail:5"], False)]
+    assert (client.hgetall(key), client.pttl(key) > 0) == ({b"": b"6"}, True)
+
+
+def test_who_has_permits_asks_again_within_an_hour(world: World) -> None:
+    home = Home(world, definition=permits(2))
+
+    told = [home.ask(owner(1), wanted=wanted) for wanted in (1, 0)]
+
+    assert [t.again_us and t.again_us - t.now_us for t in told] == [3600 * S, 0]
 
 
 def test_many_limits_of_one_owner_are_freed_in_steps(world: World) -> None:

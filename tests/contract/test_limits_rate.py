@@ -113,6 +113,20 @@ def test_who_was_refused_is_next_and_who_does_not_come_back_is_passed_over(world
     assert home.ask(owner(9), 1).tokens == 1
 
 
+def test_who_is_behind_one_that_left_the_line_keeps_its_place(world: World) -> None:
+    home = Home(world, definition=rate(1, per_s=10))
+    assert [home.ask(owner(n), 1).tokens for n in range(3)] == [1, 0, 0]
+    for _ in range(2):
+        home.advance(4.4)
+        assert [home.ask(owner(n), 1).tokens for n in (2, 3)] == [0, 0]
+    home.advance(0.3)
+
+    assert [home.ask(owner(n), 1).tokens for n in (3, 2)] == [0, 1]
+    if not world.in_memory:
+        askers = world.client.hkeys(world.partition.key + b":lc:mail")
+        assert askers == [b"3:1"]
+
+
 def test_tokens_that_would_be_wasted_are_for_anyone(world: World) -> None:
     home = Home(world, definition=rate(1, per_s=2))
     for n in range(3):
@@ -183,6 +197,28 @@ def test_after_a_429_nobody_gets_a_token_before_it_is_over(world: World, definit
     assert told.now_us < told.again_us <= until_us
     assert all(t >= until_us for t in times(late))
     assert home.ask(owner(3), 5).tokens >= 1
+
+
+def test_a_429_makes_a_limit_known_for_a_day(world: World) -> None:
+    home = Home(world, definition=rate(10))
+    home.slow(10)
+
+    [status] = world.partition.run(limit.limits())[1]
+    world.advance(25 * 3600)
+
+    assert status.declared == Limit("mail", rate=10, burst=1)
+    assert status.refused_ms > 0
+    assert world.partition.run(limit.find_limit("mail")) is None
+
+
+def test_a_wait_is_not_longer_when_the_clock_went_back_before_another(world: World) -> None:
+    home = Home(world)
+    home.slow(60_000)
+    go_back(home, 3600)
+
+    until_us = home.slow(10)
+
+    assert 59 * S <= until_us - home.ask(owner(1), 1).now_us <= 60 * S
 
 
 def adaptive() -> str:

@@ -41,6 +41,11 @@ BASE: dict[tuple[str, ...], list[str]] = {
     ("release",): ["group", "k"],
     ("watch",): ["--for", "0.2s", "--interval", "0.1s"],
     ("scale",): ["0", "3"],
+    ("limit", "show"): ["planted"],
+    ("limit", "set"): ["mail", "--rate", "3"],
+    ("limit", "pause"): ["planted"],
+    ("limit", "resume"): ["planted"],
+    ("limit", "remove"): ["planted"],
     ("dead", "show"): ["--partition", "0"],
     ("dead", "replay"): ["nobody"],
     ("dead", "discard"): ["nobody", "--yes"],
@@ -117,6 +122,11 @@ def plant(pool: QueuePool, url: str) -> None:
         client.hset(base + b":o", mapping=owner | numbers)
         other = pool.config.keyspace.partition(1)
         client.hset(other + b":c", mapping={nasty: nasty, b"r0": nasty})
+        for partition in pool.partitions():
+            for name in (nasty, b"planted"):
+                fields = ("set", "code", "paused", "pace", "granted", "until", "told", "used")
+                client.hset(partition.key + b":li:" + name, mapping=dict.fromkeys(fields, nasty))
+                client.zadd(partition.key + b":ls", {name: 0})
         leader = {"nonce": "n", "epoch": "5", "expires": far, "address": nasty}
         client.hset(system + b":leader", mapping=leader)
 

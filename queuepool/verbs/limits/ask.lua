@@ -11,7 +11,8 @@
 -- A token is the right to start one job from its time on, for 2 s. Permits are absolute, so that a
 -- repeated or lost ask changes nothing. O(log askers), once a second O(askers).
 local base, name, asker = KEYS[1], ARGV[1], ARGV[2] .. ':' .. ARGV[3]
--- uses: limits/known, limits/definition, limits/pace
+-- uses: limits/us, whole, limits/known, limits/names, limits/forgotten, limits/definition
+-- uses: limits/pace
 local lc, lp = base .. ':lc:' .. name, base .. ':lp:' .. ARGV[2]
 local lt, lw = base .. ':lt:' .. name, base .. ':lw:' .. name
 local epoch, serial, wants = whole(ARGV[3]), whole(ARGV[4]), math.min(whole(ARGV[5]), 1000)
@@ -26,6 +27,7 @@ local paused = known.paused and 1 or 0
 -- It was overtaken by a later one
 if serial > 0 and serial < last then return {us, 0, us, '0', had, us + 20000, paused} end
 -- uses: limits/note
+for _, other in ipairs(forgotten) do redis.call('ZREM', ls, other) end
 if ARGV[8] ~= '' and ARGV[8] ~= known.code and definition_of(ARGV[8]) then
   known.code = ARGV[8]
   redis.call('HSET', li, 'code', ARGV[8])
@@ -35,7 +37,7 @@ local d = definition_of(known.set) or definition_of(known.code) or
 if paused == 1 or epoch < newest then wants, total = 0, 0 end -- a replaced owner gets nothing more
 if epoch < newest and not mine then held = 0 end -- and what it had has ended
 -- uses: limits/rewind
-local pace, seen = pace_of(d), whole(known.seen)
+local pace, seen = d.most > 0 and pace_of(d) or d.rate, whole(known.seen)
 -- uses: limits/line, limits/book, limits/share
 if d.most > 0 and wants > granted and wait <= us and seen > 0 and seen < us then -- used up
   pace = math.min(d.most, pace + (d.most - d.least) * math.min(us - seen, 1000000) / 1e7)

@@ -5,7 +5,7 @@
 -- ARGV    limit, definition (rate:per us:burst:permits:least:most, 0: none)
 -- Returns 1 if that changed anything, 0 if it was so before; -1 for an invalid definition. O(1).
 local base, name = KEYS[1], ARGV[1]
--- uses: limits/known, limits/definition, limits/make_way
+-- uses: limits/known, limits/names, limits/definition, limits/make_way
 if not definition_of(ARGV[2]) then return -1 end
 redis.call('ZADD', ls, 0, name)
 redis.call('HSET', li, 'set', ARGV[2])

@@ -6,7 +6,8 @@
 -- Returns the us until which all wait. Tokens granted before are not taken back. An adaptive limit
 -- also slows down, to 0.7 of its rate, at most once a second, and not while it waits. O(1).
 local base, name = KEYS[1], ARGV[1]
--- uses: limits/known, limits/definition, limits/pace, limits/make_way, limits/note, limits/rewind
+-- uses: limits/us, whole, limits/known, limits/names, limits/definition, limits/pace
+-- uses: limits/make_way, limits/note, limits/rewind
 if ARGV[3] ~= '' and ARGV[3] ~= known.code and definition_of(ARGV[3]) then
   known.code = ARGV[3]
   redis.call('HSET', li, 'code', ARGV[3])

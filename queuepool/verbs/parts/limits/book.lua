@@ -2,7 +2,7 @@
 -- up to 1 s ahead. While owners stand in line, the first of them has the next ones, unless they
 -- would be wasted. tat: when the next token is due.
 local granted, first, apart, again, tat = 0, us, 0, 0, whole(known.tat)
-local before, next_one = line(lt, tickets)
+local _, next_one = line(lt, tickets)
 if d.rate == 0 and wait > us then
   again = wants > 0 and wait or 0
 elseif d.rate == 0 then

@@ -6,5 +6,4 @@ if renew then
   redis.call('HSET', li, 'at', now)
   redis.call('ZADD', ls, 0, name)
   if kept then redis.call('PERSIST', li) else redis.call('PEXPIRE', li, 86400000) end
-  for _, other in ipairs(forgotten) do redis.call('ZREM', ls, other) end
 end

@@ -1,0 +1,3 @@
+-- uses: ours
+local ls = base .. ':ls'
+ours('ZCARD', ls)
