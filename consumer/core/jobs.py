@@ -66,7 +66,8 @@ class Outcome(msgspec.Struct, eq=False, gc=False):  # nothing it holds points ba
     """The end of one execution: what to record. Times are time.monotonic() seconds.
 
     max_attempts: how many it may have, of one that failed or returned a result. unanswered: how
-    often it was sent alone, without success. aside: the task that no one here knows.
+    often it was sent alone, without success. aside: the task that no one here knows. slow_ms: for
+    how long the limits of the job are to grant nothing, as a downstream said; 0: it said nothing.
     """
 
     job: ClaimedJob

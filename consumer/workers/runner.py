@@ -5,6 +5,7 @@ unknown task all just end an attempt.
 
     returns                      done (a result other than None is kept for result_ttl_s)
     raises RetryLater            delayed, without using an attempt
+    raises RateLimited           the same; its limits are told to wait, too
     raises PermanentError        dead
     its payload does not fit     dead, as bad-payload: it does not match the annotations
     its task is unknown here     set aside, without using an attempt
@@ -26,7 +27,7 @@ from consumer.core.jobs import ClaimedJob, End, Outcome
 from consumer.workers import unknown
 from consumer.workers.context import Progress, RunContext
 from consumer.workers.forks import Origin
-from queuepool.errors import JobCancelled, RetryLater, UndecodableError
+from queuepool.errors import JobCancelled, RateLimited, RetryLater, UndecodableError
 from queuepool.models import ErrorRecord
 from queuepool.protocol import codec
 from queuepool.tasks.outcome import is_last, record_of
@@ -184,7 +185,10 @@ def _failure(
         return Outcome(job, End.CANCELLED, started, ended, task.name)
     if isinstance(error, RetryLater):
         delay_ms = int(error.delay_s * 1000)
-        return Outcome(job, End.RETRY, started, ended, task.name, delay_ms=delay_ms, charged=False)
+        return Outcome(
+            job, End.RETRY, started, ended, task.name, delay_ms=delay_ms, charged=False,
+            slow_ms=delay_ms if isinstance(error, RateLimited) else 0,
+        )  # fmt: skip
     return _attempted(job, task, options, started, record_of(error))
 
 

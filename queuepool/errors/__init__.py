@@ -34,6 +34,7 @@ __all__ = [
     "PermanentError",
     "QueueFullError",
     "QueuePoolError",
+    "RateLimited",
     "RetryLater",
     "ScriptError",
     "UnavailableError",
@@ -262,6 +263,8 @@ class RetryLater(JobError):  # noqa: N818 - reads as an instruction: raise Retry
     RetryLater(30), RetryLater(timedelta(minutes=5), "busy"); `delay_s`: the same in seconds.
     """
 
+    _name = "RetryLater"
+
     def __init__(
         self,
         delay_s: float | timedelta | None = None,
@@ -270,13 +273,26 @@ class RetryLater(JobError):  # noqa: N818 - reads as an instruction: raise Retry
         delay: timedelta | float | None = None,
     ) -> None:
         if (delay is None) == (delay_s is None):
-            raise InvalidInputError("RetryLater takes one delay: a timedelta, or seconds")
+            raise InvalidInputError(f"{self._name} takes one delay: a timedelta, or seconds")
         given = delay_s if delay is None else delay
         seconds = given.total_seconds() if isinstance(given, timedelta) else given
         if not (isinstance(seconds, (int, float)) and 0 <= seconds <= 366 * 86400):
-            raise InvalidInputError(f"RetryLater({given}): the delay must be 0 s to 366 days")
+            raise InvalidInputError(f"{self._name}({given}): the delay must be 0 s to 366 days")
         self.delay_s: float = seconds
         super().__init__(reason or f"requested a retry in {seconds:g} s")
+
+
+class RateLimited(RetryLater):
+    """Raise in a handler when a downstream says to wait, as by 429 with Retry-After.
+
+    The job runs again after that time, without using an attempt, and no other job starts before it
+    that names one of its limits. RateLimited(30), RateLimited(timedelta(minutes=5), "busy").
+    """
+
+    _name = "RateLimited"
+
+    def __init__(self, retry_after_s: float | timedelta, reason: str = "") -> None:
+        super().__init__(retry_after_s, reason)
 
 
 class JobCancelled(JobError):  # noqa: N818 - a state, not a failure

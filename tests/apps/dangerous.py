@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from queuepool import JobCancelled, JobContext, PermanentError, RetryLater, task
+from queuepool import JobCancelled, JobContext, PermanentError, RateLimited, RetryLater, task
 from queuepool.tasks.backoff import Backoff
 
 _SOON = Backoff(base_s=0.01, cap_s=0.05, floor_s=0.0)
@@ -74,6 +74,7 @@ def raises(what: str = "ValueError") -> None:
         "ValueError": ValueError("no"),
         "PermanentError": PermanentError("never"),
         "RetryLater": RetryLater(3.0),
+        "RateLimited": RateLimited(3.0),
         "SystemExit": SystemExit(1),
         "KeyboardInterrupt": KeyboardInterrupt(),
     }

@@ -169,7 +169,7 @@ class _Child:
 def _ended(number: int, o: Outcome) -> Ended:
     return Ended(
         number, o.end, o.task, o.result, o.result_ttl_ms, o.delay_ms, o.charged, o.error,
-        o.reason, o.max_attempts, o.aside,
+        o.reason, o.max_attempts, o.aside, o.slow_ms,
     )  # fmt: skip
 
 

@@ -87,6 +87,7 @@ class Ended(msgspec.Struct, tag="ended", array_like=True):
     reason: _Name
     max_attempts: _Count
     aside: _Name
+    slow_ms: _Count = 0
 
 
 ToChild: TypeAlias = Start | Run | Cancel

@@ -290,5 +290,5 @@ class Supervisor:
 def _outcome(job: ClaimedJob, started_s: float, e: Ended) -> Outcome:
     return Outcome(
         job, e.end, started_s, monotonic(), e.task, e.result, e.result_ttl_ms, e.delay_ms,
-        e.charged, e.error, e.reason, e.max_attempts, aside=e.aside,
+        e.charged, e.error, e.reason, e.max_attempts, aside=e.aside, slow_ms=e.slow_ms,
     )  # fmt: skip

@@ -21,6 +21,7 @@ from queuepool import (
     JobDiedError,
     JobId,
     JobState,
+    RateLimited,
     Registry,
     RetryLater,
     Tier,
@@ -210,14 +211,22 @@ def test_a_bad_delay_is_refused(pool: MemoryPool, how: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("wrong", [None, -1, timedelta(days=400), "30", float("nan")])
 def test_retry_later_refuses_what_is_no_delay(wrong: Any) -> None:
-    with pytest.raises(InvalidInputError):
+    with pytest.raises(InvalidInputError, match="RetryLater"):
         RetryLater(wrong)
+    with pytest.raises(InvalidInputError, match="RateLimited"):
+        RateLimited(wrong)
 
 
 def test_retry_later_takes_its_delay_by_either_name() -> None:
     assert RetryLater(delay_s=30, reason="busy").delay_s == 30
     assert RetryLater(delay=timedelta(minutes=1)).delay_s == 60
     assert str(RetryLater(timedelta(minutes=1))) == "requested a retry in 60 s"
+
+
+def test_rate_limited_takes_a_timedelta_or_seconds() -> None:
+    assert RateLimited(retry_after_s=30, reason="busy").delay_s == 30
+    assert RateLimited(timedelta(minutes=1)).delay_s == 60
+    assert str(RateLimited(0, "429")) == "429"
 
 
 def test_arguments_are_checked_at_the_enqueue_and_nothing_is_enqueued(

@@ -1,7 +1,7 @@
 """One execution: whatever a handler does, it ends as one outcome."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from time import monotonic
 from typing import Any
@@ -15,6 +15,7 @@ from queuepool.errors import (
     InvalidInputError,
     JobCancelled,
     PermanentError,
+    RateLimited,
     RetryLater,
     UnknownTaskError,
 )
@@ -151,6 +152,14 @@ def test_a_permanent_error_buries_at_once(bench: Bench) -> None:
 def test_retry_later_is_delayed_and_never_charged(bench: Bench, attempt: int) -> None:
     outcome = bench.run(raising(RetryLater(12.5)), attempt=attempt, max_attempts=2)
     assert (outcome.end, outcome.charged, outcome.delay_ms) == (End.RETRY, False, 12_500)
+    assert outcome.slow_ms == 0
+
+
+@pytest.mark.parametrize("wait", [2.5, timedelta(seconds=2.5)])
+def test_rate_limited_is_delayed_as_long_as_its_limits(bench: Bench, wait: Any) -> None:
+    outcome = bench.run(raising(RateLimited(wait)), attempt=5, max_attempts=2)
+    assert (outcome.end, outcome.charged, outcome.delay_ms) == (End.RETRY, False, 2500)
+    assert outcome.slow_ms == 2500
 
 
 @pytest.mark.parametrize(("asked", "end"), [(True, End.CANCELLED), (False, End.RETRY)])

@@ -64,6 +64,7 @@ def test_its_handler_sees_what_any_handler_sees(bench: Bench) -> None:
         ("ValueError", End.RETRY, "failed"),
         ("PermanentError", End.BURY, "permanent"),
         ("RetryLater", End.RETRY, ""),
+        ("RateLimited", End.RETRY, ""),
         ("SystemExit", End.RETRY, "failed"),
         ("KeyboardInterrupt", End.RETRY, "failed"),
     ],
@@ -73,8 +74,10 @@ def test_what_a_handler_raises_ends_the_job_as_in_a_thread(
 ) -> None:
     outcome = bench.one("raises", what=what)
 
-    assert (outcome.end, outcome.reason, outcome.charged) == (end, reason, what != "RetryLater")
-    assert outcome.delay_ms == 3000 or what != "RetryLater"
+    later = what in ("RetryLater", "RateLimited")
+    assert (outcome.end, outcome.reason, outcome.charged) == (end, reason, not later)
+    assert outcome.delay_ms == 3000 or not later
+    assert outcome.slow_ms == (3000 if what == "RateLimited" else 0)
     assert bench.one("double", n=4).result == b"8"
     assert bench.pool.replaced == {}
 
