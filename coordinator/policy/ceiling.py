@@ -11,13 +11,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from coordinator.policy.demand import in_flight
+from coordinator.policy.demand import busy_workers
 from coordinator.policy.gain_check import GainCheckSettings, Verdict, Window
 from coordinator.policy.model import Reading
+from coordinator.policy.probe import Probe
 
 _RECENT_S = 3.0  # of the baseline where no backlog stands
 _LONGEST_JOB_S = 2.0  # longer ones say too little within the cycles that are compared
+_GAIN = 0.03  # a smaller one is none
 _SPARE = 1.25  # of a ceiling, where there was some gain
+_PROBE_S = 20.0  # by which a ceiling may last longer, for a probe
 _KEEP_S = 20.0  # of a window in which nothing changes
 
 
@@ -44,13 +47,12 @@ class Ceiling:
     last: Window = field(default_factory=Window)
     older: Window = field(default_factory=Window)
     saturated: bool = False  # the last reading had more jobs waiting than workers
-    recent: Window = field(
-        default_factory=Window
-    )  # fading: of all readings; workers: the busy ones of the last
+    recent: Window = field(default_factory=Window)  # fading; workers: the busy ones of the last
     recent_worker_s: float = 0.0
     before: Baseline | None = None
     trial_cycles: int = 0
     workers: int = 0
+    probe: Probe = field(default_factory=Probe)
     pause_left_s: float = 0.0
     pause_next_s: float = 0.0
     careful: bool = False
@@ -62,21 +64,21 @@ class Ceiling:
         full = reading.backlog > max(reading.workers, 1)
         saturated = full and self.saturated
         keep = math.exp(-seconds / _RECENT_S)
-        busy = min(in_flight(reading), reading.workers)
+        busy = busy_workers(reading)
         one = Window(workers=reading.workers, cycles=1, seconds=seconds, finished=finished)
         seen = replace(
             self,
             saturated=full,
             recent=Window(
                 workers=busy,
-                cycles=min(self.recent.cycles + 1, 3),
+                cycles=min(self.recent.cycles + 1, 3) if busy else 0,
                 seconds=self.recent.seconds * keep + seconds,
                 finished=self.recent.finished * keep + finished,
             ),
             recent_worker_s=self.recent_worker_s * keep + busy * seconds,
-            pause_left_s=max(self.pause_left_s - seconds, 0.0),
+            pause_left_s=max(self.pause_left_s - seconds, -_PROBE_S),
         )
-        if seen.pause_left_s == 0 and seen.workers:
+        if seen.workers and seen.is_over(saturated=saturated):
             seen = replace(seen, workers=0, careful=True)
         if not saturated:
             # Completions now depend on arrivals, not on workers: they prove nothing.
@@ -90,30 +92,47 @@ class Ceiling:
             older=self.last,
             trial_cycles=self.trial_cycles + 1 if self.before else 0,
         )
+        if seen.workers:
+            probe, workers = seen.probe.observe(seen.window, seen.workers)
+            seen = replace(seen, probe=probe, workers=workers)
         return _end_trial(seen, settings)
+
+    def is_over(self, *, saturated: bool) -> bool:
+        """Return whether the ceiling ends; a probe that runs may finish, for a while."""
+        probing = saturated and self.probe.running
+        return self.pause_left_s <= (-_PROBE_S if probing else 0.0)
+
+    def can_judge(self, service_s: float, settings: GainCheckSettings) -> bool:
+        """Return whether a step up now could be judged, or need not be: then it may be large."""
+        judged = settings.enabled and service_s <= _LONGEST_JOB_S
+        return not judged or self.before is not None or self._baseline(settings) is not None
 
     def step_up(self, service_s: float, settings: GainCheckSettings) -> Ceiling:
         """Put a step up on trial, if none is and there is a baseline to judge it by."""
         if not settings.enabled or self.before is not None or service_s > _LONGEST_JOB_S:
             return self
+        if self.workers:  # it only goes back to a ceiling, which was judged
+            return self
+        return replace(self, before=self._baseline(settings), trial_cycles=0)
+
+    def _baseline(self, settings: GainCheckSettings) -> Baseline | None:
         window, recent = self.window, self.recent
-        before = None
         if window.finished >= max(settings.min_finished, recent.finished):
-            before = Baseline(
+            return Baseline(
                 workers=window.workers,
                 cycles=window.cycles,
                 finished=window.finished,
                 per_s=window.per_s,
             )
-        elif recent.finished >= settings.min_finished and self.recent_worker_s > 0:
+        if recent.finished >= settings.min_finished and self.recent_worker_s > 0 and recent.cycles:
             # What the workers of now finish at the pace of all that were busy lately.
-            before = Baseline(
+            return Baseline(
                 workers=recent.workers,
                 cycles=recent.cycles,
                 finished=recent.finished,
                 per_s=recent.workers * recent.finished / self.recent_worker_s,
             )
-        return replace(self, before=before, trial_cycles=0)
+        return None
 
     def judge(self, settings: GainCheckSettings) -> Verdict:
         """Compare what was finished since the step with what was finished before it."""
@@ -129,6 +148,9 @@ class Ceiling:
         scatter = 1 / before.finished + 1 / max(after.finished, 1.0)
         lag = settings.assumed_lag_cycles * (1 / before.cycles + 1 / after.cycles)
         margin = 3 * settings.assumed_cv * math.sqrt(scatter) + lag
+        if self.trial_cycles >= settings.max_cycles and before.cycles >= 2:
+            # Still below the promise: a ceiling with room for all that was finished risks little.
+            return Verdict.NO_GAIN
         return Verdict.NO_GAIN if ratio * (1 + margin) < bound else Verdict.UNDECIDED
 
     def close(self, settings: GainCheckSettings) -> Ceiling:
@@ -137,12 +159,13 @@ class Ceiling:
         if before is None:
             return self
         ratio = after.per_s / before.per_s
-        gained = ratio >= 1 + settings.gain
+        gained = ratio >= 1 + _GAIN
         workers = math.ceil(_SPARE * before.workers * ratio if gained else before.workers)
         pause_s = min(max(self.pause_next_s, settings.retry_s), settings.retry_max_s)
         return Ceiling(
             saturated=self.saturated,
             workers=max(workers, 1),
+            probe=Probe(over=self.probe.over),
             pause_left_s=pause_s,
             pause_next_s=2 * pause_s,
             careful=True,
@@ -174,7 +197,9 @@ class Ceiling:
 def _end_trial(seen: Ceiling, settings: GainCheckSettings) -> Ceiling:
     verdict = seen.judge(settings)
     if verdict is Verdict.GAINED:
-        return replace(seen, before=None, trial_cycles=0, pause_next_s=0.0, careful=False)
+        return replace(
+            seen, before=None, trial_cycles=0, probe=Probe(), pause_next_s=0.0, careful=False
+        )
     if verdict is Verdict.UNDECIDED and seen.trial_cycles >= settings.max_cycles:
         return replace(seen, before=None, trial_cycles=0)
     return seen

@@ -84,7 +84,7 @@ class Demand:
         # Beyond two cycles, what happened in between is unknown: it must not weigh like seen time.
         seen_s = min(passed_s, 2 * cycle_s)
         finished = reading.finished_total - self.finished_total
-        busy = min(in_flight(reading), reading.workers)
+        busy = busy_workers(reading)
         keep = math.exp(-seen_s / max(_LEAST_FADE_S, _FADE_JOBS * self.service_s))
         known = replace(
             self.restart(reading),
@@ -134,6 +134,16 @@ class Demand:
 def in_flight(reading: Reading) -> int:
     """Return the jobs that are claimed: as the server knows them, or as the consumer reported."""
     return reading.busy if reading.in_flight is None else reading.in_flight
+
+
+def busy_workers(reading: Reading) -> int:
+    """Return the workers that have a job."""
+    return min(in_flight(reading), reading.workers)
+
+
+def waiting(reading: Reading) -> int:
+    """Return the jobs that wait for a worker: in their lanes, or claimed ahead of time."""
+    return reading.backlog + in_flight(reading) - busy_workers(reading)
 
 
 def _tally(use: LimitUse) -> LimitTally:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from coordinator.policy.base import FIRST_LOOK, Policy, PolicySettings, bounded, setting
 from coordinator.policy.ceiling import Ceiling
-from coordinator.policy.demand import Demand, in_flight
+from coordinator.policy.demand import Demand, busy_workers, waiting
 from coordinator.policy.gain_check import GainCheckSettings, Verdict
 from coordinator.policy.model import Decision, Limits, PolicyState, Reading, require
 
@@ -90,6 +90,11 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
         )
         if seen.ceiling.judge(check) is Verdict.NO_GAIN:
             return self._close(seen, limits)
+        tried = max(seen.ceiling.workers, limits.min_workers)
+        if seen.ceiling.workers and tried < state.target:
+            fewer = replace(seen, target=tried)
+            reason = f"whether {tried} workers finish as many is being tried"
+            return bounded(fewer, state.target, limits, reason, ("gain_check",))
         size = self._size(reading, seen.demand)
         if size.least > state.target:
             return self._grow(reading, replace(seen, large_s=0.0), size, limits)
@@ -101,7 +106,7 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
         steady = demand.per_s * service_s
         unused = demand.unused_workers(reading)
         load, root = steady + unused, math.sqrt(steady + unused)
-        busy, backlog = min(in_flight(reading), reading.workers), reading.backlog
+        busy, backlog = busy_workers(reading), waiting(reading)
         work_s = backlog * service_s
         low = min(
             load - _LOW * root + work_s / settings.drain_s,
@@ -128,13 +133,17 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
         if ceiling.careful and ceiling.before is not None:
             return hold("still measuring whether the last step helps", "gain_check")
         wanted, clamps = size.least, tuple[str, ...]()
-        if ceiling.careful or state.demand.finished < _KNOWN_JOBS:
+        known = state.demand.finished >= _KNOWN_JOBS
+        judged = ceiling.can_judge(state.demand.service_s, settings.gain_check)
+        if ceiling.careful or not known or not judged:
             step = max(int(target * settings.step_factor), target + settings.step_workers)
             wanted = min(wanted, max(step, target + 1))
         if ceiling.workers and wanted > ceiling.workers:
             wanted, clamps = max(ceiling.workers, target), ("gain_check",)
             if wanted == target:
-                return hold(f"more did not help, next try in {ceiling.pause_left_s:.0f} s", *clamps)
+                return hold(
+                    f"more did not help, next try in {max(ceiling.pause_left_s, 0):.0f} s", *clamps
+                )
         stepped = ceiling.step_up(state.demand.service_s, settings.gain_check)
         return bounded(
             replace(state, target=wanted, ceiling=stepped), target, limits, size.why, clamps

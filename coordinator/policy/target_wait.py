@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 from coordinator.policy.base import FIRST_LOOK, Policy, PolicySettings, bounded, setting
-from coordinator.policy.demand import Demand, in_flight
+from coordinator.policy.demand import Demand, busy_workers, waiting
 from coordinator.policy.model import Decision, Limits, PolicyState, Reading
 
 
@@ -51,10 +51,10 @@ class TargetWaitPolicy(Policy[TargetWaitSettings, TargetWaitState]):
         seen = replace(state, demand=demand)
         if last.at_s is None:
             return bounded(seen, state.target, limits, FIRST_LOOK)
-        busy = min(in_flight(reading), reading.workers)
-        wanted = busy + workers_for(reading.backlog, demand.service_s, self.settings.wait_s)
+        busy, jobs = busy_workers(reading), waiting(reading)
+        wanted = busy + workers_for(jobs, demand.service_s, self.settings.wait_s)
         reason = (
-            f"{busy} busy, and {reading.backlog} waiting jobs of {demand.service_s:.3g} s within "
+            f"{busy} busy, and {jobs} waiting jobs of {demand.service_s:.3g} s within "
             f"{self.settings.wait_s:g} s"
         )
         return bounded(replace(seen, target=wanted), state.target, limits, reason)

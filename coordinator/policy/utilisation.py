@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from coordinator.policy.base import FIRST_LOOK, Policy, PolicySettings, bounded, setting
-from coordinator.policy.demand import in_flight
+from coordinator.policy.demand import busy_workers, waiting
 from coordinator.policy.model import Decision, Limits, PolicyState, Reading
 
 
@@ -46,7 +46,7 @@ class UtilisationPolicy(Policy[UtilisationSettings, UtilisationState]):
         seen = replace(state, at_s=reading.at_s, risen_s=state.risen_s + elapsed_s)
         if state.at_s is None:
             return bounded(seen, state.target, limits, FIRST_LOOK)
-        jobs = min(in_flight(reading), reading.workers) + reading.backlog
+        jobs = busy_workers(reading) + waiting(reading)
         keep_s = self.settings.keep_alive_s
         if jobs > state.target:
             grown = replace(seen, target=jobs, risen_s=0.0)

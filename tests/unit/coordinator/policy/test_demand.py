@@ -53,6 +53,12 @@ def test_jobs_in_flight_count_as_the_server_knows_them() -> None:
     assert demand.per_s > 0
 
 
+def test_a_bulk_is_no_rate_for_a_new_leader_either() -> None:
+    bulk = reading(1, busy=8, backlog=100_000, finished_total=20)
+
+    assert Demand().observe(reading(0), 1.0).observe(bulk, 1.0).per_s <= 20
+
+
 def test_a_new_leader_takes_what_finishes_for_the_rate() -> None:
     assert steady(2).per_s == 20
 

@@ -78,8 +78,19 @@ def test_a_longer_drain_time_needs_fewer_workers() -> None:
 
 def test_before_service_times_are_known_a_step_is_double_or_eight() -> None:
     assert decide(reading(0), reading(1, backlog=10_000))[-1].target == 16
-    known = [*loaded(30, workers=8, busy=8), reading(30, backlog=10_000, finished_total=600)]
+    known = [
+        *loaded(30, workers=8, busy=8),
+        reading(30, backlog=10_000, busy=8, finished_total=600),
+    ]
     assert decide(*known)[-1].target == 64
+
+
+def test_long_jobs_of_which_few_have_finished_get_one_step_at_a_time() -> None:
+    slow = [reading(s, busy=8, finished_total=s // 10) for s in range(60)]
+
+    last = reading(60, busy=8, backlog=500, finished_total=6)
+
+    assert decide(*slow, last)[-1].target == 16
 
 
 def test_no_further_step_before_the_last_one_has_arrived() -> None:
@@ -146,6 +157,41 @@ def test_workers_that_do_not_help_against_a_hidden_limit_are_taken_back() -> Non
 
     assert checked.added_p99_s < 2.0
     assert checked.worker_s < unchecked.worker_s / 2
+
+
+def test_the_ceiling_of_a_hidden_limit_comes_down_to_what_it_needs() -> None:
+    jobs = Stream(name="a", service_s=0.5, cv=1.0, arrivals=(Burst(at_s=10.5, count=14_000),))
+    scenario = Scenario(streams=(jobs,), hidden=Hidden(per_s=40), until_s=300, reports_s=1.0)
+    score, run = Scorecard(scenario).score(POLICY)
+
+    # 40 jobs a second of 0.5 s need 20 workers.
+    held = list(run.samples.workers)[75:120]
+    assert min(held) >= 20
+    assert max(held) <= 32
+    assert score.wait_p99_s <= 1.03 * score.static_p99_s
+
+
+def test_before_a_step_can_be_judged_it_is_double_or_eight() -> None:
+    slow = [reading(s, busy=8, workers=8, finished_total=8 * s) for s in range(5)]
+    state = decide(*slow)[-1].state
+    assert isinstance(state, SizedState)
+    assert state.demand.finished > 20
+
+    after = POLICY.decide(reading(5, backlog=5_000, busy=8, finished_total=40), state, LIMITS)
+
+    assert after.target == 16
+
+
+def test_jobs_that_are_claimed_ahead_wait_like_the_others() -> None:
+    ahead = reading(30, workers=16, busy=16, backlog=0, finished_total=600)
+
+    few, many = (
+        decide(*loaded(30), replace(ahead, in_flight=in_flight), start=16)[-1].target
+        for in_flight in (16, 216)
+    )
+
+    assert few <= 16
+    assert many == 64
 
 
 def run_of(*streams: Stream, limits: tuple[Limit, ...] = (), seed: int = 0) -> tuple[Score, Run]:

@@ -1,0 +1,81 @@
+"""When sized takes workers back, and where its ceiling is."""
+
+import pytest
+
+from coordinator.policy import Reading
+from coordinator.policy.ceiling import Ceiling
+from coordinator.policy.gain_check import GainCheckSettings, Verdict
+from coordinator.policy.sized import SizedSettings
+
+CHECK = SizedSettings().gain_check
+
+
+def saturated(state: Ceiling, cycles: int, *, workers: int, per_s: int) -> Ceiling:
+    for _ in range(cycles):
+        seen = Reading(at_s=0, backlog=9_000, workers=workers, busy=workers, finished_total=0)
+        state = state.observe(seen, 1.0, per_s, CHECK)
+    return state
+
+
+def after_step(cycles: int, *, per_s: int) -> Ceiling:
+    """Return what is known after 16 workers finished 50 a second for long, and 64 per_s."""
+    before = saturated(Ceiling(), 20, workers=16, per_s=50)
+    return saturated(before.step_up(0.3, CHECK), cycles, workers=64, per_s=per_s)
+
+
+def test_clear_evidence_decides_within_a_few_cycles() -> None:
+    assert after_step(2, per_s=50).judge(CHECK) is Verdict.UNDECIDED
+    assert after_step(4, per_s=50).judge(CHECK) is Verdict.NO_GAIN
+
+
+def test_completions_that_rise_as_promised_end_the_trial() -> None:
+    assert after_step(3, per_s=200).before is None
+    assert after_step(3, per_s=200).judge(CHECK) is Verdict.UNDECIDED
+
+
+def test_what_is_still_below_the_promise_in_the_end_is_no_gain() -> None:
+    assert after_step(5, per_s=110).judge(CHECK) is Verdict.UNDECIDED
+    assert after_step(CHECK.max_cycles, per_s=110).judge(CHECK) is Verdict.NO_GAIN
+
+
+@pytest.mark.parametrize(("per_s", "workers"), [(50, 16), (100, 40), (40, 16)])
+def test_the_ceiling_has_room_for_what_the_gain_was_worth(per_s: int, workers: int) -> None:
+    assert after_step(8, per_s=per_s).close(CHECK).workers == workers
+
+
+def test_each_ceiling_lasts_twice_as_long_as_the_last_one() -> None:
+    state, pauses = Ceiling(), list[float]()
+    for _ in range(6):
+        state = saturated(state, 510, workers=16, per_s=50)
+        assert not state.workers
+        state = saturated(state, 20, workers=16, per_s=50)
+        state = saturated(state.step_up(0.3, CHECK), 9, workers=64, per_s=50).close(CHECK)
+        pauses.append(state.pause_left_s)
+
+    assert pauses == [30, 60, 120, 240, 480, 480]
+
+
+def test_a_probe_that_cannot_be_made_ends_with_the_ceiling() -> None:
+    state = saturated(after_step(9, per_s=50).close(CHECK), 20, workers=16, per_s=50)
+    assert state.probe.running
+
+    # The workers never become those of the probe.
+    assert saturated(state, 25, workers=16, per_s=50).workers
+    assert not saturated(state, 35, workers=16, per_s=50).workers
+
+
+def test_without_a_backlog_nothing_is_judged() -> None:
+    state = after_step(4, per_s=50)
+    calm = Reading(at_s=0, backlog=3, workers=64, busy=20, finished_total=0)
+
+    assert state.observe(calm, 1.0, 50, CHECK).before is None
+
+
+def test_long_jobs_and_a_disabled_check_are_never_judged() -> None:
+    before = saturated(Ceiling(), 20, workers=16, per_s=50)
+    off = GainCheckSettings(enabled=False)
+
+    assert before.step_up(2.5, CHECK).before is None
+    assert before.step_up(0.3, off).before is None
+    assert Ceiling().can_judge(2.5, CHECK)
+    assert not Ceiling().can_judge(0.3, CHECK)

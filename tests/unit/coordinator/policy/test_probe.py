@@ -1,0 +1,38 @@
+"""Whether fewer workers finish as many, tried below a ceiling."""
+
+from coordinator.policy.gain_check import Window
+from coordinator.policy.probe import Probe
+
+
+def counted(workers: int, per_s: float, cycles: int = 15) -> Window:
+    return Window(workers=workers, cycles=cycles, seconds=float(cycles), finished=per_s * cycles)
+
+
+def test_a_quarter_is_taken_away_once_enough_was_counted() -> None:
+    assert Probe().observe(counted(32, 40.0, cycles=5), 32) == (Probe(), 32)
+
+    probe, workers = Probe().observe(counted(32, 40.0), 32)
+
+    assert (workers, probe.running) == (24, True)
+
+
+def test_it_goes_on_while_fewer_finish_as_many() -> None:
+    probe, workers = Probe().observe(counted(32, 40.0), 32)
+
+    assert probe.observe(counted(24, 39.5), workers)[1] == 18
+
+
+def test_the_count_before_is_restored_when_fewer_finish_less() -> None:
+    probe, workers = Probe().observe(counted(32, 40.0), 32)
+    probe, workers = probe.observe(counted(24, 40.0), workers)
+
+    over, restored = probe.observe(counted(18, 36.0), workers)
+
+    assert (restored, over.running) == (24, False)
+    assert over.observe(counted(24, 40.0), 24) == (over, 24)
+
+
+def test_another_count_than_the_ceiling_says_nothing() -> None:
+    probe, workers = Probe().observe(counted(32, 40.0), 32)
+
+    assert probe.observe(counted(32, 10.0), workers) == (probe, workers)
