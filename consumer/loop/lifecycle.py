@@ -31,6 +31,7 @@ from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, FencedError, QueuePoolError
 from queuepool.partitions.route import Leave
 from queuepool.servers import Bell as ServerBell
+from queuepool.tasks.limiting import declared
 from queuepool.tasks.registry import Registry, default_registry
 from queuepool.telemetry.events import Listener, ignore
 from queuepool.verbs.owner import verbs as own
@@ -85,6 +86,7 @@ class Consumer:
             draw=random.random,
             tasks=[task.name for task in self._registry],
             make_homes=self._make_homes,
+            definition_of=declared(self._registry),
         )
         try:
             self._drive(life)
