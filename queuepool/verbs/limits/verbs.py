@@ -46,6 +46,9 @@ def ask(
 ) -> Verb[Granted]:
     """Ask for tokens (0 to 1,000), and for permits.
 
+    From when it is sent until the reply is read, the owner starts no job beyond those that it
+    tells: if the reply is lost, it may have no more permits than that.
+
     held: jobs of the limit that run. wanted: how many are to run at once, these included.
     definition: what code declares of the limit. serial: grows with each ask of an ownership, so
     that one that is executed late changes no permits; 0 if unknown.
