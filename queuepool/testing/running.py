@@ -12,6 +12,7 @@ from typing import Any
 from queuepool.client.pool import QueuePool
 from queuepool.errors import UnavailableError
 from queuepool.models import ErrorRecord, JobState
+from queuepool.models.limits import is_limit_name
 from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.protocol import codec
 from queuepool.testing.execution import Claimed, Ended, execute, refuse_a_running_loop
@@ -20,6 +21,7 @@ from queuepool.verbs.owner import verbs as own
 _LEASE_S = 3600.0
 _WEIGHTS = (6, 3, 2, 1)
 _MAX_CRASHES = 3
+_MOST_ADMITTED = 200  # of a gate at once
 _SHOWN_ERRORS, _SHOWN_CHARACTERS = 5, 200  # in the repr of a report
 _CRASHED = codec.encode_error(ErrorRecord(reason="crashed", message="its consumer died with it"))
 _KEEP = {"keep_jobs": 100_000, "keep_bytes": 2**30, "keep_ms": 30 * 86_400_000}
@@ -100,8 +102,8 @@ def run_jobs(pool: QueuePool, *, max_jobs: int = 10_000, jitter: float = 0.5) ->
     clock is advanced; jitter, 0 to 1, is the part of the backoff's ceiling that they wait. An
     exception of a handler is never raised here: it is in the report, whose `raise_errors()` raises
     it, and in `pool.status`.
-    Timeouts only apply to async handlers. Raises UnavailableError if a partition is owned by
-    someone else.
+    Timeouts only apply to async handlers. Limits hold no job back. Raises UnavailableError if a
+    partition is owned by someone else.
     """
     if any(task.is_async for task in pool.producer.registry):
         refuse_a_running_loop()
@@ -163,9 +165,12 @@ def _run_partition(
         own.recover(ownership, max_crashes=_MAX_CRASHES, error=_CRASHED)
     ).epochs_to_recover:
         pass
+    _admit(owned, max_jobs - len(ended))
     while True:
         promoted = owned.run(own.promote(ownership))
         job = _claim_one(owned) if len(ended) < max_jobs else None
+        if job is None and _admit(owned, max_jobs - len(ended)):
+            continue
         if job is None:
             due_ms = promoted.next_due_ms
             if due_ms == 0 and len(ended) < max_jobs:
@@ -181,6 +186,21 @@ def _rouse(owned: OwnedPartition, tasks: Sequence[str]) -> None:
     while tasks and not (begun and cursor == b"0"):
         cursor, _jobs = owned.run(own.rouse(owned.ownership, cursor, tasks))
         begun = True
+
+
+def _admit(owned: OwnedPartition, most: int) -> bool:
+    """Move jobs that wait for their limits to their lanes; return whether any moved."""
+    cursor, begun, moved = b"0", False, False
+    while most > 0 and not (begun and cursor == b"0"):
+        page = owned.run(own.gates(cursor))
+        cursor, begun = page.cursor, True
+        for gate in page.gates:
+            if all(map(is_limit_name, gate.limits.split(","))):
+                n = min(most, _MOST_ADMITTED)
+                name = gate.limits.encode()
+                done = owned.run(own.admit(owned.ownership, name, n, most_waiting=n))
+                moved = moved or done.left < gate.parked
+    return moved
 
 
 def _claim_one(owned: OwnedPartition) -> Claimed | None:
