@@ -60,6 +60,7 @@ def _fill(message: partition_pb2.PartitionState, state: models.PartitionState) -
     message.set_aside = _int64(state.aside)
     message.unknown_tasks.extend(state.aside_tasks)
     message.held, message.capped = _int64(state.held), _int64(state.capped)
+    message.parked = _int64(state.parked)
     if state.held_ms is not None:
         message.held_since_ms = _int64(state.held_ms)
     message.totals.MergeFrom(totals([state.counters]))
@@ -165,6 +166,7 @@ def group(key: bytes, number: int, status: models.GroupStatus) -> group_pb2.Task
         finished_ms=status.finished_ms,
         held_since_ms=status.held_ms,
         max_running=status.max_running,
+        parked=_int64(status.parked),
         serial=status.serial,
         weight=min(max(status.weight, 0), _UINT32_MAX),
     )

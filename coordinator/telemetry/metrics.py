@@ -138,6 +138,7 @@ _FAMILIES = (
         GaugeMetricFamily, "queuepool_jobs", "Jobs by state.", "state",
         lambda _, state: {
             "ready": state.backlog, "held": state.held, "capped": state.capped,
+            "parked": state.parked,
             "delayed": state.delayed, "in-flight": state.in_flight, "dead": state.dead,
         },
     ),

@@ -260,7 +260,7 @@ class AsyncTaskGroup(_Group):
 def describe(status: GroupStatus) -> dict[str, Any]:
     """Return a status as plain data for JSON."""
     names = (
-        *("total", "ready", "delayed", "in_flight", "done", "dead", "cancelled"),
+        *("total", "ready", "parked", "delayed", "in_flight", "done", "dead", "cancelled"),
         *("evicted", "discarded", "expired"),
     )
     more = {

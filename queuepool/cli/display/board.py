@@ -54,6 +54,14 @@ class Board:
             for row in view.rows
             if row.held or row.held_ms
         ]
+        waiting += [
+            output.styled(
+                f"partition {row.partition}: {row.parked:,} jobs wait for their limits; "
+                "`queuepool limit list` shows these"
+            )
+            for row in view.rows
+            if row.parked
+        ]
         for text in waiting:
             text.stylize("yellow")
         table = self._table(view, sparks=sparks, width=width)

@@ -40,6 +40,7 @@ class PartitionRow:
     unknown_tasks: tuple[str, ...] = ()
     held: int = 0
     capped: int = 0
+    parked: int = 0
     held_ms: int | None = None
     problem: str = ""
 
@@ -87,6 +88,7 @@ def row_of(state: PartitionState, server: str, manual_until_ms: int | None = Non
         unknown_tasks=state.aside_tasks,
         held=state.held,
         capped=state.capped,
+        parked=state.parked,
         held_ms=state.held_ms,
     )
     if owner is None:
@@ -126,6 +128,7 @@ def as_json(view: ClusterView) -> dict[str, Any]:
         "backlog",
         "held",
         "capped",
+        "parked",
         "delayed",
         "in_flight",
         "dead",

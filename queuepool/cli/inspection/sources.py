@@ -127,6 +127,7 @@ def _row_of_message(m: Any) -> PartitionRow:
         unknown_tasks=tuple(m.unknown_tasks),
         held=m.held,
         capped=m.capped,
+        parked=m.parked,
         held_ms=m.held_since_ms if m.HasField("held_since_ms") else None,
         problem=m.error or ("not observed for a while" if m.stale else ""),
     )
@@ -136,7 +137,8 @@ def group_of_message(m: Any) -> GroupStatus:
     """Return the totals of a group as a coordinator sent them."""
     names = ("total", "ready", "delayed", "in_flight", "done", "dead", "cancelled", "evicted")
     found = {
-        name: getattr(m, name) for name in (*names, "discarded", "expired", "serial", "weight")
+        name: getattr(m, name)
+        for name in (*names, "discarded", "expired", "serial", "weight", "parked")
     }
     for name in ("created_ms", "finished_ms", "max_running"):
         found[name] = getattr(m, name) if m.HasField(name) else None

@@ -5,7 +5,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class TaskGroup(_message.Message):
-    __slots__ = ("partition_key", "partition", "total", "ready", "delayed", "in_flight", "done", "dead", "cancelled", "created_ms", "finished_ms", "evicted", "discarded", "held_since_ms", "expired", "max_running", "serial", "weight")
+    __slots__ = ("partition_key", "partition", "total", "ready", "delayed", "in_flight", "done", "dead", "cancelled", "created_ms", "finished_ms", "evicted", "discarded", "held_since_ms", "expired", "max_running", "serial", "weight", "parked")
     PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     TOTAL_FIELD_NUMBER: _ClassVar[int]
@@ -24,6 +24,7 @@ class TaskGroup(_message.Message):
     MAX_RUNNING_FIELD_NUMBER: _ClassVar[int]
     SERIAL_FIELD_NUMBER: _ClassVar[int]
     WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    PARKED_FIELD_NUMBER: _ClassVar[int]
     partition_key: bytes
     partition: int
     total: int
@@ -42,4 +43,5 @@ class TaskGroup(_message.Message):
     max_running: int
     serial: bool
     weight: int
-    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., total: _Optional[int] = ..., ready: _Optional[int] = ..., delayed: _Optional[int] = ..., in_flight: _Optional[int] = ..., done: _Optional[int] = ..., dead: _Optional[int] = ..., cancelled: _Optional[int] = ..., created_ms: _Optional[int] = ..., finished_ms: _Optional[int] = ..., evicted: _Optional[int] = ..., discarded: _Optional[int] = ..., held_since_ms: _Optional[int] = ..., expired: _Optional[int] = ..., max_running: _Optional[int] = ..., serial: bool = ..., weight: _Optional[int] = ...) -> None: ...
+    parked: int
+    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., total: _Optional[int] = ..., ready: _Optional[int] = ..., delayed: _Optional[int] = ..., in_flight: _Optional[int] = ..., done: _Optional[int] = ..., dead: _Optional[int] = ..., cancelled: _Optional[int] = ..., created_ms: _Optional[int] = ..., finished_ms: _Optional[int] = ..., evicted: _Optional[int] = ..., discarded: _Optional[int] = ..., held_since_ms: _Optional[int] = ..., expired: _Optional[int] = ..., max_running: _Optional[int] = ..., serial: bool = ..., weight: _Optional[int] = ..., parked: _Optional[int] = ...) -> None: ...

@@ -73,7 +73,7 @@ class Workers(_message.Message):
     def __init__(self, target: _Optional[int] = ..., running: _Optional[int] = ..., busy: _Optional[int] = ...) -> None: ...
 
 class PartitionState(_message.Message):
-    __slots__ = ("partition", "server", "owner", "ready", "delayed", "in_flight", "dead", "totals", "oldest_waiting_ms", "backlog", "pwqd", "workers", "throughput_per_s", "mode", "manual_until_ms", "observed_ms", "stale", "error", "set_aside", "unknown_tasks", "held", "held_since_ms", "capped")
+    __slots__ = ("partition", "server", "owner", "ready", "delayed", "in_flight", "dead", "totals", "oldest_waiting_ms", "backlog", "pwqd", "workers", "throughput_per_s", "mode", "manual_until_ms", "observed_ms", "stale", "error", "set_aside", "unknown_tasks", "held", "held_since_ms", "capped", "parked")
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     SERVER_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
@@ -97,6 +97,7 @@ class PartitionState(_message.Message):
     HELD_FIELD_NUMBER: _ClassVar[int]
     HELD_SINCE_MS_FIELD_NUMBER: _ClassVar[int]
     CAPPED_FIELD_NUMBER: _ClassVar[int]
+    PARKED_FIELD_NUMBER: _ClassVar[int]
     partition: int
     server: str
     owner: Owner
@@ -120,4 +121,5 @@ class PartitionState(_message.Message):
     held: int
     held_since_ms: int
     capped: int
-    def __init__(self, partition: _Optional[int] = ..., server: _Optional[str] = ..., owner: _Optional[_Union[Owner, _Mapping]] = ..., ready: _Optional[_Union[ReadyByTier, _Mapping]] = ..., delayed: _Optional[int] = ..., in_flight: _Optional[int] = ..., dead: _Optional[int] = ..., totals: _Optional[_Union[Totals, _Mapping]] = ..., oldest_waiting_ms: _Optional[int] = ..., backlog: _Optional[int] = ..., pwqd: _Optional[float] = ..., workers: _Optional[_Union[Workers, _Mapping]] = ..., throughput_per_s: _Optional[float] = ..., mode: _Optional[_Union[Mode, str]] = ..., manual_until_ms: _Optional[int] = ..., observed_ms: _Optional[int] = ..., stale: bool = ..., error: _Optional[str] = ..., set_aside: _Optional[int] = ..., unknown_tasks: _Optional[_Iterable[str]] = ..., held: _Optional[int] = ..., held_since_ms: _Optional[int] = ..., capped: _Optional[int] = ...) -> None: ...
+    parked: int
+    def __init__(self, partition: _Optional[int] = ..., server: _Optional[str] = ..., owner: _Optional[_Union[Owner, _Mapping]] = ..., ready: _Optional[_Union[ReadyByTier, _Mapping]] = ..., delayed: _Optional[int] = ..., in_flight: _Optional[int] = ..., dead: _Optional[int] = ..., totals: _Optional[_Union[Totals, _Mapping]] = ..., oldest_waiting_ms: _Optional[int] = ..., backlog: _Optional[int] = ..., pwqd: _Optional[float] = ..., workers: _Optional[_Union[Workers, _Mapping]] = ..., throughput_per_s: _Optional[float] = ..., mode: _Optional[_Union[Mode, str]] = ..., manual_until_ms: _Optional[int] = ..., observed_ms: _Optional[int] = ..., stale: bool = ..., error: _Optional[str] = ..., set_aside: _Optional[int] = ..., unknown_tasks: _Optional[_Iterable[str]] = ..., held: _Optional[int] = ..., held_since_ms: _Optional[int] = ..., capped: _Optional[int] = ..., parked: _Optional[int] = ...) -> None: ...

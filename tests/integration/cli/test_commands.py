@@ -150,6 +150,19 @@ def test_a_group_is_held_shown_and_released(shell: Shell, pool: QueuePool) -> No
     assert shell.lines[-1]["held_ms"] is None
 
 
+def test_parked_jobs_are_shown_with_what_they_wait_for(shell: Shell, pool: QueuePool) -> None:
+    job = pool.enqueue("t", partition_key="bulk-42", limit="mail")
+
+    shell.run("status")
+    assert f"partition {job.partition}: 1 jobs wait for their limits" in shell.out
+    shell.run("status", "--json")
+    assert shell.lines[-1]["totals"]["parked"] == 1
+    assert shell.run("group", "show", "bulk-42") == Exit.OK
+    assert re.search(r"parked +1$", shell.out, re.MULTILINE)
+    assert shell.run("job", "show", job.job_id, "--key", "bulk-42") == Exit.OK
+    assert re.search(r"state +parked$", shell.out, re.MULTILINE)
+
+
 def test_a_group_is_configured(shell: Shell, pool: QueuePool) -> None:
     pool.enqueue("t", partition_key="bulk-42")
 
