@@ -31,6 +31,7 @@ from queuepool.cli.rows.unique_keys import unique_by
 from queuepool.client.group import TaskGroup
 from queuepool.errors import ScriptError
 from queuepool.models import Durability, GroupStatus, Tier
+from queuepool.tasks.limiting import limits_of
 from queuepool.telemetry import printing
 
 DESCRIPTION = """\
@@ -62,6 +63,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
         choices=("skip", "replace", "debounce"),
         help="with --unique, where a job with the key waits (default skip)",
     )
+    add(
+        "--limit",
+        action="append",
+        metavar="NAME",
+        help="limit that holds for the jobs, or a template of columns: mail:{account}; up to 4",
+    )
     add("--wait", action="store_true", help="wait until all jobs have ended")
     add("--timeout", type=duration, metavar="TIME", help="of --wait")
     add("--format", choices=("csv", "jsonl"), help="default: from the file's extension")
@@ -92,7 +99,8 @@ def run(arguments: argparse.Namespace) -> Exit:
     form = arguments.format or guess_format(arguments.file)
     with open_pool() as pool:
         id_of, unique_of = _ids_for(arguments), unique_by(arguments.unique)
-        check = payload_check(arguments.task, pool.config.max_payload_bytes)
+        limits = limits_of(arguments.limit or ())
+        check = payload_check(arguments.task, pool.config.max_payload_bytes, limits)
         total = None
         if not _is_stream(arguments.file):
             total = check_file(arguments, form, check, id_of, unique_of)

@@ -19,6 +19,7 @@ from queuepool.errors import InvalidInputError, UnavailableError, UnconfirmableE
 from queuepool.models import EnqueueStatus
 from queuepool.protocol import codec
 from queuepool.tasks.job import Job
+from queuepool.tasks.limiting import JobLimits
 
 _BATCH = 5_000  # rows per call: how many are uncertain if a server goes away during one
 _NOT_TWICE = "a row is not added twice while its job exists and for a minute after it ends"
@@ -75,10 +76,14 @@ def checked(
         yield Job(payload, job_id=id_of(line, payload), unique=unique_of(line, payload))
 
 
-def payload_check(task: str, limit_bytes: int) -> Check:
-    """Return a check that raises InvalidInputError for a row unfit as this task's payload."""
+def payload_check(task: str, limit_bytes: int, limits: JobLimits) -> Check:
+    """Return a check that raises InvalidInputError for a row unfit as this task's payload.
+
+    limits: what the jobs name, possibly by values of the row.
+    """
 
     def check(payload: Payload) -> None:
+        limits.gate(payload)
         codec.encode_envelope(task, payload, codec.NO_OPTIONS, limit=limit_bytes)
 
     return check
@@ -113,6 +118,7 @@ def enqueue(
                 expires_s=arguments.expires,
                 unique_until=arguments.until,
                 on_conflict=arguments.on_conflict,
+                limit=arguments.limit,
                 wait_when_full_s=arguments.wait_when_full,
                 durability=arguments.durability,
             )
