@@ -182,6 +182,20 @@ def test_what_is_no_definition_is_not_set(world: World, text: str) -> None:
     assert names_of(world) == []
 
 
+@pytest.mark.parametrize("asks", [True, False], ids=["ask", "slow"])
+def test_what_stands_where_names_are_kept_makes_way_for_them(
+    server_world: World, asks: bool
+) -> None:
+    home, names = Home(server_world, definition=rate(10)), server_world.partition.key + b":ls"
+    home.ask(owner(1))
+    server_world.client.set(names, "not ours")
+    home.advance(2 * 3600)
+
+    _ = home.ask(owner(1)) if asks else home.slow(10)
+
+    assert names_of(server_world) == ["mail"]
+
+
 def test_a_name_that_no_limit_has_is_left_out(server_world: World) -> None:
     key = server_world.partition.key
     server_world.partition.run(limit.set_limit(MAIL))
