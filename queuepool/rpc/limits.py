@@ -33,11 +33,16 @@ def message_of(status: LimitStatus) -> limit_pb2.Limit:
         name=status.name,
         set=None if status.set is None else definition_of(status.set),
         declared=None if status.declared is None else definition_of(status.declared),
-        paused_since_ms=status.paused_ms or None,
+        paused_since_ms=_int64(status.paused_ms) or None,
         pace=status.pace,
-        refused_ms=status.refused_ms or None,
-        **{name: min(getattr(status, name), _INT64_MAX) for name in counts},
+        refused_ms=_int64(status.refused_ms) or None,
+        **{name: _int64(getattr(status, name)) for name in counts},
     )
+
+
+def _int64(value: int) -> int:
+    # An absurd number of a damaged record must not break the reply about all others.
+    return min(max(value, -_INT64_MAX), _INT64_MAX)
 
 
 def status_of(message: Any) -> LimitStatus:

@@ -168,13 +168,29 @@ def test_a_definition_of_a_later_version_bounds_nothing_and_stops_nobody(world: 
     assert home.ask(owner(1), 9, wanted=4).tokens == 9
 
 
-@pytest.mark.parametrize(
+NO_DEFINITIONS = pytest.mark.parametrize(
     "text",
     [
         *("", "x", "1:1:1:1:1:1:1", "0:0:1:0:0:0", "1:0:1:0:0:0", "0:5:1:1:0:0"),
         *("2000000:1:1:0:0:0", "1:1:2000000:0:0:0", "1:99999999999999:1:0:0:0", "1:1:1:0:5:3"),
     ],
 )
+
+
+@NO_DEFINITIONS
+def test_what_is_no_definition_bounds_nothing_where_code_declares_it(
+    world: World, text: str
+) -> None:
+    home = Home(world, definition=text)
+
+    told = [home.ask(owner(1), 9, wanted=4) for _ in range(2)]
+    home.slow(0)
+
+    assert [(t.tokens, t.permits) for t in told] == [(9, 4)] * 2
+    assert found(world).declared is None
+
+
+@NO_DEFINITIONS
 def test_what_is_no_definition_is_not_set(world: World, text: str) -> None:
     verb: Verb[int] = Verb("set_limit", ["mail", text], int)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -15,13 +16,23 @@ from coordinator.core import checkpoint
 from coordinator.core.model import Observation, PartitionView
 from coordinator.settings import CoordinatorSettings
 from coordinator.settings import load as load_coordinator
-from queuepool.errors import ConfigurationError, QueuePoolError, UndecodableError
-from queuepool.models import PartitionState
+from queuepool.client.limits import page_of_limits
+from queuepool.errors import (
+    ConfigurationError,
+    InvalidInputError,
+    QueuePoolError,
+    UndecodableError,
+)
+from queuepool.models import Limit, PartitionState
 from queuepool.protocol import codec
+from queuepool.routing.topology import single
+from queuepool.rpc.limits import message_of, status_of
+from queuepool.settings.config import PoolConfig
 from queuepool.settings.environment import QueuePoolSettings, load
 from queuepool.telemetry.http.messages import MAX_HEAD_BYTES, Reply, Request, encode, read_head
 from queuepool.testing.data import lane_of
 from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.limits import verbs as homes
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import route
@@ -33,6 +44,7 @@ from tests.fuzz.supply import Supply
 Target = Callable[[bytes], None]
 _LIFE = own.Ownership(0, "nonce", 7)
 _OPTIONS = codec.NO_OPTIONS
+_POOL = PoolConfig(topology=single("redis://127.0.0.1:1/0", 4))
 _OWNER = (
     b"nonce", b"epoch", b"expires", b"host", b"heartbeat", b"workers", b"busy", b"target",
     b"applied",
@@ -240,6 +252,27 @@ def http(data: bytes) -> None:
         assert early is None or early == read_head(data), end
 
 
+def limits(data: bytes) -> None:
+    """Limits as their homes answer, and tokens of pages as callers send them."""
+    supply = Supply(data)
+    name, text = supply.raw(), b":".join(supply.digits() for _ in range(6))
+    record = [
+        name, supply.one_of([text, supply.raw()]), supply.raw(), supply.digits(), supply.raw(),
+        *(supply.number() for _ in range(7)),
+    ]  # fmt: skip
+    page = _read(lambda: homes.limits().read([supply.raw(), supply.number(), [record]]))
+    assert isinstance(page, tuple)
+    for status in page[1]:
+        assert status_of(message_of(status)).name == status.name
+        if status.set is not None:
+            assert Limit.from_definition(status.name, status.set.definition) is not None
+    number, granted = supply.number(), [supply.number() for _ in range(3)]
+    reply = [number, *granted[:2], supply.raw(), *granted[1:], 0]
+    _read(lambda: homes.ask(_LIFE, "mail", tokens=1, held=0, wanted=1).read(reply))
+    with contextlib.suppress(InvalidInputError):
+        next(page_of_limits(_POOL, supply.rest().decode("latin-1"), 10), None)
+
+
 TARGETS: Mapping[str, Target] = {
     "codec": codecs,
     "commands": command,
@@ -248,4 +281,5 @@ TARGETS: Mapping[str, Target] = {
     "grpc": grpc,
     "http": http,
     "child_processes": child_processes,
+    "limits": limits,
 }

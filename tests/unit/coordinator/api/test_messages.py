@@ -4,6 +4,8 @@ from typing import Any
 from coordinator.api import messages
 from coordinator.core.model import Inputs, Mode, PartitionView
 from coordinator.decisions.ledger import DecisionRecord
+from queuepool.models import LimitStatus
+from queuepool.rpc.limits import message_of
 from queuepool.rpc.v1 import decision_pb2, partition_pb2
 from tests.unit.coordinator.observed import owner, state
 
@@ -105,3 +107,12 @@ def test_a_decision_keeps_its_inputs_or_their_absence() -> None:
     )  # fmt: skip
     assert unseen.type == decision_pb2.DECISION_TYPE_HOLD
     assert not unseen.HasField("inputs")
+
+
+def test_absurd_numbers_of_a_limit_do_not_break_the_reply() -> None:
+    names = ("paused_ms", "granted", "granted_last_s", "wait_ms", "refused_ms", "running")
+    numbers = dict.fromkeys((*names, "waiting", "askers"), 10**30)
+
+    message = message_of(LimitStatus(name="mail", set=None, declared=None, pace=None, **numbers))
+
+    assert message.refused_ms == message.granted == 2**63 - 1
