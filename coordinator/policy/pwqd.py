@@ -1,4 +1,4 @@
-"""Experiment 2, the default: exponential up on a lasting PWQD, time decay down.
+"""Experiment 2: exponential up on a lasting PWQD, time decay down.
 
     up      at once when the backlog alone justifies the larger pool, else after k consecutive
             cycles above the threshold; a step is at most max(2x, +8)

@@ -13,7 +13,7 @@ from typing import Any, Final, get_args, get_type_hints
 
 from coordinator.policy.base import MEANING, Policy
 
-DEFAULT_POLICY: Final = "pwqd"
+DEFAULT_POLICY: Final = "sized"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -139,7 +139,7 @@ class Scenario:
     cycle_s: float = 1.0
     hears_s: float = 0.2
     reports_s: float = 0.0
-    tau_s: float = 300.0
+    tau_s: float = 600.0
     until_s: float = 600.0
     seed: int = 0
 

@@ -91,7 +91,7 @@ class _File(_Spec):
     cycle_s: Above = 1.0
     hears_s: Seconds = 0.2
     reports_s: Seconds = 1.0
-    tau_s: Above = 60.0
+    tau_s: Above = 600.0
     seed: int = 0
 
 

@@ -16,7 +16,8 @@ from queuepool.verbs.owner import verbs as own
 from tests.paths import ROOT
 from tests.waiting import wait_until
 
-FAST = {"cycle_s": 0.1, "lease_s": 1.0, "request_timeout_s": 0.3}
+# A policy that leaves idle workers alone for a while: these tests are about who decides.
+FAST = {"cycle_s": 0.1, "lease_s": 1.0, "request_timeout_s": 0.3, "policy": "pwqd"}
 LEASE_MS = 60_000
 
 

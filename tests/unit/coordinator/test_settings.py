@@ -13,7 +13,7 @@ def test_the_defaults_work_and_grow_to_eight_times_the_base() -> None:
     settings = load({})
 
     assert settings.limits() == Limits(min_workers=8, max_workers=64)
-    assert settings.make_policy().name == "pwqd"
+    assert settings.make_policy().name == "sized"
 
 
 def test_the_bounds_follow_the_base_unless_they_are_given() -> None:

@@ -72,8 +72,8 @@ def test_a_decision_knows_its_direction() -> None:
     ]
 
 
-def test_pwqd_is_the_default_and_every_policy_is_known_by_name() -> None:
-    assert make_policy().name == DEFAULT_POLICY == "pwqd"
+def test_sized_is_the_default_and_every_policy_is_known_by_name() -> None:
+    assert make_policy().name == DEFAULT_POLICY == "sized"
     assert [make_policy(name).name for name in POLICIES] == list(POLICIES)
 
 
