@@ -65,7 +65,7 @@ def run_list(arguments: argparse.Namespace) -> Exit:
     """List limits, as many as asked for."""
     wanted = arguments.limit
     found = _ask(arguments, lambda limits: list(islice(limits.list(), wanted + 1)))
-    more, found = len(found) > wanted, found[:wanted]
+    more, found = len(found) > wanted, sorted(found[:wanted], key=lambda status: status.name)
     if arguments.json:
         for status in found:
             output.print_json(describe(status))

@@ -1,4 +1,4 @@
-"""What `status`, `watch`, `dead list`, `group show` and `job show` print at 60, 80, 120 columns.
+"""What `status`, `watch`, `dead`, `group`, `job` and `limit` print at 60, 80 and 120 columns.
 
 The pictures are in snapshots/; SNAPSHOTS=write makes them again, and the difference is for review.
 """
@@ -15,12 +15,22 @@ from typing import Any
 import pytest
 
 from queuepool.cli.commands import dead, group, job
-from queuepool.cli.display import fields
+from queuepool.cli.display import fields, limits
 from queuepool.cli.display.board import Board
 from queuepool.cli.display.output import console, print_lines
 from queuepool.cli.display.tables import draw
 from queuepool.cli.display.view import ClusterView, PartitionRow
-from queuepool.models import DeadJob, ErrorRecord, GroupStatus, JobId, JobState, JobStatus, Tier
+from queuepool.models import (
+    DeadJob,
+    ErrorRecord,
+    GroupStatus,
+    JobId,
+    JobState,
+    JobStatus,
+    Limit,
+    LimitStatus,
+    Tier,
+)
 
 HERE = Path(__file__).with_name("snapshots")
 NOW_S = 1_800_000_000.0
@@ -108,6 +118,37 @@ def job_shown() -> None:
     )  # fmt: skip
 
 
+def limit(found: Limit, **state: Any) -> LimitStatus:
+    counts = dict.fromkeys(
+        ("granted", "granted_last_s", "wait_ms", "refused_ms", "running", "waiting", "askers"), 0
+    )
+    values = {"set": found, "declared": None, "paused_ms": 0, "pace": None} | counts | state
+    return LimitStatus(name=found.name, **values)
+
+
+LIMITS = [
+    limit(Limit("mail", rate=20, concurrency=4), pace=20.0, running=4, waiting=12, granted=123_456),
+    limit(
+        Limit("account:" + "0123456789abcdef" * 3, rate=5000, per_s=3600, burst=100),
+        pace=5000.0, paused_ms=int(NOW_S * 1000) - 60_000,
+    ),
+    limit(
+        Limit("partner", rate="adaptive", least=2, most=90), pace=41.3, wait_ms=30_000,
+        granted_last_s=41, refused_ms=int(NOW_S * 1000) - 5_000,
+    ),
+]  # fmt: skip
+
+
+def limits_listed() -> None:
+    screen = console()
+    print_lines(draw(limits.COLUMNS, [limits.cells(one) for one in LIMITS], screen.width), screen)
+
+
+def limit_shown() -> None:
+    for one in LIMITS[1:]:
+        fields.print_fields(limits.fields(one))
+
+
 WHOLE = [LONG_ID, LONG_GROUP]
 PICTURES: dict[str, tuple[Callable[[], None], list[str]]] = {
     "status": (lambda: board(sparks=False), ["0 ", "7 ", "1023", "4095", "5,000,000", "24/24"]),
@@ -116,6 +157,8 @@ PICTURES: dict[str, tuple[Callable[[], None], list[str]]] = {
     "dead-list-long": (lambda: listed(LONG), ["gD4.kPq0Zs_1xB", LONG_ID, LONG[2].task]),
     "dead-show": (lambda: dead.print_dead(LONG[2]), [*WHOLE, "(3m ago)", '"s": "Zürich"']),
     "group-show": (group_shown, [LONG_GROUP, "1,000,000", "50.0%"]),
+    "limit-list": (limits_listed, [*(one.name for one in LIMITS), "4 at once", "told to wait 30s"]),
+    "limit-show": (limit_shown, [LIMITS[1].name, "5,000 per 1h", "limit resume", "2..90/s"]),
     "job-show": (job_shown, [*WHOLE, "4095", "critical", "(in 1m30s)", "HTTPStatusError: the"]),
 }
 
