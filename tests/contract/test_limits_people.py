@@ -188,6 +188,7 @@ def test_what_is_no_definition_bounds_nothing_where_code_declares_it(
 
     assert [(t.tokens, t.permits) for t in told] == [(9, 4)] * 2
     assert found(world).declared is None
+    assert world.in_memory or not world.client.hexists(world.partition.key + b":li:mail", "code")
 
 
 @NO_DEFINITIONS
