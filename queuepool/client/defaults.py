@@ -22,7 +22,6 @@ from queuepool.tasks.wishes import Wish, Wishes, wishes_of
 
 _KNOWN_TASKS = 1024  # of one call, remembered
 _KNOWN_LIMITS = 1024
-_NOTHING = (None, None, None, None, None)
 TaskName = str | TaskFunction[..., ..., Any, Any]
 
 
@@ -107,10 +106,11 @@ def wish_of(defaults: Defaults, job: Job[Any] | None, payload: Mapping[str, Any]
     """Return what a job asks for besides being run. Raises InvalidInputError."""
     wishes = defaults.wishes
     if job is not None:
-        own = (job.unique, job.unique_until, job.on_conflict, job.expires_s, job.limit)
-        if own != _NOTHING:
+        plain = job.unique is job.unique_until is job.on_conflict is None
+        if not plain or job.expires_s is not None or job.limit is not None:
             limits = defaults.limits.of(job.limit, defaults.of)
-            wishes = wishes_of(*own[:4], limits, wishes)
+            own = (job.unique, job.unique_until, job.on_conflict, job.expires_s)
+            wishes = wishes_of(*own, limits, wishes)
     return None if wishes is None else wishes.of(payload)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import shown
 
 MAX_COUNT = 1_000_000
 MAX_PER_S = 31 * 86_400.0
@@ -27,7 +28,7 @@ def check_limit_name(name: object) -> str:
     """Return the name of a limit, or raise InvalidInputError."""
     if not isinstance(name, str) or not is_limit_name(name):
         raise InvalidInputError(
-            f"a limit cannot be named {name!r}: use 1 to 64 of A-Z a-z 0-9 _ . : @ / -"
+            f"a limit cannot be named {shown(name)}: use 1 to 64 of A-Z a-z 0-9 _ . : @ / -"
         )
     return name
 
@@ -43,7 +44,7 @@ def parts_of(name: object) -> list[str]:
     text, fields = "".join(parts[::2]), parts[1::2]
     if not _TEXT.fullmatch(text) or not all(fields) or len(text) + len(fields) > _MAX_NAME:
         raise InvalidInputError(
-            f"limits cannot be named {name!r}: use fields of the payload, such as "
+            f"limits cannot be named {shown(name)}: use fields of the payload, such as "
             '"mail:{account}", and A-Z a-z 0-9 _ . : @ / - between them, for names of at most '
             f"{_MAX_NAME} characters"
         )
@@ -78,7 +79,7 @@ class Limit:
         if self.rate is None and (self.burst is not None or self.per_s != 1):
             raise self._invalid("has a burst or per_s without a rate")
         if not _is_number(self.per_s) or not 0.001 <= self.per_s <= MAX_PER_S:
-            raise self._invalid(f"per_s={self.per_s!r}: use 0.001 to {MAX_PER_S:.0f} seconds")
+            raise self._invalid(f"per_s={shown(self.per_s)}: use 0.001 to {MAX_PER_S:.0f} seconds")
         if self.adaptive and (self.least is None or self.most is None or self.least > self.most):
             raise self._invalid('rate="adaptive" needs least and most, with least <= most')
         if not self.adaptive and (self.least is not None or self.most is not None):
@@ -92,11 +93,12 @@ class Limit:
             slower = "; for fewer than one in a second use per_s" if field == "rate" else ""
             adaptive = ' or "adaptive"' if field == "rate" else ""
             raise self._invalid(
-                f"{field}={value!r}: use a whole number from 1 to {MAX_COUNT:,}{adaptive}{slower}"
+                f"{field}={shown(value)}: use a whole number from 1 to {MAX_COUNT:,}"
+                f"{adaptive}{slower}"
             )
 
     def _invalid(self, why: str) -> InvalidInputError:
-        return InvalidInputError(f"limit {self.name!r}: {why}")
+        return InvalidInputError(f"limit {shown(self.name)}: {why}")
 
     @property
     def adaptive(self) -> bool:

@@ -85,8 +85,8 @@ class _Template:
         name = "".join(parts)
         if not is_limit_name(name):
             raise InvalidInputError(
-                f"limit={self.text!r}: {shown(name)} would be the limit of this job, but a name "
-                "has 1 to 64 of A-Z a-z 0-9 _ . : @ / -; nothing was enqueued for it. Hash or "
+                f"limit={shown(self.text)}: {shown(name)} would be the limit of this job, but a "
+                "name has 1 to 64 of A-Z a-z 0-9 _ . : @ / -; nothing was enqueued for it. Hash or "
                 "clean other values in a function: limit=lambda payload: ..."
             )
         return (name,)
@@ -96,13 +96,14 @@ class _Template:
             value = value.value
         if isinstance(value, str) and value:
             return str.__str__(value)
-        if (isinstance(value, int) and not isinstance(value, bool)) or isinstance(value, UUID):
+        whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**64
+        if whole or isinstance(value, UUID):
             return str(value)
         found = f"which is {shown(value)}" if field in payload else "which the job does not have"
         raise InvalidInputError(
-            f"limit={self.text!r} needs the field {shown(field)} of the payload, {found}: it must "
-            "be text, a whole number or a UUID; nothing was enqueued for it. For jobs without a "
-            "limit, and for other values, use a function: limit=lambda payload: ..."
+            f"limit={shown(self.text)} needs the field {shown(field)} of the payload, {found}: it "
+            "must be text, a whole number or a UUID; nothing was enqueued for it. For jobs without "
+            "a limit, and for other values, use a function: limit=lambda payload: ..."
         )
 
 
@@ -163,8 +164,8 @@ def _template(text: str, parts: Sequence[str], takes: Signature | None) -> _Temp
     for field in fields:
         if not takes.takes(field):
             raise InvalidInputError(
-                f"limit={text!r}: {shown(field)} is no parameter of task {takes.task!r}; name "
-                f"fields of its payload: {', '.join(sorted(takes.names)) or 'it has none'}"
+                f"limit={shown(text)}: {shown(field)} is no parameter of task {shown(takes.task)}; "
+                f"name fields of its payload: {', '.join(sorted(takes.names)) or 'it has none'}"
             )
     return _Template(text, tuple(parts), tuple(map(takes.default_of, fields)))
 
@@ -183,9 +184,9 @@ def refuse_other_definitions(task: Task, tasks: Iterable[Task]) -> None:
             for limit in limits:
                 if _shape(known) == _shape(limit) and known.definition != limit.definition:
                     raise InvalidInputError(
-                        f"limit {limit.name!r} is declared twice, and not alike: {known} by task "
-                        f"{other.name!r}, {limit} by task {task.name!r}. Create one Limit, and use "
-                        "it in both places"
+                        f"limit {shown(limit.name)} is declared twice, and not alike: {known} by "
+                        f"task {other.name!r}, {limit} by task {task.name!r}. Create one Limit, "
+                        "and use it in both places"
                     )
 
 
@@ -197,7 +198,7 @@ def refuse_undeclared(limits: JobLimits, tasks: Iterable[Task]) -> JobLimits:
             raise InvalidInputError(
                 f"limit={limit}: no task that is registered here declares it so, and consumers "
                 "know only what tasks declare. Declare it, @task(limit=Limit(...)), or set it "
-                f"with `queuepool limit set`, and enqueue with limit={limit.name!r}"
+                f"with `queuepool limit set`, and enqueue with limit={shown(limit.name)}"
             )
     return limits
 

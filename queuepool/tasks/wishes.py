@@ -100,12 +100,13 @@ def wishes_of(
         known.expires_ms if expires_s is None else check_expiry(expires_s),
         known.limits if limits is None else limits.or_none(),
     )
-    return None if made == Wishes() else made
+    plain = made.unique is None and made.limits is None and not made.expires_ms
+    return None if plain and (made.until, made.conflict) == (b"e", b"") else made
 
 
 def check_until(until: object) -> bytes:
     """Return as what the end of uniqueness is stored. Raises InvalidInputError."""
-    if until in ("end", "start"):
+    if isinstance(until, str) and until in ("end", "start"):
         return b"e" if until == "end" else b"s"
     raise InvalidInputError(f'unique_until={shown(until)}: use "end" (of the job) or "start"')
 

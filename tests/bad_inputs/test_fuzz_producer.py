@@ -96,10 +96,30 @@ def refused_or(done: Any) -> bool:
 
 @given(
     name=st.sampled_from(
-        ["tier", "delay_s", "max_attempts", "timeout_s", "job_id", "partition_key", "run_at"]
+        [
+            "tier",
+            "delay_s",
+            "max_attempts",
+            "timeout_s",
+            "job_id",
+            "partition_key",
+            "run_at",
+            "limit",
+            "unique",
+            "unique_until",
+            "on_conflict",
+            "expires_s",
+        ]
     ),
     value=ANYTHING,
 )
+@example("limit", "<long text>")
+@example("limit", "<hostile text>")
+@example("limit", "<hostile>")
+@example("unique", "<hostile>")
+@example("unique_until", "<hostile>")
+@example("on_conflict", "<hostile>")
+@example("expires_s", "<hostile>")
 @example("max_attempts", 10**5_000)
 @example("tier", "<hostile text>")
 def test_any_option_is_taken_or_refused(name: str, value: Any) -> None:
@@ -113,6 +133,23 @@ def test_any_option_is_taken_or_refused(name: str, value: Any) -> None:
         item = Job({}, **named)
         again = refused_or(lambda: pool.enqueue_many("t", [item], partition_key="g"))
         assert pool.partition(0).observe().jobs in (accepted + again, accepted)
+
+
+@given(value=ANYTHING)
+@example("<hostile text>")
+@example("<long text>")
+@example(10**5_000)
+def test_any_value_makes_limits_or_is_refused(value: Any) -> None:
+    pool = MemoryPool(registry=REGISTRY)
+    value, jobs = made(value), 0
+    limits: list[Any] = ["x:{field}", lambda _payload: value, lambda _payload: [value], [value]]
+
+    for limit in limits:
+        jobs += refused_or(
+            lambda limit=limit: pool.enqueue("t", {"field": value}, partition_key="g", limit=limit)
+        )
+
+    assert pool.partition(0).observe().jobs == jobs
 
 
 @given(task=ANYTHING, payload=ANYTHING, key=ANYTHING)
@@ -141,7 +178,9 @@ def test_any_question_about_jobs_is_answered_or_refused(value: Any) -> None:
 
 
 @given(
-    name=st.sampled_from(["max_attempts", "timeout_s", "backoff", "tier", "result_ttl_s", "name"]),
+    name=st.sampled_from(
+        ["max_attempts", "timeout_s", "backoff", "tier", "result_ttl_s", "name", "limit"]
+    ),
     value=ANYTHING,
 )
 def test_any_option_of_a_task_is_taken_or_refused(name: str, value: Any) -> None:
