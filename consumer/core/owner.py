@@ -140,7 +140,8 @@ class Core:
 
     def drain(self, now_s: float) -> None:
         """Stop claiming; suspects that did not start go back."""
-        self.state.draining = self.state.gatekeeper.draining = True
+        self.state.draining = True
+        self.state.gatekeeper.drain()
         self._steps = tuple(step for step in self._steps if not step.brings_work)
         self.in_flight.hand_back_suspects(now_s)
 

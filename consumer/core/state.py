@@ -63,12 +63,6 @@ class State:
         return self.lease.target + self.spare
 
     @property
-    def admission_room(self) -> int:
-        """Return how many jobs more could be claimed now."""
-        open_, bytes_ = self.in_flight.open, self.in_flight.open_bytes
-        return max(0, self.slots + self.prefetch.jobs(self.slots, bytes_) - open_)
-
-    @property
     def busy(self) -> int:
         """Return how many workers are busy, as far as is known."""
         return min(max(0, self.in_flight.open - self.spare), self.alive)

@@ -166,7 +166,7 @@ class TurnLoop:
         state, homes = self._core.state, self._homes
         for call, reply in homes.take_replies():
             state.gatekeeper.on_reply(call, reply, now)
-        calls = state.gatekeeper.calls(state.admission_room, now)
+        calls = state.gatekeeper.calls(now)
         if calls:
             homes.send(calls)
 

@@ -7,8 +7,8 @@ Invariants
   G1 jobs of a limit that were admitted and have not ended, as far as this owner knows, are never
      more than the permits that its home granted. A job counts from when its admission is planned.
   G2 each admission uses one token of every limit of its gate, and none if one of them has none.
-  G3 no more jobs are admitted and not claimed than MOST_WAITING_S of the rate, or than there is
-     room for now: while all workers are busy, tokens are not used for jobs that start much later.
+  G3 no more jobs are admitted and not claimed than the rate allows in MOST_WAITING_S, at least one:
+     while all workers are busy, tokens are not used for jobs that start much later.
   G4 permits of earlier ownerships are ended once no job of theirs can run.
 """
 
@@ -68,6 +68,7 @@ class Gatekeeper:
         self._serial = 0
         self._slow: dict[str, int] = {}
         self._ended_permits = False
+        self._look_s = 0.0  # before that, and without news, there is nothing to do
         self.stale = True  # permits of earlier ownerships may be there
         self.draining = False
 
@@ -104,6 +105,7 @@ class Gatekeeper:
             view = self._gates.get(name) or self._open(name)
             view.waiting = max(0, view.waiting - 1)
             self._of[bytes(job_id)] = name
+        self._look_s = 0.0
 
     def on_recorded(self, claimed: Collection[bytes]) -> None:
         """Forget jobs that are not ours any more. claimed: those that are."""
@@ -117,30 +119,36 @@ class Gatekeeper:
 
     def on_slow(self, job_id: bytes, wait_ms: int) -> None:
         """Pass on that what a job needs told it to wait."""
+        self._look_s = 0.0
         gate = self._of.get(job_id)
         for name in gate.split(",") if gate else ():
             self._slow[name] = max(wait_ms, self._slow.get(name, 0))
 
     # -- what to do --------------------------------------------------------------------------------
 
-    def next_s(self, room: int, now_s: float) -> float:
+    def next_s(self, now_s: float) -> float:
         """Return when to look again, if nothing happens until then; inf for never."""
+        if now_s < self._look_s:
+            return self._look_s
         first_s = now_s if self._slow or (self.stale and self._ended_permits) else inf
         for share in self._shares.values():
-            wanted = self._wanted(share, room)
-            if wanted and self._may_admit(share, room, now_s):
+            wanted = self._wanted(share)
+            if wanted and self._may_admit(share, now_s):
                 return now_s
             first_s = min(first_s, share.next_s(wanted, now_s))
-        return max(first_s, now_s)
+        self._look_s = max(first_s, now_s)
+        return self._look_s
 
-    def plan(self, room: int, now_s: float, most: int = 8) -> list[tuple[str, int, int]]:
+    def plan(self, now_s: float, most: int = 8) -> list[tuple[str, int, int]]:
         """Return (gate, jobs, most that may wait for a claim) to admit now; uses their tokens."""
         found: list[tuple[str, int, int]] = []
+        if now_s < self._look_s:
+            return found
         for name in list(self._order):
             if len(found) == most or self.draining:
                 break
             view = self._gates[name]
-            jobs = min([self._room(view, room), *(s.ready(now_s) for s in view.limits)])
+            jobs = min([self._room(view), *(s.ready(now_s) for s in view.limits)])
             if jobs <= 0:
                 continue
             for share in view.limits:
@@ -148,18 +156,20 @@ class Gatekeeper:
                 share.used += jobs
             self._order.remove(name)
             self._order.append(name)
-            found.append((name, jobs, self._most_waiting(view, room)))
+            found.append((name, jobs, self._most_waiting(view)))
         return found
 
-    def calls(self, room: int, now_s: float) -> list[HomeCall]:
+    def calls(self, now_s: float) -> list[HomeCall]:
         """Return what to ask the homes now."""
+        if now_s < self._look_s:
+            return []
         calls = [
             HomeCall(name, homes.slow(name, wait_ms, self._definition_of(name)))
             for name, wait_ms in self._slow.items()
         ]
         self._slow.clear()
         for share in list(self._shares.values()):
-            wanted = self._wanted(share, room)
+            wanted = self._wanted(share)
             if share.must_ask(wanted, now_s):
                 calls.append(self._ask(share, wanted))
             elif not (wanted or share.used or share.told or share.asking or share.gates):
@@ -172,6 +182,7 @@ class Gatekeeper:
 
     def on_reply(self, call: HomeCall, reply: Reply, now_s: float) -> None:
         """Learn from a home's answer, or from its absence."""
+        self._look_s = 0.0
         share = self._shares.get(call.name)
         if share is None or call.verb.script != "ask":
             return
@@ -182,9 +193,13 @@ class Gatekeeper:
         else:
             share.on_granted(granted, call.tokens, call.held, call.wanted, now_s)
 
+    def drain(self) -> None:
+        """Admit nothing more, and give permits back as jobs end."""
+        self.draining, self._look_s = True, 0.0
+
     def end_earlier_permits(self) -> None:
         """Note that no job of an earlier ownership can run."""
-        self._ended_permits = True
+        self._ended_permits, self._look_s = True, 0.0
 
     # -- inside ------------------------------------------------------------------------------------
 
@@ -204,6 +219,7 @@ class Gatekeeper:
 
     def _count(self) -> None:
         """Count what each limit has in use, and forget gates where nothing waits or runs."""
+        self._look_s = 0.0
         running = Counter(self._of.values())
         for name, view in list(self._gates.items()):
             if not (view.parked or view.waiting or running[name]):
@@ -215,25 +231,24 @@ class Gatekeeper:
             views = ((name, self._gates[name]) for name in share.gates)
             share.used = sum(view.waiting + running[name] for name, view in views)
 
-    def _most_waiting(self, view: _GateView, room: int) -> int:
+    def _most_waiting(self, view: _GateView) -> int:
         apart_s = max(share.apart_s for share in view.limits)
-        return max(1, room, ceil(MOST_WAITING_S / apart_s) if apart_s else _UNBOUNDED)
+        return max(1, ceil(MOST_WAITING_S / apart_s)) if apart_s else _UNBOUNDED
 
-    def _room(self, view: _GateView, room: int) -> int:
-        return min(view.parked, self._most_waiting(view, room) - view.waiting, _BATCH)
+    def _room(self, view: _GateView) -> int:
+        return min(view.parked, self._most_waiting(view) - view.waiting, _BATCH)
 
-    def _wanted(self, share: Share, room: int) -> int:
+    def _wanted(self, share: Share) -> int:
         if self.draining:
             return 0
-        return sum(max(0, self._room(self._gates[name], room)) for name in share.gates)
+        return sum(max(0, self._room(self._gates[name])) for name in share.gates)
 
-    def _may_admit(self, share: Share, room: int, now_s: float) -> bool:
+    def _may_admit(self, share: Share, now_s: float) -> bool:
         if share.ready(now_s) <= 0:
             return False
         views = (self._gates[name] for name in share.gates)
         return any(
-            self._room(view, room) > 0 and all(s.ready(now_s) > 0 for s in view.limits)
-            for view in views
+            self._room(view) > 0 and all(s.ready(now_s) > 0 for s in view.limits) for view in views
         )
 
     def _ask(self, share: Share, wanted: int) -> HomeCall:

@@ -34,7 +34,7 @@ class Admit(Step):
 
     def due_s(self, now_s: float) -> float:
         state = self._state
-        return min(state.gates_s, state.gatekeeper.next_s(state.admission_room, now_s))
+        return min(state.gates_s, state.gatekeeper.next_s(now_s))
 
     def verbs(self, turn: Turn) -> Sequence[Verb[Any]]:
         state = self._state
@@ -42,7 +42,7 @@ class Admit(Step):
         self._planned = []
         if turn.now_s >= state.gates_s:
             found.append(own.gates(self._cursor))
-        for name, jobs, most in state.gatekeeper.plan(state.admission_room, turn.now_s):
+        for name, jobs, most in state.gatekeeper.plan(turn.now_s):
             self._planned.append((name, jobs))
             found.append(own.admit(state.ownership, name.encode(), jobs, most_waiting=most))
             state.work_expected = True

@@ -16,7 +16,7 @@ from queuepool.verbs.owner.replies import Admitted, Gate
 
 
 class World:
-    """A gatekeeper, and a partition that is the home of all limits. room: for 10 jobs."""
+    """A gatekeeper, and a partition that is the home of all limits."""
 
     def __init__(self, **definitions: str) -> None:
         self.clock = FakeClock()
@@ -32,17 +32,17 @@ class World:
         found = (Gate(name.replace("__", ","), n, waiting) for name, n in gates.items())
         self.keeper.on_gates(found, armed=False)
 
-    def ask(self, room: int = 10) -> list[HomeCall]:
+    def ask(self) -> list[HomeCall]:
         """Make the calls that are due; return them."""
-        calls = self.keeper.calls(room, self.clock())
+        calls = self.keeper.calls(self.clock())
         for call in calls:
             [reply] = self.partition.server.run(self.partition.key, [call.verb])
             self.keeper.on_reply(call, reply, self.clock())
         return calls
 
-    def admit(self, room: int = 10) -> dict[str, int]:
+    def admit(self) -> dict[str, int]:
         """Admit what may be, all of which is claimed at once; return by gate how many."""
-        found = self.keeper.plan(room, self.clock())
+        found = self.keeper.plan(self.clock())
         for name, jobs, _most in found:
             left = self.keeper._gates[name].parked - jobs
             reply = Admitted(jobs, jobs, left, 0)
@@ -63,7 +63,7 @@ def test_nothing_is_asked_or_admitted_without_gates() -> None:
 
     assert world.ask() == []
     assert world.admit() == {}
-    assert world.keeper.next_s(10, 0.0) == float("inf")
+    assert world.keeper.next_s(0.0) == float("inf")
 
 
 def test_a_limit_that_nobody_defined_bounds_nothing() -> None:
@@ -117,31 +117,31 @@ def test_all_limits_of_a_gate_must_grant_and_none_is_spent_otherwise() -> None:
     assert first["api"] >= 9
 
 
-def test_jobs_admitted_and_not_claimed_are_bounded_by_the_room() -> None:
+def test_jobs_admitted_and_not_claimed_are_bounded_by_the_rate() -> None:
     world = World(mail=Limit("mail", rate=1000, burst=1000).definition)
     world.parked(mail=5000)
-    world.ask(room=3)
+    world.ask()
 
-    [(_, jobs, most)] = world.keeper.plan(3, world.clock())
+    [(_, jobs, most)] = world.keeper.plan(world.clock())
 
     assert jobs <= most <= 100
     world.parked(mail=5000 - jobs, waiting=most)
-    assert world.keeper.plan(3, world.clock()) == []
+    assert world.keeper.plan(world.clock()) == []
 
 
 def test_a_claim_whose_reply_is_still_to_come_frees_no_permit() -> None:
     world = World(mail=Limit("mail", concurrency=3).definition)
     world.parked(mail=10)
     world.ask()
-    assert [jobs for _, jobs, _ in world.keeper.plan(10, world.clock())] == [3]
+    assert [jobs for _, jobs, _ in world.keeper.plan(world.clock())] == [3]
     world.keeper.on_admitted("mail", 3, Admitted(3, 3, 7, 0), world.clock(), armed=False)
 
     world.keeper.on_gates([Gate("mail", 7, 0)], armed=True)  # claimed, but the reply is on its way
 
     world.ask()
-    assert world.keeper.plan(10, world.clock()) == []
+    assert world.keeper.plan(world.clock()) == []
     world.keeper.on_claimed([b"1", b"mail", b"2", b"mail", b"3", b"mail"])
-    assert world.keeper.plan(10, world.clock()) == []
+    assert world.keeper.plan(world.clock()) == []
 
 
 def test_a_downstream_that_says_wait_is_passed_on_to_each_limit_of_the_job() -> None:
@@ -176,7 +176,7 @@ def test_a_draining_owner_admits_nothing_and_gives_its_permits_back() -> None:
     world.parked(mail=10)
     world.ask()
     world.admit()
-    world.keeper.draining = True
+    world.keeper.drain()
     world.end()
 
     world.ask()
@@ -194,8 +194,8 @@ def test_gates_of_one_limit_take_turns(gates: int) -> None:
     world.parked(**names)
     seen: dict[str, int] = {}
     for _ in range(200):
-        world.ask(room=1)
-        for name, jobs in world.admit(room=1).items():
+        world.ask()
+        for name, jobs in world.admit().items():
             seen[name] = seen.get(name, 0) + jobs
         world.end()
         world.clock.advance(0.002)
