@@ -41,6 +41,7 @@ BASE: dict[tuple[str, ...], list[str]] = {
     ("release",): ["group", "k"],
     ("watch",): ["--for", "0.2s", "--interval", "0.1s"],
     ("scale",): ["0", "3"],
+    ("simulate",): ["--policy", "{}", "--trace", "rows.csv"],
     ("limit", "show"): ["planted"],
     ("limit", "set"): ["mail", "--rate", "3"],
     ("limit", "pause"): ["planted"],

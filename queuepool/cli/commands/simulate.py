@@ -14,6 +14,7 @@ from typing import Any
 from queuepool.cli.arguments import add_json, count, duration, positive
 from queuepool.cli.display import output, tables
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.errors.escaping import shown
 
 _SIMULATOR = "coordinator.simulator.request"
 _COLUMNS = (
@@ -60,7 +61,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--reports", type=duration, default=1.0, metavar="TIME",
         help="between two reports of a consumer, default 1s; 0s: always fresh")  # fmt: skip
     add("--seed", type=count, default=0, metavar="N", help="of the random arrivals, default 0")
-    parser.add_argument("--chart", type=Path, metavar="FILE", help="write an SVG picture")
+    parser.add_argument("--chart", metavar="FILE", help="write an SVG picture")
     add_json(parser)
 
 
@@ -79,7 +80,7 @@ def run(arguments: argparse.Namespace) -> Exit:
     except ValueError as error:
         raise CommandError(str(error), Exit.USAGE) from error
     if arguments.chart is not None:
-        arguments.chart.write_text(results[0]["chart"], encoding="utf-8")
+        Path(arguments.chart).write_text(results[0]["chart"], encoding="utf-8")
     for result in results:
         del result["chart"]
     if arguments.json:
@@ -158,5 +159,7 @@ def _number(text: str, least: float, most: float) -> float:
     except ValueError:
         value = float("nan")
     if not least <= value <= most:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least:g} to {most:g}")
+        raise argparse.ArgumentTypeError(
+            f"{shown(text)} is not a number from {least:g} to {most:g}"
+        )
     return value
