@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from time import monotonic_ns
 
-from queuepool import JobCancelled, JobContext, RetryLater, task
+from queuepool import JobCancelled, JobContext, Limit, RateLimited, RetryLater, task
 from queuepool.tasks.backoff import Backoff
 
 DIRECTORY = Path(os.environ.get("TEST_RECORDS", "."))
@@ -89,6 +89,17 @@ def later(ctx: JobContext, times: int) -> None:
     begun = DIRECTORY / f"records-{os.getpid()}"
     if sum(ctx.job_id in line for line in begun.read_text().splitlines()) <= times:
         raise RetryLater(0.02)
+    _note("end", ctx)
+
+
+@task(max_attempts=1, limit=Limit("downstream:{name}", rate=500))
+def ask(ctx: JobContext, name: str, refused_for_s: float = 0.0) -> None:
+    """Ask a downstream of that name, which may refuse the first time."""
+    _note("begin", ctx)
+    refused = DIRECTORY / f"refused-{ctx.job_id}"
+    if refused_for_s and not refused.exists():
+        refused.touch()
+        raise RateLimited(refused_for_s, "429")
     _note("end", ctx)
 
 

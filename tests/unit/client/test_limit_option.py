@@ -138,3 +138,14 @@ def test_what_names_no_limit_is_refused_before_anything_is_sent(
 def test_people_define_limits_by_name_not_by_template(pool: MemoryPool) -> None:
     with pytest.raises(InvalidInputError, match=r"cannot be named 'mail:{account}'"):
         pool.limits.set(Limit("mail:{account}", rate=5))
+
+
+def test_a_newer_job_replaces_only_one_with_the_same_limits(pool: MemoryPool) -> None:
+    def enqueue(**more: Any) -> str:
+        return str(pool.enqueue("t", {}, partition_key=KEY, unique="k", **more).status)
+
+    first = enqueue(limit=["a", "b"])
+    others = [enqueue(limit=limit, on_conflict="replace") for limit in (["b", "a"], "a", ())]
+
+    assert [first, *others] == ["accepted", "replaced", "conflict", "conflict"]
+    assert gates(pool) == {b"a,b": 1}
