@@ -69,6 +69,7 @@ class Gatekeeper:
         self._slow: dict[str, int] = {}
         self._ended_permits = False
         self._look_s = 0.0  # before that, and without news, there is nothing to do
+        self.unsure = False  # fewer jobs may be waiting for a claim than it seems
         self.stale = True  # permits of earlier ownerships may be there
         self.draining = False
 
@@ -82,7 +83,7 @@ class Gatekeeper:
                 view = self._open(gate.limits)
             if view is not None:
                 view.parked = gate.parked
-                view.waiting = max(gate.waiting, view.waiting) if armed else gate.waiting
+                self._note_waiting(view, gate.waiting, view.waiting if armed else 0)
         self._count()
 
     def on_admitted(
@@ -93,7 +94,7 @@ class Gatekeeper:
         if view is None:
             return
         view.parked, known = admitted.left, view.waiting + admitted.admitted
-        view.waiting = max(admitted.waiting, known) if armed else admitted.waiting
+        self._note_waiting(view, admitted.waiting, known if armed else 0)
         for share in view.limits:
             share.give_back(planned - admitted.admitted, now_s)
         self._count()
@@ -202,6 +203,11 @@ class Gatekeeper:
         self._ended_permits, self._look_s = True, 0.0
 
     # -- inside ------------------------------------------------------------------------------------
+
+    def _note_waiting(self, view: _GateView, told: int, known: int) -> None:
+        # Fewer than known: claimed, as a reply will tell, or cancelled; look again then.
+        view.waiting = max(told, known)
+        self.unsure = self.unsure or known > told
 
     def _open(self, name: str) -> _GateView:
         shares = tuple(self._share(limit) for limit in name.split(","))

@@ -10,6 +10,7 @@ from queuepool.protocol.keys import Keyspace
 from queuepool.routing.slots import home_of
 from queuepool.routing.topology import single
 from queuepool.settings.config import PoolConfig
+from queuepool.verbs.producer import verbs as produce
 from tests.integration.consumer.conftest import StartConsumer
 from tests.integration.consumer.processes import Records, done
 from tests.waiting import wait_until
@@ -87,3 +88,19 @@ def test_parked_jobs_take_no_worker_and_are_no_backlog(
 
     wait_until(lambda: done(partition) == 150)
     assert partition.observe().parked == 0
+
+
+def test_a_job_cancelled_after_its_admission_keeps_no_permit(
+    pool: QueuePool, partition: Partition, consume: StartConsumer
+) -> None:
+    pool.limits.set(Limit("db", concurrency=1))
+    partition.run(produce.configure(None, hold=True))  # nothing is claimed, but jobs are admitted
+    consume(workers=2)
+    first = pool.enqueue("work", {}, partition_key="g", limit="db")
+    wait_until(lambda: pool.status(first.job_id, partition_key="g").state is JobState.READY)
+    assert pool.cancel(first.job_id, partition_key="g")
+    partition.run(produce.configure(None, hold=False))
+
+    pool.enqueue("work", {}, partition_key="g", limit="db")
+
+    wait_until(lambda: done(partition) == 1)

@@ -140,6 +140,7 @@ def test_a_claim_whose_reply_is_still_to_come_frees_no_permit() -> None:
 
     world.ask()
     assert world.keeper.plan(world.clock()) == []
+    assert world.keeper.unsure  # or they were cancelled: to be read again after that reply
     world.keeper.on_claimed([b"1", b"mail", b"2", b"mail", b"3", b"mail"])
     assert world.keeper.plan(world.clock()) == []
 
