@@ -86,21 +86,31 @@ class Demand:
         finished = reading.finished_total - self.finished_total
         busy = busy_workers(reading)
         keep = math.exp(-seen_s / max(_LEAST_FADE_S, _FADE_JOBS * self.service_s))
-        known = replace(
-            self.restart(reading),
+        jobs = self.finished * keep + finished * seen_s / passed_s
+        worker_s = self.worker_s * keep + busy * seen_s
+        service_s = (worker_s + _PRIOR_S) / (jobs + _PRIOR_JOBS)
+        weight = 1 - math.exp(-seen_s / max(_LEAST_TAU_S, _TAU_JOBS * service_s))
+        # Not by `replace`, which would take a good part of a cycle over many partitions.
+        return Demand(
+            at_s=reading.at_s,
             measured=True,
-            finished=self.finished * keep + finished * seen_s / passed_s,
-            worker_s=self.worker_s * keep + busy * seen_s,
+            backlog=reading.backlog,
+            in_flight=in_flight(reading),
+            finished_total=reading.finished_total,
+            per_s=self._rate(reading, finished, passed_s, weight),
+            finished=jobs,
+            worker_s=worker_s,
             limits={one.name: self._limit(one, passed_s, keep) for one in reading.limits},
         )
-        grown = known.backlog - self.backlog + known.in_flight - self.in_flight
+
+    def _rate(self, reading: Reading, finished: int, passed_s: float, weight: float) -> float:
+        grown = reading.backlog - self.backlog + in_flight(reading) - self.in_flight
         if not self.measured:
             # What finishes is the best guess: a new leader must not take a load for none.
-            return replace(known, per_s=max(min(finished, finished + grown) / passed_s, 0.0))
+            return max(min(finished, finished + grown) / passed_s, 0.0)
         most = max(2 * self.per_s, self.per_s + 3 * math.sqrt(self.per_s + 1))
         rate = min((finished + grown) / passed_s, most)
-        weight = 1 - math.exp(-seen_s / max(_LEAST_TAU_S, _TAU_JOBS * known.service_s))
-        return replace(known, per_s=max(self.per_s + (rate - self.per_s) * weight, 0.0))
+        return max(self.per_s + (rate - self.per_s) * weight, 0.0)
 
     def unused_workers(self, reading: Reading) -> float:
         """Return the workers for what limits grant and parked jobs do not use yet.

@@ -2,8 +2,8 @@
 
     load   arrivals a second x seconds per job, plus what limits grant and no one uses yet
     work   backlog x seconds per job
-    up     at once to  load - 1/4 sqrt(load) + work / drain_s
-    down   at once to  load + 3/4 sqrt(load) + work / cycle_s, if that is a fair share lower
+    up     at once to  load - 0.4 sqrt(load) + work / drain_s
+    down   at once to  load + 0.75 sqrt(load) + work / cycle_s, if that is a fair share lower
     check  a step that finished no more than before sets a ceiling (see `ceiling`)
 
 A worker starts in no time, so all cost is idling afterwards: hence both ways at once.
@@ -20,7 +20,7 @@ from coordinator.policy.demand import Demand, busy_workers, waiting
 from coordinator.policy.gain_check import GainCheckSettings, Verdict
 from coordinator.policy.model import Decision, Limits, PolicyState, Reading, require
 
-_LOW, _HIGH = 0.25, 0.75  # square roots of the load, below and above it
+_LOW, _HIGH = 0.4, 0.75  # square roots of the load, below and above it
 _KNOWN_JOBS = 20  # finished, before their service time is believed
 
 
