@@ -1,9 +1,9 @@
-"""Asks the homes of limits, in a thread of its own: they may be on other servers, slow, or down.
+"""Asks the homes of limits, beside the turns: they may be on other servers, slow, or down.
 
-The owner's loop sends calls and takes replies; it never waits. The thread starts with the first
-call, so a consumer without limits has none. Calls for one home keep their order: one thread makes
-all calls, those for one server in one round trip. At most _MOST calls wait: further ones fail at
-once, and are asked again later.
+The owner's loop sends calls and takes replies; it never waits. Each server has a thread, started
+with the first call for it: a consumer without limits has none, and a server that does not answer
+delays no other one. Calls for one home keep their order; those that wait for a server go in one
+round trip. At most _MOST calls wait for a server: further ones fail at once, to be asked again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from queuepool.client.pool import QueuePool
     from queuepool.servers import Reply
 
+    Answer = Callable[[HomeCall, Reply], None]
+
 _MOST = 10_000
 
 
@@ -32,24 +34,22 @@ class LimitHomes:
     def __init__(self, pool: QueuePool, ring: Callable[[], None]) -> None:
         self._pool, self._ring = pool, ring
         self._partitions = len(pool.partitions())
-        self._waiting: deque[HomeCall] = deque()
         self._replies: deque[tuple[HomeCall, Reply]] = deque()
-        self._changed = threading.Condition()
-        self._thread: threading.Thread | None = None
-        self._closed = False
+        self._lines: dict[str, _Line] = {}
 
     def send(self, calls: Sequence[HomeCall]) -> None:
         """Make these calls soon."""
+        touched: dict[str, _Line] = {}
         for call in calls:
-            if len(self._waiting) >= _MOST:
-                self._replies.append((call, UnavailableError("too many calls wait for homes")))
-                continue
-            self._waiting.extend(self._placed(call))
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="limits", daemon=True)
-            self._thread.start()
-        with self._changed:
-            self._changed.notify()
+            for placed in self._placed(call):
+                name = self._pool.partition(placed.partition or 0).server.name
+                line = self._lines.get(name)
+                if line is None:
+                    line = self._lines[name] = _Line(self._pool, self._answer, self._ring)
+                if line.add(placed):
+                    touched[name] = line
+        for line in touched.values():
+            line.go()
 
     def take_replies(self) -> list[tuple[HomeCall, Reply]]:
         """Return what was answered since the last call."""
@@ -59,15 +59,47 @@ class LimitHomes:
         return found
 
     def close(self) -> None:
-        """Let the thread end; what is under way is not waited for. Idempotent."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify()
+        """Let the threads end; what is under way is not waited for. Idempotent."""
+        for line in self._lines.values():
+            line.close()
 
     def _placed(self, call: HomeCall) -> list[HomeCall]:
         if call.name:
             return [replace(call, partition=home_of(call.name, self._partitions))]
         return [replace(call, partition=number) for number in range(self._partitions)]
+
+    def _answer(self, call: HomeCall, reply: Reply) -> None:
+        self._replies.append((call, reply))
+
+
+class _Line:
+    """The calls for one server, and the thread that makes them."""
+
+    def __init__(self, pool: QueuePool, answer: Answer, ring: Callable[[], None]) -> None:
+        self._pool, self._answer, self._ring = pool, answer, ring
+        self._waiting: deque[HomeCall] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        threading.Thread(target=self._work, name="limits", daemon=True).start()
+
+    def add(self, call: HomeCall) -> bool:
+        """Queue a call; returns False if too many wait."""
+        if len(self._waiting) >= _MOST:
+            self._answer(call, UnavailableError("too many calls wait for this home of limits"))
+            return False
+        self._waiting.append(call)
+        return True
+
+    def go(self) -> None:
+        """Wake the thread."""
+        with self._changed:
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Let the thread end."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
 
     def _work(self) -> None:
         while True:
@@ -89,5 +121,6 @@ class LimitHomes:
                 replies = partition.server.run(partition.key, [call.verb for call in calls])
             except QueuePoolError as error:
                 replies = [error] * len(calls)
-            self._replies.extend(zip(calls, replies, strict=True))
+            for call, reply in zip(calls, replies, strict=True):
+                self._answer(call, reply)
             self._ring()

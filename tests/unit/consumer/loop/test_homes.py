@@ -1,0 +1,137 @@
+"""Calls to the homes of limits are made beside the loop, whatever a server does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from consumer.core.limits.gatekeeper import HomeCall
+from consumer.loop import homes
+from consumer.loop.homes import LimitHomes
+from queuepool.errors import UnavailableError
+from queuepool.routing.slots import home_of
+from queuepool.verbs import Verb
+from tests.waiting import wait_until
+
+NAMES = [next(n for n in map(str, range(99)) if home_of(n, 2) == number) for number in range(2)]
+
+
+class Server:
+    """Answers with the arguments of each verb, once it may."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.may = threading.Event()
+        self.may.set()
+        self.trips: list[int] = []
+        self.fails = False
+
+    def run(self, _key: bytes, verbs: Sequence[Verb[Any]]) -> list[Any]:
+        self.may.wait(10)
+        self.trips.append(len(verbs))
+        if self.fails:
+            raise UnavailableError("down")
+        return [verb.args[0] for verb in verbs]
+
+
+class World:
+    """Two partitions, each on a server of its own."""
+
+    def __init__(self) -> None:
+        self.servers = [Server("one"), Server("two")]
+        self.rung = 0
+        places = [SimpleNamespace(key=b"k", server=server) for server in self.servers]
+        pool: Any = SimpleNamespace(partitions=lambda: places, partition=lambda n: places[n])
+        self.homes = LimitHomes(pool, self._ring)
+        self.heard: list[Any] = []
+
+    def _ring(self) -> None:
+        self.rung += 1
+
+    def hears(self, replies: int) -> list[Any]:
+        """Wait for so many replies in all; return them."""
+
+        def enough() -> bool:
+            self.heard += [reply for _, reply in self.homes.take_replies()]
+            return len(self.heard) >= replies
+
+        wait_until(enough)
+        return self.heard
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    made = World()
+    yield made
+    for server in made.servers:
+        server.may.set()
+    made.homes.close()
+
+
+def call(name: str, text: object) -> HomeCall:
+    return HomeCall(name, Verb("ask", [str(text)], lambda r: r))
+
+
+def test_replies_come_in_the_order_of_the_calls_and_ring(world: World) -> None:
+    world.homes.send([call(NAMES[0], n) for n in range(50)])
+
+    assert world.hears(50) == [str(n) for n in range(50)]
+    assert world.rung >= 1
+    assert len(world.servers[0].trips) < 50
+
+
+def test_a_server_that_does_not_answer_delays_no_other(world: World) -> None:
+    world.servers[0].may.clear()
+
+    world.homes.send([call(NAMES[0], "late"), call(NAMES[1], "soon")])
+
+    assert world.hears(1) == ["soon"]
+    world.servers[0].may.set()
+    assert world.hears(2) == ["soon", "late"]
+
+
+def test_a_server_that_is_down_is_an_answer(world: World) -> None:
+    world.servers[0].fails = True
+
+    world.homes.send([call(NAMES[0], n) for n in range(3)])
+
+    assert all(isinstance(reply, UnavailableError) for reply in world.hears(3))
+
+
+def test_a_call_without_a_limit_goes_to_every_partition(world: World) -> None:
+    world.homes.send([call("", "end")])
+
+    assert world.hears(2) == ["end", "end"]
+    assert [server.trips for server in world.servers] == [[1], [1]]
+
+
+def test_no_more_calls_wait_than_may(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(homes, "_MOST", 5)
+    world.servers[0].may.clear()
+
+    world.homes.send([call(NAMES[0], n) for n in range(20)])
+
+    assert len(world.hears(10)) >= 10  # those beyond what may wait, at once
+    world.servers[0].may.set()
+    heard = world.hears(20)
+    assert sum(isinstance(reply, UnavailableError) for reply in heard) >= 10
+    assert [reply for reply in heard if isinstance(reply, str)][:5] == ["0", "1", "2", "3", "4"]
+
+
+def test_no_thread_without_a_call_and_none_after_the_end(world: World) -> None:
+    def threads() -> int:
+        return sum(thread.name == "limits" for thread in threading.enumerate())
+
+    before = threads()
+    LimitHomes(SimpleNamespace(partitions=list), lambda: None).close()  # type: ignore[arg-type]
+    assert threads() == before
+    world.homes.send([call(NAMES[0], 1)])
+    world.hears(1)
+
+    world.homes.close()
+
+    wait_until(lambda: threads() == before)
