@@ -5,7 +5,8 @@
 
 Invariants
   G1 jobs of a limit that were admitted and have not ended, as far as this owner knows, are never
-     more than the permits that its home granted. A job counts from when its admission is planned.
+     more than the permits that its home granted; nor, from an ask on until its answer, than those
+     that the ask named. A job counts from when its admission is planned.
   G2 each admission uses one token of every limit of its gate, and none if one of them has none.
   G3 no more jobs are admitted and not claimed than the rate allows in MOST_WAITING_S, at least one:
      while all workers are busy, tokens are not used for jobs that start much later.
@@ -259,9 +260,9 @@ class Gatekeeper:
 
     def _ask(self, share: Share, wanted: int) -> HomeCall:
         self._serial += 1
-        share.asking = True
-        held, total = share.used, share.used + wanted
         tokens = max(0, share.lacks(wanted))
+        held, total = share.used, share.used + wanted
+        share.begin_ask()
         verb = homes.ask(
             self._ownership,
             share.name,

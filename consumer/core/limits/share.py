@@ -91,6 +91,15 @@ class Share:
             at_s = 0.0  # others may have them
         return max(at_s, self._retry_s)
 
+    def begin_ask(self) -> None:
+        """Note that an ask names the jobs that run now: until its answer there may not be more.
+
+        Others may be granted what we had beyond these, whether we hear the answer or not.
+        """
+        self.asking = True
+        if self.permits < _ANY:
+            self.permits = min(self.permits, self.used)
+
     def on_granted(
         self, granted: Granted, tokens: int, held: int, wanted: int, now_s: float
     ) -> None:

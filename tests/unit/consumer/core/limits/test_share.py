@@ -112,6 +112,20 @@ def test_a_home_that_does_not_answer_is_asked_less_and_less_often() -> None:
     assert held.ready(at_s) == 1
 
 
+def test_an_ask_without_an_answer_leaves_only_the_permits_that_it_named() -> None:
+    held = share(tokens=10, permits=5, again_us=NOW_US + 3_600_000_000)
+    held.used = 2
+    assert held.ready(10.0) == 3
+
+    held.begin_ask()
+
+    assert held.ready(10.0) == 0
+    held.on_failure(10.0)
+    assert held.ready(10.0) == 0
+    held.on_granted(granted(permits=4, again_us=NOW_US + 3_600_000_000), 0, 2, 5, 10.0)
+    assert held.ready(10.0) == 2
+
+
 def test_permits_go_back_once_nothing_needs_them() -> None:
     held = share(tokens=2, permits=3, again_us=NOW_US + 3_600_000_000)
     held.used = 1
