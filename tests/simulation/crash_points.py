@@ -34,7 +34,7 @@ MODES = ("before", "after", "unheard")
 _AGAIN_S = 0.3
 _RUN_AGAIN = (Applications, Operators)
 SCENARIO = Scenario(
-    seed=2,
+    seed=4077,
     faults=Faults(lose=0.04, kills=(0.9,), drains=(1.9, 2.6), coordinator_kills=(1.5,)),
     jobs=20,
     groups=2,
