@@ -4,6 +4,7 @@ Each xdist worker has one server of its own, and each test a stage of its own on
 neither wait for one another nor see one another's keys.
 """
 
+import logging
 import os
 import shutil
 import signal
@@ -154,6 +155,17 @@ def no_leaked_threads() -> Iterator[None]:
     except AssertionError:
         names = ", ".join(sorted(thread.name for thread in leaked()))
         pytest.fail(f"threads still run after the test: {names}; stop or join what started them")
+
+
+@pytest.fixture(autouse=True)
+def logging_is_restored() -> Iterator[None]:
+    """Undo what a test sets on loggers: the next one reads what is logged."""
+    loggers = [logging.getLogger(name) for name in ("", "queuepool", "consumer", "coordinator")]
+    levels, handlers = [logger.level for logger in loggers], loggers[0].handlers[:]
+    yield
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
+    loggers[0].handlers[:] = [handler for handler in handlers if handler in loggers[0].handlers]
 
 
 @pytest.fixture

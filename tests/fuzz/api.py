@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import logging
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
@@ -64,7 +63,6 @@ class _World:
     """A service over one partition in memory."""
 
     def __init__(self) -> None:
-        logging.getLogger("coordinator").setLevel(logging.CRITICAL)
         self.loop = asyncio.new_event_loop()
         self.store, self.pool = SnapshotStore(), MemoryPool()
         server, key = self.pool.system

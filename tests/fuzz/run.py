@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 
 import atheris
@@ -13,6 +14,7 @@ with atheris.instrument_imports(include=["queuepool", "consumer", "coordinator",
 def main() -> None:
     """Fuzz until libFuzzer ends the process."""
     name, *options = sys.argv[1:]
+    logging.disable(logging.CRITICAL)
     # libFuzzer starts itself again to merge, by a shell, with the first word as it stands.
     itself = f"{sys.executable} -m tests.fuzz.run {name}"
     atheris.Setup([itself, *options], TARGETS[name])

@@ -123,15 +123,18 @@ def test_no_more_calls_wait_than_may(world: World, monkeypatch: pytest.MonkeyPat
 
 
 def test_no_thread_without_a_call_and_none_after_the_end(world: World) -> None:
-    def threads() -> int:
-        return sum(thread.name == "limits" for thread in threading.enumerate())
+    before = set(threading.enumerate())
 
-    before = threads()
+    def started() -> list[threading.Thread]:
+        threads = (thread for thread in threading.enumerate() if thread.name == "limits")
+        return [thread for thread in threads if thread not in before]
+
     LimitHomes(SimpleNamespace(partitions=list), lambda: None).close()  # type: ignore[arg-type]
-    assert threads() == before
+    assert started() == []
     world.homes.send([call(NAMES[0], 1)])
     world.hears(1)
+    assert len(started()) == 1
 
     world.homes.close()
 
-    wait_until(lambda: threads() == before)
+    wait_until(lambda: not started())
