@@ -13,6 +13,7 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from consumer.core.limits.earlier import EVERY
 from consumer.core.limits.gatekeeper import HomeCall
 from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.routing.slots import home_of
@@ -42,7 +43,7 @@ class LimitHomes:
         touched: dict[str, _Line] = {}
         for call in calls:
             for placed in self._placed(call):
-                name = self._pool.partition(placed.partition or 0).server.name
+                name = self._pool.partition(placed.partition).server.name
                 line = self._lines.get(name)
                 if line is None:
                     line = self._lines[name] = _Line(self._pool, self._answer, self._ring)
@@ -66,6 +67,8 @@ class LimitHomes:
     def _placed(self, call: HomeCall) -> list[HomeCall]:
         if call.name:
             return [replace(call, partition=home_of(call.name, self._partitions))]
+        if call.partition != EVERY:
+            return [call]
         return [replace(call, partition=number) for number in range(self._partitions)]
 
     def _answer(self, call: HomeCall, reply: Reply) -> None:
@@ -113,7 +116,7 @@ class _Line:
         by_partition: dict[int, list[HomeCall]] = {}
         while self._waiting:
             call = self._waiting.popleft()
-            by_partition.setdefault(call.partition or 0, []).append(call)
+            by_partition.setdefault(call.partition, []).append(call)
         for number, calls in by_partition.items():
             replies: Sequence[Any]
             try:

@@ -14,10 +14,19 @@ QueuePoolError
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 
+from queuepool.errors.base import InvalidInputError, QueuePoolError
 from queuepool.errors.escaping import shown, visible
+from queuepool.errors.jobs import (
+    JobCancelled,
+    JobError,
+    JobExpired,
+    JobTimeoutError,
+    PermanentError,
+    RateLimited,
+    RetryLater,
+)
 
 __all__ = [
     "BadPayloadError",
@@ -45,17 +54,6 @@ __all__ = [
 ]
 
 
-class QueuePoolError(Exception):
-    """Base of all errors of queuepool.
-
-    As text it is one line without terminal control characters, since it may quote a server, a file
-    or a job. `args` holds the original text.
-    """
-
-    def __str__(self) -> str:
-        return visible(super().__str__())
-
-
 class ConfigurationError(QueuePoolError):
     """A setting or a server cannot work; the message names the variable and the remedy.
 
@@ -78,10 +76,6 @@ class UnconfirmableError(ConfigurationError):
     """
 
     results: Any = None
-
-
-class InvalidInputError(QueuePoolError, ValueError):
-    """An argument is not allowed; nothing was written."""
 
 
 class PayloadTooLargeError(InvalidInputError):
@@ -245,63 +239,3 @@ class BadPayloadError(QueuePoolError):
 
 class WaitTimeoutError(QueuePoolError, TimeoutError):
     """The awaited event did not happen in time; it may still happen."""
-
-
-class JobError(QueuePoolError):
-    """Base of exceptions with which a handler controls its own job; their text is the handler's."""
-
-    __str__ = Exception.__str__
-
-
-class PermanentError(JobError):
-    """Raise in a handler when no retry can help: the job is buried at once."""
-
-
-class RetryLater(JobError):  # noqa: N818 - reads as an instruction: raise RetryLater(30)
-    """Raise in a handler to run the job again later, without using an attempt.
-
-    RetryLater(30), RetryLater(timedelta(minutes=5), "busy"); `delay_s`: the same in seconds.
-    """
-
-    _name = "RetryLater"
-
-    def __init__(
-        self,
-        delay_s: float | timedelta | None = None,
-        reason: str = "",
-        *,
-        delay: timedelta | float | None = None,
-    ) -> None:
-        if (delay is None) == (delay_s is None):
-            raise InvalidInputError(f"{self._name} takes one delay: a timedelta, or seconds")
-        given = delay_s if delay is None else delay
-        seconds = given.total_seconds() if isinstance(given, timedelta) else given
-        if not (isinstance(seconds, (int, float)) and 0 <= seconds <= 366 * 86400):
-            raise InvalidInputError(f"{self._name}({given}): the delay must be 0 s to 366 days")
-        self.delay_s: float = seconds
-        super().__init__(reason or f"requested a retry in {seconds:g} s")
-
-
-class RateLimited(RetryLater):
-    """Raise in a handler when a downstream says to wait, as by 429 with Retry-After.
-
-    The job runs again after that time, without using an attempt, and no other job starts before it
-    that names one of its limits. RateLimited(30), RateLimited(timedelta(minutes=5), "busy").
-    """
-
-    _name = "RateLimited"
-
-    def __init__(self, retry_after_s: float | timedelta, reason: str = "") -> None:
-        super().__init__(retry_after_s, reason)
-
-
-class JobCancelled(JobError):  # noqa: N818 - a state, not a failure
-    """Raise in a handler that stops because cancellation was requested."""
-
-
-class JobExpired(JobError):  # noqa: N818 - a state, not a failure
-    """The job whose result was wanted did not start in the time that it had, and never will."""
-
-
-class JobTimeoutError(JobError):
-    """Raised inside a handler that ran longer than its timeout; counts as a failed attempt."""

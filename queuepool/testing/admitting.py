@@ -93,9 +93,8 @@ def _admit(p: PartitionData, epoch: int, gate: bytes, job_id: bytes, body: bytes
 
 
 def gates(p: PartitionData, _args: Args) -> Any:
-    """Return the gates at which jobs are parked: all of them in one page."""
-    found: list[Any] = [b"0", len(p.draining) + len(p.to_recover)]
-    found.append(p.counters.get("admitted", 0))
-    for gate, ids in p.gates.ids.items():
-        found += [gate, ids, p.gates.admitted[gate]]
+    """Return the gates with parked or admitted jobs: all of them in one page."""
+    found: list[Any] = [b"0", len(p.draining) + len(p.to_recover), int("parked" in p.counters)]
+    for gate in p.gates.ids | p.gates.admitted:
+        found += [gate, p.gates.ids[gate], p.gates.admitted[gate]]
     return found

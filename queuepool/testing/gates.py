@@ -47,6 +47,8 @@ class Gates:
         state, gate = self.limits.get(job_id, (NEVER, b""))
         if state.isdigit() and state != NEVER:
             self.admitted[gate] -= 1
+            if self.admitted[gate] <= 0:
+                del self.admitted[gate]
 
     def next_seat(self, gate: bytes) -> Lane | None:
         """Take the seat whose turn it is; None when the gate is empty."""

@@ -17,6 +17,7 @@ from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.protocol import codec
 from queuepool.testing.execution import Claimed, Ended, execute, refuse_a_running_loop
 from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.owner.gates import admit, gates
 
 _LEASE_S = 3600.0
 _WEIGHTS = (6, 3, 2, 1)
@@ -192,13 +193,12 @@ def _admit(owned: OwnedPartition, most: int) -> bool:
     """Move jobs that wait for their limits to their lanes; return whether any moved."""
     cursor, begun, moved = b"0", False, False
     while most > 0 and not (begun and cursor == b"0"):
-        page = owned.run(own.gates(cursor))
+        page = owned.run(gates(cursor))
         cursor, begun = page.cursor, True
         for gate in page.gates:
             if all(map(is_limit_name, gate.limits.split(","))):
                 n = min(most, _MOST_ADMITTED)
-                name = gate.limits.encode()
-                done = owned.run(own.admit(owned.ownership, name, n, most_waiting=n))
+                done = owned.run(admit(owned.ownership, gate.limits, n, most_waiting=n))
                 moved = moved or done.left < gate.parked
     return moved
 

@@ -46,7 +46,7 @@ PRODUCER = _grant("""
     ex    hset hdel
     lm    hset hdel
     gt    hset hincrby hdel
-    ga    hset hincrby
+    ga    hset hincrby hdel
     gq    rpush lpush lpop unlink
     gr    rpush unlink
     gg    sadd unlink
@@ -88,7 +88,7 @@ CONSUMER = _grant("""
     lp    hset hdel persist pexpire unlink
     lm    hset hdel unlink
     gt    hset hincrby hdel unlink
-    ga    hset hincrby unlink
+    ga    hset hincrby hdel unlink
     gk    hset hdel unlink
     gq    rpush lpush lpop unlink
     gr    rpush lpop unlink

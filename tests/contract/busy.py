@@ -12,6 +12,7 @@ from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.limits import verbs as limit
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.owner.gates import admit, gates
 from queuepool.verbs.producer import route
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
@@ -112,7 +113,7 @@ def busy(world: World) -> Busy:
     w.enqueue(world, ["held", "held-mark", "held-more"], b"held")
     world.partition.run(produce.configure(b"held", hold=True))
     _use_limits(world)
-    owned.run(own.admit(owned.ownership, b"mail", 1, most_waiting=9))
+    owned.run(admit(owned.ownership, "mail", 1, most_waiting=9))
     owned.run(own.hand_back(owned.ownership, [b"l-back"]))
     w.enqueue(world, ["l-cut", "l-cut-too"], b"cutgate", limits=b"mail")
     world.partition.run(produce.cancel_group(b"cutgate", b"start"))
@@ -179,7 +180,7 @@ def _of_limits() -> list[Verb[Any]]:
 def _fill_a_gate(world: World, owned: OwnedPartition) -> None:
     """Jobs that are parked, running, dead and delayed, and marks; of a plain and a held group."""
     w.enqueue(world, ["l-run", "l-dead", "l-due", "l-back"], b"gated", limits=b"mail")
-    owned.run(own.admit(owned.ownership, b"mail", 4, most_waiting=9))
+    owned.run(admit(owned.ownership, "mail", 4, most_waiting=9))
     assert w.claim(owned, starting=0).ids == [b"l-run", b"l-dead", b"l-due", b"l-back"]
     w.bury(owned, [b"l-dead"])
     w.retry(owned, [b"l-due"])
@@ -266,9 +267,9 @@ def _of_owner(ownership: own.Ownership) -> list[Verb[Any]]:
         own.retry(ownership, [(b"l-run", 1000, True, _ERROR)]),
         own.hand_back(ownership, [b"l-run"]),
         own.end_cancelled(ownership, [b"l-run"]),
-        own.admit(ownership, b"mail", 10, most_waiting=9),
-        own.admit(ownership, b"none", 10, most_waiting=9),
-        own.gates(),
+        admit(ownership, "mail", 10, most_waiting=9),
+        admit(ownership, "none", 10, most_waiting=9),
+        gates(),
         own.rouse(ownership, b"0", ["new"]),
         own.bury(ownership, [(b"a", _ERROR)], keep_jobs=10, **_KEEP),
         own.bury(ownership, [(b"a", _ERROR), (b"b", _ERROR)], keep_jobs=1, **_KEEP),

@@ -6,21 +6,27 @@ import pytest
 
 from queuepool.models import JobState
 from queuepool.partitions.partition import OwnedPartition
+from queuepool.verbs.owner import gates as at_gates
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.contract.test_capped import configure, ids
 from tests.contract.world import World
 
 
-def admit(owned: OwnedPartition, n: int = 200, gate: bytes = b"mail", out: int = 1000) -> int:
+def admit(owned: OwnedPartition, n: int = 200, gate: str = "mail", out: int = 1000) -> int:
     """Admit jobs; return how many that were."""
-    return owned.run(own.admit(owned.ownership, gate, n, most_waiting=out)).admitted
+    return owned.run(at_gates.admit(owned.ownership, gate, n, most_waiting=out)).admitted
 
 
-def gates(world: World) -> dict[str, tuple[int, int]]:
+def gates(world: World, count: int = 200) -> dict[str, tuple[int, int]]:
     """Return by gate how many ids wait there, and how many were admitted and not claimed."""
-    found = world.partition.run(own.gates()).gates
-    return {gate.limits: (gate.parked, gate.waiting) for gate in found}
+    found: dict[str, tuple[int, int]] = {}
+    cursor, begun = b"0", False
+    while not (begun and cursor == b"0"):
+        page = world.partition.run(at_gates.gates(cursor, count=count))
+        cursor, begun = page.cursor, True
+        found |= {gate.limits: (gate.parked, gate.waiting) for gate in page.gates}
+    return found
 
 
 def test_jobs_with_limits_are_parked_and_claims_do_not_see_them(world: World) -> None:
@@ -42,7 +48,7 @@ def test_admitted_jobs_are_ready_and_claims_name_their_gate(world: World) -> Non
     owned = world.own()
     w.enqueue(world, w.names("a", 5), limits=b"api,mail")
 
-    assert admit(owned, 2, b"api,mail") == 2
+    assert admit(owned, 2, "api,mail") == 2
 
     assert gates(world) == {"api,mail": (3, 2)}
     assert world.partition.observe().ready == (0, 0, 2, 0)
@@ -152,7 +158,7 @@ def test_a_cancelled_group_leaves_its_gates(world: World) -> None:
 
     assert world.partition.observe().parked == 1
     assert admit(owned) == 1
-    assert admit(owned, gate=b"api") == 0
+    assert admit(owned, gate="api") == 0
     assert ids(w.claim(owned)) == ["c"]
     assert gates(world) == {}
     w.enqueue(world, ["a00000"], limits=b"mail")  # remembered as ended
@@ -229,3 +235,60 @@ def _tokens(world: World) -> list[bytes]:
     if world.in_memory:
         return list(world.client.data(world.partition.key).tokens) if world.client else [b"g"]
     return list(world.client.lrange(world.partition.key + b":wk", 0, -1))
+
+
+def test_a_gate_without_parked_jobs_is_listed_while_admitted_ones_wait(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a"], limits=b"mail")
+    admit(owned)
+
+    assert gates(world) == {"mail": (0, 1)}
+
+    w.claim(owned)
+    assert gates(world) == {}
+
+
+@pytest.mark.parametrize("end", ["cancel", "claim", "takeover"])
+def test_a_gate_that_was_used_leaves_nothing_behind(world: World, end: str) -> None:
+    owned = world.own(lease_s=10)
+    w.enqueue(world, ["a"], limits=b"mail")
+    admit(owned)
+
+    if end == "cancel":
+        world.partition.cancel("a")
+    elif end == "takeover":
+        world.advance(11)
+        owned = world.own()
+    claims = w.claim(owned)
+    if end == "takeover":
+        assert admit(owned) == 1
+        claims = w.claim(owned)
+    w.finish(owned, claims)
+
+    assert gates(world) == {}
+    if world.client is not None:
+        assert not world.client.exists(world.partition.key + b":ga")
+
+
+def test_all_gates_are_listed_by_pages_those_with_admitted_jobs_too(world: World) -> None:
+    owned = world.own()
+    names = [f"account-{n:03}" for n in range(700)]
+    for name in names:
+        w.enqueue(world, [f"j-{name}"], limits=name.encode())
+    for name in names[::2]:
+        admit(owned, gate=name)
+
+    seen = gates(world, count=50)
+
+    assert seen == {name: (n % 2, 1 - n % 2) for n, name in enumerate(names)}
+
+
+def test_a_page_says_whether_jobs_ever_were_at_a_gate(world: World) -> None:
+    owned = world.own()
+    assert not world.partition.run(at_gates.gates()).used
+
+    w.enqueue(world, ["a"], limits=b"mail")
+    world.partition.cancel("a")
+    admit(owned)
+
+    assert world.partition.run(at_gates.gates()).used

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from consumer.core.steps.step import Step
-from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.owner.gates import Admitted, admit, gates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _LOOK_EVERY_S = 15.0  # a token that tells of a gate may be lost
 _STALE_EVERY_S = 1.0
+_NEXT_PAGE_S = 1.0  # while there are more gates than are known at once
 
 
 class Admit(Step):
@@ -30,7 +31,7 @@ class Admit(Step):
     def __init__(self, state: State) -> None:
         self._state = state
         self._cursor = b"0"
-        self._planned: list[tuple[str, int]] = []
+        self._admits = False  # in this turn
 
     def due_s(self, now_s: float) -> float:
         state = self._state
@@ -39,35 +40,33 @@ class Admit(Step):
     def verbs(self, turn: Turn) -> Sequence[Verb[Any]]:
         state = self._state
         found: list[Verb[Any]] = []
-        self._planned = []
         if turn.now_s >= state.gates_s:
-            found.append(own.gates(self._cursor))
-        for name, jobs, most in state.gatekeeper.plan(turn.now_s):
-            self._planned.append((name, jobs))
-            found.append(own.admit(state.ownership, name.encode(), jobs, most_waiting=most))
-            state.work_expected = True
+            found.append(gates(self._cursor))
+        planned = state.gatekeeper.plan(turn.now_s)
+        found += (admit(state.ownership, g, n, most_waiting=most) for g, n, most in planned)
+        self._admits = bool(planned)
+        state.work_expected = state.work_expected or self._admits
         return found
 
     def on_reply(self, reply: Any, turn: Turn) -> None:
-        state = self._state
-        if isinstance(reply, own.Admitted):
-            name, planned = self._planned.pop(0)
-            armed = state.armed is not None
-            state.gatekeeper.on_admitted(name, planned, reply, turn.replied_s, armed=armed)
+        keeper, armed = self._state.gatekeeper, self._state.armed is not None
+        if isinstance(reply, Admitted):
+            keeper.on_admitted(reply, turn.replied_s, armed=armed)
             return
-        self._cursor, quiet = reply.cursor, reply.earlier == 0
-        state.gatekeeper.on_gates(reply.gates, armed=state.armed is not None)
-        if not reply.admitted:
-            state.gatekeeper.stale = False  # nobody has asked for permits
-        elif quiet:
-            state.gatekeeper.end_earlier_permits()
-        more = self._cursor != b"0"
-        waits = not quiet and state.gatekeeper.stale
-        pause_s = 0.0 if more else _STALE_EVERY_S if waits else _LOOK_EVERY_S
-        state.gates_s = turn.replied_s + pause_s
+        first, self._cursor = self._cursor == b"0", reply.cursor
+        last, quiet = reply.cursor == b"0", reply.earlier == 0
+        keeper.on_gates(reply.gates, armed=armed, first=first, last=last)
+        if quiet:
+            keeper.earlier.on_quiet(used=reply.used)
+        if not last:
+            pause_s = _NEXT_PAGE_S if keeper.gates.full else 0.0
+        else:
+            pause_s = _STALE_EVERY_S if keeper.earlier.possible else _LOOK_EVERY_S
+        self._state.gates_s = turn.replied_s + pause_s
 
     def on_failure(self, turn: Turn, now_s: float) -> None:
         """Read the gates again: an admission may or may not have happened."""
         if turn.carries(self):
-            self._planned, self._cursor = [], b"0"
-            self._state.gates_s = now_s
+            self._cursor, self._state.gates_s = b"0", now_s
+            if self._admits:
+                self._state.gatekeeper.on_no_reply()

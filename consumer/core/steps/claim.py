@@ -72,8 +72,9 @@ class Claim(Step):
         self._state.work_expected = claims.taken >= turn.claiming
         if claims.limits:
             self._state.gatekeeper.on_claimed(claims.limits)
-        if self._state.gatekeeper.unsure:
-            self._state.gatekeeper.unsure, self._state.gates_s = False, turn.now_s
+        keeper = self._state.gatekeeper
+        if keeper.unsure or (keeper.waiting and not self._state.work_expected):  # cancelled
+            keeper.unsure, self._state.gates_s = False, turn.now_s
         turn.jobs += self._state.in_flight.take(claims, turn.starting, turn.now_s)
 
     def on_failure(self, turn: Turn, now_s: float) -> None:

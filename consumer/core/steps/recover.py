@@ -38,6 +38,6 @@ class Recover(Step):
 
     def on_reply(self, result: own.Recovered, turn: Turn) -> None:
         self._state.lease.to_recover, self._state.work_expected = result.epochs_to_recover, True
-        self._state.gatekeeper.stale = True
+        self._state.gatekeeper.earlier.suspect()
         self._state.gates_s = turn.replied_s
         turn.events.append(events.RecoveredJobs(result))

@@ -77,41 +77,6 @@ class Claims:
 
 
 @dataclass(frozen=True, slots=True)
-class Admitted:
-    """What an `admit` did. waiting: admitted by now and not claimed yet; left: ids at the gate."""
-
-    admitted: int
-    waiting: int
-    left: int
-    cancelled: int
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """Where jobs that name the same limits wait: their names joined by commas.
-
-    parked: ids that wait there; waiting: jobs admitted to their lanes and not claimed yet.
-    """
-
-    limits: str
-    parked: int
-    waiting: int
-
-
-@dataclass(frozen=True, slots=True)
-class GatePage:
-    """Some gates. cursor: of the next page, b"0" at the end.
-
-    earlier: owners before this one that may have jobs; admitted: jobs that ever were.
-    """
-
-    cursor: bytes
-    earlier: int
-    admitted: int
-    gates: tuple[Gate, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Finished:
     """The outcome of acknowledgements. rolled_back: a failover had undone the claim.
 

@@ -10,15 +10,13 @@ from typing import Any
 from queuepool.errors.escaping import stored_text
 from queuepool.models import Command
 from queuepool.verbs import Argument, Verb, fenced, fields
+from queuepool.verbs.owner.calls import owned
 from queuepool.verbs.owner.replies import (
     Acks,
     Acquired,
-    Admitted,
     Buried,
     Claims,
     Finished,
-    Gate,
-    GatePage,
     Held,
     Ownership,
     Promoted,
@@ -29,12 +27,9 @@ from queuepool.verbs.owner.replies import (
 __all__ = [  # of queuepool.verbs.owner.replies
     "Acks",
     "Acquired",
-    "Admitted",
     "Buried",
     "Claims",
     "Finished",
-    "Gate",
-    "GatePage",
     "Held",
     "Ownership",
     "Promoted",
@@ -137,7 +132,7 @@ def read_command(raw_id: bytes, flat: Sequence[bytes]) -> Command:
 
 def release(ownership: Ownership, *, drain_lease_ms: int) -> Verb[bool]:
     """Give the partition up; returns whether jobs still run and it drains."""
-    return _owned("release", ownership, [drain_lease_ms], lambda r: bool(r == 2))
+    return owned("release", ownership, [drain_lease_ms], lambda r: bool(r == 2))
 
 
 def rotate_nonce(ownership: Ownership) -> Verb[int]:
@@ -164,27 +159,7 @@ def claim(
     max_bytes: of all bodies together; a single one may be larger.
     """
     args = [limit, starting, promote_after_ms, *weights, max_bytes]
-    return _owned("claim", ownership, args, lambda r: Claims(*r))
-
-
-def admit(ownership: Ownership, gate: bytes, jobs: int, *, most_waiting: int) -> Verb[Admitted]:
-    """Move up to so many (200) jobs that are parked at a gate to their lanes.
-
-    most_waiting: jobs that may be admitted and not claimed yet.
-    """
-    args: list[Argument] = [gate, jobs, most_waiting]
-    return _owned("admit", ownership, args, lambda r: Admitted(*r))
-
-
-def gates(cursor: bytes = b"0", *, count: int = 200) -> Verb[GatePage]:
-    """Return a page of the gates at which jobs wait."""
-
-    def read(r: Any) -> GatePage:
-        found = zip(*[iter(r[3:])] * 3, strict=True)
-        gates = (Gate(stored_text(name), parked, out) for name, parked, out in found)
-        return GatePage(bytes(r[0]), r[1], r[2], tuple(gates))
-
-    return Verb("gates", [cursor, count], read)
+    return owned("claim", ownership, args, lambda r: Claims(*r))
 
 
 def read_count(raw: bytes | None) -> int | None:
@@ -204,7 +179,7 @@ def finish(ownership: Ownership, acks: Mapping[bytes, Acks]) -> Verb[Finished]:
         args += (group, ack.size_bytes, len(ack.ids), len(ack.results))
         for result in ack.results:
             args += result
-    return _owned("finish", ownership, args, lambda r: Finished(r[0], r[1], 0, tuple(r[3:])))
+    return owned("finish", ownership, args, lambda r: Finished(r[0], r[1], 0, tuple(r[3:])))
 
 
 def finish_stray(
@@ -212,7 +187,7 @@ def finish_stray(
 ) -> Verb[Finished]:
     """Record successes, (id, stamp, ttl ms, result), wherever the job of that stamp is now."""
     args = [argument for job in jobs for argument in job]
-    return _owned("finish_stray", ownership, args, lambda r: Finished(*r))
+    return owned("finish_stray", ownership, args, lambda r: Finished(*r))
 
 
 def retry(
@@ -230,7 +205,7 @@ def retry(
     for (job_id, delay_ms, charged, error), stamp in zip(jobs, stamps, strict=False):
         kind = f":{charged}" if isinstance(charged, str) else int(charged)
         args += (job_id, delay_ms, kind, error, stamp)
-    return _owned("retry", ownership, args, bytes)
+    return owned("retry", ownership, args, bytes)
 
 
 def bury(
@@ -247,36 +222,36 @@ def bury(
     args: list[Argument] = [keep_jobs, keep_bytes, keep_ms]
     for job, stamp in zip(jobs, stamps, strict=False):
         args += (*job, stamp)
-    return _owned("bury", ownership, args, lambda r: Buried(*r))
+    return owned("bury", ownership, args, lambda r: Buried(*r))
 
 
 def hand_back(
     ownership: Ownership, ids: Sequence[bytes], stamps: Iterable[bytes] = _WHICHEVER
 ) -> Verb[int]:
     """Return claimed jobs uncharged to the front of their lanes."""
-    return _owned("hand_back", ownership, _stamped(ids, stamps), int)
+    return owned("hand_back", ownership, _stamped(ids, stamps), int)
 
 
 def start(ownership: Ownership, ids: Sequence[bytes]) -> Verb[int]:
     """Record claimed jobs as running."""
-    return _owned("start", ownership, ids, int)
+    return owned("start", ownership, ids, int)
 
 
 def progress(ownership: Ownership, texts: Mapping[bytes, bytes]) -> Verb[int]:
     """Store the progress of running jobs."""
-    return _owned("progress", ownership, [x for pair in texts.items() for x in pair], int)
+    return owned("progress", ownership, [x for pair in texts.items() for x in pair], int)
 
 
 def end_cancelled(
     ownership: Ownership, ids: Sequence[bytes], stamps: Iterable[bytes] = _WHICHEVER
 ) -> Verb[int]:
     """End running jobs as cancelled."""
-    return _owned("end_cancelled", ownership, _stamped(ids, stamps), int)
+    return owned("end_cancelled", ownership, _stamped(ids, stamps), int)
 
 
 def promote(ownership: Ownership) -> Verb[Promoted]:
     """Move due jobs to their lanes, at most 100."""
-    return _owned(
+    return owned(
         "promote", ownership, (), lambda r: Promoted(r[0], r[1], None if r[2] < 0 else int(r[2]))
     )
 
@@ -292,12 +267,12 @@ def rouse(
     def read(r: Any) -> tuple[bytes, Mapping[str, int]]:
         return bytes(r[0]), {name: int(n) for name, n in fields(r[1]).items()}
 
-    return _owned("rouse", ownership, [cursor, *tasks], read)
+    return owned("rouse", ownership, [cursor, *tasks], read)
 
 
 def recover(ownership: Ownership, *, max_crashes: int, error: bytes) -> Verb[Recovered]:
     """Return up to 200 jobs of dead owners to their lanes; bury those that crashed too often."""
-    return _owned("recover", ownership, [max_crashes, error], lambda r: Recovered(*r))
+    return owned("recover", ownership, [max_crashes, error], lambda r: Recovered(*r))
 
 
 def in_flight(ownership: Ownership) -> Verb[Sequence[bytes]]:
@@ -307,11 +282,3 @@ def in_flight(ownership: Ownership) -> Verb[Sequence[bytes]]:
 
 def _stamped(ids: Sequence[bytes], stamps: Iterable[bytes]) -> list[bytes]:
     return [argument for pair in zip(ids, stamps, strict=False) for argument in pair]
-
-
-def _owned(script: str, ownership: Ownership, args: Sequence[Argument], read: Any) -> Verb[Any]:
-    return Verb(
-        script,
-        [ownership.nonce, ownership.epoch, *args],
-        lambda reply: read(fenced(reply, str(ownership), ownership.epoch)),
-    )

@@ -1,4 +1,4 @@
--- uses: special, add, gate_of
+-- uses: special, unadmit, gate_of
 -- Jobs ended, ids[first .. last], or died: others may have their keys. A dead one remembers its
 -- key, to take it again, and its limits.
 local function let_go(ids, first, last, died)
@@ -13,7 +13,7 @@ local function let_go(ids, first, last, died)
   end
   for _, said in ipairs(redis.call('HMGET', base .. ':lm', unpack(ids, first, last))) do
     local state, gate = gate_of(said)
-    if state and string.find(state, '^[1-9]') then add(base .. ':ga', gate, -1) end
+    if state and string.find(state, '^[1-9]') then unadmit(gate) end
   end
   if not died then redis.call('HDEL', base .. ':lm', unpack(ids, first, last)) end
 end

@@ -4,7 +4,7 @@ import pytest
 
 from queuepool import QueuePool
 from queuepool.cli.exits import Exit
-from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.owner import gates as at_gates
 from tests.integration.cli.jobs import KEY, write
 from tests.shell import Shell
 
@@ -14,7 +14,7 @@ ROWS = "account,n\n7,1\n8,2\n7,3\n"
 
 def gates(pool: QueuePool) -> dict[str, int]:
     """Return how many jobs of the group's partition wait for which limits."""
-    page = pool.group(KEY).partition.run(own.gates())
+    page = pool.group(KEY).partition.run(at_gates.gates())
     return {gate.limits: gate.parked for gate in page.gates}
 
 

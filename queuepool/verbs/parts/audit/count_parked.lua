@@ -15,9 +15,12 @@ local misparked = counted_there and parked ~= at_gates
 for gate, n in pairs(of_gate) do -- marks add to it
   misparked = misparked or whole(redis.call('HGET', base .. ':gt', gate)) < n
 end
+local admitted = counted_there and ours('HLEN', base .. ':ga') or 0
 for gate, n in pairs(in_lanes) do
   misparked = misparked or whole(redis.call('HGET', base .. ':ga', gate)) ~= n
+  admitted = admitted - 1
 end
+misparked = misparked or admitted ~= 0 -- none is left where none is in a lane
 if misparked then miscounted = miscounted + 1 end
 -- What they say of the jobs in the lanes
 if misparked then missing_there = at_gates - parked end

@@ -1,12 +1,12 @@
 -- Jobs that name limits and were not admitted by this owner wait at their gates: those that ran
 -- before at the front.
--- uses: group_of, tier_of, add, gate_of, park
+-- uses: group_of, tier_of, add, gate_of, park, unadmit
 limits = {}
 local parked, again = {}, {}
 for k, said in ipairs(redis.call('HMGET', base .. ':lm', unpack(ids))) do
   local state, gate = gate_of(said)
   if bodies[k] and state then
-    if string.find(state, '^[1-9]') then add(base .. ':ga', gate, -1) end
+    if string.find(state, '^[1-9]') then unadmit(gate) end
     if state == ARGV[2] then
       limits[#limits + 1], limits[#limits + 2] = ids[k], gate
       redis.call('HSET', base .. ':lm', ids[k], 'c|' .. gate)

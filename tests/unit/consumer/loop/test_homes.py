@@ -109,6 +109,13 @@ def test_a_call_without_a_limit_goes_to_every_partition(world: World) -> None:
     assert [server.trips for server in world.servers] == [[1], [1]]
 
 
+def test_a_call_to_one_partition_goes_only_there(world: World) -> None:
+    world.homes.send([HomeCall("", Verb("end_permits", ["end"], lambda r: r), 1)])
+
+    assert world.hears(1) == ["end"]
+    assert [server.trips for server in world.servers] == [[], [1]]
+
+
 def test_no_more_calls_wait_than_may(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(homes, "_MOST", 5)
     world.servers[0].may.clear()

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from consumer.core.limits import gates as known
 from consumer.core.limits.gatekeeper import Gatekeeper, HomeCall
+from consumer.core.limits.share import Share
 from queuepool.models import Limit
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.testing import FakeClock, MemoryPool
 from queuepool.verbs.limits import verbs as homes
-from queuepool.verbs.owner import verbs as own
-from queuepool.verbs.owner.replies import Admitted, Gate
+from queuepool.verbs.owner.gates import Admitted, Gate, gates
 
 
 class World:
@@ -44,12 +45,22 @@ class World:
         """Admit what may be, all of which is claimed at once; return by gate how many."""
         found = self.keeper.plan(self.clock())
         for name, jobs, _most in found:
-            left = self.keeper._gates[name].parked - jobs
-            reply = Admitted(jobs, jobs, left, 0)
-            self.keeper.on_admitted(name, jobs, reply, self.clock(), armed=False)
+            left = self.keeper.gates.known[name].parked - jobs
+            reply = Admitted(name, jobs, jobs, jobs, left, 0)
+            self.keeper.on_admitted(reply, self.clock(), armed=False)
             for _ in range(jobs):
                 self.admitted += 1
                 self.keeper.on_claimed([b"%d" % self.admitted, name.encode()])
+        return {name: jobs for name, jobs, _ in found}
+
+    def admit_unclaimed(self) -> dict[str, int]:
+        """Admit what may be, none of which is claimed; return by gate how many."""
+        found = self.keeper.plan(self.clock())
+        for name, jobs, _most in found:
+            view = self.keeper.gates.known[name]
+            waiting, left = view.waiting + jobs, view.parked - jobs
+            reply = Admitted(name, jobs, jobs, waiting, left, 0)
+            self.keeper.on_admitted(reply, self.clock(), armed=False)
         return {name: jobs for name, jobs, _ in found}
 
     def end(self, *still: int) -> None:
@@ -59,7 +70,6 @@ class World:
 
 def test_nothing_is_asked_or_admitted_without_gates() -> None:
     world = World()
-    world.keeper.stale = False
 
     assert world.ask() == []
     assert world.admit() == {}
@@ -134,7 +144,7 @@ def test_a_claim_whose_reply_is_still_to_come_frees_no_permit() -> None:
     world.parked(mail=10)
     world.ask()
     assert [jobs for _, jobs, _ in world.keeper.plan(world.clock())] == [3]
-    world.keeper.on_admitted("mail", 3, Admitted(3, 3, 7, 0), world.clock(), armed=False)
+    world.keeper.on_admitted(Admitted("mail", 3, 3, 3, 7, 0), world.clock(), armed=False)
 
     world.keeper.on_gates([Gate("mail", 7, 0)], armed=True)  # claimed, but the reply is on its way
 
@@ -166,10 +176,160 @@ def test_permits_of_earlier_owners_end_once_none_of_their_jobs_can_run() -> None
     world = World()
     assert world.ask() == []
 
-    world.keeper.end_earlier_permits()
+    world.keeper.earlier.on_quiet(used=True)
 
     assert [call.verb.script for call in world.ask()] == ["end_permits"]
     assert world.ask() == []
+
+
+def test_gates_that_a_whole_reading_does_not_list_hold_no_permits() -> None:
+    world = World(mail=Limit("mail", concurrency=2).definition)
+    world.parked(a__mail=1, mail=1)
+    world.ask()
+    assert set(world.admit_unclaimed()) == {"a,mail", "mail"}
+    world.parked(mail=3, waiting=1)  # the job admitted at the other gate was cancelled
+
+    world.ask()
+
+    assert world.admit_unclaimed() == {"mail": 1}
+
+
+@pytest.mark.parametrize(("armed", "last"), [(True, True), (False, False)])
+def test_a_part_of_a_reading_proves_nothing_of_the_gates_that_it_does_not_list(
+    armed: bool, last: bool
+) -> None:
+    world = World(mail=Limit("mail", concurrency=2).definition)
+    world.parked(a__mail=1, mail=1)
+    world.ask()
+    world.admit_unclaimed()
+
+    world.keeper.on_gates([Gate("mail", 3, 1)], armed=armed, last=last)
+
+    world.ask()
+    assert world.admit_unclaimed() == {}
+
+
+def test_pages_of_one_reading_are_one_reading() -> None:
+    world = World(mail=Limit("mail", concurrency=2).definition)
+    world.parked(a__mail=1, mail=1)
+    world.ask()
+    world.admit_unclaimed()
+
+    world.keeper.on_gates([Gate("a,mail", 0, 1)], armed=False, last=False)
+    world.keeper.on_gates([Gate("mail", 3, 1)], armed=False, first=False)
+
+    world.ask()
+    assert world.admit_unclaimed() == {}
+
+
+def test_nothing_is_admitted_while_it_is_unknown_what_a_lost_turn_admitted() -> None:
+    world = World(mail=Limit("mail", concurrency=3).definition)
+    world.parked(mail=100)
+    world.ask()
+    assert [jobs for _, jobs, _ in world.keeper.plan(world.clock())] == [3]
+
+    world.keeper.on_no_reply()
+
+    world.keeper.on_recorded(set())
+    world.ask()
+    assert world.keeper.plan(world.clock()) == []
+    world.parked(mail=98, waiting=2)  # one was not admitted
+    world.ask()
+    assert [jobs for _, jobs, _ in world.keeper.plan(world.clock())] == [1]
+
+
+def test_a_lost_turn_that_admitted_nothing_costs_no_permit() -> None:
+    world = World(mail=Limit("mail", concurrency=3).definition)
+    world.parked(mail=100)
+    world.ask()
+    world.keeper.plan(world.clock())
+    world.keeper.on_no_reply()
+
+    world.parked(mail=100)
+
+    world.ask()
+    assert [jobs for _, jobs, _ in world.keeper.plan(world.clock())] == [3]
+
+
+def test_what_one_limit_grants_is_not_wasted_while_another_admits_nothing() -> None:
+    world = World(
+        api=Limit("api", rate=100, burst=100).definition,
+        mail=Limit("mail", rate=1, burst=1).definition,
+    )
+    world.partition.run(homes.set_limit(Limit("mail", rate=1)))
+    world.partition.run(homes.pause_limit("mail", on=True))
+    world.parked(api__mail=1000)
+    asked = [call for _ in range(2) for call in world.ask()]
+    world.clock.advance(0.01)
+    for _ in range(500):
+        asked += world.ask()
+        assert world.admit() == {}
+        world.clock.advance(0.02)
+
+    status = world.partition.run(homes.find_limit("api"))
+    assert status is not None
+    assert status.granted <= 200  # of the 1,000 that it could have in 10 s
+    world.partition.run(homes.pause_limit("mail", on=False))
+    started = 0
+    for _ in range(500):
+        world.ask()
+        started += sum(world.admit().values())
+        world.clock.advance(0.02)
+    assert started >= 9
+
+
+def test_a_look_at_many_gates_costs_what_changed() -> None:
+    world = World()
+    names = {f"account-{n}": 1 for n in range(5000)}
+    for name in names:
+        world.partition.run(homes.set_limit(Limit(name, rate=1, per_s=1000, burst=1)))
+    world.parked(**names)
+    world.ask()
+    while world.admit():
+        pass
+    world.end()
+    world.parked(**names)
+    world.ask()
+    world.keeper.next_s(world.clock())  # all changed
+    world.clock.advance(0.1)
+    looked = 0
+    ready = Share.ready
+
+    def counted(share: Share, now_s: float) -> int:
+        nonlocal looked
+        looked += 1
+        return ready(share, now_s)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Share, "ready", counted)
+        for _ in range(10):
+            world.keeper.next_s(world.clock())
+            assert world.admit() == {}
+
+    assert looked < 100
+
+
+def test_more_gates_than_are_known_at_once_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known, "MOST", 10)
+    world = World()
+    left = {f"account-{n}": 2 for n in range(25)}
+    readings = 0
+    while left:
+        readings += 1
+        assert readings < 50
+        pages = [list(left)[n : n + 5] for n in range(0, len(left), 5)]
+        for number, page in enumerate(pages):
+            found = [Gate(name, left[name], 0) for name in page]
+            world.keeper.on_gates(
+                found, armed=False, first=number == 0, last=number == len(pages) - 1
+            )
+            assert len(world.keeper.gates.known) <= 10
+            world.ask()
+            for name, jobs in world.admit().items():
+                left[name] -= jobs
+                if not left[name]:
+                    del left[name]
+            world.end()
 
 
 def test_a_draining_owner_admits_nothing_and_gives_its_permits_back() -> None:
@@ -188,10 +348,10 @@ def test_a_draining_owner_admits_nothing_and_gives_its_permits_back() -> None:
     assert status.running == 0
 
 
-@pytest.mark.parametrize("gates", [1, 5])
-def test_gates_of_one_limit_take_turns(gates: int) -> None:
+@pytest.mark.parametrize("count", [1, 5])
+def test_gates_of_one_limit_take_turns(count: int) -> None:
     world = World(mail=Limit("mail", rate=1000, burst=4).definition)
-    names: dict[str, Any] = {f"a{n}__mail": 100 for n in range(gates)}
+    names: dict[str, Any] = {f"a{n}__mail": 100 for n in range(count)}
     world.parked(**names)
     seen: dict[str, int] = {}
     for _ in range(200):
@@ -201,13 +361,13 @@ def test_gates_of_one_limit_take_turns(gates: int) -> None:
         world.end()
         world.clock.advance(0.002)
 
-    assert len(seen) == gates
+    assert len(seen) == count
     assert max(seen.values()) - min(seen.values()) <= 0.2 * max(seen.values()) + 5
 
 
 def test_a_page_of_gates_is_read_from_the_partition() -> None:
     world = World()
 
-    page = world.partition.run(own.gates())
+    page = world.partition.run(gates())
 
-    assert (page.cursor, page.earlier, page.admitted, page.gates) == (b"0", 0, 0, ())
+    assert (page.cursor, page.earlier, page.used, page.gates) == (b"0", 0, False, ())

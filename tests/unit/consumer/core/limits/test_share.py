@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
-from consumer.core.limits.share import TOKEN_S, Share
+from consumer.core.limits.gate import GateView
+from consumer.core.limits.share import TOKEN_S, Asked, Share
 from queuepool.verbs.limits.verbs import Granted
 
 NOW_US = 5_000_000
@@ -28,16 +29,25 @@ def granted(**more: Any) -> Granted:
 def share(**more: Any) -> Share:
     """Return a share that was granted this at second 10, when it asked for 10 tokens."""
     made = Share("mail")
-    made.asking = True
-    made.on_granted(granted(**more), 10, 0, 10, 10.0)
+    made.asked = Asked(10, 0, 10)
+    made.on_granted(granted(**more), 10.0)
     return made
+
+
+def wants(held: Share, jobs: int) -> Share:
+    """Return the share, with so many jobs that wait for it."""
+    held.wanted = jobs
+    held.line.clear()
+    if jobs:
+        held.line["mail"] = GateView("mail", (held,), parked=jobs)
+    return held
 
 
 def test_a_token_may_be_used_from_its_time_on() -> None:
     held = share(tokens=3, first_us=NOW_US + 100_000, apart_us=50_000.0)
 
+    assert wants(held, 5).next_s(10.0) == 10.1
     assert [held.ready(now_s) for now_s in (10.0, 10.11, 10.16, 10.21)] == [0, 1, 2, 3]
-    assert held.next_s(5, 10.0) == 10.1
 
 
 def test_a_token_is_void_two_seconds_after_its_time() -> None:
@@ -49,6 +59,7 @@ def test_a_token_is_void_two_seconds_after_its_time() -> None:
 
 def test_a_spent_token_is_gone_and_one_that_was_not_used_comes_back() -> None:
     held = share(tokens=3, apart_us=0.0)
+    assert held.ready(10.0) == 3
 
     held.spend(2)
     assert held.ready(10.0) == 1
@@ -68,47 +79,47 @@ def test_a_home_without_a_concurrency_bounds_no_jobs() -> None:
     held.used = 500
 
     assert held.ready(10.0) == 10
-    assert not held.must_ask(0, 20.0)
+    assert not wants(held, 0).must_ask(20.0)
 
 
 def test_it_asks_for_more_before_the_tokens_are_used_up() -> None:
     held = share(tokens=10, apart_us=10_000.0)
 
-    assert not held.must_ask(50, 10.0)
+    assert not wants(held, 50).must_ask(10.0)
     held.ready(10.2)
     held.spend(8)
-    assert held.must_ask(50, 10.2)
-    assert held.lacks(50) == 48
+    assert wants(held, 50).must_ask(10.2)
+    assert wants(held, 50).lacks() == 48
 
 
 def test_who_was_refused_waits_as_told() -> None:
     held = share(again_us=NOW_US + 300_000)
 
-    assert not held.must_ask(5, 10.2)
-    assert held.must_ask(5, 10.31)
-    assert held.next_s(5, 10.0) == 10.3
+    assert not wants(held, 5).must_ask(10.2)
+    assert wants(held, 5).must_ask(10.31)
+    assert wants(held, 5).next_s(10.0) == 10.3
 
 
 def test_nothing_is_asked_while_an_answer_is_on_its_way() -> None:
     held = Share("mail")
-    assert held.must_ask(1, 0.0)
+    assert wants(held, 1).must_ask(0.0)
 
-    held.asking = True
+    held.asked = Asked(1, 0, 1)
 
-    assert not held.must_ask(1, 0.0)
+    assert not wants(held, 1).must_ask(0.0)
 
 
 def test_a_home_that_does_not_answer_is_asked_less_and_less_often() -> None:
     held, at_s, pauses = Share("mail"), 0.0, []
     for _ in range(8):
-        held.asking = True
+        held.asked = Asked(1, 0, 1)
         held.on_failure(at_s)
-        pauses.append(held.next_s(1, at_s) - at_s)
+        pauses.append(wants(held, 1).next_s(at_s) - at_s)
         at_s += pauses[-1]
 
     assert pauses == sorted(pauses)
     assert (pauses[0], pauses[-1]) == (0.05, 2.0)
-    held.on_granted(granted(tokens=1), 1, 0, 1, at_s)
+    held.on_granted(granted(tokens=1), at_s)
     assert held.ready(at_s) == 1
 
 
@@ -122,29 +133,30 @@ def test_an_ask_without_an_answer_leaves_only_the_permits_that_it_named() -> Non
     assert held.ready(10.0) == 0
     held.on_failure(10.0)
     assert held.ready(10.0) == 0
-    held.on_granted(granted(permits=4, again_us=NOW_US + 3_600_000_000), 0, 2, 5, 10.0)
+    held.on_granted(granted(permits=4, again_us=NOW_US + 3_600_000_000), 10.0)
     assert held.ready(10.0) == 2
 
 
 def test_permits_go_back_once_nothing_needs_them() -> None:
     held = share(tokens=2, permits=3, again_us=NOW_US + 3_600_000_000)
     held.used = 1
-    assert not held.must_ask(0, 11.0)
+    assert not wants(held, 0).must_ask(11.0)
 
     held.used = 0
 
-    assert held.must_ask(0, 11.0)
-    held.on_granted(granted(permits=0), 0, 0, 0, 11.0)
-    assert not held.must_ask(0, 12.0)
-    assert held.next_s(0, 12.0) == inf
+    assert wants(held, 0).must_ask(11.0)
+    held.on_granted(granted(permits=0), 11.0)
+    assert not wants(held, 0).must_ask(12.0)
+    assert wants(held, 0).next_s(12.0) == inf
 
 
 def test_tokens_that_no_permit_matches_are_not_asked_for() -> None:
     held = share(tokens=1, apart_us=1000.0, permits=3, again_us=NOW_US + 20_000)
+    assert held.ready(10.0) == 1
     held.spend(1)
     held.used = 3
-    assert held.lacks(50) <= 0
+    assert wants(held, 50).lacks() <= 0
 
     held.used = 2
 
-    assert held.lacks(50) == 1
+    assert wants(held, 50).lacks() == 1

@@ -1,0 +1,70 @@
+"""Permits of earlier ownerships of a partition: whether they may be there, and their end. Pure.
+
+possible --nobody was ever at a gate--> none
+   |  ^                                  ^
+   |  `--jobs of dead owners came back   | every partition answered
+   `--no job of theirs can run--> ending-'   each page by page; what gets no answer is repeated
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from queuepool.errors import QueuePoolError
+from queuepool.verbs.limits import verbs as homes
+
+if TYPE_CHECKING:
+    from queuepool.servers import Reply
+    from queuepool.verbs import Verb
+    from queuepool.verbs.owner.replies import Ownership
+
+EVERY = -1  # partition
+_AGAIN_S = 2.0
+
+
+class EarlierPermits:
+    """Each partition may be the home of limits. possible: as above."""
+
+    def __init__(self, ownership: Ownership) -> None:
+        self._ownership = ownership
+        self.possible = True
+        self._calls: list[tuple[float, int, bytes]] = []  # heap: due s, partition, cursor
+
+    def suspect(self) -> None:
+        """Note that jobs of earlier owners came back: their permits are to be ended once more."""
+        self.possible = True
+
+    def on_quiet(self, *, used: bool) -> None:
+        """Note that no job of earlier owners can run. used: whether jobs ever were at a gate."""
+        if self.possible and used:
+            self._calls = [(0.0, EVERY, b"0")]
+        self.possible = False
+
+    def next_s(self) -> float | None:
+        """Return when the next call is due."""
+        return self._calls[0][0] if self._calls else None
+
+    def due(self, now_s: float) -> list[tuple[int, Verb[tuple[bytes, int]]]]:
+        """Return (partition or EVERY, verb) of the calls that are due; each gets an answer."""
+        found = []
+        while self._calls and self._calls[0][0] <= now_s:
+            _, number, cursor = heappop(self._calls)
+            ownership = self._ownership
+            verb = homes.end_permits(ownership.partition, ownership.epoch, cursor)
+            found.append((number, verb))
+        return found
+
+    def on_reply(
+        self, partition: int, verb: Verb[tuple[bytes, int]], reply: Reply, now_s: float
+    ) -> None:
+        """Go on with the next page, or repeat a call that failed."""
+        asked = verb.args[2]
+        try:
+            cursor, _freed = verb.read(reply)
+        except QueuePoolError:
+            assert isinstance(asked, bytes)  # noqa: S101 - as due() made it
+            heappush(self._calls, (now_s + _AGAIN_S, partition, asked))
+        else:
+            if cursor != b"0":
+                heappush(self._calls, (now_s, partition, cursor))
