@@ -74,8 +74,25 @@ class ScaleCommand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Clamp:
+    """What moved a wanted count, from what to what, and why."""
+
+    name: str
+    before: int
+    after: int
+    why: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.before} -> {self.after}" + (f" ({self.why})" if self.why else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A wanted number of workers and why. inputs is None when the partition was not seen."""
+    """A wanted number of workers and why. inputs is None when the partition was not seen.
+
+    clamps: the names of all that kept the policy from what it wanted. moved: those with their
+    counts, in their order; the first one's `before` is the alternative that was rejected.
+    """
 
     partition: int
     mode: Mode
@@ -84,6 +101,7 @@ class Target:
     reason: str
     clamps: tuple[str, ...] = ()
     inputs: Inputs | None = None
+    moved: tuple[Clamp, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

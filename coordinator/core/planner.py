@@ -3,7 +3,7 @@
     no fresh observation      hold: nothing is pending, no state moves
     first observation, a gap  adopt the count that the consumer reports, decide nothing yet
     set manually              that count, until it expires; then the policy from there
-    otherwise                 what the policy says
+    otherwise                 what the policy says, and the overlays make of it (see `ruling`)
 
 A command is sent when the wanted count differs from the target that the consumer reports. It is
 absolute, so sending it again is harmless: if the consumer has not received it within two cycles, or
@@ -13,50 +13,23 @@ lower), it is sent again under a new number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
-from coordinator.core.model import (
-    Inputs,
-    Mode,
-    Observation,
-    PartitionDecision,
-    ScaleCommand,
-    finished_total,
-)
-from coordinator.policy import Direction, Limits, Policy, PolicyState, Reading
+from coordinator.core.memory import PartitionMemory, PendingCommand
+from coordinator.core.model import Observation, PartitionDecision, ScaleCommand
+from coordinator.core.overlays.budget import divide
+from coordinator.core.overlays.rules import rules_at
+from coordinator.core.overlays.values import Overrides
+from coordinator.core.ruling import Draft, Ruler
+from coordinator.policy import Direction, Limits, Policy
 from queuepool.models import Owner
 
+__all__ = ["CyclePlan", "PartitionMemory", "Planner", "command_number"]
+
+_UNKNOWN: Final = PartitionMemory()
 UP, DOWN = "SCALE_UP", "SCALE_DOWN"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingCommand:
-    """The last command to a partition that its consumer has not applied yet."""
-
-    target: int
-    at_s: float
-    command_id: str
-    owner_epoch: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionMemory:
-    """What a leader remembers of one partition between cycles.
-
-    policy is None until the partition was observed. reason: why the target last changed. noted: the
-    kind of the last recorded decision, so that a lasting one is recorded once.
-    """
-
-    policy: PolicyState | None = None
-    target: int = 0
-    reason: str = ""
-    seen_s: float = 0.0
-    manual: bool = False
-    sequence: int = 0
-    pending: PendingCommand | None = None
-    noted: tuple[object, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +50,11 @@ class CyclePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planner:
-    """Decides for every partition. Times in seconds."""
+    """Decides for every partition. Times in seconds. overrides: what operators set at run time."""
 
     policy: Policy[Any, Any]
     limits: Limits = field(default_factory=Limits)
+    overrides: Overrides = field(default_factory=Overrides)
     cycle_s: float = 1.0
     command_ttl_s: float = 30.0
     forget_s: float = 60.0  # unobserved for this long, memories are obsolete
@@ -92,17 +66,31 @@ class Planner:
         observations: Sequence[Observation],
         manual: Mapping[int, int],
         now_s: float,
+        *,
+        now_ms: int = 0,
     ) -> CyclePlan:
         """Return what to do now. memories: of the previous cycle, empty for a new leader.
 
-        manual: partition -> workers set manually. epoch: of the leader, for command ids.
+        manual: partition -> workers set manually. epoch: of the leader, for command ids. now_ms: by
+        a server's clock, for schedules.
         """
         after, decisions, notable = dict(memories), [], []
-        for seen in observations:
-            before = memories.get(seen.partition, PartitionMemory())
-            memory, decision = self._rule(before, seen, manual.get(seen.partition))
-            if not seen.unusable_reason:
-                memory, decision = self._command(epoch, memory, decision, seen, now_s)
+        ruler = Ruler(
+            policy=self.policy,
+            rules=rules_at(now_ms, self.limits, self.overrides),
+            cycle_s=self.cycle_s,
+            forget_s=self.forget_s,
+        )
+        drafts = [
+            ruler.draft(memories.get(seen.partition, _UNKNOWN), seen, manual.get(seen.partition))
+            for seen in observations
+        ]
+        settled = self._settled(ruler, drafts)
+        for seen, ruled in zip(observations, settled, strict=True):
+            before = memories.get(seen.partition, _UNKNOWN)
+            memory, decision = (
+                ruled if seen.unusable_reason else self._command(epoch, *ruled, seen, now_s)
+            )
             kind = (decision.mode, decision.clamps, decision.inputs is None)
             if decision.command or decision.direction is not Direction.HOLD or kind != before.noted:
                 notable.append(decision)
@@ -110,99 +98,20 @@ class Planner:
             decisions.append(decision)
         return CyclePlan(memories=after, decisions=tuple(decisions), notable=tuple(notable))
 
-    def _rule(
-        self, memory: PartitionMemory, seen: Observation, by_hand: int | None
-    ) -> tuple[PartitionMemory, PartitionDecision]:
-        if seen.unusable_reason or seen.state is None or seen.state.owner is None:
-            mode = Mode.MANUAL if memory.manual else Mode.AUTOMATIC
-            return memory, PartitionDecision(
-                partition=seen.partition,
-                mode=mode,
-                previous=memory.target,
-                target=memory.target,
-                reason=f"{seen.unusable_reason}: held",
-            )
-        owner = seen.state.owner
-        reading = Reading(
-            at_s=seen.at_s,
-            backlog=seen.state.backlog,
-            workers=max(owner.workers, 0),
-            busy=max(owner.busy, 0),
-            finished_total=max(finished_total(seen.state), 0),
-            in_flight=max(seen.state.in_flight, 0),
-            limits=seen.limits,
-        )
-        inputs = Inputs(
-            backlog=reading.backlog,
-            workers=reading.workers,
-            busy=reading.busy,
-            reported=owner.target,
-            pwqd=round(reading.pwqd, 3),
-            finished_total=reading.finished_total,
-        )
-        memory = (
-            replace(memory, seen_s=seen.at_s)
-            if self._remembers(memory, seen)
-            else PartitionMemory(seen_s=seen.at_s, sequence=memory.sequence, noted=memory.noted)
-        )
-        if by_hand is not None:
-            return self._by_hand(memory, seen.partition, inputs, by_hand)
-        return self._by_policy(memory, seen.partition, inputs, reading)
-
-    def _remembers(self, memory: PartitionMemory, seen: Observation) -> bool:
-        return memory.policy is not None and seen.at_s - memory.seen_s <= self.forget_s
-
-    def _by_hand(
-        self, memory: PartitionMemory, partition: int, inputs: Inputs, workers: int
-    ) -> tuple[PartitionMemory, PartitionDecision]:
-        # An operator may go below the base, never above what the machines were sized for.
-        target = min(max(workers, 1), self.limits.max_workers)
-        decision = PartitionDecision(
-            partition=partition,
-            mode=Mode.MANUAL,
-            previous=memory.target if memory.policy is not None else inputs.reported,
-            target=target,
-            reason=f"set to {workers} manually",
-            clamps=()
-            if target == workers
-            else ("max_workers" if workers > target else "min_workers",),
-            inputs=inputs,
-        )
-        return replace(
-            memory, policy=self.policy.initial(target), target=target, manual=True
-        ), decision
-
-    def _by_policy(
-        self, memory: PartitionMemory, partition: int, inputs: Inputs, reading: Reading
-    ) -> tuple[PartitionMemory, PartitionDecision]:
-        begins = memory.policy is None
-        state = self.policy.initial(inputs.reported) if memory.policy is None else memory.policy
-        chosen = self.policy.decide(reading, state, self.limits)
-        after = chosen.state
-        if begins:
-            # A new leader knows only one instant; the current count was right until now.
-            mode, target = Mode.OBSERVE, inputs.reported
-            reason, after = (
-                f"first look: {target} workers stay as they are",
-                replace(after, target=target),
-            )
-        else:
-            mode, target, reason = Mode.AUTOMATIC, chosen.target, chosen.reason
-            if memory.manual:
-                reason = f"no longer set manually; {reason}"
-            if self.limits.clamp(memory.target)[0] != memory.target:
-                least, most = self.limits.min_workers, self.limits.max_workers
-                reason = f"moved within the limits of {least} to {most}; {reason}"
-        decision = PartitionDecision(
-            partition=partition,
-            mode=mode,
-            previous=inputs.reported if begins else memory.target,
-            target=target,
-            reason=reason,
-            clamps=chosen.clamps,
-            inputs=inputs,
-        )
-        return replace(memory, policy=after, target=target, manual=False), decision
+    def _settled(
+        self, ruler: Ruler, drafts: Sequence[Draft]
+    ) -> Iterator[tuple[PartitionMemory, PartitionDecision]]:
+        """Yield what becomes of each draft, in order, under the budget of all."""
+        asks = {draft.partition: ruler.ask(draft) for draft in drafts}
+        open_ = [ask for ask in asks.values() if ask is not None]
+        granted, why, budget = {ask.partition: ask.asked for ask in open_}, "", ruler.rules.budget
+        if budget is not None:
+            fixed = sum(d.decision.target for d in drafts if asks[d.partition] is None)
+            granted = dict(divide(budget, fixed, open_))
+            wanted = fixed + sum(ask.asked for ask in open_)
+            why = f"{wanted} are wanted of {budget} for all partitions"
+        for draft in drafts:
+            yield ruler.settle(draft, granted.get(draft.partition, draft.decision.target), why)
 
     def _command(
         self,

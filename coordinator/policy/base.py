@@ -95,8 +95,13 @@ def bounded(
     limits: Limits,
     reason: str,
     clamps: tuple[str, ...] = (),
+    *,
+    wanted: int | None = None,
 ) -> Decision:
-    """Return the decision for `state.target`, clamped to the limits."""
+    """Return the decision for `state.target`, clamped to the limits.
+
+    wanted: what the policy would have chosen without any clamp; by default `state.target`.
+    """
     target, bound = limits.clamp(state.target)
     return Decision(
         target=target,
@@ -104,4 +109,5 @@ def bounded(
         reason=reason,
         clamps=clamps + tuple(name for name in bound if name not in clamps),
         state=replace(state, target=target),
+        wanted=state.target if wanted is None else wanted,
     )

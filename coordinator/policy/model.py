@@ -139,7 +139,7 @@ class Decision:
 
     `target` is absolute. A caller compares it with what the consumer reported, not only with
     `previous`: a consumer that restarted with fewer workers must receive it again. `clamps` names
-    everything that limited the policy's choice.
+    everything that limited the policy's choice; `wanted` is what it would have been without them.
     """
 
     target: int
@@ -147,6 +147,7 @@ class Decision:
     reason: str
     clamps: tuple[str, ...]
     state: PolicyState
+    wanted: int | None = None
 
     @property
     def direction(self) -> Direction:

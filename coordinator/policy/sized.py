@@ -94,7 +94,9 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
         if seen.ceiling.workers and tried < state.target:
             fewer = replace(seen, target=tried)
             reason = f"whether {tried} workers finish as many is being tried"
-            return bounded(fewer, state.target, limits, reason, ("gain_check",))
+            return bounded(
+                fewer, state.target, limits, reason, ("gain_check",), wanted=state.target
+            )
         size = self._size(reading, seen.demand)
         if size.least > state.target:
             return self._grow(reading, replace(seen, large_s=0.0), size, limits)
@@ -124,7 +126,8 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
         settings, target, ceiling = self.settings, state.target, state.ceiling
 
         def hold(why: str, *clamps: str) -> Decision:
-            return bounded(state, target, limits, f"{size.why}: {why}", clamps)
+            reason = f"{size.why}: {why}"
+            return bounded(state, target, limits, reason, clamps, wanted=size.least)
 
         if target >= limits.max_workers:
             return hold(f"held at the maximum of {limits.max_workers}", "max_workers")
@@ -146,8 +149,9 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
                 )
         stepped = ceiling.step_up(state.demand.service_s, settings.gain_check)
         return bounded(
-            replace(state, target=wanted, ceiling=stepped), target, limits, size.why, clamps
-        )
+            replace(state, target=wanted, ceiling=stepped), target, limits, size.why, clamps,
+            wanted=size.least if clamps else wanted,
+        )  # fmt: skip
 
     def _shrink(self, state: SizedState, size: _Size, elapsed_s: float, limits: Limits) -> Decision:
         settings, target = self.settings, state.target
@@ -160,7 +164,8 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
         large_s = state.large_s + elapsed_s
         if large_s < settings.hold_s:
             reason = f"{size.why}: held for {large_s:.0f} of {settings.hold_s:.0f} s"
-            return bounded(replace(state, large_s=large_s), target, limits, reason, ("hold",))
+            kept = replace(state, large_s=large_s)
+            return bounded(kept, target, limits, reason, ("hold",), wanted=wanted)
         return bounded(replace(state, target=wanted, large_s=0.0), target, limits, size.why)
 
     def _close(self, state: SizedState, limits: Limits) -> Decision:
@@ -170,4 +175,4 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
             f"{closed.pause_left_s:.0f} s"
         )
         capped = replace(state, target=min(state.target, closed.workers), ceiling=closed)
-        return bounded(capped, state.target, limits, reason, ("gain_check",))
+        return bounded(capped, state.target, limits, reason, ("gain_check",), wanted=state.target)

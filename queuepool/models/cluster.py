@@ -20,7 +20,10 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """Who owns a partition, as last reported. host is for people; lease_ms may be negative."""
+    """Who owns a partition, as last reported. host is for people; lease_ms may be negative.
+
+    cpu, memory: percent in use of what its machine, or its container, has; None if not reported.
+    """
 
     host: str
     epoch: int
@@ -30,6 +33,8 @@ class Owner:
     busy: int
     target: int
     applied: str
+    cpu: float | None = None
+    memory: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

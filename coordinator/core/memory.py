@@ -1,0 +1,38 @@
+"""What a leader remembers of a partition between cycles. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coordinator.policy import PolicyState
+from coordinator.policy.demand import Demand
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingCommand:
+    """The last command to a partition that its consumer has not applied yet."""
+
+    target: int
+    at_s: float
+    command_id: str
+    owner_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionMemory:
+    """What a leader remembers of one partition between cycles.
+
+    policy is None until the partition was observed. reason: why the target last changed. noted: the
+    kind of the last recorded decision, so that a lasting one is recorded once. demand: what was
+    measured of its jobs, kept while an overlay needs it and the policy does not measure it.
+    """
+
+    policy: PolicyState | None = None
+    target: int = 0
+    reason: str = ""
+    seen_s: float = 0.0
+    manual: bool = False
+    sequence: int = 0
+    pending: PendingCommand | None = None
+    noted: tuple[object, ...] = ()
+    demand: Demand | None = None

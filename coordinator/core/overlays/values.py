@@ -1,0 +1,210 @@
+"""What operators set at run time: names and values as text, and what they mean. Pure.
+
+    mode=hold-down    profile=spike    min_workers=4    max_workers=128    budget=96
+    wait_s.critical=0.5    schedule=MON-FRI 08:30-10:00 Asia/Seoul floor=16
+    policy=target-wait    drain_s=1    spike.max_workers=256
+
+A name that begins with that of a profile holds while that profile does.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final
+
+from coordinator.core.overlays.schedule import Window, parse_windows
+from coordinator.policy import POLICIES, make_policy, policy_settings, setting_names
+from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import shown
+
+PROFILES: Final = ("quiet", "normal", "spike", "extreme")
+TIERS: Final = ("critical", "high", "default", "low")
+MOST_WORKERS, MOST_BUDGET = 4096, 1_000_000
+MOST_VALUES: Final = 200
+LONGEST: Final = 4_000  # characters of one value
+_SETTINGS: Final = policy_settings()
+_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+
+
+class ScaleMode(StrEnum):
+    """How far the policy is obeyed."""
+
+    AUTO = "auto"
+    HOLD = "hold"  # limits, guard and budget still move the count
+    HOLD_UP = "hold-up"  # it does not rise
+    HOLD_DOWN = "hold-down"  # it does not fall
+    MANUAL = "manual"  # nothing but `queuepool scale` moves it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What a profile may set; None or absent: as without it. waits_s: tier -> wanted wait."""
+
+    min_workers: int | None = None
+    max_workers: int | None = None
+    budget: int | None = None
+    waits_s: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overrides:
+    """All that operators set, understood. settings: of policies, by name."""
+
+    mode: ScaleMode = ScaleMode.AUTO
+    profile: str = "normal"
+    base: Bounds = field(default_factory=Bounds)
+    profiles: Mapping[str, Bounds] = field(default_factory=lambda: MappingProxyType({}))
+    schedule: tuple[Window, ...] = ()
+    guard_cpu: float | None = None
+    guard_memory: float | None = None
+    policy: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def merged(values: Mapping[str, str], changes: Mapping[str, str]) -> dict[str, str]:
+    """Return the values after changes, of which an empty one removes its name.
+
+    Raises InvalidInputError for a name that does not exist: a wrong one would remove nothing.
+    """
+    for name in changes:
+        _check_name(name)
+    together = {**values, **{name: text.strip() for name, text in changes.items()}}
+    return {name: text for name, text in sorted(together.items()) if text}
+
+
+def parse(values: Mapping[str, str]) -> Overrides:
+    """Return what values mean. Raises InvalidInputError that says what to write instead."""
+    if len(values) > MOST_VALUES:
+        raise InvalidInputError(f"{len(values)} values; at most {MOST_VALUES} are possible")
+    plain: dict[str, Any] = {}
+    bounds: dict[str, dict[str, Any]] = {name: {} for name in ("", *PROFILES)}
+    settings: dict[str, Any] = {}
+    for name, text in values.items():
+        _check_name(name)
+        profile, dot, rest = name.partition(".")
+        if dot and profile in PROFILES:
+            bounds[profile][rest] = _BOUNDS[rest](name, text)
+        elif name in _BOUNDS:
+            bounds[""][name] = _BOUNDS[name](name, text)
+        elif name in _PLAIN:
+            plain[name] = _PLAIN[name](name, text)
+        else:
+            settings[name] = _setting(name, text)
+    made = {name: _bounds(name, given) for name, given in bounds.items()}
+    _check_policy(plain.get("policy"), settings)
+    return Overrides(
+        mode=plain.get("mode", ScaleMode.AUTO),
+        profile=plain.get("profile", "normal"),
+        base=made.pop(""),
+        profiles=made,
+        schedule=plain.get("schedule", ()),
+        guard_cpu=plain.get("guard.cpu"),
+        guard_memory=plain.get("guard.memory"),
+        policy=plain.get("policy"),
+        settings=settings,
+    )
+
+
+def known_names() -> tuple[str, ...]:
+    """Return every name that can be set, without those of single profiles."""
+    return (*_PLAIN, *_BOUNDS, *_SETTINGS)
+
+
+def _check_name(name: str) -> None:
+    profile, dot, rest = name.partition(".")
+    if (dot and profile in PROFILES and rest in _BOUNDS) or name in known_names():
+        return
+    raise InvalidInputError(
+        f"{shown(name)} cannot be set. Names: {', '.join((*_PLAIN, *_BOUNDS))}; of a profile, such "
+        "as spike.max_workers; or a setting of a policy, such as drain_s (docs/scaling.md)"
+    )
+
+
+def _bounds(profile: str, given: Mapping[str, Any]) -> Bounds:
+    least, most = given.get("min_workers"), given.get("max_workers")
+    if least is not None and most is not None and least > most:
+        named = f"{profile}." if profile else ""
+        raise InvalidInputError(
+            f"{named}min_workers={least} is above {named}max_workers={most}: lower it, or raise "
+            "the other"
+        )
+    waits_s = {tier: given[f"wait_s.{name}"] for tier, name in enumerate(TIERS) if
+               f"wait_s.{name}" in given}  # fmt: skip
+    return Bounds(min_workers=least, max_workers=most, budget=given.get("budget"), waits_s=waits_s)
+
+
+def _check_policy(name: str | None, settings: Mapping[str, Any]) -> None:
+    """Refuse what no policy takes; what other settings it has only its coordinator knows."""
+    for policy in POLICIES if name is None else (name,):
+        known = {key: value for key, value in settings.items() if key in setting_names(policy)}
+        try:
+            for key, value in known.items():
+                make_policy(policy, **{key: value})
+        except ValueError as error:
+            raise InvalidInputError(str(error)) from None
+
+
+def _one_of(*known: str) -> Callable[[str, str], str]:
+    def read(name: str, text: str) -> str:
+        if text not in known:
+            raise InvalidInputError(f"{name}={shown(text)}: use {', '.join(known)}")
+        return text
+
+    return read
+
+
+def _whole(most: int) -> Callable[[str, str], int]:
+    def read(name: str, text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= most:
+            raise InvalidInputError(f"{name}={shown(text)}: use a whole number from 1 to {most:,}")
+        return int(text)
+
+    return read
+
+
+def _number(most: float, unit: str) -> Callable[[str, str], float]:
+    def read(name: str, text: str) -> float:
+        if not _NUMBER.fullmatch(text) or not 0 < float(text) <= most:
+            raise InvalidInputError(
+                f"{name}={shown(text)}: use a number of {unit} above 0, at most {most:g}"
+            )
+        return float(text)
+
+    return read
+
+
+def _windows(name: str, text: str) -> tuple[Window, ...]:
+    try:
+        return parse_windows(text, PROFILES)
+    except ValueError as error:
+        raise InvalidInputError(f"{name}: {error}") from None
+
+
+def _setting(name: str, text: str) -> Any:
+    kind = _SETTINGS[name].kind
+    pattern = r"[0-9]{1,9}" if kind is int else _NUMBER.pattern
+    if not re.fullmatch(pattern, text) or not math.isfinite(float(text)):
+        which = "a whole number" if kind is int else "a number"
+        raise InvalidInputError(f"{name}={shown(text)}: use {which}, such as 2")
+    return kind(text)
+
+
+_PLAIN: Final[Mapping[str, Callable[[str, str], Any]]] = {
+    "mode": lambda name, text: ScaleMode(_one_of(*ScaleMode)(name, text)),
+    "profile": _one_of(*PROFILES),
+    "policy": _one_of(*POLICIES),
+    "schedule": _windows,
+    "guard.cpu": _number(100, "percent"),
+    "guard.memory": _number(100, "percent"),
+}
+_BOUNDS: Final[Mapping[str, Callable[[str, str], Any]]] = {
+    "min_workers": _whole(MOST_WORKERS),
+    "max_workers": _whole(MOST_WORKERS),
+    "budget": _whole(MOST_BUDGET),
+    **{f"wait_s.{tier}": _number(86_400, "seconds") for tier in TIERS},
+}

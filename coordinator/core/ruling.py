@@ -1,0 +1,243 @@
+"""What to want for one partition: its policy, then the overlays. Pure.
+
+A ruling has two steps, since partitions share a budget: `Draft`s say what each asks for, and
+`settle` makes a decision of a draft and the count that was granted. Where that differs from what
+the policy chose, the policy decides once more within it, so that it remembers what happens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from coordinator.core.memory import PartitionMemory
+from coordinator.core.model import (
+    Clamp,
+    Inputs,
+    Mode,
+    Observation,
+    PartitionDecision,
+    finished_total,
+)
+from coordinator.core.overlays.budget import Ask
+from coordinator.core.overlays.effect import Situation, overlaid
+from coordinator.core.overlays.rules import Rules
+from coordinator.core.overlays.values import ScaleMode
+from coordinator.policy import Decision, Limits, Policy, PolicyState, Reading
+from coordinator.policy.demand import Demand
+from queuepool.models import Owner, PartitionState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What a partition asks for. chosen: by the policy, from `state`; None where it has no say.
+
+    Then `decision` is final, and `memory` as well.
+    """
+
+    memory: PartitionMemory
+    decision: PartitionDecision
+    chosen: Decision | None = None
+    state: PolicyState | None = None
+    reading: Reading | None = None
+
+    @property
+    def partition(self) -> int:
+        """Return the partition's number."""
+        return self.decision.partition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruler:
+    """Rules over partitions for one cycle. forget_s: unobserved for so long, memories are old."""
+
+    policy: Policy[Any, Any]
+    rules: Rules = field(default_factory=Rules)
+    cycle_s: float = 1.0
+    forget_s: float = 60.0
+
+    def draft(self, memory: PartitionMemory, seen: Observation, by_hand: int | None) -> Draft:
+        """Return what a partition asks for. by_hand: the workers set manually, if they are."""
+        state = seen.state
+        if seen.unusable_reason or state is None or state.owner is None:
+            return Draft(memory=memory, decision=_unseen(memory, seen))
+        reading, inputs = _read(seen, state, state.owner)
+        memory = (
+            replace(memory, seen_s=seen.at_s)
+            if memory.policy is not None and seen.at_s - memory.seen_s <= self.forget_s
+            else PartitionMemory(seen_s=seen.at_s, sequence=memory.sequence, noted=memory.noted)
+        )
+        if by_hand is not None:
+            return self._by_hand(memory, seen.partition, inputs, by_hand)
+        if memory.policy is None:
+            return self._first_look(memory, seen.partition, inputs, reading)
+        chosen = self.policy.decide(reading, memory.policy, self.rules.limits)
+        demand = self._demand(memory, chosen.state, reading)
+        now = Situation(
+            before=memory.target,
+            ready=state.ready,
+            owner=state.owner,
+            demand=getattr(chosen.state, "demand", None) or demand,
+            free="gain_check" not in chosen.clamps and reading.workers >= memory.target,
+        )
+        return Draft(
+            memory=replace(memory, demand=demand),
+            decision=self._by_policy(memory, seen.partition, inputs, chosen, now),
+            chosen=chosen,
+            state=memory.policy,
+            reading=reading,
+        )
+
+    def ask(self, draft: Draft) -> Ask | None:
+        """Return what a draft asks of the budget, None if nobody can change it."""
+        if draft.chosen is None or self.rules.mode is ScaleMode.MANUAL:
+            return None
+        return Ask(
+            partition=draft.partition,
+            asked=draft.decision.target,
+            base=self.rules.limits.min_workers,
+            before=draft.decision.previous,
+        )
+
+    def settle(
+        self, draft: Draft, granted: int, why: str
+    ) -> tuple[PartitionMemory, PartitionDecision]:
+        """Return the decision for the granted count. why: what the budget says about it."""
+        decision, chosen = draft.decision, draft.chosen
+        if chosen is None or draft.state is None:
+            return draft.memory, decision
+        moved = decision.moved
+        if granted != decision.target:
+            moved += (Clamp(name="budget", before=decision.target, after=granted, why=why),)
+        after = chosen.state
+        if granted != chosen.target:
+            there = Limits(min_workers=granted, max_workers=granted)
+            after = self.policy.decide(draft.reading, draft.state, there).state
+        overlays = moved[_by_policy_itself(chosen) :]
+        decision = replace(
+            decision,
+            target=granted,
+            reason="; ".join((decision.reason, *map(str, overlays))),
+            clamps=tuple(dict.fromkeys((*decision.clamps, *(clamp.name for clamp in overlays)))),
+            moved=moved,
+        )
+        memory = replace(
+            draft.memory, policy=replace(after, target=granted), target=granted, manual=False
+        )
+        return memory, decision
+
+    def _by_hand(
+        self, memory: PartitionMemory, partition: int, inputs: Inputs, workers: int
+    ) -> Draft:
+        # An operator may go below the base, never above what the machines were sized for.
+        target = min(max(workers, 1), self.rules.limits.max_workers)
+        bound = "max_workers" if workers > target else "min_workers"
+        moved = () if target == workers else (Clamp(name=bound, before=workers, after=target),)
+        decision = PartitionDecision(
+            partition=partition,
+            mode=Mode.MANUAL,
+            previous=memory.target if memory.policy is not None else inputs.reported,
+            target=target,
+            reason=f"set to {workers} manually",
+            clamps=tuple(clamp.name for clamp in moved),
+            inputs=inputs,
+            moved=moved,
+        )
+        memory = replace(memory, policy=self.policy.initial(target), target=target, manual=True)
+        return Draft(memory=memory, decision=decision)
+
+    def _first_look(
+        self, memory: PartitionMemory, partition: int, inputs: Inputs, reading: Reading
+    ) -> Draft:
+        # A new leader knows only one instant; the current count was right until now.
+        target = inputs.reported
+        chosen = self.policy.decide(reading, self.policy.initial(target), self.rules.limits)
+        decision = PartitionDecision(
+            partition=partition,
+            mode=Mode.OBSERVE,
+            previous=target,
+            target=target,
+            reason=f"first look: {target} workers stay as they are",
+            clamps=chosen.clamps,
+            inputs=inputs,
+        )
+        policy = replace(chosen.state, target=target)
+        demand = self._demand(memory, policy, reading)
+        memory = replace(memory, policy=policy, target=target, manual=False, demand=demand)
+        return Draft(memory=memory, decision=decision)
+
+    def _by_policy(
+        self,
+        memory: PartitionMemory,
+        partition: int,
+        inputs: Inputs,
+        chosen: Decision,
+        now: Situation,
+    ) -> PartitionDecision:
+        limits, reason = self.rules.limits, chosen.reason
+        if memory.manual:
+            reason = f"no longer set manually; {reason}"
+        if limits.clamp(memory.target)[0] != memory.target:
+            least, most = limits.min_workers, limits.max_workers
+            reason = f"moved within the limits of {least} to {most}; {reason}"
+        target, moved = overlaid(chosen.target, now, self.rules)
+        if _by_policy_itself(chosen):
+            own = Clamp(name=chosen.clamps[-1], before=chosen.wanted or 0, after=chosen.target)
+            moved = (own, *moved)
+        return PartitionDecision(
+            partition=partition,
+            mode=Mode.AUTOMATIC,
+            previous=memory.target,
+            target=target,
+            reason=reason,
+            clamps=chosen.clamps,
+            inputs=inputs,
+            moved=moved,
+        )
+
+    def _demand(
+        self, memory: PartitionMemory, policy: PolicyState, reading: Reading
+    ) -> Demand | None:
+        """Return what is measured of the jobs for overlays, None if the policy measures it."""
+        if not self.rules.waits_s or hasattr(policy, "demand"):
+            return None
+        last = memory.demand or Demand()
+        if last.problem(reading):
+            return last.restart(reading)
+        return last.observe(reading, self.cycle_s)
+
+
+def _by_policy_itself(chosen: Decision) -> int:
+    """Return 1 if a clamp of the policy's own moved its choice, else 0."""
+    return int(bool(chosen.clamps) and chosen.wanted is not None and chosen.wanted != chosen.target)
+
+
+def _unseen(memory: PartitionMemory, seen: Observation) -> PartitionDecision:
+    return PartitionDecision(
+        partition=seen.partition,
+        mode=Mode.MANUAL if memory.manual else Mode.AUTOMATIC,
+        previous=memory.target,
+        target=memory.target,
+        reason=f"{seen.unusable_reason}: held",
+    )
+
+
+def _read(seen: Observation, state: PartitionState, owner: Owner) -> tuple[Reading, Inputs]:
+    reading = Reading(
+        at_s=seen.at_s,
+        backlog=state.backlog,
+        workers=max(owner.workers, 0),
+        busy=max(owner.busy, 0),
+        finished_total=max(finished_total(state), 0),
+        in_flight=max(state.in_flight, 0),
+        limits=seen.limits,
+    )
+    inputs = Inputs(
+        backlog=reading.backlog,
+        workers=reading.workers,
+        busy=reading.busy,
+        reported=owner.target,
+        pwqd=round(reading.pwqd, 3),
+        finished_total=reading.finished_total,
+    )
+    return reading, inputs
