@@ -6,7 +6,6 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from coordinator.core.planner import Planner
 from coordinator.decisions.ledger import DecisionBook
@@ -14,11 +13,13 @@ from coordinator.loop.control_loop import Components, ControlLoop
 from coordinator.loop.fleet import Fleet
 from coordinator.loop.leadership import Leadership
 from coordinator.loop.observer import Observer
+from coordinator.loop.scaling_watch import ScalingWatch
 from coordinator.loop.term import Term
 from coordinator.settings import CoordinatorSettings
 from coordinator.snapshots.builder import SnapshotBuilder
 from coordinator.snapshots.store import SnapshotStore
 from queuepool.client.pool import QueuePool
+from queuepool.client.scaling import ScalingRecords
 from queuepool.telemetry.events import Listener, ignore
 
 
@@ -65,18 +66,25 @@ def assemble(
         server, key, lease_s=settings.lease_s, address=address, nonce=nonce, clock=clock
     )
     book = DecisionBook(server, key, keep=settings.decisions_kept)
-    new_term = partial(
-        Term,
-        planner=_planner(settings),
-        fleet=fleet,
-        book=book,
-        may_act=leadership.leads,
-        checkpoint_interval_s=settings.checkpoint_interval_s,
-        emit=emit,
-        clock=clock,
+
+    def new_term(epoch: int, planner: Planner) -> Term:
+        return Term(
+            epoch,
+            planner=planner,
+            fleet=fleet,
+            book=book,
+            may_act=leadership.leads,
+            checkpoint_interval_s=settings.checkpoint_interval_s,
+            emit=emit,
+            clock=clock,
+        )
+
+    scaling = ScalingWatch(
+        ScalingRecords(server, key), _planner(settings), settings.make_policy, emit=emit
     )
     observer = Observer(fleet, emit=emit, clock=clock)
-    parts = Components(leadership, observer, SnapshotBuilder(config.topology), store, new_term)
+    views = SnapshotBuilder(config.topology)
+    parts = Components(leadership, observer, views, store, scaling, new_term)
     loop = ControlLoop(parts, cycle_s=settings.cycle_s, emit=emit, clock=clock, draw=draw)
     return Coordinator(loop, store, book, leadership, fleet)
 

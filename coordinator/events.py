@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from coordinator.core.model import PartitionDecision, ScaleCommand, Snapshot
+from queuepool.models import ScalingRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,21 @@ class LeadUnknown:
     """The server that holds the lead did not answer."""
 
     error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingChanged:
+    """Another scaling record is obeyed from now on."""
+
+    record: ScalingRecord
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingRefused:
+    """A scaling record is not obeyed; the last good one stays. Told once per problem."""
+
+    version: int
+    problem: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import SecretStr, create_model, model_validator
@@ -221,9 +222,15 @@ class CoordinatorSettings(_PolicyNumbers):
         least, most = self._bounds()
         return Limits(min_workers=least, max_workers=most)
 
-    def make_policy(self) -> Policy[Any, Any]:
-        """Return the policy with its settings. Raises ValueError."""
-        known = setting_names(self.policy)
+    def make_policy(
+        self, name: str | None = None, overrides: Mapping[str, Any] = MappingProxyType({})
+    ) -> Policy[Any, Any]:
+        """Return the policy with its settings. Raises ValueError.
+
+        name: of another policy. overrides: settings that take precedence, if it has them.
+        """
+        name = name or self.policy
+        known = setting_names(name)
         given: dict[str, Any] = {
             name: getattr(self, name)
             for name in _POLICY_SETTINGS
@@ -233,7 +240,8 @@ class CoordinatorSettings(_PolicyNumbers):
             given["cycle_s"] = self.cycle_s
         if "gain_check" in known and not self.gain_check:
             given["gain_check"] = GainCheckSettings(enabled=False)
-        return make_policy(self.policy, **given)
+        given |= {key: value for key, value in overrides.items() if key in known}
+        return make_policy(name, **given)
 
 
 def _listed(text: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The calls of the API that change something: worker counts, holds, settings of groups, limits.
+"""The calls of the API that change something: worker counts, scaling, holds, groups, limits.
 
 They are for operators only (queuepool.rpc.auth), and each leaves a line in the audit.
 """
@@ -22,8 +22,10 @@ from coordinator.api.cluster_info import ClusterInfo
 from coordinator.api.operators import Operators
 from queuepool.client.holding import UnknownGroupError
 from queuepool.client.limits import UnknownLimitError
+from queuepool.client.scaling import ChangedMeanwhileError, UnreadableRecordError
 from queuepool.errors import InvalidInputError, ScriptError
 from queuepool.rpc.limits import limit_of
+from queuepool.rpc.scaling import message_of
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.rpc.v1.queue_pool_pb2_grpc import QueuePoolServicer
 
@@ -128,6 +130,22 @@ class OperatorCalls(QueuePoolServicer):
         )
         return api.RemoveLimitResponse(changed=changed)
 
+    @with_status_codes
+    async def SetPolicy(  # noqa: N802
+        self, request: api.SetPolicyRequest, context: Context
+    ) -> api.SetPolicyResponse:
+        before, after = await self._act(
+            context,
+            lambda: self._operators.set_policy(
+                dict(request.changes),
+                version=request.version if request.HasField("version") else None,
+                replace=request.replace,
+                reason=request.reason,
+                actor=caller(context),
+            ),
+        )
+        return api.SetPolicyResponse(before=message_of(before), after=message_of(after))
+
     async def _switch(
         self, request: api.HoldRequest | api.ReleaseRequest, context: Context, *, on: bool
     ) -> int:
@@ -148,6 +166,10 @@ class OperatorCalls(QueuePoolServicer):
             return await self._operators.act_off_loop(work)
         except (UnknownGroupError, UnknownLimitError) as error:
             await abort(context, grpc.StatusCode.NOT_FOUND, str(error))
+        except ChangedMeanwhileError as error:
+            await abort(context, grpc.StatusCode.ABORTED, str(error))
+        except UnreadableRecordError as error:
+            await abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
         except ScriptError as error:  # the coordinator's user may not, or a key has another type
             await abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
 

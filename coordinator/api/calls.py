@@ -132,6 +132,8 @@ def target_of(request: Any) -> Target | LimitTarget | None:
     fields = request.DESCRIPTOR.fields_by_name
     if "limit" in fields:
         return LimitTarget(request.limit)
+    if "changes" in fields:
+        return None
     if "all" in fields:
         named = request.WhichOneof("what")
     else:

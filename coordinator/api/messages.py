@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from coordinator.core.model import PartitionView
+from coordinator.core.model import InForce, PartitionView
 from coordinator.decisions.ledger import DecisionRecord
+from coordinator.policy import Limits
 from queuepool import models
-from queuepool.rpc.v1 import cluster_pb2, decision_pb2, group_pb2, partition_pb2
+from queuepool.rpc.v1 import cluster_pb2, decision_pb2, group_pb2, partition_pb2, policy_pb2
 
 _TOTALS = {  # field of the message -> counter
     "enqueued": "enqueued",
@@ -109,6 +110,27 @@ def cluster_counts(views: Iterable[PartitionView]) -> cluster_pb2.Cluster:
             running=_int32(sum(owner.workers for owner in owners)),
             busy=_int32(sum(owner.busy for owner in owners)),
         ),
+    )
+
+
+def limits(bounds: Limits) -> cluster_pb2.Limits:
+    """Return the bounds of worker counts."""
+    return cluster_pb2.Limits(min_workers=bounds.min_workers, max_workers=bounds.max_workers)
+
+
+def in_force(held: InForce) -> policy_pb2.InForce:
+    """Return what a coordinator decides by."""
+    rules = held.rules
+    return policy_pb2.InForce(
+        policy=held.policy,
+        policy_version=held.version,
+        mode=rules.mode,
+        profile=rules.profile,
+        limits=limits(rules.limits),
+        budget=rules.budget,
+        open_windows=[window[1] for window in (rules.times, rules.floor) if window is not None],
+        record_version=_int64(held.record.version),
+        problem=held.problem,
     )
 
 

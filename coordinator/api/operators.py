@@ -8,20 +8,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from coordinator.api.callers import cleaned
 from coordinator.api.calls import Target
 from coordinator.core.model import Mode
+from coordinator.core.overlays.values import merged
 from coordinator.decisions.ledger import DecisionBook, DecisionRecord
 from coordinator.loop.crew import Crew
 from coordinator.snapshots.store import SnapshotStore
 from queuepool.client.limits import MAX_PAGE
 from queuepool.client.pool import QueuePool
+from queuepool.client.scaling import ScalingRecords
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import key_text
-from queuepool.models import GroupStatus, Limit, LimitStatus
+from queuepool.models import GroupStatus, Limit, LimitStatus, ScalingRecord
 from queuepool.verbs.leader import verbs as lead
 
 T = TypeVar("T")
@@ -40,6 +42,7 @@ class Operators:
     ) -> None:
         self._pool, self._store, self._book = pool, store, book
         self._max_workers = max_workers
+        self._records = ScalingRecords(*pool.system)
         self._looks = Crew(_THREADS, "coordinator-operators")
         self._acts = Crew(_THREADS, "coordinator-acts")  # so that queued reads do not delay them
 
@@ -73,12 +76,49 @@ class Operators:
             raise InvalidInputError("ttl_s: use more than 0, at most 604,800 seconds (7 days)")
         if workers < 1:
             raise InvalidInputError("workers: use at least 1; stop the consumer to run none")
-        count = min(workers, self._max_workers)
+        count = min(workers, self.max_workers)
         server, key = self._pool.system
         verb = lead.set_manual(partition, count, ttl_ms=max(1, round(ttl_s * 1000)))
         until_ms = verb.read(server.run(key, [verb])[0])
         self._note(partition, count, f"set manually for {ttl_s:g} s", reason, actor)
         return count, until_ms
+
+    @property
+    def max_workers(self) -> int:
+        """Return the most workers of a partition: what operators set, else the settings' own."""
+        held = self._store.snapshot.in_force
+        return self._max_workers if held is None else held.rules.limits.max_workers
+
+    def policy(self) -> ScalingRecord:
+        """Return the scaling record."""
+        return self._records.read()
+
+    def set_policy(
+        self,
+        changes: Mapping[str, str],
+        *,
+        version: int | None,
+        replace: bool,
+        reason: str,
+        actor: str,
+    ) -> tuple[ScalingRecord, ScalingRecord]:
+        """Change the scaling record; returns it before and after.
+
+        Raises ChangedMeanwhileError, UnreadableRecordError, InvalidInputError.
+        """
+        why = _plain(reason)
+        before, after = self._records.change(
+            changes, merged, by=actor, reason=why, version=version, replace=replace
+        )
+        told = " ".join(f"{name}={text}" for name, text in changes.items())
+        _log.info(
+            "set policy %s", _plain(told),
+            extra={
+                "changed": before.version != after.version, "version": after.version,
+                "replace": replace, "reason": why, "actor": actor,
+            },
+        )  # fmt: skip
+        return before, after
 
     def clear_workers(self, partition: int, *, reason: str, actor: str) -> None:
         """Return a partition to its policy."""

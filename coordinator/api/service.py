@@ -27,6 +27,7 @@ from coordinator.snapshots.store import SnapshotStore
 from queuepool import __version__
 from queuepool.errors import InvalidInputError
 from queuepool.rpc.limits import message_of
+from queuepool.rpc.scaling import message_of as message_of_record
 from queuepool.rpc.v1 import cluster_pb2
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 
@@ -70,17 +71,15 @@ class StatusService(OperatorCalls):
         context: Context,
     ) -> api.GetClusterResponse:
         snapshot, info = await self._snapshot(context), self._info
-        cluster = messages.cluster_counts(snapshot.partitions)
+        cluster, held = messages.cluster_counts(snapshot.partitions), snapshot.in_force
         cluster.MergeFrom(
             cluster_pb2.Cluster(
                 stage=info.keyspace.stage,
                 queue=info.keyspace.queue,
                 leader=self._leader(snapshot),
                 partition_count=info.topology.partitions,
-                policy=info.policy,
-                limits=cluster_pb2.Limits(
-                    min_workers=info.limits.min_workers, max_workers=info.limits.max_workers
-                ),
+                policy=info.policy if held is None else held.policy,
+                limits=messages.limits(info.limits if held is None else held.rules.limits),
                 cycle_s=info.cycle_s,
                 version=__version__,
             )
@@ -175,6 +174,19 @@ class StatusService(OperatorCalls):
         )
         return api.ListLimitsResponse(
             limits=[message_of(status) for status in found], next_page_token=following
+        )
+
+    @with_status_codes
+    async def GetPolicy(  # noqa: N802
+        self,
+        request: api.GetPolicyRequest,  # noqa: ARG002
+        context: Context,  # noqa: ARG002
+    ) -> api.GetPolicyResponse:
+        record = await self._operators.off_loop(self._operators.policy)
+        held = self._store.snapshot.in_force
+        return api.GetPolicyResponse(
+            record=message_of_record(record),
+            in_force=None if held is None else messages.in_force(held),
         )
 
     async def WatchPartitions(  # noqa: N802

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from coordinator.core.overlays.rules import Rules
 from coordinator.policy import Direction, LimitUse
-from queuepool.models import Leader, PartitionState
+from queuepool.models import Leader, PartitionState, ScalingRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +118,20 @@ class PartitionDecision(Target):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InForce:
+    """What this process decides by, or would. record: the last that was understood.
+
+    problem: why a newer record is not obeyed, or the record cannot be read; empty if it is.
+    """
+
+    policy: str
+    version: int
+    rules: Rules
+    record: ScalingRecord = field(default_factory=ScalingRecord)
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionView:
     """One partition as last observed.
 
@@ -150,6 +165,7 @@ class Snapshot:
     leader_lease_ms: int = 0
     partitions: tuple[PartitionView, ...] = ()
     servers: Mapping[str, bool] = field(default_factory=dict)  # name -> recently reached
+    in_force: InForce | None = None
 
 
 def finished_total(state: PartitionState) -> int:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 from coordinator.core.model import LeaseStatus
+from coordinator.core.planner import Planner
 from coordinator.events import (
     CycleEnded,
     LeaderChanged,
@@ -29,6 +30,7 @@ from coordinator.events import (
 )
 from coordinator.loop.leadership import Leadership
 from coordinator.loop.observer import Observer
+from coordinator.loop.scaling_watch import ScalingWatch
 from coordinator.loop.term import Term
 from coordinator.snapshots.builder import SnapshotBuilder
 from coordinator.snapshots.store import SnapshotStore
@@ -42,13 +44,14 @@ _LEAST_PAUSE_SHARE = 0.05  # of a cycle, however long the turn takes
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """The components of the loop. new_term creates what a leader of this epoch needs."""
+    """The components of the loop. new_term: what a leader needs, of its epoch and planner."""
 
     leadership: Leadership
     observer: Observer
     views: SnapshotBuilder
     store: SnapshotStore
-    new_term: Callable[[int], Term]
+    scaling: ScalingWatch
+    new_term: Callable[[int, Planner], Term]
 
 
 class ControlLoop:
@@ -141,12 +144,16 @@ class ControlLoop:
         """Run one turn, yielding where time may pass."""
         parts, started_s = self._parts, self._clock()
         lease = parts.leadership.renew()
+        if lease.answered:  # by the server that has the scaling record, too
+            parts.scaling.look()
         self._note_lead(lease)
         yield
         observations = parts.observer.observe()
         yield
         leader, term = lease.leader, self._term
-        if term is not None and leader is not None and parts.leadership.leads():
+        knows = parts.scaling.is_known  # else it might break a hold
+        if knows and term is not None and leader is not None and parts.leadership.leads():
+            term.adopt(parts.scaling.planner)
             manual = {number: workers for number, (workers, _until) in leader.manual.items()}
             term.act(
                 observations,
@@ -165,6 +172,7 @@ class ControlLoop:
             memories=term.memories if term is not None and leads else {},
             finished_per_s=parts.observer.finished_per_s,
             reached=parts.observer.reached,
+            in_force=parts.scaling.in_force(leader.now_ms if leader is not None else 0),
         )
         parts.store.publish(snapshot)
         self._turned_s = self._clock()
@@ -177,7 +185,7 @@ class ControlLoop:
             self._emit(LeadUnknown(lease.error))
         if lease.leading and (self._term is None or self._term.epoch != epoch):
             # Command numbers continue within an epoch, so only another epoch starts a new term.
-            self._term = self._parts.new_term(epoch)
+            self._term = self._parts.new_term(epoch, self._parts.scaling.planner)
         if lease.leading and not self._leading:
             self._emit(LeadGained(epoch))
         elif self._leading and not lease.leading:

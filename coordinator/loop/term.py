@@ -46,6 +46,10 @@ class Term:
         self._unannounced = set(fleet.partitions)
         self._checkpointed: set[int] = set()
 
+    def adopt(self, planner: Planner) -> None:
+        """Plan by another planner from the next cycle on; memories stay."""
+        self._planner = planner
+
     def act(
         self,
         observations: Sequence[Observation],
@@ -59,7 +63,9 @@ class Term:
         self._announce()
         # Until the older leader is locked out there, nothing may be decided.
         ours = [seen for seen in observations if seen.partition not in self._unannounced]
-        plan = self._planner.plan(self.epoch, self.memories, ours, manual, self._clock())
+        plan = self._planner.plan(
+            self.epoch, self.memories, ours, manual, self._clock(), now_ms=now_ms
+        )
         self.memories = plan.memories
         self._write(plan, ours)
         times_ms = {seen.partition: seen.state.observed_ms for seen in ours if seen.state}

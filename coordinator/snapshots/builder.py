@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from coordinator.core.model import LeaseStatus, Observation, PartitionView, Snapshot
+from coordinator.core.model import InForce, LeaseStatus, Observation, PartitionView, Snapshot
 from coordinator.core.planner import PartitionMemory
 from queuepool.routing.topology import Topology
 
@@ -27,6 +27,7 @@ class SnapshotBuilder:
         memories: Mapping[int, PartitionMemory],
         finished_per_s: Mapping[int, float],
         reached: Mapping[str, bool],
+        in_force: InForce | None = None,
     ) -> Snapshot:
         """Return everything known after a cycle. memories: of the leader, else empty.
 
@@ -52,6 +53,7 @@ class SnapshotBuilder:
             leader_lease_ms=leader.lease_ms if leader is not None else 0,
             partitions=tuple(self._last[n] for n in sorted(self._last)),
             servers=dict(reached),
+            in_force=in_force,
         )
 
     def _view(

@@ -49,7 +49,7 @@ class EventLog:
             case e.CycleEnded(_seconds, snapshot):
                 self._cycle_ended(snapshot)
             case _:
-                pass
+                _tell_scaling(event)
 
     def _lead_is_unknown(self, error: Exception) -> None:
         if not self._lead_unknown:
@@ -73,6 +73,22 @@ class EventLog:
         for server in [name for name in self._away if name not in failing]:
             del self._away[server]
             _log.info("server %s responds again", server)
+
+
+def _tell_scaling(event: object) -> None:
+    match event:
+        case e.ScalingChanged(record):
+            values = " ".join(f"{name}={text}" for name, text in record.values.items())
+            _log.info(
+                "scaling record: %s", values or "no values",
+                extra={"version": record.version, "by": record.by, "reason": record.reason},
+            )  # fmt: skip
+        case e.ScalingRefused(version, problem):
+            _log.warning(
+                "the scaling record (version %d) is not obeyed; what held before does: %s",
+                version,
+                problem,
+            )
 
 
 def _tell_call(event: e.OperatorCalled | e.CallsLeftOut) -> None:

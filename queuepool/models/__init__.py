@@ -27,6 +27,9 @@ from queuepool.models.cluster import (
 from queuepool.models.cluster import (
     RouteRecord as RouteRecord,
 )
+from queuepool.models.cluster import (
+    ScalingRecord as ScalingRecord,
+)
 from queuepool.models.jobs import (
     DeadJob as DeadJob,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +96,23 @@ class Leader:
     lease_ms: int
     address: str
     manual: Mapping[int, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalingRecord:
+    """What operators set about scaling, as stored. version: 0 if nobody ever set anything.
+
+    nonce: of the call that set it, for two that have one version after a failover. problem: why it
+    cannot be read; then values are empty.
+    """
+
+    version: int = 0
+    nonce: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+    by: str = ""
+    reason: str = ""
+    at_ms: int = 0
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

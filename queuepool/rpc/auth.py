@@ -23,14 +23,14 @@ _SERVICE: Final = "/queuepool.rpc.v1.QueuePool/"
 _FOR_VIEWERS: Final = frozenset((
     *(_SERVICE + name for name in (
         "GetCluster", "ListPartitions", "GetPartition", "GetGroup", "ListDecisions",
-        "WatchPartitions", "ListLimits",
+        "WatchPartitions", "ListLimits", "GetPolicy",
     )),
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ))  # fmt: skip
 _FOR_OPERATORS: Final = frozenset(
     _SERVICE + name for name in (
         "SetWorkers", "ClearWorkers", "Hold", "Release", "ConfigureGroup",
-        "SetLimit", "PauseLimit", "RemoveLimit",
+        "SetLimit", "PauseLimit", "RemoveLimit", "SetPolicy",
     )
 )  # fmt: skip
 UNKNOWN: Final = "unknown"

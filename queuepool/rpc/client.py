@@ -98,6 +98,8 @@ class QueuePoolClient(QueuePoolStub, AbstractContextManager["QueuePoolClient"]):
     SetLimit: Unary[api.SetLimitRequest, api.SetLimitResponse]
     PauseLimit: Unary[api.PauseLimitRequest, api.PauseLimitResponse]
     RemoveLimit: Unary[api.RemoveLimitRequest, api.RemoveLimitResponse]
+    GetPolicy: Unary[api.GetPolicyRequest, api.GetPolicyResponse]
+    SetPolicy: Unary[api.SetPolicyRequest, api.SetPolicyResponse]
 
     def __init__(self, channel: grpc.Channel, owned: grpc.Channel) -> None:
         super().__init__(channel)  # type: ignore[no-untyped-call]  # generated without types

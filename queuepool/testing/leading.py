@@ -1,11 +1,14 @@
-"""lead, resign, manual, record, decisions, route of the system; command, checkpoint to owners."""
+"""What coordinators share: the lead, counts set manually, the scaling record, decisions, the route.
+
+And what they send to owners: command, checkpoint.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from queuepool.testing.data import Args, PartitionData
-from queuepool.testing.records import StoredCommand, SystemData, command_order
+from queuepool.testing.records import StoredCommand, StoredPolicy, SystemData, command_order
 
 
 def lead(s: SystemData, args: Args) -> Any:
@@ -45,6 +48,28 @@ def manual(s: SystemData, args: Args) -> Any:
     until = s.now + int(args[2])
     s.manual[args[0]] = (args[1], until)
     return until
+
+
+def read_policy(s: SystemData, args: Args) -> Any:
+    """Read the scaling record."""
+    known = s.policy
+    if known is None:
+        return [0, b"", b"", b"", 0]
+    if (known.version, known.nonce) == (int(args[0]), args[1]):
+        return [known.version, known.nonce, 0, b"", 0]
+    return [known.version, known.nonce, known.text, known.by, known.at]
+
+
+def set_policy(s: SystemData, args: Args) -> Any:
+    """Replace the scaling record, unless someone changed it since it was read."""
+    version, nonce, text, by = int(args[0]), args[1], args[2], args[3]
+    there = s.policy.version if s.policy is not None else 0
+    if s.policy is not None and s.policy.nonce == nonce:
+        return [1, there]
+    if there != version:
+        return [0, there]
+    s.policy = StoredPolicy(max(version + 1, s.now), nonce, text, by, s.now)
+    return [1, s.policy.version]
 
 
 def record(s: SystemData, args: Args) -> Any:

@@ -63,11 +63,23 @@ def command_order(command_id: bytes) -> tuple[int, int]:
 
 
 @dataclass(slots=True)
+class StoredPolicy:
+    """The scaling record."""
+
+    version: int
+    nonce: bytes
+    text: bytes
+    by: bytes
+    at: int
+
+
+@dataclass(slots=True)
 class SystemData:
     """What coordinators share. now: the time of the running verb."""
 
     now: int = 0
     leader: dict[str, Any] = field(default_factory=dict)  # leader
     manual: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # manual
+    policy: StoredPolicy | None = None  # policy
     decisions: list[tuple[tuple[int, int], bytes]] = field(default_factory=list)  # decisions
     route: dict[bytes, bytes] = field(default_factory=dict)  # route

@@ -108,6 +108,7 @@ COORDINATOR = _grant("""
     leader    hset
     decisions xadd
     manual    hset hdel
+    policy    hset
     route     hsetnx
     li        hset hdel persist pexpire
     ls        zadd zrem

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from coordinator.core.overlays.values import known_names
 from queuepool.rpc.client import AUTHORIZATION, QueuePoolClient, connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.rpc.v1.limit_pb2 import LimitDefinition
@@ -215,6 +216,13 @@ REQUESTS = st.one_of(
     ),
     st.builds(api.PauseLimitRequest, limit=NAMES, paused=st.booleans(), reason=REASONS),
     st.builds(api.RemoveLimitRequest, limit=NAMES, reason=REASONS),
+    st.builds(
+        api.SetPolicyRequest,
+        changes=st.dictionaries(NAMES | st.sampled_from(known_names()), NAMES, max_size=3),
+        version=st.none() | st.integers(-(2**63), 2**63 - 1),
+        replace=st.booleans(),
+        reason=REASONS,
+    ),
     st.builds(
         api.ConfigureGroupRequest,
         partition_key=KEYS,

@@ -59,6 +59,8 @@ class Busy:
             lead.resign("n"),
             lead.set_manual(1, 3, ttl_ms=60_000),
             lead.clear_manual(1),
+            lead.set_policy(0, "x", {"mode": "hold"}, by="me", reason=""),
+            lead.read_policy(),
             lead.record(self.leader, [b"{}", b"{}"], keep=10),
             lead.decisions("+", 10),
             route.record(4, "mod"),
@@ -67,7 +69,16 @@ class Busy:
 
     def base(self, verb: Verb[Any]) -> bytes:
         """Return the base key that a verb is sent to."""
-        of_system = ("lead", "resign", "manual", "record", "decisions", "route")
+        of_system = (
+            "lead",
+            "resign",
+            "manual",
+            "record",
+            "decisions",
+            "route",
+            "read_policy",
+            "set_policy",
+        )
         return self.world.system if verb.script in of_system else self.world.partition.key
 
 

@@ -25,6 +25,7 @@ ONLY_READ = {
     "limits",
     "observe",
     "peek",
+    "read_policy",
     "status",
 }
 

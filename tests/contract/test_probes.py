@@ -127,6 +127,8 @@ def test_so_do_the_scripts_of_coordinators(server_world: World, monitor: Monitor
         lead.lead("n", lease_ms=60_000, address="a"),
         lead.set_manual(1, 3, ttl_ms=1_000),
         lead.clear_manual(1),
+        lead.set_policy(0, "x", {"mode": "hold"}, by="me", reason=""),
+        lead.read_policy(),
         lead.record(epoch, [b"{}", b"{}"], keep=10),
         lead.resign("n"),
     ]

@@ -46,6 +46,7 @@ LOOKS: dict[str, Call] = {
     ),
     "GetGroup": lambda c: c.GetGroup(api.GetGroupRequest(partition_key=b"none")),
     "ListLimits": lambda c: c.ListLimits(api.ListLimitsRequest()),
+    "GetPolicy": lambda c: c.GetPolicy(api.GetPolicyRequest()),
 }
 ACTS: dict[str, Call] = {
     "SetWorkers": lambda c: c.SetWorkers(
@@ -62,6 +63,7 @@ ACTS: dict[str, Call] = {
     ),
     "PauseLimit": lambda c: c.PauseLimit(api.PauseLimitRequest(limit="roles", paused=True)),
     "RemoveLimit": lambda c: c.RemoveLimit(api.RemoveLimitRequest(limit="roles")),
+    "SetPolicy": lambda c: c.SetPolicy(api.SetPolicyRequest(changes={"budget": "900"})),
 }
 
 

@@ -41,6 +41,7 @@ BASE: dict[tuple[str, ...], list[str]] = {
     ("release",): ["group", "k"],
     ("watch",): ["--for", "0.2s", "--interval", "0.1s"],
     ("scale",): ["0", "3"],
+    ("policy", "set"): ["mode=hold"],
     ("simulate",): ["--policy", "{}", "--trace", "rows.csv"],
     ("limit", "show"): ["planted"],
     ("limit", "set"): ["mail", "--rate", "3"],
@@ -130,6 +131,9 @@ def plant(pool: QueuePool, url: str) -> None:
                 client.zadd(partition.key + b":ls", {name: 0})
         leader = {"nonce": "n", "epoch": "5", "expires": far, "address": nasty}
         client.hset(system + b":leader", mapping=leader)
+        record = json.dumps({"values": {NASTY: NASTY, "mode": NASTY}, "reason": NASTY})
+        policy = {"version": "5", "nonce": nasty, "record": record, "by": nasty, "at": far}
+        client.hset(system + b":policy", mapping=policy)
 
 
 def run(argv: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:

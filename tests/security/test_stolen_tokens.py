@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from coordinator.core.overlays.values import merged
 from queuepool import Limit, QueuePool
+from queuepool.client.scaling import ScalingRecords
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.settings.config import PoolConfig
@@ -67,6 +69,9 @@ def asked(process: Process, pool: QueuePool, token: str | None) -> dict[str, str
     by_hand = look(pool).manual.get(1, (0, 0))[0]
     group = pool.group(callers.GROUP)
     now, limit = group.status(), pool.limits.get(callers.LIMIT)
+    records = ScalingRecords(server, key)
+    budget = records.read().values.get("budget")
+    records.change({"budget": ""}, merged, by="the test")
     acts |= callers.by_token(process.grpc, token, callers.AFTERWARDS)
     group.release()
     group.configure(max_running=0)
@@ -85,6 +90,7 @@ def asked(process: Process, pool: QueuePool, token: str | None) -> dict[str, str
         | callers.health_and_methods(process.grpc, token)
         | {"manual": f"by hand: {by_hand}", "held": f"held: {now.held_ms is not None}"}
         | {"capped": f"capped: {now.max_running}"}
+        | {"decided": f"decided: {budget}"}
         | {"limited": f"limit paused: {limit is not None and limit.paused}"}
     )
 

@@ -67,14 +67,17 @@ class Overrides:
 
 
 def merged(values: Mapping[str, str], changes: Mapping[str, str]) -> dict[str, str]:
-    """Return the values after changes, of which an empty one removes its name.
+    """Return the values after changes, of which an empty one removes its name; all are valid.
 
-    Raises InvalidInputError for a name that does not exist: a wrong one would remove nothing.
+    Raises InvalidInputError, also for a name that does not exist: it would remove nothing.
     """
     for name in changes:
-        _check_name(name)
+        if name not in values:
+            _check_name(name)
     together = {**values, **{name: text.strip() for name, text in changes.items()}}
-    return {name: text for name, text in sorted(together.items()) if text}
+    kept = {name: text for name, text in sorted(together.items()) if text}
+    parse(kept)
+    return kept
 
 
 def parse(values: Mapping[str, str]) -> Overrides:

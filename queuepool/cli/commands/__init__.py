@@ -34,6 +34,7 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
     Command("status", "show every partition", "status"),
     Command("watch", "show every partition, live, until Ctrl-C", "watch"),
     Command("scale", "set a partition's workers manually for a limited time", "scale"),
+    Command("policy", "show or set how worker counts are decided, at run time", "policy"),
     Command("simulate", "run scaling policies on a load in virtual time", "simulate"),
     Command("hold", "start no more jobs of a group, a partition or all", "hold"),
     Command("release", "end the hold of a group, a partition or all", "release"),

@@ -3,6 +3,7 @@ from queuepool.rpc.v1 import decision_pb2 as _decision_pb2
 from queuepool.rpc.v1 import group_pb2 as _group_pb2
 from queuepool.rpc.v1 import limit_pb2 as _limit_pb2
 from queuepool.rpc.v1 import partition_pb2 as _partition_pb2
+from queuepool.rpc.v1 import policy_pb2 as _policy_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -244,3 +245,42 @@ class RemoveLimitResponse(_message.Message):
     CHANGED_FIELD_NUMBER: _ClassVar[int]
     changed: bool
     def __init__(self, changed: bool = ...) -> None: ...
+
+class GetPolicyRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class GetPolicyResponse(_message.Message):
+    __slots__ = ("record", "in_force")
+    RECORD_FIELD_NUMBER: _ClassVar[int]
+    IN_FORCE_FIELD_NUMBER: _ClassVar[int]
+    record: _policy_pb2.ScalingRecord
+    in_force: _policy_pb2.InForce
+    def __init__(self, record: _Optional[_Union[_policy_pb2.ScalingRecord, _Mapping]] = ..., in_force: _Optional[_Union[_policy_pb2.InForce, _Mapping]] = ...) -> None: ...
+
+class SetPolicyRequest(_message.Message):
+    __slots__ = ("changes", "version", "replace", "reason")
+    class ChangesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    REPLACE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    changes: _containers.ScalarMap[str, str]
+    version: int
+    replace: bool
+    reason: str
+    def __init__(self, changes: _Optional[_Mapping[str, str]] = ..., version: _Optional[int] = ..., replace: bool = ..., reason: _Optional[str] = ...) -> None: ...
+
+class SetPolicyResponse(_message.Message):
+    __slots__ = ("before", "after")
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    before: _policy_pb2.ScalingRecord
+    after: _policy_pb2.ScalingRecord
+    def __init__(self, before: _Optional[_Union[_policy_pb2.ScalingRecord, _Mapping]] = ..., after: _Optional[_Union[_policy_pb2.ScalingRecord, _Mapping]] = ...) -> None: ...

@@ -109,6 +109,16 @@ class QueuePoolStub(object):
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RemoveLimitRequest.SerializeToString,
                 response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RemoveLimitResponse.FromString,
                 _registered_method=True)
+        self.GetPolicy = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/GetPolicy',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetPolicyRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetPolicyResponse.FromString,
+                _registered_method=True)
+        self.SetPolicy = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/SetPolicy',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetPolicyRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetPolicyResponse.FromString,
+                _registered_method=True)
 
 
 class QueuePoolServicer(object):
@@ -220,6 +230,20 @@ class QueuePoolServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetPolicy(self, request, context):
+        """What operators set about scaling, and what this coordinator makes of it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetPolicy(self, request, context):
+        """Change what operators set about scaling; ABORTED when someone changed it meanwhile.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_QueuePoolServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -297,6 +321,16 @@ def add_QueuePoolServicer_to_server(servicer, server):
                     servicer.RemoveLimit,
                     request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RemoveLimitRequest.FromString,
                     response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RemoveLimitResponse.SerializeToString,
+            ),
+            'GetPolicy': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetPolicy,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetPolicyRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetPolicyResponse.SerializeToString,
+            ),
+            'SetPolicy': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetPolicy,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetPolicyRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetPolicyResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -704,6 +738,60 @@ class QueuePool(object):
             '/queuepool.rpc.v1.QueuePool/RemoveLimit',
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RemoveLimitRequest.SerializeToString,
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RemoveLimitResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetPolicy(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/GetPolicy',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetPolicyRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetPolicyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetPolicy(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/SetPolicy',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetPolicyRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetPolicyResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,13 +1,27 @@
-"""Verbs of coordinators: leadership, commands, checkpoints, recorded decisions. Pure."""
+"""Verbs of coordinators: leadership, commands, checkpoints, scaling record, decisions. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
+from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import stored_text
-from queuepool.models import Leader
+from queuepool.models import Leader, ScalingRecord
+from queuepool.protocol.unreadable import UNREADABLE
 from queuepool.verbs import Argument, Verb, number
+
+MAX_RECORD_BYTES = 65_536
+
+
+class _StoredRecord(msgspec.Struct):
+    values: dict[str, str]
+    reason: str = ""
+
+
+_record_decoder = msgspec.json.Decoder(_StoredRecord)
 
 
 def lead(nonce: str, *, lease_ms: int, address: str) -> Verb[Leader]:
@@ -77,6 +91,55 @@ def set_manual(partition: int, workers: int, *, ttl_ms: int) -> Verb[int]:
 def clear_manual(partition: int) -> Verb[int]:
     """Return a partition to automatic scaling. Sent to the system key."""
     return Verb("manual", [partition, "", 0], int)
+
+
+def read_policy(known: ScalingRecord | None = None) -> Verb[ScalingRecord]:
+    """Read the scaling record, `known` if it is still that one. Sent to the system key."""
+
+    def read(r: Any) -> ScalingRecord:
+        version, nonce, raw, by, at_ms = r
+        if raw == 0 and known is not None:
+            return known
+        values, reason, problem = _values(raw) if nonce or raw else ({}, "", "")
+        return ScalingRecord(
+            version=version,
+            nonce=stored_text(nonce),
+            values=values,
+            by=stored_text(by),
+            reason=reason,
+            at_ms=at_ms,
+            problem=problem,
+        )
+
+    args: list[Argument] = [0, ""] if known is None else [known.version, known.nonce]
+    return Verb("read_policy", args, read)
+
+
+def _values(raw: Any) -> tuple[dict[str, str], str, str]:
+    """Return the values of a stored record, its reason, and why it cannot be read."""
+    if isinstance(raw, int):
+        return {}, "", f"it has {raw:,} bytes; at most {MAX_RECORD_BYTES:,} are read"
+    try:
+        stored = _record_decoder.decode(raw)
+    except UNREADABLE as error:
+        return {}, "", f"it cannot be read ({error})"
+    return stored.values, stored.reason, ""
+
+
+def set_policy(
+    version: int, nonce: str, values: Mapping[str, str], *, by: str, reason: str
+) -> Verb[tuple[bool, int]]:
+    """Replace the scaling record that has this version; returns (done, the version there is).
+
+    Raises InvalidInputError if it would be too large. Sent to the system key.
+    """
+    text = msgspec.json.encode(_StoredRecord(dict(values), reason))
+    if len(text) > MAX_RECORD_BYTES:
+        raise InvalidInputError(
+            f"all values together take {len(text):,} bytes; at most {MAX_RECORD_BYTES:,} are "
+            "possible: remove some (`queuepool policy set NAME=`)"
+        )
+    return Verb("set_policy", [version, nonce, text, by[:200]], lambda r: (bool(r[0]), r[1]))
 
 
 def record(epoch: int, decisions: Sequence[bytes], *, keep: int) -> Verb[int]:

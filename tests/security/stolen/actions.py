@@ -180,6 +180,11 @@ STEERING = (
         "HSET {s}:manual 1 512:99999999999999", "HDEL {s}:manual 0",
     ),
     does(
+        "change how worker counts are decided", "coordinator ops",
+        lambda scene: scene.ask(lead.read_policy()).values == {"mode": "manual"},
+        'HSET {s}:policy record {"values":{"mode":"manual"}}',
+    ),
+    does(
         "take the lead, and send operators elsewhere", "coordinator ops",
         lambda scene: _leader(scene) == "thief",
         "HSET {s}:leader nonce thief address thief",

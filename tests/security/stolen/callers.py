@@ -28,6 +28,8 @@ LIMIT, SEEN, PAUSED = "limit-of-scene", "limit-in-use", "limit paused: True"
 PAYLOAD, ERROR, JOB, GROUP = "secret-payload", "secret-error", "secret-job", "secret-group"
 WORKERS, CAP = 9, 7
 HELD, CAPPED = "held: True", f"capped: {CAP}"
+BUDGET = "900"
+DECIDED = f"decided: {BUDGET}"
 BY_HAND = f"by hand: {WORKERS}"
 HOST, REASON = "fake:1", "reason-of-decision"
 
@@ -42,6 +44,7 @@ LOOKS: dict[str, Call] = {
     "ListDecisions": lambda c: c.ListDecisions(api.ListDecisionsRequest()),
     "GetGroup": lambda c: c.GetGroup(api.GetGroupRequest(partition_key=GROUP.encode())),
     "ListLimits": lambda c: c.ListLimits(api.ListLimitsRequest()),
+    "GetPolicy": lambda c: c.GetPolicy(api.GetPolicyRequest()),
 }
 ACTS: dict[str, Call] = {
     "SetWorkers": lambda c: c.SetWorkers(
@@ -56,6 +59,7 @@ ACTS: dict[str, Call] = {
         api.SetLimitRequest(limit=LIMIT, definition=LimitDefinition(rate=9))
     ),
     "PauseLimit": lambda c: c.PauseLimit(api.PauseLimitRequest(limit=LIMIT, paused=True)),
+    "SetPolicy": lambda c: c.SetPolicy(api.SetPolicyRequest(changes={"budget": BUDGET})),
 }
 AFTERWARDS: dict[str, Call] = {
     "Release": lambda c: c.Release(api.ReleaseRequest(partition_key=GROUP.encode())),
@@ -83,6 +87,7 @@ WISHES = (
     Wish("see the totals of a group whose key one knows", LOOKING, _shows("total: 2")),
     Wish("see decisions with their reasons", LOOKING, _shows(REASON)),
     Wish("set workers by hand", frozenset(("operator",)), _shows(BY_HAND)),
+    Wish("change how worker counts are decided", frozenset(("operator",)), _shows(DECIDED)),
     Wish("hold groups, partitions, everything", frozenset(("operator",)), _shows(HELD)),
     Wish("say how many jobs of a group may run", frozenset(("operator",)), _shows(CAPPED)),
     Wish("set, pause and remove limits", frozenset(("operator",)), _shows(PAUSED)),

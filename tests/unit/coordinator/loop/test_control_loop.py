@@ -116,7 +116,7 @@ def test_a_standby_observes_and_writes_nothing() -> None:
 
     rig.coordinator.loop.turn()
 
-    assert {verb.script for _, verb in rig.server.asked} == {"lead", "observe"}
+    assert {verb.script for _, verb in rig.server.asked} == {"lead", "observe", "read_policy"}
     assert rig.store.snapshot.partitions[0].state is not None
 
 

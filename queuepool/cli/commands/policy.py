@@ -1,0 +1,198 @@
+"""queuepool policy: show and change how worker counts are decided, at run time."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import platform
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from queuepool.cli.arguments import Actions, add_grpc, add_json, count
+from queuepool.cli.display import output
+from queuepool.cli.display.fields import print_fields, when
+from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection.acting import act
+from queuepool.cli.inspection.pools import open_pool
+from queuepool.client.scaling import Merge, ScalingRecords
+from queuepool.errors.escaping import shown
+from queuepool.models import ScalingRecord
+
+if TYPE_CHECKING:
+    from queuepool.rpc.client import QueuePoolClient
+
+_RULES = "coordinator.core.overlays.values"  # by its name: the library imports no coordinator
+_LONGEST_REASON = 200
+Outcome = tuple[ScalingRecord, ScalingRecord]
+DESCRIPTION = (
+    "How worker counts are decided: mode, limits, profile, schedule, budget, policy. What is set "
+    "here wins over the coordinators' settings, and holds at once, for all of them."
+)
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the actions of `queuepool policy`."""
+    actions = Actions(parser)
+    showing = actions.add("show", run_show, "show what is set, and what holds")
+    setting = actions.add("set", run_set, "set values: mode=hold, max_workers=128, budget=")
+    add = setting.add_argument
+    add("changes", nargs="*", metavar="NAME=VALUE", help="NAME= removes a value")
+    add("--version", type=count, metavar="N", help="only if the record has this version (`show`)")
+    add("--replace", action="store_true", help="remove all other values, even damaged ones")
+    add("--reason", default="", metavar="TEXT", help="why, kept with the values")
+    for action in (showing, setting):
+        add_grpc(action)
+        add_json(action)
+
+
+def run_show(arguments: argparse.Namespace) -> Exit:
+    """Show the scaling record, and what a coordinator makes of it."""
+    record, held = act(arguments.grpc, _ask, _look)
+    if arguments.json:
+        output.print_json(_described(record) | {"in_force": held})
+        return Exit.OK
+    print_fields(_fields(record, held))
+    if held is None:
+        output.remark("no coordinator was asked, so what its settings say besides is unknown")
+    return Exit.OK
+
+
+def run_set(arguments: argparse.Namespace) -> Exit:
+    """Change the scaling record."""
+    changes = _changes(arguments.changes)
+    if not changes and not arguments.replace:
+        raise CommandError(
+            "give at least one NAME=VALUE, such as mode=hold or max_workers=128 (NAME= removes "
+            "a value), or --replace to remove all",
+            Exit.USAGE,
+        )
+    before, after = act(
+        arguments.grpc,
+        lambda client: _by_coordinator(arguments, changes, client),
+        lambda: _directly(arguments, changes),
+    )
+    changed = before.version != after.version
+    if arguments.json:
+        output.print_json({"changed": changed, "before": dict(before.values)} | _described(after))
+        return Exit.OK
+    if not changed:
+        output.say("it was so before")
+    for name in sorted({*before.values, *after.values}):
+        old, new = before.values.get(name, "not set"), after.values.get(name, "not set")
+        if old != new:
+            output.say(output.clean(f"{name}: {old} -> {new}", 500))
+    return Exit.OK
+
+
+def _changes(words: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or not name:
+            raise CommandError(f"{shown(word)}: write NAME=VALUE, or NAME= to remove", Exit.USAGE)
+        if name in found:
+            raise CommandError(f"{shown(name)} is given twice", Exit.USAGE)
+        found[name] = text
+    return found
+
+
+def _ask(client: QueuePoolClient) -> tuple[ScalingRecord, dict[str, Any] | None]:
+    from queuepool.rpc.scaling import record_of
+    from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+    answer = client.GetPolicy(api.GetPolicyRequest())
+    held = answer.in_force
+    if not answer.HasField("in_force"):
+        return record_of(answer.record), None
+    return record_of(answer.record), {
+        "policy": held.policy,
+        "policy_version": held.policy_version,
+        "mode": held.mode,
+        "profile": held.profile,
+        "min_workers": held.limits.min_workers,
+        "max_workers": held.limits.max_workers,
+        "budget": held.budget if held.HasField("budget") else None,
+        "open_windows": list(held.open_windows),
+        "record_version": held.record_version,
+        "problem": held.problem,
+    }
+
+
+def _look() -> tuple[ScalingRecord, None]:
+    with open_pool() as pool:
+        return ScalingRecords(*pool.system).read(), None
+
+
+def _by_coordinator(
+    arguments: argparse.Namespace, changes: Mapping[str, str], client: QueuePoolClient
+) -> Outcome:
+    from queuepool.rpc.scaling import record_of
+    from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+    try:
+        request = api.SetPolicyRequest(
+            changes=changes,
+            version=arguments.version,
+            replace=arguments.replace,
+            reason=arguments.reason,
+        )
+    except (ValueError, UnicodeError):
+        raise CommandError("values and the reason must be text in UTF-8", Exit.USAGE) from None
+    answer = client.SetPolicy(request)
+    return record_of(answer.before), record_of(answer.after)
+
+
+def _directly(arguments: argparse.Namespace, changes: Mapping[str, str]) -> Outcome:
+    merge: Merge = import_module(_RULES).merged
+    with open_pool() as pool:
+        return ScalingRecords(*pool.system).change(
+            changes,
+            merge,
+            by=f"{_user()}@{platform.node()}",
+            reason=output.clean(arguments.reason, _LONGEST_REASON),
+            version=arguments.version,
+            replace=arguments.replace,
+        )
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container without names
+        return "somebody"
+
+
+def _described(record: ScalingRecord) -> dict[str, Any]:
+    return {
+        "version": record.version,
+        "values": dict(record.values),
+        "by": record.by,
+        "reason": record.reason,
+        "at_ms": record.at_ms,
+        "problem": record.problem,
+    }
+
+
+def _fields(record: ScalingRecord, held: dict[str, Any] | None) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if held is not None:
+        fields |= {
+            "policy": f"{held['policy']}, version {held['policy_version']}",
+            "mode": held["mode"],
+            "profile": held["profile"],
+            "workers": f"{held['min_workers']} to {held['max_workers']} a partition",
+            "budget": "none" if held["budget"] is None else f"{held['budget']:,} for all",
+        }
+        if held["open_windows"]:
+            fields["open windows"] = "; ".join(held["open_windows"])
+        if held["problem"]:
+            fields["problem"] = held["problem"]
+    elif record.problem:
+        fields["problem"] = record.problem
+    fields |= {f"set: {name}": text for name, text in sorted(record.values.items())}
+    if not record.version:
+        return fields | {"set": "nothing"}
+    by = f" by {record.by}" if record.by else ""
+    fields["set"] = f"{when(record.at_ms)}{by}" + (f": {record.reason}" if record.reason else "")
+    return fields | {"version": str(record.version)}
