@@ -38,8 +38,13 @@ class Lease:
         """Return the moment until which the partition surely is ours."""
         return self.renewed_s + self.lease_s
 
-    def renewal(self, ownership: own.Ownership, *, alive: int, busy: int) -> Verb[own.Renewal]:
-        """Return the verb that renews the lease and reports `alive` workers, `busy` of them."""
+    def renewal(
+        self, ownership: own.Ownership, *, alive: int, busy: int, load: str = ""
+    ) -> Verb[own.Renewal]:
+        """Return the verb that renews the lease and reports `alive` workers, `busy` of them.
+
+        load: how much of the machine is in use.
+        """
         return own.renew(
             ownership,
             lease_ms=int(self._settings.lease_s * 1000),
@@ -48,6 +53,7 @@ class Lease:
             busy=busy,
             target=self.target,
             applied=self._applied,
+            load=load,
         )
 
     def renewed(self, renewal: own.Renewal, sent_s: float, *, draining: bool) -> list[object]:

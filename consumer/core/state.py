@@ -27,7 +27,7 @@ class State:
     the gates, and claim without a reason. work_expected: a claim would find something, as far as is
     known.
     alive: workers, as the loop sees them. spare: slots beyond the target, see `slots`.
-    progress: latest text of a running job, by id.
+    progress: latest text of a running job, by id. load: asks how much of the machine is in use.
     armed: the turn whose claim waits at the server for a token.
     """
 
@@ -47,6 +47,7 @@ class State:
         self.pace = Pace(settings.lease_s, own.MAX_BATCH)
         self.alive = self.spare = 0
         self.progress: dict[bytes, bytes] = {}
+        self.load: Callable[[], str] = lambda: ""
         self.draining = False
         self.armed: Turn | None = None
         self.work_expected = True

@@ -21,6 +21,7 @@ from consumer.core.liveness import Liveness
 from consumer.core.owner import Core
 from consumer.core.standby import Standby
 from consumer.loop.homes import LimitHomes
+from consumer.loop.machine import Machine
 from consumer.settings import ConsumerSettings
 from consumer.workers import build
 from consumer.workers.dispatcher import ClosableWorkers
@@ -67,6 +68,7 @@ class Consumer:
         self.core: Core | None = None
         self.workers: ClosableWorkers | None = None
         self._homes: LimitHomes | None = None
+        self._machine = Machine()
 
     def stop(self) -> None:
         """Ask the loop to drain and stop; callable from anywhere, idempotent."""
@@ -166,6 +168,7 @@ class Consumer:
         self.partition, self.core = acquired.ownership.partition, core
         runner = Runner(self._registry, acquired.ownership, self._handlers, self._timekeeper)
         core.state.progress = runner.progress
+        core.state.load = self._machine.load
         self.workers = build.build(
             self._settings,
             self._registry,

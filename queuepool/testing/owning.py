@@ -46,6 +46,7 @@ def renew(p: PartitionData, args: Args) -> Any:
     owner.expires, owner.heartbeat, owner.beat = p.now + lease_ms, p.now, beat
     owner.workers, owner.busy, owner.target = (int(x) for x in args[4:7])
     owner.applied = args[7]
+    owner.load = b"%d:%s" % (epoch, args[8])
     for old, (_nonce, expires) in list(p.draining.items()):
         if expires < p.now:
             del p.draining[old]

@@ -40,6 +40,7 @@ class OwnerRecord:
     busy: int = 0
     target: int = 0
     applied: bytes | None = None
+    load: bytes | None = None
     past: int | None = None  # the epoch to recover whose latest start is known
 
 

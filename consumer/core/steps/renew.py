@@ -36,7 +36,9 @@ class Renew(Step):
     def verb(self) -> Verb[own.Renewal]:
         """Return the verb that renews the lease and reports on the workers."""
         state = self._state
-        return state.lease.renewal(state.ownership, alive=state.alive, busy=state.busy)
+        return state.lease.renewal(
+            state.ownership, alive=state.alive, busy=state.busy, load=state.load()
+        )
 
     def on_reply(self, renewal: own.Renewal, turn: Turn) -> None:
         state, sent_s = self._state, turn.now_s

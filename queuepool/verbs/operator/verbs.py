@@ -85,6 +85,8 @@ def _ready(c: dict[str, bytes]) -> tuple[int, int, int, int]:
 def _read_owner(o: dict[str, bytes], now_ms: int) -> Owner | None:
     if not o.get("nonce"):
         return None
+    epoch, _, load = o.get("load", b"").partition(b":")
+    cpu, _, memory = load.partition(b":") if epoch == o.get("epoch") else (b"", b"", b"")
     return Owner(
         host=stored_text(o.get("host", b"")),
         epoch=number(o.get("epoch")),
@@ -94,7 +96,14 @@ def _read_owner(o: dict[str, bytes], now_ms: int) -> Owner | None:
         busy=number(o.get("busy")),
         target=number(o.get("target")),
         applied=stored_text(o.get("applied", b"0-0")),
+        cpu=_percent(cpu),
+        memory=_percent(memory),
     )
+
+
+def _percent(raw: bytes) -> float | None:
+    found = number(raw, -1)
+    return float(found) if 0 <= found <= 100 else None
 
 
 def _number_or_none(raw: bytes | None) -> int | None:

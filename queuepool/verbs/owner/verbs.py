@@ -88,8 +88,12 @@ def renew(
     busy: int,
     target: int,
     applied: str,
+    load: str = "",
 ) -> Verb[Renewal]:
-    """Keep the lease, report counts, receive commands above `applied` and cancel requests."""
+    """Keep the lease, report counts, receive commands above `applied` and cancel requests.
+
+    load: percents in use of CPU and memory, as "42:63"; either may be absent.
+    """
 
     def read(reply: Any) -> Renewal:
         r = fenced(reply, str(ownership), ownership.epoch)
@@ -106,6 +110,7 @@ def renew(
         busy,
         target,
         applied,
+        load,
     ]
     return Verb("renew", args, read)
 
