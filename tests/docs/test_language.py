@@ -51,8 +51,9 @@ INSTEAD = {
 }
 PAGES = sorted(
     path
-    for pattern in ("*.md", "docs/**/*.md", "queuepool/**/*.py", "consumer/**/*.py",
-                    "coordinator/**/*.py", "tests/**/*.py", "tools/*.py", "benchmarks/**/*.py")
+    for pattern in ("*.md", "docs/**/*.md", "deploy/**/*.md", "queuepool/**/*.py",
+                    "consumer/**/*.py", "coordinator/**/*.py", "tests/**/*.py", "tools/*.py",
+                    "benchmarks/**/*.py")
     for path in ROOT.glob(pattern)
     if path != Path(__file__).resolve() and "_pb2" not in path.name
 )  # fmt: skip

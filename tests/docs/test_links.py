@@ -22,10 +22,8 @@ def anchors(page: Path) -> set[str]:
 
 def pages() -> list[str]:
     """Return all pages, relative to the root."""
-    return [
-        str(p.relative_to(ROOT))
-        for p in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-    ]
+    found = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").rglob("*.md")]
+    return [str(page.relative_to(ROOT)) for page in sorted(found)]
 
 
 @pytest.mark.parametrize("name", pages())

@@ -1,0 +1,1 @@
+"""What deploy/ promises: files that agree with the settings, and with each other."""
