@@ -56,7 +56,8 @@ class Accept:
         p, old, ms = self.p, self.p.jobs[job_id], int(wish[2])
         if any(job_id in p.book(epoch) for epoch in p.epochs()):
             return old[13:] == body[13:]
-        if codec.read_group(old) != group or p.gates.limits.get(job_id, (b"", b""))[1] != wish[3]:
+        gate = self.gates.get(job_id) or p.gates.limits.get(job_id, (b"", b""))[1]
+        if codec.read_group(old) != group or gate != wish[3]:
             return False
         stamp = int(body[2:13], 16)
         if old[2:13] == body[2:13]:

@@ -8,6 +8,7 @@ from queuepool.models import JobState
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.verbs.owner import gates as at_gates
 from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.test_capped import configure, ids
 from tests.contract.world import World
@@ -229,6 +230,16 @@ def test_the_first_job_at_a_gate_wakes_the_owner(world: World) -> None:
     tokens = _tokens(world)
     assert b"g" in tokens
     assert b"w" not in tokens
+
+
+def test_parked_jobs_stay_counted_when_their_group_loses_its_settings(world: World) -> None:
+    w.enqueue(world, w.names("a", 2), limits=b"mail")
+    world.partition.run(produce.configure(b"g", hold=True))
+
+    world.partition.run(produce.configure(b"g", hold=False))
+
+    group = world.partition.group(b"g")
+    assert (group.parked, group.ready, group.in_flight) == (2, 0, 0)
 
 
 def _tokens(world: World) -> list[bytes]:

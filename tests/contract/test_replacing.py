@@ -12,6 +12,7 @@ from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol import codec
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer.verbs import Conflicts
+from queuepool.verbs.producer.verbs import enqueue as enqueue_verb
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
 from tests.contract.world import World
@@ -243,3 +244,23 @@ def test_a_replaced_job_may_expire(world: World) -> None:
 
     assert w.drain(world.own()) == []
     assert world.partition.status("a").state is JobState.EXPIRED
+
+
+def test_of_one_call_a_job_replaces_only_one_with_the_same_limits(world: World) -> None:
+    def enqueue_two(*limits: bytes) -> object:
+        names = [b"%s%d" % (limits[1] or b"none", n) for n in range(2)]
+        runs: list[Any] = [2, b"g", 0, 2, *(x for name in names for x in (name, w.tail(b"g")))]
+        wishes = [(n + 1, b"er", names[0], 0, gate) for n, gate in enumerate(limits)]
+        flat: list[Any] = [word for wish in wishes for word in wish]
+        verb = enqueue_verb(
+            runs,
+            flat,
+            jobs=2,
+            size_bytes=2 * (13 + len(w.tail(b"g"))),
+            max_depth=99,
+            max_bytes=2**30,
+        )
+        return world.partition.run(verb)
+
+    assert enqueue_two(b"mail", b"mail") == Conflicts(b"13", (b"mail0",))
+    assert enqueue_two(b"mail", b"") == Conflicts(b"12", (b"none0",))

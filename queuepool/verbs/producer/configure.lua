@@ -55,6 +55,6 @@ if tune(group) > 0 then wake('w') end
 local settings = redis.call('HMGET', g, 'hold', 'max', 'serial', 'weight')
 if not (settings[1] or settings[2] or settings[3] or settings[4]) then
   redis.call('HDEL', mg, group)
-  redis.call('HDEL', g, 'rt', 't0', 't1', 't2', 't3', unpack(SETTINGS, 7))
+  redis.call('HDEL', g, 'rt', 't0', 't1', 't2', 't3', unpack(SETTINGS, 7, 20))
 end
 return 1

@@ -10,7 +10,8 @@ replace = function(id, wish, tail, group, delay)
     if redis.call('ZSCORE', base .. ':fl:' .. e, id) then return string.sub(old, 14) == tail end
   end
   local _, gate = gate_of(redis.call('HGET', base .. ':lm', id))
-  if group_of(old) ~= group or (gate or false) ~= wish.gate then return false end
+  gate = gate or gates and gates[id] or false -- not noted yet: it came with this call
+  if group_of(old) ~= group or gate ~= wish.gate then return false end
   -- Another stamp, so that who ran it before a failover cannot end it; one that no cut before has
   -- reached, and the next one will
   if string.sub(old, 3, 13) == own then
