@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tests.property.model.state import Book, Place, State
+from tests.property.model.records import Book, Place
+from tests.property.model.state import State
 
 SPARED = 3  # crashes beyond the last one that a job survives when others began after it
 
@@ -46,7 +47,7 @@ def finish_stray(s: State, epoch: int, ids: Sequence[tuple[bytes, bool]]) -> tup
         if job is None or not claimed or job.place is Place.DEAD:
             continue
         strays += not in_book(s, epoch, job_id)
-        if job.place is Place.READY:
+        if job.place in {Place.READY, Place.PARKED}:
             s.marks.add(job_id)
         s.leave(job_id)
         s.end(job_id, "done")

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 from queuepool.models import JobId, Replayed
 from queuepool.verbs.producer.verbs import Conflicts
+from tests.property.model import gating
 from tests.property.model.names import size_of, tail_of
-from tests.property.model.state import Book, Job, Place, State, Totals
+from tests.property.model.records import Book, Job, Place, Totals
+from tests.property.model.state import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,7 @@ class Run:
     keys: Mapping[bytes, bytes] = field(default_factory=dict)  # id -> unique key, behind e or s
     expires_s: int = 0
     mode: bytes = b""  # on conflict: r replace, d debounce
+    gates: Mapping[bytes, bytes] = field(default_factory=dict)  # id -> its limits
 
 
 def enqueue(s: State, runs: Sequence[Run]) -> bytes | Conflicts:
@@ -52,6 +55,8 @@ def enqueue(s: State, runs: Sequence[Run]) -> bytes | Conflicts:
             job.payload = tail_of(job_id)
             if run.expires_s:
                 job.expires_s = s.now_s + run.expires_s
+            job.gate = run.gates.get(job_id, b"")
+            job.passed = gating.UNTOUCHED if job.gate else b""
             s.counters["enqueued"] += 1
             group = s.groups.setdefault(run.group, Totals())
             group.total += 1
@@ -61,7 +66,7 @@ def enqueue(s: State, runs: Sequence[Run]) -> bytes | Conflicts:
                 job.place, job.due = Place.DELAYED, (s.now_s + run.delay_s, s.call, 0)
                 group.delayed += 1
             else:
-                s.put_ready(job_id, front=False)
+                gating.arrive(s, job_id)
     return Conflicts(status, tuple(by)) if by else status
 
 
@@ -73,7 +78,7 @@ def replace(s: State, job_id: bytes, run: Run, newest: bytes, known: int) -> boo
     job = s.jobs[job_id]
     if job.place is Place.BOOKED:
         return job.payload == tail_of(newest)
-    if job.group != run.group:
+    if job.group != run.group or job.gate != run.gates.get(newest, b""):
         return False
     job.payload, job.size, job.order = tail_of(newest), size_of(newest), s.call
     job.expires_s = s.now_s + run.expires_s if run.expires_s else None
@@ -83,10 +88,21 @@ def replace(s: State, job_id: bytes, run: Run, newest: bytes, known: int) -> boo
 
 
 def claim(
-    s: State, epoch: int, ids: Sequence[bytes], marks: set[bytes], limit: int, starting: int
+    s: State,
+    epoch: int,
+    ids: Sequence[bytes],
+    marks: set[bytes],
+    limits: Mapping[bytes, bytes],
+    limit: int,
+    starting: int,
 ) -> int:
-    """Take the jobs that the server took, if it might; returns how many marks went with them."""
+    """Take the jobs that the server took, if it might.
+
+    Returns how many went with them: marks, and jobs to their gates. limits: what the server says
+    of jobs now.
+    """
     assert len(set(ids)) == len(ids) <= limit, "claimed too many, or one twice"
+    parked = gating.send_to_gates(s, epoch, ids, limits)
     book = s.books.setdefault(epoch, Book())
     for place, job_id in enumerate(ids):
         job = s.jobs.get(job_id)
@@ -96,6 +112,7 @@ def claim(
         assert not s.held, f"I19: claimed {job_id!r} while the partition was held"
         assert not s.groups[job.group].held, f"I19: claimed {job_id!r} of a held group"
         assert s.room(job.group) > 0, f"I12: {job_id!r} is one more than its group may run"
+        gating.take(s, epoch, job_id)
         s.leave(job_id)
         job.place, job.epoch = Place.BOOKED, epoch
         starts = job.crashes == 0 or (place < starting and job.crashes is None)
@@ -107,7 +124,7 @@ def claim(
     assert marks <= s.marks, f"marks out of nothing: {marks - s.marks}"
     went = len(s.marks) - len(marks)
     s.marks = set(marks)
-    return went
+    return went + parked
 
 
 def expire(s: State, there: set[bytes]) -> int:
@@ -122,14 +139,16 @@ def expire(s: State, there: set[bytes]) -> int:
     return len(gone)
 
 
-def check_tiers(before: State, ids: Sequence[bytes]) -> None:
+def check_tiers(before: State, epoch: int, ids: Sequence[bytes]) -> None:
     """In strict order, fail when a tier was served while a higher one had jobs left.
 
-    Jobs that may not start any more are none: the claim that meets them ends them.
+    Jobs that may not start are none: the claim that meets them ends them, or parks them.
     """
     ready = {t: before.ready(t) for t in range(4)}
     for job_id in before.at(Place.READY):
-        ready[before.jobs[job_id].tier] -= before.is_late(job_id)
+        job = before.jobs[job_id]
+        parks = job.gate and job.passed != b"%d" % epoch
+        ready[job.tier] -= bool(parks or before.is_late(job_id))
     for job_id in ids:
         tier = before.jobs[job_id].tier
         higher = [t for t in range(tier) if ready[t] > 0]
@@ -163,7 +182,6 @@ def promote(s: State, there: set[bytes]) -> tuple[int, int]:
             s.put_ready(job_id, front=False)
     for job_id in filter(is_next, retried):
         s.put_ready(job_id, front=True)
-        s.groups[s.jobs[job_id].group].next_id = None
     return len(moved) - cancelled, cancelled
 
 
@@ -178,6 +196,7 @@ def configure(
     target.most = target.most if most is None else most
     target.serial = target.serial if serial is None else serial
     target.weight = target.weight if weight is None else weight
+    target.forget_next()
     return before != (target.most, target.serial, target.weight)
 
 
@@ -188,6 +207,8 @@ def hold(s: State, group: bytes | None, *, on: bool) -> bool | None:
         return None
     changed = target.held != on
     target.held = on
+    if isinstance(target, Totals) and changed:
+        target.forget_next()
     return changed
 
 
@@ -201,11 +222,11 @@ def cancel(s: State, job_id: bytes) -> str:
         return "in-flight"
     if job.place is Place.DEAD:
         return "dead"
-    if job.place is Place.READY:
+    if job.place in {Place.READY, Place.PARKED}:
         s.marks.add(job_id)
     s.leave(job_id)
     s.end(job_id, "cancelled")
-    return str(job.place)
+    return "delayed" if job.place is Place.DELAYED else "ready"
 
 
 def cut_group(s: State, group: bytes) -> None:
@@ -231,7 +252,8 @@ def cancel_waiting(s: State, group: bytes, there: set[bytes], marks: set[bytes])
     assert mine == set(gone), f"cancelled jobs of other groups: {set(gone) - mine}"
     for job_id in gone:
         job = s.jobs[job_id]
-        assert job.place in {Place.READY, Place.DELAYED}, f"cancelled {job_id!r}, a {job.place} one"
+        waits = {Place.READY, Place.PARKED, Place.DELAYED}
+        assert job.place in waits, f"cancelled {job_id!r}, a {job.place} one"
         assert s.covered(job), f"cancelled {job_id!r}, which is newer than the cancellation"
         s.leave(job_id)
         s.end(job_id, "cancelled")

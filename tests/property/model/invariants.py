@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
+from tests.property.model import gate_laws
+from tests.property.model.records import Place
 from tests.property.model.space import Space
-from tests.property.model.state import Place, State
+from tests.property.model.state import State
 
 GROWING = (
     *("enqueued", "done", "failed", "retried", "died", "cancelled", "duplicate", "recovered"),
     *("fenced", "evicted", "discarded", "replayed", "duplicate_finish", "rollback_finish"),
-    *("conflicts", "expired", "replaced"),
+    *("conflicts", "expired", "replaced", "admitted"),
 )
 STARTED = 1e12  # book scores from here on are times
 
@@ -25,6 +27,7 @@ def check_laws(space: Space) -> None:
     check_notes(space)
     check_unique(space)
     check_expiry(space)
+    gate_laws.check_laws(space)
 
 
 def check_accepted(space: Space) -> None:
@@ -44,7 +47,7 @@ def check_conservation(space: Space) -> None:
     assert len(known) == len(set(known)), f"I2: a book has two keepers: {known}"
     assert set(space.books) <= set(known), f"I2: a book has no keeper: {space.books}, {known}"
     ready = sum(space.counter(f"r{t}") for t in range(4))
-    ready += space.counter("held") + space.counter("capped")
+    ready += space.counter("held") + space.counter("capped") + space.counter("parked")
     booked = sum(map(len, space.books.values()))
     stored = ready + booked + len(space.ids("dl")) + len(space.ids("dead"))
     assert len(space.hash("j")) == stored, "I2: the law of conservation is broken"
@@ -53,7 +56,7 @@ def check_conservation(space: Space) -> None:
 def check_places(space: Space) -> None:
     """I4: a job is in one place; what else stands in a lane is the mark of a cancelled job."""
     jobs, marks = set(space.hash("j")), set(space.hash("cx"))
-    lanes = [i for lane in space.lanes.values() for i in lane]
+    lanes = [i for lane in (*space.lanes.values(), *space.gates.values()) for i in lane]
     booked = [i for book in space.books.values() for i, _ in book]
     places = Counter([*lanes, *booked, *space.ids("dl"), *space.ids("dead")])
 
@@ -186,6 +189,7 @@ def check_same(space: Space, state: State) -> None:
     check_same_books(space, state)
     check_same_totals(space, state)
     check_same_control(space, state)
+    gate_laws.check_same(space, state)
 
 
 def check_same_notes(space: Space, state: State) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from types import MappingProxyType
 from typing import Any
 
 from hypothesis import strategies as st
@@ -27,7 +28,7 @@ from tests.property.model.machine import (
 )
 from tests.property.model.names import group_of
 from tests.property.model.process import FENCED, Life, enqueue_verb, finish_verb
-from tests.property.model.state import Place
+from tests.property.model.records import Place
 
 
 class JobsMachine(BaseMachine):
@@ -48,15 +49,16 @@ class JobsMachine(BaseMachine):
         until: bytes = b"e",
         expires: int = 0,
         mode: bytes = b"",
+        gates: Mapping[bytes, bytes] = MappingProxyType({}),
     ) -> None:
         groups = {group_of(i): [k for k in ids if group_of(k) == group_of(i)] for i in ids}
         keys = {i: b"%skey%d" % (until, sum(i) % unique) for i in ids if unique}
         runs = [
-            Run(tier, g, delay * STEP_S, tuple(mine), keys, expires * STEP_S, mode)
+            Run(tier, g, delay * STEP_S, tuple(mine), keys, expires * STEP_S, mode, gates)
             for g, mine in groups.items()
         ]
         depth = len(self.state.jobs) - len(self.state.at(Place.DEAD))
-        idle = self.state.ready() == 0
+        idle, empty = self.state.ready() == 0, set(gates.values()) - set(self.space.hash("gt"))
 
         reply = self.run(enqueue_verb(runs, max_depth=depth + room))
 
@@ -67,6 +69,8 @@ class JobsMachine(BaseMachine):
         assert reply == enqueueing.enqueue(self.state, runs)
         if idle and self.state.ready():
             assert b"w" in self.space.list("wk"), "an idle owner was not woken"
+        if empty & set(self.space.hash("gt")):
+            assert b"g" in self.space.list("wk"), "the owner was not told of a gate"
 
     @rule(count=st.integers(1, 12), tier=tiers, delay=delays)
     def enqueue_new(self, count: int, tier: int, delay: int) -> None:
@@ -133,10 +137,14 @@ class JobsMachine(BaseMachine):
         def expect(reply: own.Claims) -> own.Claims:
             life.bodies.update(zip(reply.ids, reply.bodies, strict=True))
             marks = set(self.space.hash("cx"))
+            limits, epoch = self.space.hash("lm"), life.ownership.epoch
             late = enqueueing.expire(self.state, set(self.space.hash("j")))
             went = late + enqueueing.claim(
-                self.state, life.ownership.epoch, reply.ids, marks, limit, starting
+                self.state, epoch, reply.ids, marks, limits, limit, starting
             )
+            assert list(reply.limits) == [
+                x for i in reply.ids if (gate := self.state.jobs[i].gate) for x in (i, gate)
+            ]
             taken = len(reply.ids) + went
             groups = self.state.groups.values()
             managed = any(group.held or group.most or group.serial for group in groups)
@@ -144,7 +152,7 @@ class JobsMachine(BaseMachine):
             assert full or reply.taken == taken, "marks are not counted as taken"
             assert not [i for i in reply.ids if before.is_late(i)], "a job ran that is too late"
             if not sum(weights):
-                enqueueing.check_tiers(before, reply.ids)
+                enqueueing.check_tiers(before, epoch, reply.ids)
             done = self.state.held or not self.state.ready()
             assert reply.taken == limit or done, "claimed less than there is"
             jobs = [self.state.jobs[i] for i in reply.ids]

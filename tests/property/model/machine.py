@@ -20,8 +20,9 @@ from queuepool.verbs import Verb
 from tests.contract.world import age, older
 from tests.property.model import invariants
 from tests.property.model.process import FENCED, Life, call
+from tests.property.model.records import Place
 from tests.property.model.space import Space, read
-from tests.property.model.state import Place, State
+from tests.property.model.state import State
 
 STEP_S = 1000  # time passes in such steps: longer than ended ids are remembered
 LEASES_S = (600.0, 2_500.0)
@@ -31,6 +32,7 @@ OWN_IDS = tuple(b"own-%d" % n for n in range(10))
 WEIGHTS = ((6, 3, 2, 1), (1, 1, 1, 1), (0, 0, 0, 0))
 PLACES = {
     Place.READY: JobState.READY,
+    Place.PARKED: JobState.PARKED,
     Place.DELAYED: JobState.DELAYED,
     Place.BOOKED: JobState.IN_FLIGHT,
     Place.DEAD: JobState.DEAD,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.property.model.state import Owner, State
+from tests.property.model.records import Owner
+from tests.property.model.state import State
 
 
 def acquire(s: State, nonce: str, epoch: int, lease_s: float) -> bool:

@@ -40,11 +40,13 @@ def enqueue_verb(runs: Sequence[Run], *, max_depth: int) -> Verb[produce.Settled
     """Return the call that enqueues these runs."""
     args: list[Any] = []
     wishes: list[Any] = []
-    jobs = ((run, run.keys.get(job_id, b"")) for run in runs for job_id in run.ids)
-    for place, (run, key) in enumerate(jobs, start=1):
-        if key or run.expires_s:
+    jobs = ((run, job_id) for run in runs for job_id in run.ids)
+    for place, (run, job_id) in enumerate(jobs, start=1):
+        key = run.keys.get(job_id, b"")
+        gate = run.gates.get(job_id, b"")
+        if key or run.expires_s or gate:
             until = key[:1] + run.mode if key else b""
-            wishes += (place, until, key[1:], run.expires_s * 1000, b"")
+            wishes += (place, until, key[1:], run.expires_s * 1000, gate)
     for run in runs:
         args += [run.tier, run.group, run.delay_s * 1000, len(run.ids)]
         for job_id in run.ids:

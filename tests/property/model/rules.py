@@ -12,15 +12,15 @@ from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
 from tests.property.model import ending, enqueueing, owning
-from tests.property.model.jobs import JobsMachine
+from tests.property.model.gates import GatesMachine
 from tests.property.model.machine import CRASHED, LEASES_S, OWN_IDS, PLACES, picks, who
 from tests.property.model.names import GROUPS, group_of
 from tests.property.model.process import FENCED, Life
+from tests.property.model.records import Book, Place
 from tests.property.model.space import read
-from tests.property.model.state import Book, Place
 
 
-class PartitionMachine(JobsMachine):
+class PartitionMachine(GatesMachine):
     """One partition on a real server, a model of it, and the processes that work on it."""
 
     @initialize()
@@ -147,8 +147,17 @@ class PartitionMachine(JobsMachine):
         if following:
             self.cursors[group] = (following, seen)
         elif known and seen == self.rollbacks and group in self.state.groups:
-            left = [i for i in self.state.at(Place.DELAYED) if group_of(i) == group]
+            late = [*self.state.at(Place.DELAYED), *self.state.at(Place.PARKED)]
+            left = [i for i in late if group_of(i) == group]
             assert not [i for i in left if self.state.covered(self.state.jobs[i])]
+
+    @rule(group=st.sampled_from(GROUPS))
+    def cancel_group_to_its_end(self, group: bytes) -> None:
+        for _ in range(20):
+            self.cancel_group_a_step(group)
+            if group not in self.cursors:
+                return
+        raise AssertionError(f"the cancellation of {group!r} has no end")
 
     @rule(group=st.sampled_from(GROUPS), on=st.sampled_from((False, False, True)))
     def hold(self, group: bytes, on: bool) -> None:
@@ -220,6 +229,7 @@ class PartitionMachine(JobsMachine):
         assert seen.ready == tuple(0 if s.held else s.ready(t) for t in range(4))
         assert seen.held == s.kept(held=True) + (s.ready() if s.held else 0)
         assert seen.capped == s.kept(held=False)
+        assert seen.parked == len(s.at(Place.PARKED))
         assert (seen.jobs, seen.delayed, seen.in_flight, seen.dead) == (
             len(s.jobs), len(s.at(Place.DELAYED)), booked, len(s.at(Place.DEAD)),
         )  # fmt: skip
@@ -233,6 +243,8 @@ class PartitionMachine(JobsMachine):
             assert (status_of.total, status_of.done, status_of.dead) == (
                 known.total, known.done, known.dead,
             )  # fmt: skip
+            parked = [i for i in s.at(Place.PARKED) if s.jobs[i].group == group]
+            assert status_of.parked == len(parked)
             assert (status_of.evicted, status_of.discarded) == (known.evicted, known.discarded)
             ended = status_of.done + status_of.cancelled + status_of.expired + status_of.died
             assert status_of.total == known.left + ended, "the states do not sum up"

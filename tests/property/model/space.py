@@ -6,6 +6,7 @@ know fails the test.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +45,10 @@ _PLAIN = (
     "mg",
     "ex",
     "dead",
+    "lm",
+    "gt",
+    "ga",
+    "gk",
 )
 
 
@@ -53,6 +58,9 @@ class Space:
 
     plain: dict[str, Any] = field(default_factory=dict)
     lanes: dict[tuple[int, bytes], list[bytes]] = field(default_factory=dict)
+    gates: dict[tuple[bytes, int, bytes], list[bytes]] = field(default_factory=dict)
+    gate_rings: dict[tuple[bytes, int], list[bytes]] = field(default_factory=dict)
+    gates_of: dict[bytes, set[bytes]] = field(default_factory=dict)  # group -> its lanes at gates
     rings: list[list[bytes]] = field(default_factory=lambda: [[], [], [], []])
     books: dict[int, list[tuple[bytes, float]]] = field(default_factory=dict)
     groups: dict[bytes, dict[bytes, bytes]] = field(default_factory=dict)
@@ -94,22 +102,64 @@ def read(client: Any, base: bytes) -> Space:
         kind, _, rest = suffix.partition(b":")
         if suffix.decode("latin-1") in _PLAIN:
             space.plain[suffix.decode()] = content
-        elif kind == b"q":
-            tier, _, group = rest.partition(b":")
-            space.lanes[int(tier), group] = content
-        elif kind == b"ring":
-            space.rings[int(rest)] = content
-        elif kind == b"fl":
-            scores = zip(content[::2], content[1::2], strict=True)
-            space.books[int(rest)] = [(i, float(score)) for i, score in scores]
-        elif kind == b"g":
-            space.groups[rest] = pairs(content)
-        elif kind == b"dg":
-            space.indexed[rest] = set(content)
-        elif kind == b"dn":
-            space.ended[int(rest)] = {i.removeprefix(b"!") for i in content if i[:1] != b"~"}
         elif suffix == b"cmd":
             space.commands = content
+        elif kind in _NAMED:
+            _NAMED[kind](space, rest, content)
         else:
             assert kind == b"r", f"docs/protocol.md knows no key {suffix!r}"
     return space
+
+
+def _read_lane(space: Space, name: bytes, content: list[bytes]) -> None:
+    tier, _, group = name.partition(b":")
+    space.lanes[int(tier), group] = content
+
+
+def _read_lane_at_gate(space: Space, name: bytes, content: list[bytes]) -> None:
+    tier, _, rest = name.partition(b":")
+    gate, _, group = rest.partition(b"~")
+    space.gates[gate, int(tier), group] = content
+
+
+def _read_ring_of_gate(space: Space, name: bytes, content: list[bytes]) -> None:
+    tier, _, gate = name.partition(b":")
+    space.gate_rings[gate, int(tier)] = content
+
+
+def _read_ring(space: Space, name: bytes, content: list[bytes]) -> None:
+    space.rings[int(name)] = content
+
+
+def _read_book(space: Space, name: bytes, content: list[bytes]) -> None:
+    scores = zip(content[::2], content[1::2], strict=True)
+    space.books[int(name)] = [(i, float(score)) for i, score in scores]
+
+
+def _read_group(space: Space, name: bytes, content: list[bytes]) -> None:
+    space.groups[name] = pairs(content)
+
+
+def _read_delayed(space: Space, name: bytes, content: list[bytes]) -> None:
+    space.indexed[name] = set(content)
+
+
+def _read_gates_of(space: Space, name: bytes, content: list[bytes]) -> None:
+    space.gates_of[name] = set(content)
+
+
+def _read_ended(space: Space, name: bytes, content: list[bytes]) -> None:
+    space.ended[int(name)] = {i.removeprefix(b"!") for i in content if i[:1] != b"~"}
+
+
+_NAMED: dict[bytes, Callable[[Space, bytes, list[bytes]], None]] = {
+    b"q": _read_lane,
+    b"gq": _read_lane_at_gate,
+    b"gr": _read_ring_of_gate,
+    b"ring": _read_ring,
+    b"fl": _read_book,
+    b"g": _read_group,
+    b"dg": _read_delayed,
+    b"gg": _read_gates_of,
+    b"dn": _read_ended,
+}

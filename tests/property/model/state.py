@@ -4,121 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from enum import StrEnum
 
-DAY_S, MINUTE_S = 86_400, 60
+from tests.property.model.records import MINUTE_S, Book, Ends, Job, Owner, Place, Totals
 
-
-class Place(StrEnum):
-    """Where a live job is; it is in one place."""
-
-    READY = "ready"
-    DELAYED = "delayed"
-    BOOKED = "booked"
-    DEAD = "dead"
-
-
-@dataclass(slots=True)
-class Job:
-    """One life of an id. order: the call that enqueued or replayed it."""
-
-    birth: int
-    order: int
-    tier: int
-    group: bytes
-    size: int
-    place: Place = Place.READY
-    epoch: int = 0  # of the book that it is in
-    due: tuple[float, int, int] = (0.0, 0, 0)  # second it is due, call that delayed it, place there
-    died: tuple[float, int] = (0.0, 0)
-    attempts: int = 0
-    crashes: int | None = None  # 0: recovered, and was not seen to start
-    error: bytes = b""
-    payload: bytes = b""  # its body from the slot on
-    key: bytes = b""  # unique; behind until when it holds it: e, s, or S when that is over
-    expires_s: float | None = None  # by when it is to start
-    aside: bytes = b""  # the task that no one knows, of a delayed job
-    asked: bool = False
-
-
-@dataclass(slots=True)
-class Book:
-    """What one ownership has claimed: jobs that started, and jobs that wait in its memory."""
-
-    started: list[bytes] = field(default_factory=list)
-    waiting: list[bytes] = field(default_factory=list)
-    past: bool = False  # the one that started last was recovered
-
-    def order(self) -> list[bytes]:
-        """Return the ids as the server sorts them: what waits first."""
-        return [*self.waiting, *self.started]
-
-    def remove(self, job_id: bytes) -> None:
-        """Remove an id, wherever it stands."""
-        for ids in (self.started, self.waiting):
-            if job_id in ids:
-                ids.remove(job_id)
-
-
-@dataclass(slots=True)
-class Totals:
-    """A task group. cut: the last call whose jobs were cancelled with it."""
-
-    total: int = 0
-    left: int = 0
-    dead: int = 0
-    cancelled: int = 0
-    delayed: int = 0
-    done: int = 0
-    evicted: int = 0
-    discarded: int = 0
-    expired: int = 0
-    cut: int = -1
-    held: bool = False
-    most: int = 0  # jobs that may run at once; 0: any number
-    serial: bool = False
-    weight: int = 1
-    next_id: bytes | None = None  # whose retry a serial group waits for
-    forget_s: float | None = None
-
-
-@dataclass(slots=True)
-class Owner:
-    """Who owns the partition; no one when the nonce is empty."""
-
-    nonce: str
-    epoch: int
-    until_s: float
-    beat: int = 0
-    applied: str = "0-0"
-
-
-@dataclass
-class Ends:
-    """Ids that ended, in two sets; one is in use for a minute, then the other one, emptied."""
-
-    sets: list[set[bytes]] = field(default_factory=lambda: [set(), set()])
-    in_use: int = 0
-    since_s: float = -1e9
-
-    def turn(self, now_s: float) -> None:
-        """Use the other set when this one's minute is over."""
-        if now_s - self.since_s >= MINUTE_S:
-            self.drop_over(now_s)
-            self.in_use, self.since_s = 1 - self.in_use, now_s
-            self.sets[self.in_use] = set()
-
-    def drop_over(self, now_s: float) -> None:
-        """Forget the sets all of whose ids ended more than a minute ago."""
-        for n in (0, 1):
-            if now_s - self.since_s >= (2 if n == self.in_use else 1) * MINUTE_S:
-                self.sets[n] = set()
-
-    def known(self, now_s: float) -> set[bytes]:
-        """Return the ids that are not forgotten."""
-        young = Ends(list(self.sets), self.in_use, self.since_s)
-        young.drop_over(now_s)
-        return young.sets[0] | young.sets[1]
+DAY_S = 86_400
+Waiting = tuple[bytes, int, bytes]  # a lane at a gate: gate, tier, group
 
 
 @dataclass
@@ -134,6 +24,7 @@ class State:
     births: int = 0
     jobs: dict[bytes, Job] = field(default_factory=dict)
     lanes: dict[tuple[int, bytes], list[bytes]] = field(default_factory=dict)
+    gates: dict[Waiting, list[bytes]] = field(default_factory=dict)
     books: dict[int, Book] = field(default_factory=dict)
     marks: set[bytes] = field(default_factory=set)
     holders: dict[bytes, bytes] = field(default_factory=dict)  # unique key -> job
@@ -175,9 +66,9 @@ class State:
         return max(0, most - running) if most else 1_000_000
 
     def waits_for_retry(self, group: Totals) -> bool:
-        """Return whether the job that a serial group waits for is delayed."""
+        """Return whether the job that a serial group waits for is delayed, or at its gate."""
         job = self.jobs.get(group.next_id) if group.next_id is not None else None
-        return job is not None and job.place is Place.DELAYED
+        return job is not None and job.place in {Place.DELAYED, Place.PARKED}
 
     def kept(self, *, held: bool) -> int:
         """Return how many ready jobs may not be claimed: of held groups, or of others."""
@@ -218,6 +109,11 @@ class State:
             lane.remove(job_id)
             if not lane:
                 del self.lanes[job.tier, job.group]
+        elif job.place is Place.PARKED:
+            at = job.gate, job.tier, job.group
+            self.gates[at].remove(job_id)
+            if not self.gates[at]:
+                del self.gates[at]
         elif job.place is Place.BOOKED:
             book = self.books[job.epoch]
             book.remove(job_id)
@@ -234,6 +130,18 @@ class State:
         lane = self.lanes.setdefault((job.tier, job.group), [])
         lane.insert(0 if front else len(lane), job_id)
         job.place, job.asked = Place.READY, False
+
+    def park(self, job_id: bytes, *, front: bool) -> None:
+        """Put a job into its lane at its gate."""
+        job = self.jobs[job_id]
+        lane = self.gates.setdefault((job.gate, job.tier, job.group), [])
+        lane.insert(0 if front else len(lane), job_id)
+        job.place, job.passed, job.asked = Place.PARKED, b"p", False
+
+    def admitted(self, gate: bytes) -> int:
+        """Return how many jobs were let through a gate and not claimed yet."""
+        ready = (self.jobs[i] for i in self.at(Place.READY))
+        return sum(job.gate == gate and job.passed > b"0" for job in ready if job.passed != b"c")
 
     def put_dead(self, job_id: bytes, error: bytes) -> None:
         """Bury a job that was in a book."""
