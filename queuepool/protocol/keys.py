@@ -22,6 +22,7 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "j": ("HASH", "job id -> body: header and envelope"),
     "q:<tier>:<group>": ("LIST", "a lane: ids of ready jobs, oldest first"),
     "ring:<tier>": ("LIST", "lanes that have ready jobs, least recently served first"),
+    "tr:<tier>:<tenant>": ("LIST", "lanes of a tenant, in the order of their turns within its own"),
     "fl:<epoch>": ("ZSET", "in-flight set of one ownership: id -> claim sequence or start ms"),
     "dl": ("ZSET", "id -> due ms: delayed and retrying jobs"),
     "dg:<group>": ("SET", "ids of a group's delayed jobs"),

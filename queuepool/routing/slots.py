@@ -11,6 +11,7 @@ from __future__ import annotations
 from hashlib import blake2b
 
 from queuepool.errors import InvalidInputError
+from queuepool.routing.tenants import prefix_of, tenant_of
 
 SLOTS = 4096
 MAX_GROUP_BYTES = 64
@@ -40,9 +41,15 @@ def key_bytes(partition_key: str | bytes) -> bytes:
     return raw
 
 
-def group_of(key: bytes) -> bytes:
-    """Return the task group of a key: the key itself, or its 16-byte digest when it is long."""
-    return key if len(key) <= MAX_GROUP_BYTES else blake2b(key, digest_size=16).digest()
+def group_of(key: bytes, tenant: bytes = b"") -> bytes:
+    """Return the task group of a key: the key itself, or its 16-byte digest when it is long.
+
+    That of a tenant begins with the tenant's name; a key that looks so is replaced by its digest.
+    """
+    prefix = prefix_of(tenant) if tenant else b""
+    if len(prefix) + len(key) <= MAX_GROUP_BYTES and (tenant or tenant_of(key) is None):
+        return prefix + key
+    return prefix + blake2b(key, digest_size=16).digest()
 
 
 def slot_of(key: bytes) -> int:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -13,22 +11,11 @@ from queuepool.testing.data import Args, PartitionData, lane_of
 from queuepool.testing.fencing import fence
 from queuepool.testing.gates import CLAIMED, NEVER
 from queuepool.testing.groups import TIERS
-from queuepool.testing.records import Seat
+from queuepool.testing.turns import Plan
 
 # A share is divided among at most this many lanes before any is visited again; a claim that
 # prefetches is of short jobs, and takes longer turns.
 _MAX_TURNS, _MAX_TURNS_AHEAD = 32, 8
-_ABOUT_TO_END = 16  # jobs
-
-
-@dataclass(slots=True)
-class _Turn:
-    """A lane served now, and how many of its jobs are taken."""
-
-    seat: Seat
-    size: int
-    take: int = 0
-    owed: int = 0  # jobs left of a turn that is not over
 
 
 @fence
@@ -39,15 +26,17 @@ def claim(p: PartitionData, args: Args) -> Any:
     if p.counters.get("hold"):
         return [p.now, [], [], [], [], 0]
     most = _MAX_TURNS_AHEAD if limit > starting else _MAX_TURNS
-    turns, credit, rooms = _plan(p, limit, weights, most)
+    plan, credit = _plan(p, limit, weights, most)
     full = False
-    while (size := _size(p, turns)) > budget and _planned(turns) > 1:
+    while (size := _size(p, plan)) > budget and plan.jobs > 1:
         full = True  # as if fewer had been requested, until they fit
-        fewer = max(1, math.floor(_planned(turns) * min(0.75, budget / size)))
-        turns, credit, rooms = _plan(p, fewer, weights, most)
+        fewer = max(1, math.floor(plan.jobs * min(0.75, budget / size)))
+        plan, credit = _plan(p, fewer, weights, most)
     p.counters.update(credit)
+    turns, rooms = plan.turns, plan.rooms
     more = any(len(served) >= limit for served in turns.values())
-    taken = _take(p, turns, rooms)
+    taken = plan.take()
+    more = more or plan.has_more
     if age_ms > 0 and len(turns) > 1:
         _promote_late_lanes(p, age_ms)
     booked, limits = _book(p, int(args[1]), taken, starting)
@@ -57,30 +46,24 @@ def claim(p: PartitionData, args: Args) -> Any:
     return [p.now, *booked, in_all, *([limits] if p.gates.limits or limits else [])]
 
 
-def _planned(turns: dict[int, list[_Turn]]) -> int:
-    return sum(turn.take for served in turns.values() for turn in served)
-
-
-def _size(p: PartitionData, turns: dict[int, list[_Turn]]) -> int:
+def _size(p: PartitionData, plan: Plan) -> int:
     # Bytes of the bodies that these turns take.
-    lanes = [(p.lanes.get(t.seat.lane, ()), t.take) for served in turns.values() for t in served]
+    lanes = [(p.lanes.get(turn.seat.lane, ()), turn.take) for turn in plan.lanes()]
     return sum(len(p.jobs.get(i, b"")) for lane, take in lanes for i in islice(lane, take))
 
 
 def _plan(
     p: PartitionData, limit: int, weights: list[int], most: int
-) -> tuple[dict[int, list[_Turn]], dict[str, int], dict[bytes, int]]:
-    # Returns the turns of each tier that has lanes, the credits of the tiers after them, and how
-    # many jobs more may be taken of managed groups.
-    active = [t for t in TIERS if p.rings[t]]
-    turns: dict[int, list[_Turn]] = {t: [] for t in active}
-    quota, credit = _quotas(p, active, limit, weights)
-    left, rooms = limit, dict(p.managed)
-    for t in active:
-        left -= _visit(p, rooms, t, turns[t], min(left, quota.get(t, left)), limit, most)
-    for t in active:
-        left -= _visit(p, rooms, t, turns[t], left, limit, most)
-    return turns, credit, rooms
+) -> tuple[Plan, dict[str, int]]:
+    # Returns the turns of each tier that has lanes, and the credits of the tiers after them.
+    plan = Plan(p, limit, most)
+    quota, credit = _quotas(p, list(plan.turns), limit, weights)
+    left = limit
+    for t in plan.turns:
+        left -= plan.visit(t, min(left, quota.get(t, left)))
+    for t in plan.turns:
+        left -= plan.visit(t, left)
+    return plan, credit
 
 
 def _quotas(
@@ -102,94 +85,11 @@ def _quotas(
     return quota, {f"k{t}": credit[t] for t in active}
 
 
-def _visit(
-    p: PartitionData,
-    rooms: dict[bytes, int],
-    tier: int,
-    turns: list[_Turn],
-    share: int,
-    limit: int,
-    most: int,
-) -> int:
-    # Adds turns of lanes, in the order of the ring, and returns how many jobs they take.
-    ring, left, moved = p.rings[tier], share, True
-    seats = min(len(ring), limit)
-    extra = sum(_weight(p, seat.group) - 1 for seat in islice(ring, seats))
-    quantum = math.ceil(share / min(seats + extra, limit, most))
-    while left > 0 and moved:
-        moved = False
-        for i in range(seats):
-            if i == len(turns):
-                size = len(p.lanes.get(ring[i].lane, ()))
-                turns.append(_Turn(ring[i], size, owed=_owed(p, ring[i])))
-            turn = turns[i]
-            group = turn.seat.group
-            share_of = turn.owed or quantum * _weight(p, group)
-            n = min(share_of, turn.size - turn.take, left, rooms.get(group, left))
-            turn.owed = share_of - max(0, n) if len(ring) > 1 and _weight(p, group) > 1 else 0
-            if n > 0:
-                if group in rooms:
-                    rooms[group] -= n
-                turn.take += n
-                left -= n
-                moved = True
-            if left == 0:
-                break
-    return share - left
-
-
-def _weight(p: PartitionData, name: bytes) -> int:
-    return p.groups[name].weight if name in p.managed else 1
-
-
-def _owed(p: PartitionData, seat: Seat) -> int:
-    return p.groups[seat.group].owed[seat.tier] if seat.group in p.managed else 0
-
-
-def _take(
-    p: PartitionData, turns: dict[int, list[_Turn]], rooms: dict[bytes, int]
-) -> list[tuple[bytes, int]]:
-    # Returns (id, tier) in the order of the claim. A lane with a rest goes to its ring's tail; one
-    # whose turn was cut short by the end of the share goes before those that had all of theirs,
-    # and one that is about to end has its second turn in a row.
-    taken: list[tuple[bytes, int]] = []
-    again: list[Seat] = []
-    cut: list[Seat] = []
-    back: list[Seat] = []
-    for tier, served in turns.items():
-        most = None
-        for turn in served:
-            p.rings[tier].popleft()
-            lane = p.lanes.get(turn.seat.lane, deque())
-            taken += [(lane.popleft(), turn.seat.tier) for _ in range(min(turn.take, len(lane)))]
-            if turn.size > turn.take and rooms.get(turn.seat.group) == 0:
-                p.groups[turn.seat.group].out.add(turn.seat.tier)
-            elif turn.size > turn.take:
-                turns_taken = turn.take / _weight(p, turn.seat.group)
-                most = most or turns_taken
-                rest = turn.size - turn.take
-                seats = cut if turns_taken < most else back
-                if rest <= _ABOUT_TO_END and rest % 2 == 1 and turn.take % 2 == 1:
-                    seats = again
-                if turn.owed:
-                    seats = again
-                if turn.seat.group in p.managed:
-                    p.groups[turn.seat.group].owed[turn.seat.tier] = turn.owed
-                seats.append(turn.seat._replace(served_ms=p.now))
-            else:
-                p.lanes.pop(turn.seat.lane, None)
-    for seat in [*cut, *back]:
-        p.rings[seat.tier].append(seat)
-    for seat in reversed(again):
-        p.rings[seat.tier].appendleft(seat)
-    return taken
-
-
 def _promote_late_lanes(p: PartitionData, age_ms: int) -> None:
     for tier in TIERS[1:]:
-        ring = p.rings[tier]
+        ring = p.seats.tiers[tier]
         if ring and p.now - ring[0].served_ms > age_ms:
-            p.rings[tier - 1].append(ring.popleft())
+            p.seats.tiers[tier - 1].append(ring.popleft())
 
 
 def _book(

@@ -16,8 +16,9 @@ from queuepool.testing.ended import Ended
 from queuepool.testing.gates import Gates
 from queuepool.testing.groups import TIERS, Group
 from queuepool.testing.limits import Limit
-from queuepool.testing.records import Lane, OwnerRecord, Seat, StoredCommand
+from queuepool.testing.records import Lane, OwnerRecord, StoredCommand
 from queuepool.testing.scored import ScoredSet
+from queuepool.testing.seats import Seats
 from queuepool.testing.wishes import Wishes
 
 STARTED = 1e12  # scores of in-flight jobs: below, a claim sequence; from here, the ms of a start
@@ -33,9 +34,7 @@ class PartitionData:
     began: float = 0.0
     jobs: dict[bytes, bytes] = field(default_factory=dict)  # j
     lanes: dict[Lane, deque[bytes]] = field(default_factory=dict)  # q:<tier>:<group>
-    rings: list[deque[Seat]] = field(
-        default_factory=lambda: [deque() for _ in TIERS]
-    )  # ring:<tier>
+    seats: Seats = field(default_factory=Seats)  # ring:<tier> and tr:<tier>:<tenant>
     books: dict[int, ScoredSet] = field(default_factory=dict)  # fl:<epoch>
     delayed: ScoredSet = field(default_factory=ScoredSet)  # dl
     asides: dict[bytes, bytes] = field(default_factory=dict)  # ua
@@ -135,7 +134,7 @@ class PartitionData:
             del self.managed[name]
         if group.left <= 0 or group.room(self.waits) > 0:
             for tier in sorted(group.out):
-                self.rings[tier].append(Seat(tier, self.now, name))
+                self.seats.give((tier, name), self.now)
                 if not owning:
                     self.wake(b"w")
             group.out.clear()
@@ -202,8 +201,7 @@ class PartitionData:
         waiting = self.lanes.setdefault(lane, deque())
         (waiting.appendleft if front else waiting.append)(job_id)
         if len(waiting) == 1:
-            ring = self.rings[lane[0]]
-            (ring.appendleft if next_turn else ring.append)(Seat(lane[0], self.now, lane[1]))
+            self.seats.give(lane, self.now, next_turn=next_turn)
         self.count_ready(lane, 1)
 
     def park(self, gate: bytes, job_id: bytes, *, front: bool = False) -> None:

@@ -21,8 +21,9 @@ _SEARCHED = 1000  # the longest lane in which an audit searches for a job
 def observe(p: PartitionData, _args: Args) -> Any:
     """Return everything about the partition."""
     oldest = p.now
-    for ring in p.rings:
-        for seat in list(ring)[:4]:
+    for ring in p.seats.tiers:
+        for first in list(ring)[:4]:
+            seat = next(iter(p.seats.behind(first)), first) if first.tenant else first
             lane = p.lanes.get(seat.lane)
             body = p.jobs.get(lane[0]) if lane else None
             if body is not None:
@@ -35,7 +36,7 @@ def observe(p: PartitionData, _args: Args) -> Any:
         len(p.delayed),
         sum(len(p.book(epoch)) for epoch in p.epochs()),
         len(p.dead),
-        [len(ring) for ring in p.rings],
+        [len(ring) for ring in p.seats.tiers],
         p.now - oldest,
         min(len(p.to_recover), 100),
         len(p.draining),
@@ -164,8 +165,10 @@ def audit(p: PartitionData, args: Args) -> Any:
         + len(p.dead)
         - len(p.jobs)
     )
-    seated = {seat.lane for ring in p.rings for seat in ring}
-    unseated = orphan = 0
+    seated, absent = p.seats.lanes(), p.seats.absent()
+    unseated, orphan = len(absent), 0
+    for tier, tenant in absent if repair else ():
+        p.seats.tiers[tier].append(Seat(tier, p.now, b"", tenant))
     lost: list[tuple[Lane, bytes]] = []
     for job_id, lane in _in_lanes(p, books):
         waiting = p.lanes.get(lane)
@@ -175,7 +178,7 @@ def audit(p: PartitionData, args: Args) -> Any:
         if lane not in seated and not _is_out(p, lane) and (waiting or repair):
             unseated += bool(waiting)
             if repair:
-                p.rings[lane[0]].append(Seat(lane[0], p.now, lane[1]))
+                p.seats.give(lane, p.now)
             seated.add(lane)
     hollow = _hollow(p, books, repair=repair)
     if repair:

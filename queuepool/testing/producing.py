@@ -8,11 +8,13 @@ from typing import Any
 
 from queuepool.protocol import codec
 from queuepool.routing.slots import MAX_GROUP_BYTES
+from queuepool.routing.tenants import tenant_of
 from queuepool.testing.accepting import Accept
 from queuepool.testing.data import STARTED, Args, PartitionData
 from queuepool.testing.gates import NEVER
 from queuepool.testing.groups import TIERS, Group
 
+_TIERS, _OF_TENANTS = (b"0", b"1", b"2", b"3"), (b"4", b"5", b"6", b"7")
 _MAX_JOBS = 2000  # far beyond what a client sends; the most that a script's commands accept
 
 
@@ -33,7 +35,7 @@ def enqueue(p: PartitionData, args: Args) -> Any:
     stamp = b"%011x" % max(p.now, p.counters.get("cut", 0) + 1)
     added, wake, sooner, i, names = 0, False, False, 5, set[bytes]()
     while i < len(args):
-        tier, group, delay, n = int(args[i]), args[i + 1], int(args[i + 2]), int(args[i + 3])
+        tier, group, delay, n = int(args[i]) % 4, args[i + 1], int(args[i + 2]), int(args[i + 3])
         pairs = args[i + 4 : i + 4 + 2 * n]
         fresh = accept.jobs(pairs, b"1%d%s" % (tier, stamp), group, delay)
         i += 4 + 2 * n
@@ -74,8 +76,10 @@ def _beyond(args: Args) -> tuple[bytes, int, int] | None:
     i, sent = 5, 0
     while i < len(args):
         group, n = args[i + 1], int(args[i + 3])
+        if args[i] in _OF_TENANTS and tenant_of(group) is None:
+            return b"run", 0, 0
         sent += n
-        if args[i] not in (b"0", b"1", b"2", b"3") or n < 1 or i + 4 + 2 * n > len(args):
+        if args[i] not in _TIERS + _OF_TENANTS or n < 1 or i + 4 + 2 * n > len(args):
             return b"run", 0, 0
         if sent > _MAX_JOBS:
             return b"jobs", sent, _MAX_JOBS

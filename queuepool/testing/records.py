@@ -12,11 +12,12 @@ Lane = tuple[int, bytes]  # tier, group
 
 
 class Seat(NamedTuple):
-    """A lane's place in a ring, with the ms at which it was last served."""
+    """A lane's place in a ring, or a tenant's, with the ms at which it was last served."""
 
     tier: int
     served_ms: int
     group: bytes
+    tenant: bytes = b""
 
     @property
     def lane(self) -> Lane:

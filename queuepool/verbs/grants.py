@@ -28,6 +28,7 @@ PRODUCER = _grant("""
     j     hsetnx hdel
     q     rpush lpop unlink
     ring  rpush
+    tr    rpush unlink
     dl    zadd zrem
     dg    sadd srem unlink
     ua    hdel
@@ -57,6 +58,7 @@ CONSUMER = _grant("""
     j     hdel unlink
     q     rpush lpush lpop unlink
     ring  rpush lpush lpop unlink
+    tr    rpush lpush lpop unlink
     fl    zadd zrem unlink
     dl    zadd zrem unlink
     dg    sadd srem unlink
@@ -105,6 +107,7 @@ COORDINATOR = _grant("""
     mg        hset hdel
     c         hset hincrby hdel
     ring      rpush
+    tr        rpush
     leader    hset
     decisions xadd
     manual    hset hdel

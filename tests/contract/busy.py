@@ -7,6 +7,7 @@ from typing import Any
 
 from queuepool.models import Limit
 from queuepool.partitions.partition import OwnedPartition
+from queuepool.routing.slots import group_of
 from queuepool.verbs import Verb
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.limits import verbs as limit
@@ -18,6 +19,8 @@ from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.world import World
 
+# The group of most jobs, and others of its tenant
+G, GATED, FULL = (group_of(key, b"tenant") for key in (b"g", b"gated", b"full"))
 _ERROR = b'{"reason":"failed"}'
 _LIMIT = Limit("cap", rate=1, per_s=60, concurrency=4)
 _ADAPTIVE = Limit("told", rate="adaptive", least=1, most=100)
@@ -85,7 +88,7 @@ class Busy:
 def busy(world: World) -> Busy:
     """Fill an empty partition."""
 
-    def held(owned: OwnedPartition, *ids: str, group: bytes = b"g") -> own.Claims:
+    def held(owned: OwnedPartition, *ids: str, group: bytes = G) -> own.Claims:
         w.enqueue(world, ids, group)
         claims = w.claim(owned, starting=0)
         assert [i.decode() for i in claims.ids] == list(ids)
@@ -115,9 +118,9 @@ def busy(world: World) -> Busy:
     held(owned, "cut", group=b"cut")
     world.partition.cancel_group(b"cut")
     w.enqueue(world, ["alone"], b"one")
-    w.enqueue(world, ["ready", "mark", "more"])
+    w.enqueue(world, ["ready", "mark", "more"], G)
     world.partition.cancel("mark")
-    w.enqueue(world, ["delayed"], delay_ms=600_000, unique={0: b"key"}, expires_ms=1)
+    w.enqueue(world, ["delayed"], G, delay_ms=600_000, unique={0: b"key"}, expires_ms=1)
     w.enqueue(world, ["cap-late"], b"capped", unique={0: b"cap-late"}, expires_ms=1)
     w.enqueue(world, ["cap-a", "cap-b"], b"capped")
     world.partition.run(produce.configure(b"capped", max_running=1))
@@ -135,16 +138,14 @@ def busy(world: World) -> Busy:
 
 def _fill_a_group_without_room(world: World, owned: OwnedPartition) -> None:
     """One job of it runs, so those in its lanes have no seats; each has a unique key."""
-    w.enqueue(
-        world, ["f-run", "f-due", "f-dead"], b"full", unique=dict(enumerate((b"r", b"d", b"x")))
-    )
+    w.enqueue(world, ["f-run", "f-due", "f-dead"], FULL, unique=dict(enumerate((b"r", b"d", b"x"))))
     w.claim(owned, starting=0)
     w.bury(owned, [b"f-dead"])
     w.retry(owned, [b"f-due"])
     for tier in range(4):
         name = f"f-{tier}"
-        w.enqueue(world, [name], b"full", tier=tier, unique={0: name.encode()}, expires_ms=600_000)
-    world.partition.run(produce.configure(b"full", max_running=1))
+        w.enqueue(world, [name], FULL, tier=tier, unique={0: name.encode()}, expires_ms=600_000)
+    world.partition.run(produce.configure(FULL, max_running=1))
     assert w.claim(owned).taken == 0
 
 
@@ -190,12 +191,12 @@ def _of_limits() -> list[Verb[Any]]:
 
 def _fill_a_gate(world: World, owned: OwnedPartition) -> None:
     """Jobs that are parked, running, dead and delayed, and marks; of a plain and a held group."""
-    w.enqueue(world, ["l-run", "l-dead", "l-due", "l-back"], b"gated", limits=b"mail")
+    w.enqueue(world, ["l-run", "l-dead", "l-due", "l-back"], GATED, limits=b"mail")
     owned.run(admit(owned.ownership, "mail", 4, most_waiting=9))
     assert w.claim(owned, starting=0).ids == [b"l-run", b"l-dead", b"l-due", b"l-back"]
     w.bury(owned, [b"l-dead"])
     w.retry(owned, [b"l-due"])
-    w.enqueue(world, ["l-a", "l-mark", "l-b", "l-c", "l-d"], b"gated", limits=b"mail")
+    w.enqueue(world, ["l-a", "l-mark", "l-b", "l-c", "l-d"], GATED, limits=b"mail")
     world.partition.cancel("l-mark")
     w.enqueue(world, ["l-held"], b"heldgate", limits=b"mail", tier=1)
     world.partition.run(produce.configure(b"heldgate", hold=True))
@@ -204,10 +205,10 @@ def _fill_a_gate(world: World, owned: OwnedPartition) -> None:
 def _of_applications() -> list[Verb[Any]]:
     body = w.tail(b"new")
     runs: list[Any] = [2, b"new", 0, 2, "n1", body, "n2", body, 1, b"new", 60_000, 1, "n3", body]
-    newer: list[Any] = [2, b"g", 1_000, 1, "n5", w.tail(b"g")]
+    newer: list[Any] = [6, G, 1_000, 1, "n5", w.tail(G)]
     wishes = (1, "s", b"new", 9, b"", 3, "e", b"key", 0, b"")
     limited = (1, "", b"", 9, b"mail", 2, "", b"", 0, b"api,mail", 3, "", b"", 0, b"mail")
-    groups = (b"g", b"cut", b"one", b"held")
+    groups = (G, b"cut", b"one", b"held")
     to_held: list[Any] = [2, b"held", 0, 1, "n4", w.tail(b"held")]
     to_serial: list[Any] = [2, b"serial", 0, 1, "n6", w.tail(b"serial")]
     cursors = (b"start", b"lanes", b"0", b"all:0", b"books")
@@ -223,7 +224,7 @@ def _of_applications() -> list[Verb[Any]]:
         produce.enqueue(runs, limited, jobs=3, size_bytes=3 * (13 + len(body)), **w.LIMITS),
         *(produce.cancel(i) for i in ("l-a", "l-run", "l-due", "l-held")),
         *(produce.cancel_group(b"cutgate", c) for c in (b"gates:0", b"0")),
-        produce.cancel_group(b"gated", b"start"),
+        produce.cancel_group(GATED, b"start"),
         *(produce.cancel(i) for i in ("s-run", "s-b")),
         produce.cancel_group(b"serial", b"start"),
         produce.cancel_group(b"serial", b"lanes"),
@@ -232,9 +233,9 @@ def _of_applications() -> list[Verb[Any]]:
         *(produce.configure(group, max_running=1, serial=True) for group in groups),
         produce.configure(b"capped", max_running=0),
         *(produce.cancel(i) for i in ("cap-a", "cap-b")),
-        produce.configure(b"full", max_running=3),
+        produce.configure(FULL, max_running=3),
         *(produce.cancel(i) for i in ("f-0", "f-due", "f-run")),
-        produce.cancel_group(b"full", b"start"),
+        produce.cancel_group(FULL, b"start"),
         *(produce.group(group) for group in groups),
         *(produce.cancel_group(group, cursor) for group in groups for cursor in cursors),
     ]
@@ -249,7 +250,7 @@ def _of_owners(ownership: own.Ownership, stale: own.Ownership) -> list[Verb[Any]
 
 
 def _of_owner(ownership: own.Ownership) -> list[Verb[Any]]:
-    size = 13 + len(w.tail(b"g"))
+    size = 13 + len(w.tail(G))
     known = own.Acks(2 * size, [b"a", b"b"], [(b"a", 60_000, b"1")])
     strays = own.Acks(4 * size, [b"a", b"delayed", b"ready", b"crash", b"never"])
     renew = {"lease_ms": 600_000, "beat": 2, "workers": 1, "busy": 1, "target": 1}
@@ -261,19 +262,19 @@ def _of_owner(ownership: own.Ownership) -> list[Verb[Any]]:
         own.in_flight(ownership),
         own.claim(ownership, 10, starting=1, promote_after_ms=1, weights=w.WEIGHTS),
         own.start(ownership, [b"a", b"b"]),
-        own.finish(ownership, {b"g": known}),
-        own.finish(ownership, {b"g": strays}),
+        own.finish(ownership, {G: known}),
+        own.finish(ownership, {G: strays}),
         own.finish_stray(ownership, [(i, b"", 60_000, b"1") for i in strays.ids]),
         own.retry(ownership, [(i, 1000, True, _ERROR) for i in (b"a", b"c")]),
         own.retry(ownership, [(b"a", 1000, "new", _ERROR)]),
-        own.finish(ownership, {b"full": own.Acks(size, [b"f-run"])}),
+        own.finish(ownership, {FULL: own.Acks(size, [b"f-run"])}),
         own.finish_stray(ownership, [(i, b"", 0, b"") for i in (b"f-run", b"f-due", b"f-0")]),
         own.retry(ownership, [(b"f-run", 1000, True, _ERROR)]),
         own.bury(ownership, [(b"f-run", _ERROR)], keep_jobs=10, **_KEEP),
         own.hand_back(ownership, [b"f-run"]),
         own.end_cancelled(ownership, [b"f-run"]),
         own.finish_stray(ownership, [(b"s-run", b"", 0, b""), (b"s-a", b"", 0, b"")]),
-        own.finish(ownership, {b"gated": own.Acks(size, [b"l-run"])}),
+        own.finish(ownership, {GATED: own.Acks(size, [b"l-run"])}),
         own.finish_stray(ownership, [(i, b"", 0, b"") for i in (b"l-run", b"l-b", b"l-due")]),
         own.retry(ownership, [(b"l-run", 1000, True, _ERROR)]),
         own.hand_back(ownership, [b"l-run"]),

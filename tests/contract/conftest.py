@@ -91,7 +91,8 @@ def check_places(state: dict[str, Any], when: str) -> None:
     places = [i for i in in_lanes + at_gates if i not in marks]
     places += in_books + state["delayed"] + state["dead"]
     ready = sum(state["counters"].get(name, 0) for name in READY)
-    seats = [seat for ring in state["rings"] for seat in ring]
+    rings = [*state["rings"], *state["tenants"].values()]
+    seats = [seat for ring in rings for seat in ring if seat[0] < b"4"]
 
     assert sorted(places) == sorted(jobs), f"{when}: a job is in no place, or in two"
     assert set(state["asides"]) <= set(state["delayed"]), f"{when}: waits for a task, not delayed"
@@ -99,6 +100,9 @@ def check_places(state: dict[str, Any], when: str) -> None:
     assert ready == len(set(in_lanes) - marks), f"{when}: ready jobs miscounted"
     placed = sorted([*seats, *state["out"]])
     assert placed == sorted(state["lanes"]), f"{when}: a lane has no seat, or two (I17)"
+    sitting = [seat for ring in state["rings"] for seat in ring if seat[0] >= b"4"]
+    tenants = [(b"%d" % (int(tier) + 4), name) for tier, name in state["tenants"]]
+    assert sorted(sitting) == sorted(tenants), f"{when}: a tenant has no seat, or two (I17)"
     check_holds(state, when)
     check_gates(state, when)
     for notes in ("attempts", "crashes", "errors"):

@@ -9,6 +9,7 @@ from typing import Any
 
 from queuepool.testing.data import STARTED, PartitionData
 from queuepool.testing.groups import Group
+from queuepool.testing.records import Seat
 from queuepool.testing.server import MemoryServer
 from tests.contract.world import World
 
@@ -33,7 +34,12 @@ def _of_memory(p: PartitionData) -> dict[str, Any]:
     return {
         "jobs": {i: _body(b) for i, b in p.jobs.items()},
         "lanes": {(b"%d" % t, g): list(ids) for (t, g), ids in p.lanes.items() if ids},
-        "rings": [[(b"%d" % s.tier, s.group) for s in ring] for ring in p.rings],
+        "rings": [[_seat(s) for s in ring] for ring in p.seats.tiers],
+        "tenants": {
+            (b"%d" % t, name): [_seat(s) for s in ring]
+            for (t, name), ring in p.seats.tenants.items()
+            if ring
+        },
         "books": [_book(p.books[e].entries()) for e in sorted(p.books)],
         "delayed": [i for _, i in p.delayed.entries()],
         "asides": p.asides,
@@ -91,6 +97,12 @@ def _of_server(client: Any, base: bytes) -> dict[str, Any]:
         "jobs": {i: _body(b) for i, b in client.hgetall(key("j")).items()},
         "lanes": lanes,
         "rings": [[(s[:1], s[12:]) for s in ring] for ring in rings],
+        "tenants": {
+            tuple(s.split(b":", 1)): [
+                (seat[:1], seat[12:]) for seat in client.lrange(key(b"tr:" + s), 0, -1)
+            ]
+            for s in suffixes(b"tr")
+        },
         "books": [_book(_swap(client, key(b"fl:" + s))) for _, s in books],
         "delayed": [i for _, i in _swap(client, key("dl"))],
         "asides": client.hgetall(key("ua")),
@@ -130,6 +142,12 @@ def _of_server(client: Any, base: bytes) -> dict[str, Any]:
         "checkpoint": int(target) if target else None,
         "tokens": client.lrange(key("wk"), 0, -1),
     }
+
+
+def _seat(seat: Seat) -> tuple[bytes, bytes]:
+    if seat.tenant:
+        return b"%d" % (seat.tier + 4), seat.tenant
+    return b"%d" % seat.tier, seat.group
 
 
 def _swap(client: Any, key: bytes) -> list[tuple[float, bytes]]:

@@ -17,13 +17,17 @@ import pytest
 from queuepool.errors import FencedError
 from queuepool.models import JobStatus, PartitionState
 from queuepool.partitions.partition import OwnedPartition
+from queuepool.routing.slots import group_of
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.contract.conftest import check_invariants
 from tests.contract.snapshot import snapshot
 
-GROUPS = (b"a", b"bb", b"c:{x}*", b"\x00\xff", b"e")
+GROUPS = (
+    *(b"a", b"bb", b"c:{x}*", b"\x00\xff", b"e"),
+    *(group_of(key, tenant) for tenant in (b"t", b"\xc3\xa5") for key in (b"e", b"f")),
+)
 STEP_S = 1000.0  # delays and advances are multiples: the walk's own duration never decides
 STEPS, EVERY = 700, 10
 

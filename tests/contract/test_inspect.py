@@ -200,7 +200,7 @@ def test_jobs_in_flight_are_counted_once_when_their_owner_has_left(world: World)
 def lose_seats(world: World) -> None:
     server = world.partition.server
     if isinstance(server, MemoryServer):
-        server.data(world.partition.key).rings[2].clear()
+        server.data(world.partition.key).seats.tiers[2].clear()
     else:
         world.client.delete(world.partition.key + b":ring:2")
 

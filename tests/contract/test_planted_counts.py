@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contract.busy import busy
-from tests.contract.test_planted_values import kept, key
+from tests.contract.busy import G, busy
+from tests.contract.test_planted_values import kept
 from tests.contract.world import World
 
-HASHES = ("c", "g:g", "g:dead", "g:one", "at")
+HASHES = (b"c", b"g:" + G, b"g:dead", b"g:one", b"at")
 # Field -> why it stays
 EXCEPTIONS = {
     b"fenced": "a call that is fenced changes nothing that it need not; an audit puts it right",
@@ -19,11 +19,11 @@ EXCEPTIONS = {
 
 @pytest.mark.parametrize("suffix", HASHES)
 def test_a_count_that_is_none_begins_anew_with_whoever_changes_it(
-    server_world: World, suffix: str
+    server_world: World, suffix: bytes
 ) -> None:
     scene, put_back = busy(server_world), kept(server_world)
     server_world.damaged = True
-    client, counts = server_world.client, key(server_world, suffix)
+    client, counts = server_world.client, server_world.partition.key + b":" + suffix
     run = server_world.partition.server.run
     stay, tried = [], 0
 

@@ -24,6 +24,7 @@ from tests.contract.world import World
 
 _LINE = re.compile(rb"^[0-9.]+ \[(\d+) ([^\]]*)\] (.*)$", re.DOTALL)
 _WORD = re.compile(rb'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
 Call = tuple[bytes, list[list[bytes]]]  # hash of a script, what it called
 
 
@@ -48,7 +49,7 @@ class Monitor:
         while True:
             match = _LINE.match(monitor.connection.read_response())
             assert match
-            words = _WORD.findall(match[3])
+            words = [_ESCAPED.sub(_unescaped, word) for word in _WORD.findall(match[3])]
             if words == [b"ECHO", b"over"]:
                 return iter(calls)
             if match[2] == b"lua":
@@ -70,6 +71,10 @@ class Monitor:
                 known |= {k for k in keys if word.upper() != b"EXISTS" or _is_result(k)}
             wrote = wrote or word.upper() in self.writes
         return found
+
+
+def _unescaped(escape: re.Match[bytes]) -> bytes:
+    return bytes.fromhex(escape[1].decode())
 
 
 def _is_result(key: bytes) -> bool:

@@ -16,6 +16,7 @@ import redis
 from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.protocol import codec
 from queuepool.protocol.keys import Keyspace
+from queuepool.routing.tenants import tenant_of
 from queuepool.servers.sync import Server
 from queuepool.testing import FakeClock, MemoryServer
 from queuepool.verbs import Verb
@@ -55,7 +56,7 @@ def enqueue(
     unique: keys by place in the ids, held until the end (e) or the start (s).
     """
     text = tail(group, payload)
-    runs: list[Any] = [tier, group, delay_ms, len(ids)]
+    runs: list[Any] = [tier + 4 * (tenant_of(group) is not None), group, delay_ms, len(ids)]
     for job_id in ids:
         runs += [job_id, text]
     verb = produce.enqueue(
@@ -288,7 +289,7 @@ def age(client: Any, base: bytes, ms: int, *, stamps: bool = True) -> None:
         elif kind in (b"dl", b"dead", b"fl", b"lt", b"lw"):
             scores = client.zrange(key, 0, -1, withscores=True)
             client.zadd(key, {m: s - ms if s >= 1e12 else s for m, s in scores})
-        elif kind == b"ring":
+        elif kind in (b"ring", b"tr"):
             seats = [
                 s[:1] + b"%011x" % (int(s[1:12], 16) - ms) + s[12:]
                 for s in client.lrange(key, 0, -1)

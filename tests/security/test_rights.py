@@ -27,10 +27,10 @@ FORBIDDEN = re.compile(
 # What a script writes to under a name that does not tell the key.
 ALIASES = {
     "job.g": "g", "g": "g", "group_of(": "g", "groups[": "g", "lanes[": "q", "lane.key": "q",
-    "lane_key(": "q", "lane": "q", "rings[": "ring", "book": "fl", "in_flight": "fl", "set": "dn",
-    "queue": "lt lw", "other": "li lc lt lw ls lp",
+    "lane_key(": "q", "lane": "q", "rings[": "ring", "ring": "ring tr", "book": "fl",
+    "in_flight": "fl", "set": "dn", "queue": "lt lw", "other": "li lc lt lw ls lp",
     "key": "dl dead", "seats[": "gr", "seat.ring": "gr", "job.key": "gq", "list": "q gq",
-    "hash": "", "found": "q g dg wk gq gr gg", "note[1]": "at cr er pr cn u uk mg lm",
+    "hash": "", "found": "q g dg wk gq gr gg tr", "note[1]": "at cr er pr cn u uk mg lm",
     "fixed": "c dl dead rec wk cmd j o dr ck at cr er pr cn cx ua ring dn fl u uk ex mg"
     " lm gt ga gk ls",
 }  # fmt: skip
@@ -88,7 +88,10 @@ ONLY_ASKED = {
     # It holds and configures, but deletes no foreign value on the way: that would be any lane.
     "coordinator": {
         (stem, "unlink")
-        for stem in ("q", "g", "dg", "wk", "li", "lc", "lt", "lw", "ls", "lp", "gq", "gr", "gg")
+        for stem in (
+            *("q", "g", "dg", "wk", "li", "lc", "lt", "lw", "ls", "lp", "gq", "gr", "gg"),
+            *("tr",),
+        )
     },
 }
 # What it writes beside its scripts.

@@ -2,19 +2,19 @@
 -- audit: check a bounded part of a partition for inconsistencies; repair and report them.
 -- ROLES   consumer ops-read ops
 -- KEYS[1] base; derived: j c o dl dg:<group> ua at cr er pr cn dead dr rec fl:<epochs> ring:<0-3>
---         q:<tier>:<group> cx wk cmd ck dn:<0|1> g:<group> mg u uk ex lm gt ga gk ls
---         gr:<tier>:<gate> gq:<tier>:<gate>~<group> gg:<group>
+--         tr:<0-3>:<tenant> q:<tier>:<group> cx wk cmd ck dn:<0|1> g:<group> mg u uk ex lm gt ga gk
+--         ls gr:<tier>:<gate> gq:<tier>:<gate>~<group> gg:<group>
 -- ARGV    cursor ('0' to begin), repair (1) or only report (0)
 -- Returns {next cursor ('0' when the round is complete), [finding, count ...], jobs that should
---         exist according to the counters minus jobs stored}. Findings: unseated (a lane with jobs
---         in no ring), orphan (a job in no structure), hollow (an id without a body, delayed, dead
---         or in flight), foreign (a key with a value of the wrong type, which blocks everything
---         else; a repair deletes it), miscounted (a counter that is not a number or not ours, or
---         bytes that differ from those of the bodies), stray (a record of a job that does not
---         exist). Checks 200 jobs, rings of up to 1,000 seats, and lanes of up to 1,000 ids. A
---         repair that ends a round corrects r0-r3 according to the lanes; among marks of cancelled
---         jobs it checks up to 10,000 ids. A repair also indexes the delayed jobs that it checks by
---         group, which earlier versions did not.
+--         exist according to the counters minus jobs stored}. Findings: unseated (a lane with jobs,
+--         or a tenant with lanes, in no ring), orphan (a job in no structure), hollow (an id
+--         without a body, delayed, dead or in flight), foreign (a key with a value of the wrong
+--         type, which blocks everything else; a repair deletes it), miscounted (a counter that is
+--         not a number or not ours, or bytes that differ from those of the bodies), stray (a record
+--         of a job that does not exist). Checks 200 jobs, rings of up to 1,000 seats, and lanes of
+--         up to 1,000 ids. A repair that ends a round corrects r0-r3 according to the lanes; among
+--         marks of cancelled jobs it checks up to 10,000 ids. A repair also indexes the delayed
+--         jobs that it checks by group, which earlier versions did not.
 local base, repair = KEYS[1], ARGV[2] == '1'
 local j, c, dl, dead = base .. ':j', base .. ':c', base .. ':dl', base .. ':dead'
 local mg = base .. ':mg'
@@ -30,18 +30,12 @@ local law = redis.call('ZCARD', dl) + redis.call('ZCARD', dead) - redis.call('HL
 law = law + whole(redis.call('HGET', c, 'held')) + whole(redis.call('HGET', c, 'capped'))
 law = law + whole(redis.call('HGET', c, 'parked'))
 for _, e in ipairs(epochs) do law = law + (ours('ZCARD', base .. ':fl:' .. e) or 0) end
-local ready, seated, complete = {}, {}, true
+local ready = {}
 for t = 0, 3 do
   ready[t] = whole(redis.call('HGET', c, 'r' .. t))
   law = law + ready[t]
-  complete = complete and redis.call('LLEN', base .. ':ring:' .. t) <= 1000
-  for _, seat in ipairs(redis.call('LRANGE', base .. ':ring:' .. t, 0, 999)) do
-    if string.find(seat, '^[0-3]') then
-      local lane = {tier = string.sub(seat, 1, 1), group = string.sub(seat, 13)}
-      seated[lane_key(lane)] = lane
-    end
-  end
 end
+-- uses: audit/seats
 local unseated, seats, lost, late, hollow, unlisted = 0, {}, {}, {}, {}, {}
 local looked = {}
 local page = redis.call('HSCAN', j, cursor, 'COUNT', 200)
@@ -71,7 +65,9 @@ for i = 1, #page[2], 2 do
     -- A seat without a lane can be reused
     local out = size > 0 and redis.call('HGET', mg, group) == '0'
       and ours('HGET', base .. ':g:' .. group, 'o' .. lane.tier)
-    if complete and not seated[key] and not out and (size > 0 or repair) then
+    local tenant = tenant_of(group)
+    local known = not tenant or read_tenant(lane.tier, tenant)
+    if complete and known and not seated[key] and not out and (size > 0 or repair) then
       if size > 0 then unseated = unseated + 1 end
       seats[#seats + 1] = lane
       seated[key] = lane
@@ -115,6 +111,10 @@ if repair then -- from here on, writes
   recount_parked()
   for _, job in ipairs(late) do redis.call('SADD', base .. ':dg:' .. job.group, job.id) end
   for _, job in ipairs(lost) do redis.call('RPUSH', lane_key(job.lane), job.id) end
+  for _, one in ipairs(absent) do
+    redis.call('RPUSH', base .. ':ring:' .. one.tier,
+      one.tier + 4 .. string.format('%011x', now) .. one.tenant)
+  end
   for _, lane in ipairs(seats) do
     give_seat(lane)
     redis.call('HDEL', base .. ':g:' .. lane.group, 'o' .. lane.tier)
@@ -141,5 +141,6 @@ if repair then -- from here on, writes
 end
 local last = page[1] == '0' and '0' or page[1] .. string.format(':%.0f:%.0f', bytes, dead_bytes)
 for _ in pairs(foreign or {}) do wrong = wrong + 1 end
-return {last, {'unseated', unseated + #unseated_there + #unlisted_there, 'orphan', #lost + #adrift,
-  'hollow', #hollow, 'foreign', wrong, 'miscounted', miscounted, 'stray', #strays}, law}
+return {last, {'unseated', unseated + #absent + #unseated_there + #unlisted_there,
+  'orphan', #lost + #adrift, 'hollow', #hollow, 'foreign', wrong, 'miscounted', miscounted,
+  'stray', #strays}, law}

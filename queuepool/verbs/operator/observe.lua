@@ -1,12 +1,13 @@
 #!lua flags=no-writes
 -- observe: everything that the coordinator and operators need to know about one partition.
 -- ROLES   coordinator ops-read ops
--- KEYS[1] base; derived: j c o dl ua dead dr rec ck cmd fl:<epochs> ring:<0-3> q:<tier>:<group>
+-- KEYS[1] base; derived: j c o dl ua dead dr rec ck cmd fl:<epochs> ring:<0-3> tr:<0-3>:<tenant>
+--         q:<tier>:<group>
 -- Returns {now ms, [counter, value ...], [owner field, value ...], jobs, delayed, in-flight, dead,
---         [lanes of tier 0-3], ms that the oldest waiting job waits (over the lanes next in turn,
---         at most 4 a tier), books to recover, draining, [checkpoint field, value ...], last
---         command id, jobs set aside for tasks that nobody here knows, names of some of these
---         tasks}.
+--         [seats of tier 0-3: lanes, and tenants], ms that the oldest waiting job waits (over the
+--         lanes next in turn, at most 4 a tier), books to recover, draining, [checkpoint field,
+--         value ...], last command id, jobs set aside for tasks that nobody here knows, names of
+--         some of these tasks}.
 -- O(1): no part grows with jobs or groups.
 local base = KEYS[1]
 local j, c, o = base .. ':j', base .. ':c', base .. ':o'
@@ -19,6 +20,11 @@ for t = 0, 3 do
   lanes[t + 1] = redis.call('LLEN', ring)
   if lanes[t + 1] > 0 then
     for _, seat in ipairs(redis.call('LRANGE', ring, 0, 3)) do
+      local tier, tenant = string.match(seat, '^([4-7])' .. string.rep('.', 11) .. '(.*)')
+      if tier then -- its lane next in turn
+        seat = redis.pcall('LINDEX', base .. ':tr:' .. tier - 4 .. ':' .. tenant, 0)
+        if type(seat) ~= 'string' then seat = '' end
+      end
       local lane = base .. ':q:' .. string.sub(seat, 1, 1) .. ':' .. string.sub(seat, 13)
       local id = redis.pcall('LINDEX', lane, 0)
       local body = type(id) == 'string'

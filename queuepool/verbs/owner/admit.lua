@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
 -- admit: move jobs that are parked at a gate to their lanes, as their limits allow.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: o c j gt ga gk lm gr:<tier>:<gate> gq:<tier>:<gate>~<group> gg:<group>
---         at cr er cn cx ex u uk dl wk dn:<0|1> mg g:<group> q:<tier>:<group> ring:<0-3>
+-- KEYS[1] base; derived: o c j gt ga gk lm gr:<tier>:<gate> gq:<tier>:<gate>~<group> gg:<group> at
+--         cr er cn cx ex u uk dl wk dn:<0|1> mg g:<group> q:<tier>:<group> ring:<0-3>
+--         tr:<0-3>:<tenant>
 -- ARGV    nonce, epoch, gate, jobs at most (0-200), jobs that may be admitted and not claimed yet
 -- Returns {admitted, admitted and not claimed yet, ids left at the gate, cancelled}; or {FENCED,
 --         current epoch}.
@@ -14,6 +15,7 @@ local base, gate, n = KEYS[1], ARGV[3], tonumber(ARGV[4])
 local c, j = base .. ':c', base .. ':j'
 -- uses: fence, clock, check_hashes, end_cancelled, stamp_of, push, push_front
 -- uses: raise_largest, wake, add, whole, ours, count_ready, tune, unpark, leave_gate, probe_gate
+-- uses: probe_tenant
 check_hashes('c', 'j', 'gt', 'ga', 'gk', 'lm', 'ex', 'mg', 'at', 'cr', 'er', 'cn', 'cx')
 for t = 0, 3 do redis.call('LLEN', base .. ':ring:' .. t) end
 ours('LLEN', base .. ':wk')
@@ -27,6 +29,7 @@ for t = 0, 3 do
   seats[t] = base .. ':gr:' .. t .. ':' .. gate
   for _, group in ipairs(ours('LRANGE', seats[t], 0, visits - 1) or {}) do
     probe_gate(gate, t, group)
+    probe_tenant(group)
     ours('LLEN', base .. ':q:' .. t .. ':' .. group)
   end
 end

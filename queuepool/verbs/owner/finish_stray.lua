@@ -2,7 +2,7 @@
 -- finish_stray: record the end of jobs that succeeded, wherever they are by now.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl dg:<group> ua dead cx g:<group> dn:<0|1>
---         r:<id> at cr er pr cn mg ring:<0-3> u uk ex lm ga wk
+--         r:<id> at cr er pr cn mg ring:<0-3> tr:<0-3>:<tenant> u uk ex lm ga wk
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed, ttl ms (0: no result),
 --         result)
 -- Returns {finished, duplicates, how many finished outside this in-flight set}; or {FENCED, current
@@ -14,7 +14,7 @@
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local j, c, dl, totals = base .. ':j', base .. ':c', base .. ':dl', {}
 -- uses: fence_or_drain, managed, check_hashes, remember, count_done, is_claimed, unaside, group_of
--- uses: undelay, add, ours, let_go, mark
+-- uses: undelay, add, ours, let_go, mark, probe_tenant
 check_hashes('j', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua')
 for _, k in ipairs({'dl', 'dead'}) do redis.call('ZCARD', base .. ':' .. k) end
 -- uses: epochs_in_flight
@@ -28,6 +28,7 @@ for i = 3, #ARGV, 4 do
     local g = base .. ':g:' .. group
     jobs[i] = {group = group, g = g, body = body}
     ours('SCARD', base .. ':dg:' .. group)
+    probe_tenant(group)
     totals[g] = totals[g] or ours('HMGET', g, 'left', 'done', 'total', 'dead') or {}
     -- SET accepts any type
     if ARGV[i + 2] ~= '0' then redis.call('EXISTS', base .. ':r:' .. ARGV[i]) end

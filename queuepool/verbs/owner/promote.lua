@@ -2,7 +2,7 @@
 -- promote: move delayed jobs that are due, at most 100, to the back of their lanes.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j dl dg:<group> ua wk at cr er cn dn:<0|1> g:<group> q:<tier>:<group>
---         ring:<0-3> mg u uk ex lm ga
+--         ring:<0-3> tr:<0-3>:<tenant> mg u uk ex lm ga
 -- ARGV    nonce, epoch
 -- Returns {promoted, cancelled, ms until the next is due (0: more are due now, -1: none waits)};
 --         or {FENCED, current epoch}. Jobs of a group cancelled since are dropped here. O(100 log
@@ -10,6 +10,7 @@
 local base, c, j, dl = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j', KEYS[1] .. ':dl'
 -- uses: fence, clock, check_hashes, end_cancelled, push, wake, group_of, tier_of, stamp_of, unaside
 -- uses: undelay, raise_largest, add, whole, ours, count_ready, push_front, tune
+-- uses: probe_tenant
 local ids = redis.call('ZRANGEBYSCORE', dl, '-inf', now, 'LIMIT', 0, 100)
 local bodies = #ids > 0 and redis.call('HMGET', j, unpack(ids)) or {}
 if #ids > 0 then
@@ -26,6 +27,7 @@ for k, id in ipairs(ids) do
     local group = groups[name]
     if not group then
       ours('SCARD', base .. ':dg:' .. name)
+      probe_tenant(name)
       local cut = ours('HGET', base .. ':g:' .. name, 'cancelled_at')
       group = {ids = {}, lane = {}, cut = cut and whole(cut) or -1}
       group.next = managed and ours('HGET', base .. ':g:' .. name, 'rt')

@@ -1,11 +1,14 @@
 -- Reads what the runs touch, before the first write. The limits of the protocol apply here, for any
 -- client: of a run, of the jobs, of a group, of an id, of a body.
 local groups, rings, late, i, sent = {}, {}, false, 6, 0
+local tenants -- by group, if any
 while i < words do
   local tier, group = ARGV[i], ARGV[i + 1]
   local delay, n = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
-  if tier ~= '2' and not string.find(tier, '^[0-3]$') or not group
-    or not delay or not (delay >= 0 and delay < 9e15)
+  if tier ~= '2' and not string.find(tier, '^[0-3]$') then
+    -- uses: enqueue/of_tenant
+  end
+  if not group or not delay or not (delay >= 0 and delay < 9e15)
     or not n or not (n >= 1 and n % 1 == 0) or i + 3 + 2 * n > words then
     return {'REFUSED', 'run', 0, 0}
   end
@@ -46,7 +49,8 @@ while i < words do
       -- uses: is_state
       known[5] = is_state(known[5])
       redis.call('HLEN', base .. ':mg')
-      -- uses: ours, probe_managed
+      -- uses: ours, probe_managed, probe_tenant
+      probe_tenant(group)
     end
     groups[group] = known
   end

@@ -1,4 +1,4 @@
--- uses: clock, shares, add, wake
+-- uses: shares, add, wake, give_seat
 -- After each change of a managed group: count what may be claimed of it now, and give lanes that
 -- are out their seats when something may. Returns how many. owning: the caller claims next
 local function tune(group, owning)
@@ -22,7 +22,7 @@ local function tune(group, owning)
   for t = 0, (room > 0 or over) and 3 or -1 do
     if f[17 + t] then
       redis.call('HDEL', g, 'o' .. t)
-      redis.call('RPUSH', base .. ':ring:' .. t, t .. string.format('%011x', now) .. group)
+      give_seat({tier = t, group = group})
       if not owning then wake('w') end
     end
   end

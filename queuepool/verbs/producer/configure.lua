@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- configure: set how a group may run; hold a group or the partition, or release it.
 -- ROLES   producer coordinator ops
--- KEYS[1] base; derived: c j cx dl mg wk g:<group> q:<0-3>:<group> ring:<0-3> lm
+-- KEYS[1] base; derived: c j cx dl mg wk g:<group> q:<0-3>:<group> ring:<0-3> tr:<0-3>:<tenant> lm
 -- ARGV    group ('': the partition), then n * (setting, value ('': none)): hold (1), max (jobs that
 --         run at once), serial (1: one job after the other), weight (share of turns in its tiers,
 --         beside 1 of others); of the partition only hold
@@ -14,6 +14,7 @@
 local base, group = KEYS[1], ARGV[1]
 local c, g, mg = base .. ':c', base .. ':g:' .. ARGV[1], base .. ':mg'
 -- uses: clock, check_hashes, ours, tune, lane_key, is_state, list_managed
+-- uses: probe_tenant
 check_hashes('c', 'j', 'cx', 'mg')
 -- uses: probe_managed
 if group == '' then
@@ -25,6 +26,7 @@ if group == '' then
   return 1
 end
 -- uses: configure/jobs_of
+probe_tenant(group)
 local known, state, jobs = ours('HLEN', g) or 0, is_state(ours('HGET', g, 'state')), {}
 for t = 0, 3 do
   local lane = {tier = t, group = group}

@@ -68,7 +68,11 @@ def check_places(space: Space) -> None:
 
 def check_seats(space: Space) -> None:
     """I3, I17: a lane with ids has one seat, or is out, as nothing of it may run; never both."""
-    seats = Counter((int(seat[:1]), seat[12:]) for ring in space.rings for seat in ring)
+    tops = [(int(seat[:1]), seat[12:]) for ring in space.rings for seat in ring]
+    tenants = Counter((tier - 4, name) for tier, name in tops if tier > 3)
+    assert tenants == Counter(list(space.tenants)), f"I17: {tenants} sit, not {space.tenants}"
+    inner = [(int(s[:1]), s[12:]) for ring in space.tenants.values() for s in ring]
+    seats = Counter([*(seat for seat in tops if seat[0] < 4), *inner])
     managed = {
         name: fields
         for name, fields in space.groups.items()

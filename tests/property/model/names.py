@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from queuepool.protocol import codec
+from queuepool.routing.slots import group_of as _named
 
-GROUPS = (b"a", b"bb", b"c:{x}*", b"\x00\xff")
+GROUPS = (b"a", b"bb", b"c:{x}*", b"\x00\xff", _named(b"d", b"t"), _named(b"e", b"t"))
 
 
 def group_of(job_id: bytes) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any
 from queuepool.errors import FencedError
 from queuepool.partitions.partition import Partition
 from queuepool.protocol.codec import read_stamp
+from queuepool.routing.tenants import tenant_of
 from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
@@ -48,7 +49,8 @@ def enqueue_verb(runs: Sequence[Run], *, max_depth: int) -> Verb[produce.Settled
             until = key[:1] + run.mode if key else b""
             wishes += (place, until, key[1:], run.expires_s * 1000, gate)
     for run in runs:
-        args += [run.tier, run.group, run.delay_s * 1000, len(run.ids)]
+        tier = run.tier + 4 * (tenant_of(run.group) is not None)
+        args += [tier, run.group, run.delay_s * 1000, len(run.ids)]
         for job_id in run.ids:
             args += [job_id, tail_of(job_id)]
     return produce.enqueue(

@@ -62,6 +62,7 @@ class Space:
     gate_rings: dict[tuple[bytes, int], list[bytes]] = field(default_factory=dict)
     gates_of: dict[bytes, set[bytes]] = field(default_factory=dict)  # group -> its lanes at gates
     rings: list[list[bytes]] = field(default_factory=lambda: [[], [], [], []])
+    tenants: dict[tuple[int, bytes], list[bytes]] = field(default_factory=dict)  # their rings
     books: dict[int, list[tuple[bytes, float]]] = field(default_factory=dict)
     groups: dict[bytes, dict[bytes, bytes]] = field(default_factory=dict)
     indexed: dict[bytes, set[bytes]] = field(default_factory=dict)  # delayed jobs of a group
@@ -131,6 +132,11 @@ def _read_ring(space: Space, name: bytes, content: list[bytes]) -> None:
     space.rings[int(name)] = content
 
 
+def _read_ring_of_tenant(space: Space, name: bytes, content: list[bytes]) -> None:
+    tier, _, tenant = name.partition(b":")
+    space.tenants[int(tier), tenant] = content
+
+
 def _read_book(space: Space, name: bytes, content: list[bytes]) -> None:
     scores = zip(content[::2], content[1::2], strict=True)
     space.books[int(name)] = [(i, float(score)) for i, score in scores]
@@ -157,6 +163,7 @@ _NAMED: dict[bytes, Callable[[Space, bytes, list[bytes]], None]] = {
     b"gq": _read_lane_at_gate,
     b"gr": _read_ring_of_gate,
     b"ring": _read_ring,
+    b"tr": _read_ring_of_tenant,
     b"fl": _read_book,
     b"g": _read_group,
     b"dg": _read_delayed,

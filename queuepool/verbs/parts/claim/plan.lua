@@ -1,7 +1,9 @@
-local quota, served, planned -- by tier: jobs and lanes at most; jobs in all
+-- By ring: jobs at most, and seats that had a turn; jobs in all. By tier: the lanes in the order of
+-- their turns, and how many these are.
+local quota, visited, planned, lanes, served
 -- uses: claim/visit
 local function plan(n) -- how many jobs of which lane; it only reads
-  quota, served, planned = {}, {}, 0
+  quota, visited, planned = {}, {}, 0
   if rooms then
     for _, room in pairs(rooms) do room.taken = 0 end
   end
@@ -10,8 +12,12 @@ local function plan(n) -- how many jobs of which lane; it only reads
     quota = quotas(n)
   end
   for _, t in ipairs(active) do
-    served[t] = 0
+    visited[t] = 0
     visit(t, quota[t] and math.min(n - planned, quota[t]) or n - planned, n)
   end
   for _, t in ipairs(active) do if planned < n then visit(t, n - planned, n) end end
+  lanes, served = seats, visited
+  if tenants then
+    -- uses: claim/line_up
+  end
 end

@@ -1,15 +1,16 @@
--- Lanes with remaining jobs get seats again, each in the ring of its own tier.
+-- Lanes with remaining jobs get seats again, each in the ring of its own tier, or of its tenant.
 if stamp then
-  for home, seats in pairs(cut) do
-    if rings[tonumber(home)] then redis.call('RPUSH', rings[tonumber(home)], unpack(seats)) end
+  for place, seats_there in pairs(cut) do
+    local ring = rings[tonumber(place)] or rings[place]
+    if ring then redis.call('RPUSH', ring, unpack(seats_there)) end
   end
-  for home, seats in pairs(back) do
-    if rings[tonumber(home)] then redis.call('RPUSH', rings[tonumber(home)], unpack(seats)) end
+  for place, seats_there in pairs(back) do
+    local ring = rings[tonumber(place)] or rings[place]
+    if ring then redis.call('RPUSH', ring, unpack(seats_there)) end
   end
-  for home, seats in pairs(again) do
-    for k = rings[tonumber(home)] and #seats or 0, 1, -1 do
-      redis.call('LPUSH', rings[tonumber(home)], seats[k])
-    end
+  for place, seats_there in pairs(again) do
+    local ring = rings[tonumber(place)] or rings[place]
+    for k = ring and #seats_there or 0, 1, -1 do redis.call('LPUSH', ring, seats_there[k]) end
   end
 end
 -- A lane that waits too long has its next turn a tier up.

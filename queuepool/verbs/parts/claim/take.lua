@@ -1,6 +1,6 @@
 -- Takes ids from their lanes, and the lanes' seats from their rings.
 local ids, count, taken, more = {}, 0, {}, false -- taken: by tier; more: of seats, perhaps
-local again, cut, back, stamp -- seats by tier, if any, for reseat
+local again, cut, back, stamp -- seats by place, if any, for reseat: the tier, or a tenant's ring
 for _, t in ipairs(active) do
   local most
   for i = 1, served[t] do
@@ -19,9 +19,15 @@ for _, t in ipairs(active) do
       redis.call('HSET', base .. ':g:' .. lane.group, 'o' .. home, 1)
     elseif lane.size > lane.take then
       if not stamp then again, cut, back, stamp = {}, {}, {}, string.format('%011x', now) end
-      local rest, turn = lane.size - lane.take, lane.take / (lane.room and lane.room.weight or 1)
-      most = most or turn
-      local list = turn < most and cut or back -- cut: by the end of the share, so it is next
+      local rest, place, turn = lane.size - lane.take, lane.place or home, lane.taken or lane.take
+      if lane.room then turn = turn / lane.room.weight end
+      local first = most or turn
+      if lane.of then
+        -- uses: claim/lane_of_tenant
+      else
+        most = first
+      end
+      local list = turn < first and cut or back -- cut: by the end of the share, so it is next
       if rest <= 16 and rest % 2 == 1 and lane.take % 2 == 1 then list = again end -- soon empty
       if lane.room then
         if lane.owed > 0 then list = again end -- the rest of its turn comes first
@@ -29,11 +35,17 @@ for _, t in ipairs(active) do
           redis.call('HSET', base .. ':g:' .. lane.group, 't' .. home, lane.owed)
         end
       end
-      list[home] = list[home] or {}
-      list[home][#list[home] + 1] = home .. stamp .. lane.group
+      list[place] = list[place] or {}
+      list[place][#list[place] + 1] = home .. stamp .. lane.group
     end
+    if lane.length and lane.size > 0 then more = true end
   end
-  redis.call('LPOP', rings[t], served[t])
-  more = more or served[t] >= limit
+  redis.call('LPOP', rings[t], visited[t])
+  more = more or visited[t] >= limit
   if quota['k' .. t] then redis.call('HSET', c, 'k' .. t, quota['k' .. t]) end
+end
+if tenants then
+  for ring, tenant in pairs(tenants) do
+    if (visited[tenant] or 0) > 0 then redis.call('LPOP', ring, visited[tenant]) end
+  end
 end

@@ -9,6 +9,10 @@ while i <= words do
     foreign[g] = counts
   end
   totals[g] = counts
+  if managed then
+    -- uses: probe_tenant
+    probe_tenant(ARGV[i])
+  end
   local last = i + 3
   if ARGV[last] ~= '0' then last = last + 3 * ARGV[last] end
   for k = i + 4, last, 3 do redis.call('EXISTS', base .. ':r:' .. ARGV[k]) end

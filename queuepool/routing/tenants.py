@@ -1,0 +1,71 @@
+"""Tenants: whom a group belongs to, which is in the group's name. Pure.
+
+    FF FF acme FF 42     the group of key 42 of tenant acme
+
+UTF-8 has no byte FF, so no text is such a name; a key of bytes that looks like one is replaced by
+its digest (queuepool.routing.slots).
+"""
+
+from __future__ import annotations
+
+import re
+
+from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import shown
+
+MAX_TENANT_BYTES = 40
+SEPARATOR = ":"  # between tenant and key, for routing
+_OF_TENANT = re.compile(rb"\xff\xff([^\xff]+)\xff(.+)", re.DOTALL)
+
+
+def tenant_of(group: bytes) -> bytes | None:
+    """Return the tenant of a group, None of a plain one."""
+    found = _OF_TENANT.match(group)
+    return found and found[1]
+
+
+def key_in(group: bytes) -> bytes:
+    """Return what a group is called within its tenant; of a plain one its name."""
+    found = _OF_TENANT.match(group)
+    return found[2] if found else group
+
+
+def tenant_text(group: bytes) -> str | None:
+    """Return the tenant of a group as text, None of a plain one."""
+    tenant = tenant_of(group)
+    return None if tenant is None else tenant.decode("utf-8", "backslashreplace")
+
+
+def prefix_of(tenant: bytes) -> bytes:
+    """Return what the groups of a tenant begin with."""
+    return b"\xff\xff%s\xff" % tenant
+
+
+def tenant_bytes(tenant: object) -> bytes:
+    """Return the name of a tenant as bytes. Raises InvalidInputError."""
+    if isinstance(tenant, str) and tenant.isprintable() and tenant == tenant.strip():
+        raw = tenant.encode()
+        if 1 <= len(raw) <= MAX_TENANT_BYTES:
+            return raw
+    raise InvalidInputError(
+        f"tenant={shown(tenant)}: use 1 to {MAX_TENANT_BYTES} bytes of visible text (UTF-8)"
+    )
+
+
+def split(key: bytes, separator: str) -> tuple[bytes, bytes] | None:
+    """Return the tenant that a key names, and the rest of the key; None when it names none.
+
+    That is a key without something on both sides of the separator. Raises InvalidInputError for a
+    part that no tenant can be called.
+    """
+    tenant, found, rest = key.partition(separator.encode())
+    if not (tenant and found and rest):
+        return None
+    try:
+        return tenant_bytes(tenant.decode()), rest
+    except (UnicodeDecodeError, InvalidInputError):
+        raise InvalidInputError(
+            f"partition_key={shown(key)}: what stands before {separator!r} is the tenant "
+            "(QUEUEPOOL_TENANT_SEPARATOR), which has 1 to "
+            f"{MAX_TENANT_BYTES} bytes of visible text (UTF-8)"
+        ) from None

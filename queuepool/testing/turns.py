@@ -1,0 +1,177 @@
+"""The turns of one claim: which lanes, how many jobs of each, and where their seats go then.
+
+A tenant that has a turn shares it among its own lanes, in the same way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from queuepool.testing.data import PartitionData
+from queuepool.testing.groups import TIERS
+from queuepool.testing.records import Seat
+from queuepool.testing.seats import Ring
+
+_ABOUT_TO_END = 16  # jobs
+_ANY = 10**9
+
+
+@dataclass(slots=True)
+class Turn:
+    """A lane served now, and how many of its jobs are taken; or a tenant. read: seats looked at."""
+
+    seat: Seat
+    size: int
+    take: int = 0
+    owed: int = 0  # jobs left of a turn that is not over
+    own: list[Turn] = field(default_factory=list)  # of a tenant: the turns of its lanes
+    read: int = 0
+
+
+@dataclass(slots=True)
+class _Moves:
+    """Seats that go back to a ring: to its head, or first and last at its tail."""
+
+    again: list[Seat] = field(default_factory=list)
+    cut: list[Seat] = field(default_factory=list)
+    back: list[Seat] = field(default_factory=list)
+
+
+class Plan:
+    """What a claim takes. limit: jobs at most; most: lanes that share one turn of a ring."""
+
+    def __init__(self, p: PartitionData, limit: int, most: int) -> None:
+        self._p, self._limit, self._most = p, limit, most
+        self.rooms = dict(p.managed)  # jobs that may still be taken of these
+        self.turns: dict[int, list[Turn]] = {t: [] for t in TIERS if p.seats.tiers[t]}
+        self._met = set[tuple[int, bytes]]()
+
+    def lanes(self) -> Iterator[Turn]:
+        """Yield the turns of lanes, in order."""
+        for turn in (turn for served in self.turns.values() for turn in served):
+            yield from turn.own if turn.seat.tenant else (turn,)
+
+    @property
+    def jobs(self) -> int:
+        """Return how many jobs it takes."""
+        return sum(turn.take for turn in self.lanes())
+
+    @property
+    def has_more(self) -> bool:
+        """Return whether a tenant that was served has more lanes."""
+        served = (turn for turns in self.turns.values() for turn in turns)
+        return any(turn.seat.tenant and self._p.seats.behind(turn.seat) for turn in served)
+
+    def visit(self, tier: int, share: int) -> int:
+        """Add turns of a tier, in the order of the ring; return how many jobs they take."""
+        ring = self._p.seats.tiers[tier]
+        return self._visit(ring, self.turns[tier], share, min(len(ring), self._limit))
+
+    def _visit(self, ring: Ring, turns: list[Turn], share: int, seats: int) -> int:
+        left, moved = share, True
+        extra = sum(self._weight(seat) - 1 for seat in islice(ring, seats))
+        quantum = math.ceil(share / min(max(1, seats + extra), self._limit, self._most))
+        while left > 0 and moved:
+            moved = False
+            for i in range(min(seats, self._limit)):
+                if i == len(turns):
+                    turns.append(self._turn(ring[i]))
+                n = self._serve(turns[i], quantum, left, alone=len(ring) == 1)
+                left -= n
+                moved = moved or n > 0
+                if left == 0:
+                    break
+        return share - left
+
+    def _turn(self, seat: Seat) -> Turn:
+        name = (seat.tier, seat.tenant)
+        if not seat.tenant:
+            return Turn(seat, len(self._p.lanes.get(seat.lane, ())), owed=self._owed(seat))
+        size = _ANY if self._p.seats.behind(seat) and name not in self._met else 0
+        self._met.add(name)
+        return Turn(seat, size)
+
+    def _serve(self, turn: Turn, quantum: int, left: int, *, alone: bool) -> int:
+        group, weight = turn.seat.group, self._weight(turn.seat)
+        share = turn.owed or quantum * weight
+        n = min(share, turn.size - turn.take, left, self.rooms.get(group, left))
+        if turn.seat.tenant and n > 0:
+            ring = self._p.seats.behind(turn.seat)
+            turn.read = max(turn.read, min(len(ring), len(turn.own) + n))
+            n = self._visit(ring, turn.own, n, turn.read)
+        turn.owed = share - max(0, n) if not alone and weight > 1 else 0
+        if n <= 0:
+            return 0
+        if group in self.rooms:
+            self.rooms[group] -= n
+        turn.take += n
+        return n
+
+    def _weight(self, seat: Seat) -> int:
+        return self._p.groups[seat.group].weight if seat.group in self._p.managed else 1
+
+    def _owed(self, seat: Seat) -> int:
+        managed = seat.group in self._p.managed
+        return self._p.groups[seat.group].owed[seat.tier] if managed else 0
+
+    def take(self) -> list[tuple[bytes, int]]:
+        """Take the jobs out of their lanes: return (id, tier) in the order of the claim.
+
+        A lane with a rest goes to its ring's tail; one whose turn was cut short by the end of the
+        share goes before those that had all of theirs, and one that is about to end has its second
+        turn in a row.
+        """
+        taken: list[tuple[bytes, int]] = []
+        moves = _Moves()
+        for tier, served in self.turns.items():
+            self._take(self._p.seats.tiers[tier], served, moves, taken)
+        for seat in [*moves.cut, *moves.back]:
+            self._p.seats.tiers[seat.tier].append(seat)
+        for seat in reversed(moves.again):
+            self._p.seats.tiers[seat.tier].appendleft(seat)
+        self._p.seats.forget_empty()
+        return taken
+
+    def _take(
+        self, ring: Ring, served: list[Turn], moves: _Moves, taken: list[tuple[bytes, int]]
+    ) -> None:
+        most = None
+        for turn in served:
+            ring.popleft()
+            if turn.seat.tenant:
+                rest, about_to_end = self._take_of_tenant(turn, taken), False
+            else:
+                rest, about_to_end = self._take_of_lane(turn, taken)
+            if rest and self.rooms.get(turn.seat.group) == 0:
+                self._p.groups[turn.seat.group].out.add(turn.seat.tier)
+            elif rest:
+                turns_taken = turn.take / self._weight(turn.seat)
+                most = most or turns_taken
+                seats = moves.cut if turns_taken < most else moves.back
+                if about_to_end or turn.owed:
+                    seats = moves.again
+                if turn.seat.group in self._p.managed:
+                    self._p.groups[turn.seat.group].owed[turn.seat.tier] = turn.owed
+                seats.append(turn.seat._replace(served_ms=self._p.now))
+
+    def _take_of_lane(self, turn: Turn, taken: list[tuple[bytes, int]]) -> tuple[bool, bool]:
+        # Returns whether jobs are left, and whether it is about to end.
+        lane, rest = self._p.lanes.get(turn.seat.lane, deque()), turn.size - turn.take
+        taken += [(lane.popleft(), turn.seat.tier) for _ in range(min(turn.take, len(lane)))]
+        if rest <= 0:
+            self._p.lanes.pop(turn.seat.lane, None)
+        return rest > 0, 0 < rest <= _ABOUT_TO_END and rest % 2 == 1 and turn.take % 2 == 1
+
+    def _take_of_tenant(self, turn: Turn, taken: list[tuple[bytes, int]]) -> bool:
+        # Returns whether it has lanes with jobs left.
+        if not turn.own:
+            return False
+        ring, moves = self._p.seats.behind(turn.seat), _Moves()
+        self._take(ring, turn.own, moves, taken)
+        ring += [*moves.cut, *moves.back]
+        ring.extendleft(moves.again[::-1])
+        return bool(ring)
