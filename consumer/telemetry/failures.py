@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from consumer.core.jobs import End, Outcome
 from queuepool.errors.escaping import id_text, key_text, visible
+from queuepool.models.tenants import key_in, tenant_text
 from queuepool.protocol.codec import decode_error
 
 _WINDOW_S = 10.0
@@ -75,7 +76,8 @@ class FailureLog:
             max(job.attempt, outcome.max_attempts), what_next,
             extra={
                 "task": plain(outcome.task),
-                "group": plain(key_text(job.group)),
+                "group": plain(key_text(key_in(job.group))),
+                "tenant": plain(tenant_text(job.group) or ""),
                 "attempt": job.attempt,
                 "reason": outcome.reason,
             },

@@ -5,6 +5,7 @@ from __future__ import annotations
 from consumer.core.jobs import ClaimedJob
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import id_text
+from queuepool.models.tenants import key_in, tenant_text
 from queuepool.verbs.owner.verbs import Ownership
 
 Progress = dict[bytes, bytes]
@@ -49,8 +50,13 @@ class RunContext:
 
     @property
     def group(self) -> bytes:
-        """Return the task group."""
-        return self._job.group
+        """Return the task group; of a tenant's without the tenant."""
+        return key_in(self._job.group)
+
+    @property
+    def tenant(self) -> str | None:
+        """Return the tenant, if the job has one."""
+        return tenant_text(self._job.group)
 
     @property
     def cancel_requested(self) -> bool:

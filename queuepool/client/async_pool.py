@@ -130,20 +130,26 @@ class AsyncQueuePool(BasePool[AsyncPort]):
         """Wait for a job to end; return its result. Raises WaitTimeoutError, or the job's error."""
         return await self.job(job_id, partition_key=partition_key).result(timeout_s=timeout_s)
 
-    def job(self, job_id: str, *, partition_key: str | bytes | None = None) -> AsyncJobHandle:
+    def job(
+        self, job_id: str, *, partition_key: str | bytes | None = None, tenant: str | None = None
+    ) -> AsyncJobHandle:
         """Return a handle on a job: result, status, cancel, to be awaited.
 
         The key may be left out, as for `status`. Asks the server nothing yet.
         """
-        return AsyncJobHandle(self._network, known_id(job_id), self._number_of(partition_key))
+        return AsyncJobHandle(
+            self._network, known_id(job_id), self._number_of(partition_key, tenant)
+        )
 
     async def cancel(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobState:
         """Cancel a job; returns the state it was in. The key may be left out, as for `status`."""
         return await self.job(job_id, partition_key=partition_key).cancel()
 
-    def group(self, partition_key: str | bytes) -> AsyncTaskGroup:
+    def group(self, partition_key: str | bytes, *, tenant: str | None = None) -> AsyncTaskGroup:
         """Return a handle on a task group: totals, progress, wait, cancel, hold."""
-        return AsyncTaskGroup(self._network, self.producer.route(partition_key), partition_key)
+        return AsyncTaskGroup(
+            self._network, self.producer.route(partition_key, tenant), partition_key
+        )
 
     async def hold(self, *, partition: int | None = None) -> int:
         """Start no more jobs, in one partition or in all, until they are released.

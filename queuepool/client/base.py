@@ -85,5 +85,7 @@ class BasePool(Generic[P]):
         sender = replace(self._sender(durability), wait_when_full_s=wait_s)
         return sender, *calls.many(self.producer, task, items, partition_key, **options)
 
-    def _number_of(self, partition_key: str | bytes | None) -> int | None:
-        return None if partition_key is None else self.producer.route(partition_key).partition
+    def _number_of(self, partition_key: str | bytes | None, tenant: str | None) -> int | None:
+        if partition_key is None:
+            return None
+        return self.producer.route(partition_key, tenant).partition

@@ -75,6 +75,7 @@ def one(
     partition_key: str | bytes | None = None,
     job_id: str | None = None,
     unique: UniqueKey | None = None,
+    tenant: str | None = None,
     **options: Any,
 ) -> tuple[Chunk, Task | None]:
     """Return the chunk of an enqueue call, and its task if known in this process.
@@ -87,7 +88,7 @@ def one(
     if not isinstance(task, Job):
         defaults = producer.defaults(task, **common)
         payload = {} if payload is None else payload
-        return producer.single(defaults, payload, partition_key, job_id), defaults.of
+        return producer.single(defaults, payload, partition_key, job_id, tenant), defaults.of
     job = task
     if payload is not None:
         raise InvalidInputError("a job already has its arguments: omit the payload")
@@ -98,7 +99,8 @@ def one(
     defaults = producer.defaults(job.task, **common | _own(job))
     partition_key = partition_key if job.partition_key is None else job.partition_key
     job_id = job_id if job.job_id is None else job.job_id
-    return producer.single(defaults, job.payload, partition_key, job_id), defaults.of
+    tenant = tenant if job.tenant is None else job.tenant
+    return producer.single(defaults, job.payload, partition_key, job_id, tenant), defaults.of
 
 
 def many(
@@ -107,6 +109,7 @@ def many(
     items: Items | None,
     partition_key: PartitionKey | None,
     unique: UniqueKey | UniqueKeyOf | None = None,
+    tenant: str | None = None,
     **options: Any,
 ) -> tuple[Iterator[Chunk], dict[int, Chunk], TaskOf]:
     """Return the chunks of an enqueue_many call, and the task of each position.
@@ -116,7 +119,8 @@ def many(
     common = _common("enqueue_many", options) | {"unique": unique}
     defaults, jobs, task_of = _forms(producer, task, items, common)
     held: dict[int, Chunk] = {}
-    return producer.chunks(defaults, jobs, partition_key, held), held, task_of
+    chunks = producer.chunks(defaults, jobs, partition_key, held, tenant)
+    return chunks, held, task_of
 
 
 def _forms(

@@ -42,10 +42,12 @@ class Chunker:
         config: PoolConfig,
         defaults: Defaults,
         partition_key: PartitionKey | None,
+        tenant: str | None = None,
     ) -> None:
         self._routes, self._defaults, self._key = routes, defaults, partition_key
-        self._limit = config.max_payload_bytes
-        self._fixed = routes.of(partition_key) if isinstance(partition_key, (str, bytes)) else None
+        self._limit, self._tenant = config.max_payload_bytes, tenant
+        one = partition_key if isinstance(partition_key, (str, bytes)) else None
+        self._fixed = None if one is None else routes.of(one, tenant)
         self._fresh: list[bytes] = []  # ids of the fixed route, or random ends of any other's
 
     def chunks(self, items: Items, open_chunks: dict[int, Chunk]) -> Iterator[Chunk]:
@@ -75,11 +77,12 @@ class Chunker:
                 fresh += _fresh_ids(fixed)
             job = item if isinstance(item, Job) else None
             payload: Any = item if job is None else job.payload
-            route = fixed if job is None or job.partition_key is None else None
+            own = job is not None and not (job.partition_key is job.tenant is None)
+            route = None if own else fixed
             if route is None:
                 route = self._route_of(payload, job)
             if job is None and plain and (fixed is not None or route.key_text is None):
-                run = (tier, route.group, delay_ms)
+                run = (tier + route.shift, route.group, delay_ms)
                 envelope = codec.encode_envelope(task, payload, options, limit=limit)
                 job_id = fresh.pop() if fixed is not None else route.hint + fresh.pop()
                 if check is not None:
@@ -109,7 +112,8 @@ class Chunker:
         key: Any = job.partition_key if job is not None else None
         if key is None:
             key = self._key
-        return self._routes.of(key(payload) if callable(key) else key)
+        tenant = self._tenant if job is None or job.tenant is None else job.tenant
+        return self._routes.of(key(payload) if callable(key) else key, tenant)
 
     def _special(
         self, defaults: Defaults, job: Job[Any] | None, payload: Any, route: Route
@@ -120,7 +124,7 @@ class Chunker:
             own_delay_s = job.delay_s if job.delay is None else seconds_of(job.delay, job.delay_s)
             delay_s = defaults.delay_s if own_delay_s is None else check_delay(own_delay_s)
             own_id = job.job_id
-        run = (int(tier), route.group, milliseconds(delay_s))
+        run = (tier + route.shift, route.group, milliseconds(delay_s))
         options = options_of(defaults, job, route)
         envelope = codec.encode_envelope(defaults.task, payload, options, limit=self._limit)
         if defaults.check is not None:

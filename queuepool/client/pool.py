@@ -98,7 +98,8 @@ class QueuePool(BasePool[Port]):
         its "start". on_conflict: "skip"; or, where the other one waits, its payload becomes this
         one ("replace") and its delay begins again ("debounce"): the answer is REPLACED. expires_s:
         it starts within this time, or never. limit: as for `@task`; instead of the task's, () for
-        none. durability: instead of the pool's. Raises
+        none. tenant: turns go between tenants first, then between the groups of each. durability:
+        instead of the pool's. Raises
         InvalidInputError, QueueFullError, NotConfirmedError (stored, but not as durable), or
         UnavailableError when the server did not answer within retry_for_s: the job may be in;
         enqueue it again with its id, `error.results[0].job_id`.
@@ -188,12 +189,14 @@ class QueuePool(BasePool[Port]):
         """
         return self.job(job_id, partition_key=partition_key).result(timeout_s=timeout_s)
 
-    def job(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobHandle:
+    def job(
+        self, job_id: str, *, partition_key: str | bytes | None = None, tenant: str | None = None
+    ) -> JobHandle:
         """Return a handle on a job: result, status, cancel. Asks the server nothing yet.
 
         The key may be left out, as for `status`.
         """
-        return JobHandle(self._network, known_id(job_id), self._number_of(partition_key))
+        return JobHandle(self._network, known_id(job_id), self._number_of(partition_key, tenant))
 
     def cancel(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobState:
         """Cancel a job; returns the state it was in. The key may be left out, as for `status`.
@@ -208,7 +211,7 @@ class QueuePool(BasePool[Port]):
         """
         return self.job(job_id, partition_key=partition_key).cancel()
 
-    def group(self, partition_key: str | bytes) -> TaskGroup:
+    def group(self, partition_key: str | bytes, *, tenant: str | None = None) -> TaskGroup:
         """Return a handle on a task group: totals, progress, wait, cancel, hold.
 
         >>> pool.enqueue_many("greet", [{"name": "Ada"}] * 300, partition_key="bulk-42").accepted
@@ -216,7 +219,7 @@ class QueuePool(BasePool[Port]):
         >>> pool.group("bulk-42").wait(timeout_s=30, show=False).done
         300
         """
-        return TaskGroup(self._network, self.producer.route(partition_key), partition_key)
+        return TaskGroup(self._network, self.producer.route(partition_key, tenant), partition_key)
 
     # -- hold and release --------------------------------------------------------------------------
 

@@ -40,9 +40,9 @@ class Producer:
         self._routes, self.limits = Routes(config), CallLimits(registry)
         self._defaults: dict[str, Defaults] = {}
 
-    def route(self, partition_key: str | bytes) -> Route:
+    def route(self, partition_key: str | bytes, tenant: str | None = None) -> Route:
         """Return where a partition key's jobs go. Raises InvalidInputError."""
-        return self._routes.of(partition_key)
+        return self._routes.of(partition_key, tenant)
 
     def defaults(
         self,
@@ -93,9 +93,10 @@ class Producer:
         payload: Mapping[str, Any],
         partition_key: str | bytes | None,
         job_id: str | None,
+        tenant: str | None = None,
     ) -> Chunk:
         """Return a chunk of one job: a fast path, since a caller waits for it."""
-        route = self._routes.of(partition_key)
+        route = self._routes.of(partition_key, tenant)
         options = options_of(defaults, None, route)
         limit = self.config.max_payload_bytes
         envelope = codec.encode_envelope(defaults.task, payload, options, limit=limit)
@@ -108,7 +109,7 @@ class Producer:
         else:
             raw_id = check_job_id(job_id).encode()
             chunk.chosen.add(raw_id)
-        run = (int(defaults.tier), route.group, milliseconds(defaults.delay_s))
+        run = (defaults.tier + route.shift, route.group, milliseconds(defaults.delay_s))
         chunk.add(run, raw_id, route.tail + envelope, wish_of(defaults, None, payload))
         return chunk
 
@@ -118,6 +119,7 @@ class Producer:
         items: Iterable[Mapping[str, Any] | Job[Any]],
         partition_key: PartitionKey | None,
         held: dict[int, Chunk] | None = None,
+        tenant: str | None = None,
     ) -> Iterator[Chunk]:
         """Yield chunks; `positions` numbers the jobs, in the order of the iterable.
 
@@ -126,6 +128,5 @@ class Producer:
         immediately if it is a timeout, or came in the middle of a job.
         """
         open_chunks = {} if held is None else held
-        return Chunker(self._routes, self.config, defaults, partition_key).chunks(
-            items, open_chunks
-        )
+        chunker = Chunker(self._routes, self.config, defaults, partition_key, tenant)
+        return chunker.chunks(items, open_chunks)

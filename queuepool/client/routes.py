@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from queuepool.errors import InvalidInputError
+from queuepool.models.tenants import SEPARATOR, split, tenant_bytes
 from queuepool.protocol import codec, ids
 from queuepool.routing.slots import MAX_GROUP_BYTES, group_of, key_bytes, partition_of, slot_of
 from queuepool.settings.config import PoolConfig
@@ -22,7 +23,7 @@ class Route:
     """Where the jobs of a partition key go. key_text: the key, when it is not the group itself.
 
     base: the base key of the partition. tail: the beginning of every body of the group. hint: the
-    beginning of its jobs' ids.
+    beginning of its jobs' ids. shift: what a call adds to the tier, for groups of tenants.
     """
 
     partition: int
@@ -31,6 +32,7 @@ class Route:
     tail: bytes
     hint: bytes
     key_text: str | None
+    shift: int = 0
 
 
 class Routes:
@@ -43,30 +45,55 @@ class Routes:
     def __init__(self, config: PoolConfig) -> None:
         self._config = config
         self._known: dict[str | bytes, Route] = {}
+        self._of_tenants: dict[tuple[str | bytes, str], Route] = {}
 
-    def of(self, partition_key: str | bytes | None) -> Route:
+    def of(self, partition_key: str | bytes | None, tenant: str | None = None) -> Route:
         """Return where a partition key's jobs go. Raises InvalidInputError."""
+        if tenant is not None:
+            return self._of_tenant(partition_key, tenant)
         known = self._known.get(partition_key) if type(partition_key) in _KEY_TYPES else None  # type: ignore[arg-type]
         if known is not None:
             return known
-        if partition_key is None:
-            raise InvalidInputError(
-                "partition_key is missing: use a name for the jobs that belong together, such "
-                "as the id of the bulk action; jobs with the same key form a task group"
-            )
-        route = self._new(partition_key)
-        if len(partition_key) <= MAX_GROUP_BYTES:
+        route = self._new(key_bytes(_given(partition_key)))
+        if partition_key is not None and len(partition_key) <= MAX_GROUP_BYTES:
             remember(self._known, partition_key, route)
         return route
 
-    def _new(self, partition_key: str | bytes) -> Route:
-        key = key_bytes(partition_key)
-        slot, group = slot_of(key), group_of(key)
+    def _of_tenant(self, partition_key: str | bytes | None, tenant: str) -> Route:
+        given = _given(partition_key), tenant
+        known = self._of_tenants.get(given) if type(given[0]) in _KEY_TYPES else None
+        if known is not None:
+            return known
+        key, name = key_bytes(given[0]), tenant_bytes(tenant)
+        separator = self._config.tenant_separator or SEPARATOR
+        route = self._route(b"%s%s%s" % (name, separator.encode(), key), name, key)
+        if len(given[0]) <= MAX_GROUP_BYTES:
+            remember(self._of_tenants, given, route)
+        return route
+
+    def _new(self, key: bytes) -> Route:
+        separator = self._config.tenant_separator
+        tenant, name = (separator and split(key, separator)) or (b"", key)
+        return self._route(key, tenant, name)
+
+    def _route(self, whole: bytes, tenant: bytes, key: bytes) -> Route:
+        # whole: the key with its tenant, which decides about the partition.
+        slot, group = slot_of(whole), group_of(key, tenant)
         partition = partition_of(slot, self._config.topology.partitions)
-        text = None if len(key) <= MAX_GROUP_BYTES else key[:1024].decode("utf-8", "replace")
+        text = None if group.endswith(key) else key[:1024].decode("utf-8", "replace")
         base = self._config.keyspace.partition(partition)
         tail = codec.encode_tail(slot, group)
-        return Route(partition, base, group, tail, ids.hint_of(slot), text)
+        shift = 4 if tenant else 0
+        return Route(partition, base, group, tail, ids.hint_of(slot), text, shift)
+
+
+def _given(partition_key: str | bytes | None) -> str | bytes:
+    if partition_key is None:
+        raise InvalidInputError(
+            "partition_key is missing: use a name for the jobs that belong together, such "
+            "as the id of the bulk action; jobs with the same key form a task group"
+        )
+    return partition_key
 
 
 def remember(memory: dict[Any, Any], key: object, value: object) -> None:

@@ -7,13 +7,20 @@ from dataclasses import dataclass, field, fields
 from enum import IntEnum, StrEnum
 from typing import Any, NewType
 
-from queuepool.errors.escaping import key_text
+from queuepool.errors.escaping import key_text, visible
+from queuepool.models.tenants import key_in, tenant_text
 
 JobId = NewType("JobId", str)
 
 
 def group_text(group: bytes) -> str:
-    """Return the displayed name of a task group: its key, or the hash of a long one."""
+    """Return the displayed name of a task group: its key, or the hash of a long one.
+
+    Before that its tenant, if it has one: acme:42.
+    """
+    tenant = tenant_text(group)
+    if tenant is not None:
+        return f"{visible(tenant)}:{group_text(key_in(group))}"
     try:
         text = group.decode()
     except UnicodeDecodeError:
@@ -121,6 +128,11 @@ class JobStatus:
     result: Any = None
     cancel_requested: bool = False
 
+    @property
+    def tenant(self) -> str | None:
+        """Return the tenant, if the job has one."""
+        return None if self.group is None else tenant_text(self.group)
+
     def __repr__(self) -> str:
         """Return what is known as text, without the parts that do not apply."""
         return in_words(self, [f.name for f in fields(self)])
@@ -149,7 +161,12 @@ class DeadJob:
     @property
     def key(self) -> str:
         r"""Return the partition key as text that commands accept: with \xHH for odd bytes."""
-        return self.long_key or key_text(self.group)
+        return self.long_key or key_text(key_in(self.group))
+
+    @property
+    def tenant(self) -> str | None:
+        """Return the tenant, if the job has one."""
+        return tenant_text(self.group)
 
     def __repr__(self) -> str:
         return in_words(self, [f.name for f in fields(self) if f.repr])

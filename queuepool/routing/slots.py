@@ -11,7 +11,7 @@ from __future__ import annotations
 from hashlib import blake2b
 
 from queuepool.errors import InvalidInputError
-from queuepool.routing.tenants import prefix_of, tenant_of
+from queuepool.models.tenants import prefix_of, tenant_of
 
 SLOTS = 4096
 MAX_GROUP_BYTES = 64

@@ -15,6 +15,7 @@ from queuepool.routing.topology import Topology
 class PoolConfig:
     """Everything a Queue Pool needs. Limits hold for each partition.
 
+    tenant_separator: what stands before it in a partition key is the tenant; '': keys name none.
     retry_for_s must stay below 60: ids of finished jobs are remembered that long, which makes a
     repeated enqueue harmless. confirm_replicas: None means 1 if replicated, else 0.
     """
@@ -28,6 +29,7 @@ class PoolConfig:
     retry_for_s: float = 10.0
     durability: Durability | str = Durability.FAST
     confirm_replicas: int | None = None
+    tenant_separator: str = ""
 
     def __post_init__(self) -> None:
         problems = []
@@ -44,5 +46,10 @@ class PoolConfig:
             problems.append(f"QUEUEPOOL_TIMEOUT_S={self.timeout_s}: use more than 0, at most 60")
         if not 0 <= self.retry_for_s < 60:
             problems.append(f"QUEUEPOOL_RETRY_FOR_S={self.retry_for_s}: use 0 to 59")
+        if len(self.tenant_separator) > 8 or not self.tenant_separator.isprintable():
+            problems.append(
+                f"QUEUEPOOL_TENANT_SEPARATOR={self.tenant_separator!r}: use 1 to 8 visible "
+                "characters, such as :, or nothing"
+            )
         if problems:
             raise ConfigurationError("; ".join(problems))

@@ -72,6 +72,10 @@ class QueuePoolSettings(BaseSettings):
         ge=1,
         le=100,
     )
+    tenant_separator: str = setting(
+        "",
+        "Ends the tenant at the beginning of a partition key, such as :; empty: keys name none.",
+    )
 
     tls_ca: Path | None = setting(None, "PEM of the CA of the servers, for rediss:// URLs.")
     tls_cert: Path | None = setting(None, "PEM client certificate, for servers that require one.")

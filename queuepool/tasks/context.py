@@ -22,7 +22,11 @@ class JobContext(Protocol):
 
     @property
     def group(self) -> bytes:
-        """Return the task group."""
+        """Return the task group; of a tenant's without the tenant."""
+
+    @property
+    def tenant(self) -> str | None:
+        """Return the tenant, if the job has one."""
 
     @property
     def partition(self) -> int:

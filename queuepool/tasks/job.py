@@ -36,7 +36,8 @@ class Job(Generic[R_co]):
     arguments and the result. A payload alone also works if the call names the task. delay: a
     timedelta, or seconds; delay_s: seconds. unique: keeps a second job with this key out of the
     partition until this one's "end", or "start" (unique_until). expires_s: it starts within this
-    time, or never. limit: as for `@task`; () for none.
+    time, or never. limit: as for `@task`; () for none. tenant: whose turns
+    the job uses.
     """
 
     payload: Mapping[str, Any]
@@ -53,6 +54,7 @@ class Job(Generic[R_co]):
     unique_until: str | None = None
     on_conflict: str | None = None
     limit: LimitOption | None = None
+    tenant: str | None = None
 
     @spelled_out(JobOptions, partition_key=None, job_id=None)
     def with_options(self, **options: Unpack[JobOptions]) -> Job[R_co]:

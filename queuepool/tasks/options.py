@@ -30,6 +30,7 @@ class RunOptions(TypedDict, total=False):
     unique_until: str | None
     on_conflict: str | None
     limit: LimitOption | None
+    tenant: str | None
 
 
 class JobOptions(RunOptions, total=False):

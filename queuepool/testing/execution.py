@@ -17,6 +17,7 @@ from queuepool.errors import (
 )
 from queuepool.errors.escaping import shown
 from queuepool.models import ErrorRecord, JobState
+from queuepool.models.tenants import key_in, tenant_text
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol import codec
 from queuepool.tasks.outcome import is_last, record_of
@@ -65,7 +66,8 @@ class Context:
     ) -> None:
         self._job, self._owned = job, owned
         self.job_id, self.task = job.job_id.decode(), task
-        self.attempt, self.group = job.failed + 1, codec.read_group(job.body)
+        group = codec.read_group(job.body)
+        self.attempt, self.group, self.tenant = job.failed + 1, key_in(group), tenant_text(group)
         self.partition, self.fencing_token = owned.partition.number, owned.epoch
         self.deadline = None if timeout_s is None else time.monotonic() + timeout_s
 

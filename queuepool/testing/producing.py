@@ -6,9 +6,9 @@ from collections import deque
 from itertools import takewhile
 from typing import Any
 
+from queuepool.models.tenants import tenant_of
 from queuepool.protocol import codec
 from queuepool.routing.slots import MAX_GROUP_BYTES
-from queuepool.routing.tenants import tenant_of
 from queuepool.testing.accepting import Accept
 from queuepool.testing.data import STARTED, Args, PartitionData
 from queuepool.testing.gates import NEVER

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from queuepool.routing.tenants import tenant_of
+from queuepool.models.tenants import tenant_of
 from queuepool.testing.groups import TIERS
 from queuepool.testing.records import Lane, Seat
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import redis
 
+from queuepool.models.tenants import tenant_of
 from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.protocol import codec
 from queuepool.protocol.keys import Keyspace
-from queuepool.routing.tenants import tenant_of
 from queuepool.servers.sync import Server
 from queuepool.testing import FakeClock, MemoryServer
 from queuepool.verbs import Verb

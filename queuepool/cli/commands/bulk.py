@@ -69,6 +69,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="limit that holds for the jobs, or a template of columns: mail:{account}; up to 4",
     )
+    add("--tenant", metavar="NAME", help="whose turns the jobs use; tenants take turns")
     add("--wait", action="store_true", help="wait until all jobs have ended")
     add("--timeout", type=duration, metavar="TIME", help="of --wait")
     add("--format", choices=("csv", "jsonl"), help="default: from the file's extension")
@@ -106,7 +107,7 @@ def run(arguments: argparse.Namespace) -> Exit:
             total = check_file(arguments, form, check, id_of, unique_of)
             check = checked_before
         started = time.monotonic()
-        group = pool.group(key_of(arguments.key))
+        group = pool.group(key_of(arguments.key), tenant=arguments.tenant)
         before = group.status()
         with open_rows(arguments.file) as lines, _progress(total) as advance:
             rows = checked(read_rows(lines, form), check, id_of, unique_of, arguments.skip)

@@ -20,6 +20,7 @@ from queuepool.client.pool import QueuePool
 from queuepool.errors import QueuePoolError, ScriptError, UndecodableError
 from queuepool.errors.escaping import id_bytes, visible
 from queuepool.models import DeadJob
+from queuepool.models.tenants import key_in
 from queuepool.routing.slots import group_of, key_bytes
 from queuepool.telemetry import printing
 
@@ -59,6 +60,7 @@ def _add_filters(action: argparse.ArgumentParser) -> None:
     add("--partition", type=count, metavar="N")
     add("--task", metavar="NAME")
     add("--key", metavar="KEY", help="only of this partition key")
+    add("--tenant", metavar="NAME", help="only of this tenant")
     add("--error", metavar="TEXT", help="only those whose reason or error contains this")
     add(
         "--older-than", type=duration, metavar="TIME", help="only those dead for at least this long"
@@ -207,7 +209,8 @@ def filter_of(arguments: argparse.Namespace) -> Callable[[DeadJob], bool]:
         return (
             (not ids or id_bytes(dead.job_id) in ids)
             and (arguments.task is None or arguments.task in (dead.task, visible(dead.task)))
-            and (group is None or dead.group == group)
+            and (group is None or key_in(dead.group) == group)
+            and (arguments.tenant is None or dead.tenant == arguments.tenant)
             and (arguments.error is None or arguments.error.lower() in text)
             and (arguments.older_than is None or age_s >= arguments.older_than)
         )
@@ -218,7 +221,7 @@ def filter_of(arguments: argparse.Namespace) -> Callable[[DeadJob], bool]:
 def _is_filtered(arguments: argparse.Namespace) -> bool:
     return any(
         getattr(arguments, name) is not None
-        for name in ("partition", "task", "key", "error", "older_than")
+        for name in ("partition", "task", "key", "tenant", "error", "older_than")
     )
 
 

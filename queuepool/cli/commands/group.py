@@ -32,6 +32,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     configuring = actions.add("configure", configure, "say how a group may run")
     for action in (showing, waiting, cancelling, configuring):
         action.add_argument("key", metavar="KEY", help="the partition key")
+        action.add_argument("--tenant", metavar="NAME", help="the tenant, if it has one")
     configuring.add_argument(
         "--max-running", type=count, metavar="N", help="jobs at once; 0: any number"
     )
@@ -50,7 +51,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def show(arguments: argparse.Namespace) -> Exit:
     """Show the totals of a task group."""
     with open_pool() as pool:
-        print_group(pool.group(key_of(arguments.key)).status(), arguments)
+        print_group(pool.group(key_of(arguments.key), tenant=arguments.tenant).status(), arguments)
     return Exit.OK
 
 
@@ -58,7 +59,9 @@ def wait(arguments: argparse.Namespace) -> Exit:
     """Wait until every job of a group has ended."""
     with open_pool() as pool:
         show = False if arguments.json else None
-        status = pool.group(key_of(arguments.key)).wait(timeout_s=arguments.timeout, show=show)
+        status = pool.group(key_of(arguments.key), tenant=arguments.tenant).wait(
+            timeout_s=arguments.timeout, show=show
+        )
     print_group(status, arguments)
     return Exit.DIED if status.died else Exit.OK
 
@@ -66,7 +69,7 @@ def wait(arguments: argparse.Namespace) -> Exit:
 def cancel(arguments: argparse.Namespace) -> Exit:
     """Cancel the current jobs of a group."""
     with open_pool() as pool:
-        cancelled, asked = pool.group(key_of(arguments.key)).cancel()
+        cancelled, asked = pool.group(key_of(arguments.key), tenant=arguments.tenant).cancel()
     if arguments.json:
         output.print_json({"key": arguments.key, "cancelled": cancelled, "asked": asked})
     else:
@@ -112,7 +115,7 @@ def _configure_directly(
     arguments: argparse.Namespace, settings: dict[str, Any]
 ) -> tuple[bool, GroupStatus | None]:
     with open_pool() as pool:
-        group = pool.group(key_of(arguments.key))
+        group = pool.group(key_of(arguments.key), tenant=arguments.tenant)
         changed = group.configure(**settings)
         return changed, group.status() if arguments.json else None
 

@@ -12,8 +12,9 @@ from queuepool.cli.display.fields import error_text, json_text, print_fields, wh
 from queuepool.cli.display.names import id_cell, key_of
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.pools import open_pool
-from queuepool.errors.escaping import key_text
+from queuepool.errors.escaping import key_text, visible
 from queuepool.models import JobState, JobStatus
+from queuepool.models.tenants import key_in
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +62,8 @@ def fields_of(status: JobStatus) -> dict[str, Any]:
         "state": str(status.state),
         "task": status.task,
         "tier": None if status.tier is None else status.tier.name.lower(),
-        "key": None if status.group is None else key_text(status.group),
+        "tenant": visible(status.tenant or ""),
+        "key": None if status.group is None else key_text(key_in(status.group)),
         "partition": str(status.partition),
         "enqueued": None if status.enqueued_ms is None else when(status.enqueued_ms),
         at.get(status.state, "since"): None if status.at_ms is None else when(status.at_ms),
@@ -80,8 +82,8 @@ def describe_job(status: JobStatus) -> dict[str, Any]:
     """Return a job's status as plain data for JSON."""
     plain = asdict(status)
     plain["tier"] = status.tier.name.lower() if status.tier is not None else None
-    plain["group"] = key_text(status.group) if status.group else None
-    return plain
+    plain["group"] = key_text(key_in(status.group)) if status.group else None
+    return plain | {"tenant": status.tenant}
 
 
 def cancel(arguments: argparse.Namespace) -> Exit:

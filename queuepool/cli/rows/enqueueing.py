@@ -112,6 +112,7 @@ def enqueue(
                 arguments.task,
                 _counted(batch, advance),
                 partition_key=key_of(arguments.key),
+                tenant=arguments.tenant,
                 tier=arguments.tier,
                 delay_s=arguments.delay,
                 max_attempts=arguments.max_attempts,

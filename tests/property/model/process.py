@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from queuepool.errors import FencedError
+from queuepool.models.tenants import tenant_of
 from queuepool.partitions.partition import Partition
 from queuepool.protocol.codec import read_stamp
-from queuepool.routing.tenants import tenant_of
 from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce

@@ -115,6 +115,7 @@ def dead_job(**changes: Any) -> DeadJob:
         ({"task": "sen"}, False),
         ({"key": "promo"}, True),
         ({"key": "other"}, False),
+        ({"tenant": "acme"}, False),
         ({"error": "no such user"}, True),
         ({"error": "valueerror: no"}, True),
         ({"error": "timeout"}, False),
@@ -126,7 +127,7 @@ def dead_job(**changes: Any) -> DeadJob:
 def test_a_dead_job_is_meant_when_all_filters_agree(
     filters: dict[str, Any], expected: bool
 ) -> None:
-    names = ("task", "key", "error", "older_than", "partition")
+    names = ("task", "key", "tenant", "error", "older_than", "partition")
     given = argparse.Namespace(**({"ids": []} | dict.fromkeys(names) | filters))
 
     assert filter_of(given)(dead_job()) is expected
