@@ -98,7 +98,7 @@ def ask(p: PartitionData, args: Args) -> Any:
     epoch, serial, wants, held, total = map(int, args[2:7])
     limit, asker, us = _find(p, name) or Limit(), partition + b":" + args[2], p.now * 1000
     entry, paused = limit.entries.get(asker) or Entry(), int(limit.paused > 0)
-    if 0 < serial < entry.serial:
+    if 0 < serial <= entry.serial:
         return [us, 0, us, b"0", entry.permits, us + 20_000, paused]
     _declare(p, name, limit, code)
     d = limit.definition or Definition()

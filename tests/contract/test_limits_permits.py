@@ -83,6 +83,17 @@ def test_a_repeated_ask_changes_nothing(world: World) -> None:
     assert held_at(world) == 3
 
 
+def test_a_repeated_ask_takes_no_permits_from_jobs_that_began_since(world: World) -> None:
+    home = Home(world, definition=permits(4))
+    home.ask(owner(1), held=0, wanted=4, serial=1)  # and starts four
+    home.ask(owner(2), held=0, wanted=4)
+
+    again = home.ask(owner(1), held=0, wanted=4, serial=1)
+
+    assert again.permits == 4
+    assert home.ask(owner(2), held=0, wanted=4).permits == 0
+
+
 def test_an_ask_that_is_executed_late_changes_no_permits(world: World) -> None:
     home = Home(world, definition=permits(5))
     home.ask(owner(1), held=0, wanted=3, serial=1)

@@ -24,8 +24,8 @@ local newest = whole(ours('HGET', lp, ''))
 local had, due, slice, last = string.match(mine or '', '^(%d+):(%d+):(%d+):(%d+)$')
 had, slice, last = whole(had), whole(slice), whole(last)
 local paused = known.paused and 1 or 0
--- It was overtaken by a later one
-if serial > 0 and serial < last then return {us, 0, us, '0', had, us + 20000, paused} end
+-- A repetition, or overtaken by a later one: more may run since than it says
+if serial > 0 and serial <= last then return {us, 0, us, '0', had, us + 20000, paused} end
 -- uses: limits/note
 for _, other in ipairs(forgotten) do redis.call('ZREM', ls, other) end
 if ARGV[8] ~= '' and ARGV[8] ~= known.code and definition_of(ARGV[8]) then
