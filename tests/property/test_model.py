@@ -17,6 +17,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from queuepool.embedded import EmbeddedServer
 from queuepool.servers import wire
 from queuepool.verbs import scripts
+from tests.property.model.homes import HomesMachine
 from tests.property.model.rules import PartitionMachine
 
 EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "0"))
@@ -40,11 +41,15 @@ settings.register_profile(
 )
 PROFILE = settings.get_profile("model-long" if EXAMPLES else "model-ci")
 
-# script, a line of it, what breaks it, what the model test says of it
+# machine, script, a line of it, what breaks it, what the model test says of it
 BROKEN = (
-    ("claim", "redis.call('HDEL', base .. ':cx', id)", "local _", "marks"),
-    ("finish", "whole(sets[3]) + finished", "whole(sets[3])", "I1"),
-    ("acquire", "local new = math.max(", "local new = 1 + 0 * math.max(", "I6"),
+    (PartitionMachine, "claim", "redis.call('HDEL', base .. ':cx', id)", "local _", "marks"),
+    (PartitionMachine, "finish", "whole(sets[3]) + finished", "whole(sets[3])", "I1"),
+    (PartitionMachine, "acquire", "local new = math.max(", "local new = 1 + 0 * math.max(", "I6"),
+    (PartitionMachine, "admit", "if id and not may_go(group, id) then", "if false then", "I12"),
+    (HomesMachine, "ask", "used - had + stored", "used + stored - stored", "permits in use"),
+    (HomesMachine, "ask", "serial <= last", "serial < last", "I11|runs"),
+    (HomesMachine, "ask", "if paused == 1 or", "if", "paused"),
 )
 
 
@@ -62,11 +67,25 @@ def test_scripts_do_what_the_model_says(model_url: str) -> None:
     run_state_machine_as_test(machine, settings=PROFILE)
 
 
+@pytest.mark.timeout(0 if EXAMPLES else 120)
+def test_homes_of_limits_do_what_the_model_says(model_url: str) -> None:
+    machine = type("Machine", (HomesMachine,), {"url": model_url})
+    examples = EXAMPLES // 4 or 15
+
+    run_state_machine_as_test(machine, settings=settings(PROFILE, max_examples=examples))
+
+
 @pytest.mark.parametrize(
-    ("name", "line", "instead", "says"), BROKEN, ids=[name for name, *_ in BROKEN]
+    ("base", "name", "line", "instead", "says"), BROKEN, ids=[f"{b[1]}-{b[4]}" for b in BROKEN]
 )
 def test_a_broken_script_is_noticed(
-    model_url: str, name: str, line: str, instead: str, says: str, monkeypatch: pytest.MonkeyPatch
+    model_url: str,
+    base: type[PartitionMachine] | type[HomesMachine],
+    name: str,
+    line: str,
+    instead: str,
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     source = scripts.script(name).source
     assert source.count(line.encode()) == 1, "name a line that is still in the script"
@@ -74,7 +93,7 @@ def test_a_broken_script_is_noticed(
     broken = scripts.Script(name, mutant, sha1(mutant, usedforsecurity=False).hexdigest().encode())
     whole = scripts.script
     monkeypatch.setattr(wire, "script", lambda n: broken if n == name else whole(n))
-    machine = type("Machine", (PartitionMachine,), {"url": model_url})
+    machine = type("Machine", (base,), {"url": model_url})
     quick = settings(PROFILE, max_examples=400, phases=[Phase.generate], report_multiple_bugs=False)
 
     with pytest.raises(AssertionError, match=says):
