@@ -25,6 +25,7 @@ from consumer.loop.watchdog import Watchdog
 from consumer.settings import ConsumerSettings
 from consumer.telemetry.metrics import ConsumerMetrics
 from consumer.telemetry.report import EventLog
+from consumer.telemetry.server_memory import ServerMemory
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, FencedError
 from queuepool.errors.hindrances import HindranceError
@@ -80,6 +81,8 @@ def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
     watchdog = Watchdog(consumer.liveness, settings.stall_s, _probe(pool), _end)
     registry = CollectorRegistry()
     registry.register(metrics)
+    memory = ServerMemory(pool, lambda: consumer.partition)
+    registry.register(memory)
     refused: list[ConfigurationError] = []
 
     def refuse(error: ConfigurationError) -> None:
@@ -94,6 +97,7 @@ def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
         try:
             watchdog.start()
             keeper.start()
+            memory.start()
             consumer.run()
         except FencedError as error:
             metrics.listen(events.Fenced(error))
@@ -106,6 +110,7 @@ def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
             _log.exception("the consumer failed")
             return _leave(FAILED)
         finally:
+            memory.stop()
             keeper.stop()
             watchdog.stop()
     return _leave(_refuse(refused[0]) if refused else OK)

@@ -18,13 +18,20 @@ write twice when a server stalls; it is off.)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from queuepool.verbs import Verb
 
 Reply = Any
 
-__all__ = ["AsyncPort", "Bell", "Port", "Reply"]
+__all__ = ["AsyncPort", "Bell", "Memory", "Port", "Reply"]
+
+
+class Memory(NamedTuple):
+    """How full a server is. limit_bytes: its maxmemory; 0: none."""
+
+    used_bytes: int
+    limit_bytes: int
 
 
 class Port(Protocol):
@@ -48,6 +55,9 @@ class Port(Protocol):
 
     def info(self) -> dict[str, Any]:
         """Return the server's INFO and relevant CONFIG, as far as permitted."""
+
+    def memory(self, key: bytes) -> Memory:
+        """Return how full the server that has a key is. Raises UnavailableError or ScriptError."""
 
     def close(self) -> None:
         """Close every connection; the port cannot be used afterwards."""

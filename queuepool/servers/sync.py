@@ -10,7 +10,7 @@ from typing import Any
 import redis
 
 from queuepool.errors import ScriptError, UnavailableError
-from queuepool.servers import Reply, wire
+from queuepool.servers import Memory, Reply, wire
 from queuepool.servers.connections import Connections, Link
 from queuepool.servers.doorbell import Doorbell
 from queuepool.verbs import Verb, fields
@@ -109,6 +109,12 @@ class Server:
         except ScriptError:
             known["config_denied"] = True
         return known
+
+    def memory(self, key: bytes) -> Memory:  # noqa: ARG002
+        """Return how full it is, whatever the key."""
+        lines = self.ask("INFO", "memory").decode().splitlines()
+        known = dict(line.split(":", 1) for line in lines if ":" in line)
+        return Memory(int(known["used_memory"]), int(known["maxmemory"]))
 
     def close(self) -> None:
         """Close every connection; calls in progress fail. Idempotent."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from queuepool.errors import ScriptError, UnavailableError
-from queuepool.servers import Reply
+from queuepool.servers import Memory, Reply
 from queuepool.testing import (
     admitting,
     claiming,
@@ -102,6 +102,10 @@ class MemoryServer:
             "maxmemory_policy": "noeviction",
             "jobs": jobs,
         }
+
+    def memory(self, key: bytes) -> Memory:  # noqa: ARG002
+        """Return the bytes of all jobs, and no limit."""
+        return Memory(self.info()["used_memory"], 0)
 
     def close(self) -> None:
         """Do nothing: there is no connection to close, and the data stays readable."""

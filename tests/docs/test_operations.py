@@ -10,6 +10,7 @@ import coordinator.__main__ as coordinator_process
 from consumer.loop.lifecycle import Consumer
 from consumer.settings import ConsumerSettings
 from consumer.telemetry.metrics import ConsumerMetrics
+from consumer.telemetry.server_memory import ServerMemory
 from coordinator.snapshots.store import SnapshotStore
 from coordinator.telemetry.metrics import Metrics
 from queuepool import QueuePool
@@ -43,7 +44,7 @@ def test_the_tables_of_settings_are_current() -> None:
 def test_the_metrics_of_a_consumer_are_documented() -> None:
     with QueuePool("redis://127.0.0.1:1/0") as pool:
         collected = ConsumerMetrics(Consumer(pool, ConsumerSettings(app="tasks"))).collect()
-        names = exported(collected)
+        names = exported(collected) | exported(ServerMemory(pool, lambda: 0).collect())
 
     assert documented_metrics("Metrics of a consumer") == names
 

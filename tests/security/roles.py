@@ -12,7 +12,7 @@ import redis
 from queuepool.cli.commands.acl import ADMIN, aclfile
 from queuepool.embedded import EmbeddedServer
 from queuepool.protocol.keys import Keyspace
-from queuepool.servers import Bell, Reply, Stream
+from queuepool.servers import Bell, Memory, Reply, Stream
 from queuepool.servers.sync import Server
 from queuepool.verbs import Verb
 from queuepool.verbs.acl import ROLES, user_name
@@ -80,6 +80,9 @@ class RoleServer:
 
     def info(self) -> dict[str, Any]:
         return self._servers["ops"].info()
+
+    def memory(self, key: bytes) -> Memory:
+        return self._servers["consumer"].memory(key)
 
     def close(self) -> None:
         for server in self._servers.values():

@@ -18,7 +18,7 @@ from typing import Any
 
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
 from queuepool.errors.escaping import shown
-from queuepool.servers import Bell, Reply, forking, wire
+from queuepool.servers import Bell, Memory, Reply, forking, wire
 from queuepool.servers.aio import AsyncServer
 from queuepool.servers.cluster.node_map import SlotMap, address_in, node_url, read_slots
 from queuepool.servers.sync import Server, SyncStream
@@ -77,6 +77,10 @@ class ClusterServer:
     def info(self) -> dict[str, Any]:
         """Return what one node reports of itself."""
         return self.node(b"{any}").info()
+
+    def memory(self, key: bytes) -> Memory:
+        """Return how full the node that has the key is."""
+        return self.node(key).memory(key)
 
     def close(self) -> None:
         """Close every connection."""

@@ -36,6 +36,9 @@ class FakeServer:
     def info(self) -> dict[str, Any]:
         return {}
 
+    def memory(self, key: bytes) -> Any:
+        raise NotImplementedError
+
     def close(self) -> None:
         """Nothing is open."""
 
