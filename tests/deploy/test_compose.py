@@ -6,11 +6,12 @@ import re
 from typing import Any
 
 import pytest
+import yaml
 
 from consumer.settings import ConsumerSettings
 from coordinator.settings import CoordinatorSettings
 from queuepool.errors import ConfigurationError
-from tests.deploy.files import compose, image_environment, seconds, settings_of, unknown
+from tests.deploy.files import DEPLOY, compose, image_environment, seconds, settings_of, unknown
 
 SECRETS = {"QUEUEPOOL_PASSWORD": "p4ss", "QUEUEPOOL_TOKEN": "t0ken"}
 SERVICES: dict[str, dict[str, Any]] = compose(**SECRETS)["services"]
@@ -88,7 +89,7 @@ def test_no_container_has_rights_that_it_does_not_need(service: str) -> None:
     assert about["read_only"] is True
     assert about["cap_drop"] == ["ALL"]
     assert about["security_opt"] == ["no-new-privileges:true"]
-    assert "ports" not in about  # nothing is published
+    assert all(port.startswith("127.0.0.1:") for port in about.get("ports", ()))
     assert "privileged" not in about
 
 
@@ -104,6 +105,20 @@ def test_the_server_keeps_jobs_and_its_password_out_of_arguments() -> None:
     assert SECRETS["QUEUEPOOL_PASSWORD"] not in str(server["command"])
     assert options["requirepass"] == "$$REDISCLI_AUTH"
     assert server["environment"]["REDISCLI_AUTH"] == SECRETS["QUEUEPOOL_PASSWORD"]
+
+
+def test_only_prometheus_is_published() -> None:
+    assert [name for name, about in SERVICES.items() if "ports" in about] == ["prometheus"]
+    assert SERVICES["prometheus"]["profiles"] == ["monitoring"]
+
+
+def test_prometheus_looks_for_services_on_the_port_of_the_image() -> None:
+    text = (DEPLOY / "monitoring" / "prometheus.yml").read_text()
+    found = [each["dns_sd_configs"][0] for each in yaml.safe_load(text)["scrape_configs"]]
+
+    assert {name for each in found for name in each["names"]} == set(PROCESSES)
+    assert {str(each["port"]) for each in found} == {image_environment()["CONSUMER_METRICS_PORT"]}
+    assert "./monitoring:/etc/prometheus:ro" in SERVICES["prometheus"]["volumes"]
 
 
 def test_processes_wait_for_a_server_that_answers() -> None:
