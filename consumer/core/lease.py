@@ -31,7 +31,7 @@ class Lease:
         self.target = workers
         self.to_recover = acquired.epochs_to_recover
         self.due_s = self.renewed_s = now_s  # the next one, and when the last answered one was sent
-        self._applied, self._beat = acquired.applied, 0
+        self._applied, self._beat, self._lifeline = acquired.applied, 0, ""
 
     @property
     def ends_s(self) -> float:
@@ -54,7 +54,13 @@ class Lease:
             target=self.target,
             applied=self._applied,
             load=load,
+            lifeline=self._lifeline,
         )
+
+    def on_lifeline(self, lifeline: str) -> None:
+        """Report another connection of this process at once."""
+        if lifeline != self._lifeline:
+            self._lifeline, self.due_s = lifeline, 0.0
 
     def renewed(self, renewal: own.Renewal, sent_s: float, *, draining: bool) -> list[object]:
         """Apply an answer; returns events. An owner that drains obeys no more commands."""

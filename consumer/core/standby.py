@@ -2,9 +2,10 @@
 
     looking --no reply--> outage: only asks --answers--> waiting one lease --> looking
 
-An expired lease is taken over within a second. After an outage of the server all leases may have
-expired although their owners live; so a process that saw the outage replaces no one until the
-server has answered again for one lease, in which living owners renew.
+An expired lease is taken over within a second, and a crashed owner within two: see lifeline. After
+an outage of the server all leases may have expired although their owners live; so a process that
+saw the outage replaces no one until the server has answered again for one lease, in which living
+owners renew.
 
 Looking means acquiring what is free, and learning how long others' leases last: it is a write, so
 that a read-only server counts as down. A process asks to replace an owner only after it just
@@ -18,7 +19,9 @@ from typing import TYPE_CHECKING
 
 from consumer.core import events
 from consumer.core.effects import Call, Pause
+from consumer.core.lifeline import Lifelines
 from queuepool.errors import QueuePoolError, UnavailableError
+from queuepool.verbs.owner import lifeline
 from queuepool.verbs.owner import verbs as own
 
 if TYPE_CHECKING:
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
     from queuepool.telemetry.events import Listener
 
 _LOOK_S = 0.7
+_SOON_S = 0.25  # where few partitions are candidates
+_FEW = 16
 _RENEW_S = 2.0  # an owner retries after at most 1.5 s
 
 
@@ -37,7 +42,7 @@ class Standby:
     """Waits for one of these partitions.
 
     nonce: one for all attempts, so that repeating a call recovers a lost reply.
-    verify: raises ConfigurationError if the consumer must not start.
+    verify: raises ConfigurationError if the consumer must not start. has_ended: see Lifelines.
     """
 
     def __init__(
@@ -51,8 +56,11 @@ class Standby:
         emit: Listener,
         clock: Callable[[], float],
         draw: Callable[[], float],
+        has_ended: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._partitions, self._settings, self._verify = partitions, settings, verify
+        self._lifelines = Lifelines(has_ended)
+        self._look_s = _SOON_S if len(partitions) <= _FEW else _LOOK_S
         self._host, self._nonce = host, nonce
         self._emit, self._clock, self._draw = emit, clock, draw
 
@@ -75,30 +83,47 @@ class Standby:
                 if outage:
                     outage = False
                     quiet_until = self._clock() + max(self._settings.lease_s, _RENEW_S)
-                wait_s = min(_LOOK_S, max(0.01, found, quiet_until - self._clock()))
+                wait_s = min(self._look_s, max(0.01, found, quiet_until - self._clock()))
                 self._emit(events.StandingBy(wait_s))
             except QueuePoolError as error:
                 outage = outage or isinstance(error, UnavailableError)
+                self._lifelines.forget()
                 liveness.why = str(error)
                 self._emit(events.TurnFailed(error, wait_s))
             yield Pause(wait_s * (0.8 + 0.4 * self._draw()))
         return None
 
     def _look(self, *, replaces: bool) -> Steps[own.Acquired | float]:
-        soonest = _LOOK_S
+        soonest = self._look_s
         for partition in self._partitions:
             answer = yield from self._ask(partition, replaces=False)
-            if replaces and isinstance(answer, own.Held) and answer.lease_ms <= 0:
-                answer = yield from self._ask(partition, replaces=True)
+            if replaces and isinstance(answer, own.Held):
+                if answer.lease_ms <= 0:
+                    answer = yield from self._ask(partition, replaces=True)
+                else:
+                    gone_s = yield from self._until_gone(partition, answer)
+                    if gone_s == 0:
+                        answer = yield from self._ask(partition, replaces=False, gone=answer)
+                    elif gone_s > 0:
+                        soonest = min(soonest, gone_s)
             if not isinstance(answer, own.Held):
                 return answer
             soonest = min(soonest, answer.lease_ms / 1000 + 0.005)
         return soonest
 
-    def _ask(self, partition: int, *, replaces: bool) -> Steps[own.Acquired | own.Held]:
+    def _until_gone(self, partition: int, held: own.Held) -> Steps[float]:
+        verbs = lifeline.inspect(held.lifeline)
+        cut = False
+        if verbs:
+            cut = lifeline.is_cut(held.lifeline, verbs, (yield Call(partition, verbs)))
+        return self._lifelines.on_look(partition, held, self._clock(), cut=cut)
+
+    def _ask(
+        self, partition: int, *, replaces: bool, gone: own.Held | None = None
+    ) -> Steps[own.Acquired | own.Held]:
         lease_ms = int(self._settings.lease_s * 1000)
         verb = own.acquire(
-            partition, self._nonce, lease_ms=lease_ms, host=self._host, replaces=replaces
+            partition, self._nonce, lease_ms=lease_ms, host=self._host, replaces=replaces, gone=gone
         )
         replies = yield Call(partition, [verb])
         return verb.read(replies[0])

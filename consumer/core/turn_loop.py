@@ -9,10 +9,12 @@ the owner sleeps, with a claim armed to run with the token that will wake it.
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from consumer.core import events
 from consumer.core.effects import Call, NoHomes, Rest, Sleep
+from consumer.core.lifeline import CUT_STARTS_S, GRACE_S
 from queuepool.errors import FencedError, QueuePoolError
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 _MARGIN_S = 0.5  # nothing starts in the last part of a lease
 _HAND_OVER_S = 0.0001
+_HURRIED_S = 0.12  # between attempts at first
 
 
 class TurnLoop:
@@ -50,11 +53,14 @@ class TurnLoop:
         self._pause_s, self._retry_s = 0.05, 0.0
         self._last_end_s = self._last_turn_s = clock()  # or a job came to idle workers
         self.failing = self._at_risk = False
+        self._cut_s = inf  # since when the bell has lost its connection, if turns fail
+        self._failing_s = 0.0
 
     def turn(self) -> Steps[float]:
         """Take one turn if one is due; returns how long nothing is due."""
         core, workers = self._core, self._workers
         now = self._liveness.last_pass_s = self._clock()
+        self._mind_lifeline(now)
         ended = workers.take_ended()
         if ended:
             core.on_ended(ended)
@@ -137,6 +143,7 @@ class TurnLoop:
         return 0.0
 
     def _start(self, turn: Turn) -> None:
+        self._cut_s = inf
         self._workers.start_until_s = self._core.lease.ends_s - _MARGIN_S
         if self._workers.target != self._core.target:
             self._workers.resize(self._core.target)
@@ -154,13 +161,25 @@ class TurnLoop:
         if left < _MARGIN_S and not self._at_risk:
             self._at_risk = True
             self._emit(events.LeaseAtRisk(left))
+        now = self._clock()
+        self._failing_s = self._failing_s if self.failing else now
         self.failing, self._liveness.why = True, str(error)
         pause = self._pause_s * (0.5 + self._draw())
-        # Renewals run between attempts: the pause must leave room for several in a lease.
-        self._pause_s = min(1.0, self._core.lease.lease_s / 6, self._pause_s * 2)
+        # Renewals run between attempts: the pause must leave room for several in a lease, and at
+        # first for a renewal before a standby takes us for crashed.
+        most = _HURRIED_S if now - self._failing_s < GRACE_S else 1.0
+        self._pause_s = min(most, self._core.lease.lease_s / 6, self._pause_s * 2)
         self._retry_s = self._clock() + pause
         self._emit(events.TurnFailed(error, pause))
         return pause
+
+    def _mind_lifeline(self, now: float) -> None:
+        lifeline = self._bell.lifeline
+        self._core.lease.on_lifeline(lifeline)
+        if self.failing and not lifeline:
+            self._cut_s = min(self._cut_s, now)
+            workers = self._workers
+            workers.start_until_s = min(workers.start_until_s, self._cut_s + CUT_STARTS_S)
 
     def _mind_limits(self, now: float) -> None:
         state, homes = self._core.state, self._homes

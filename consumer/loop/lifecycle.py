@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import secrets
 import socket
 import sys
@@ -162,6 +163,7 @@ class Consumer:
             emit=self.listen,
             clock=monotonic,
             draw=random.random,
+            has_ended=has_ended,
         )
 
     def _make_workers(self, acquired: own.Acquired, core: Core) -> ClosableWorkers:
@@ -186,6 +188,23 @@ class Consumer:
     def _ring(self) -> None:
         if self._bell is not None:
             self._bell.ring()
+
+
+def has_ended(host: str) -> bool:
+    """Return whether an owner, `host:pid`, was a process here that has ended.
+
+    Its pid may be ours now, as in a container that was restarted.
+    """
+    name, _, pid = host.rpartition(":")
+    if name != socket.gethostname() or not re.fullmatch("[1-9][0-9]{0,9}", pid):
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return int(pid) == os.getpid()
 
 
 def _check_recursion_limit() -> None:

@@ -18,6 +18,7 @@ Invariants
   looks at `_sleeping`; `wait` sets `_sleeping` before it looks at `_rung`.
 - Every armed verb is answered exactly once: with its reply, or with an error if it may or may not
   have happened.
+- The connection is the lifeline of its process: standbys learn from its end that the owner crashed.
 A failed connection is reopened, with backoff; a lost token costs a second.
 """
 
@@ -25,6 +26,7 @@ from __future__ import annotations
 
 import os
 import select
+from collections.abc import Sequence
 from time import monotonic
 from typing import Any
 
@@ -34,6 +36,7 @@ from queuepool.errors import UnavailableError
 from queuepool.servers import Reply, wire
 from queuepool.servers.connections import Connections, Link
 from queuepool.verbs import Verb
+from queuepool.verbs.owner.lifeline import read_lifeline
 
 _BLOCK_S = 1.0
 # A single job is often followed by another. For a moment after a token the owner naps instead of
@@ -44,11 +47,15 @@ _ERRORS = (redis.RedisError, OSError)
 
 
 class Doorbell:
-    """Made and waited on by one thread; `ring` is for any thread."""
+    """Made and waited on by one thread; `ring` is for any thread.
+
+    lifeline: of the connection, "" while there is none, or if the server does not tell.
+    """
 
     def __init__(self, connections: Connections, key: bytes, timeout_s: float) -> None:
         self._connections, self._key, self._timeout_s = connections, key, timeout_s
         self._link: Link | None = None
+        self.lifeline = ""
         self._asked_s = self._awake_until_s = 0.0
         self._retry_s, self._pause_s = 0.0, 0.05
         self._read, self._write = os.pipe()
@@ -147,10 +154,16 @@ class Doorbell:
                 self._link = self._connections.borrow()
                 self._socket = self._link.fileno()
                 self._poller.register(self._socket, select.POLLIN)
+                self.lifeline = read_lifeline(self._ask_link)
             self._link.send(wire.pack_words([b"BLPOP", self._key + b":wk", _BLOCK_S]))
             self._asking, self._asked_s = True, now
         except _ERRORS:
             self._drop()
+
+    def _ask_link(self, words: Sequence[bytes]) -> Any:
+        link = self._asked()
+        link.send(wire.pack_words(words))
+        return link.read()
 
     def _answer(self) -> bytes | None:
         try:
@@ -177,6 +190,7 @@ class Doorbell:
 
     def _drop(self) -> None:
         link, self._link = self._link, None
+        self.lifeline = ""
         if self._armed:
             self._reply = UnavailableError(
                 "the connection was lost; the call may or may not have been executed"

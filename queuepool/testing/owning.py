@@ -21,8 +21,9 @@ def acquire(p: PartitionData, args: Args) -> Any:
     nonce, lease_ms, host = args[0], int(args[1]), args[2]
     old = p.owner
     held = old is not None and old.nonce not in (b"", nonce)
-    if held and old is not None and (old.expires > p.now or args[3] == b"0"):
-        return [0, max(0, old.expires - p.now), b"%d" % old.epoch]
+    if held and old is not None and _stays(p, old, args):
+        line = b"%d:%s" % (old.epoch, old.line) if old.line else b""
+        return [0, max(0, old.expires - p.now), b"%d" % old.epoch, old.heartbeat, line, old.host]
     if old is not None and old.nonce and p.book(old.epoch):
         p.to_recover.append(old.epoch)
     epoch = max(old.epoch + 1 if old else 1, p.now)
@@ -32,6 +33,11 @@ def acquire(p: PartitionData, args: Args) -> Any:
     )
     target, at = (b"%d" % p.checkpoint[k] if p.checkpoint else b"" for k in ("target", "at"))
     return [1, epoch, p.now, len(p.to_recover), target, at, applied or b"0-0"]
+
+
+def _stays(p: PartitionData, owner: OwnerRecord, args: Args) -> bool:
+    gone = args[3] == b"2" and args[4:6] == [b"%d" % owner.epoch, b"%d" % owner.heartbeat]
+    return args[3] == b"0" or (owner.expires > p.now and not gone)
 
 
 @fence_or_drain
@@ -45,7 +51,7 @@ def renew(p: PartitionData, args: Args) -> Any:
     forgot = int(owner.beat < beat - 1)
     owner.expires, owner.heartbeat, owner.beat = p.now + lease_ms, p.now, beat
     owner.workers, owner.busy, owner.target = (int(x) for x in args[4:7])
-    owner.applied = args[7]
+    owner.applied, owner.line = args[7], args[9]
     owner.load = b"%d:%s" % (epoch, args[8])
     for old, (_nonce, expires) in list(p.draining.items()):
         if expires < p.now:

@@ -132,6 +132,8 @@ class MemoryServer:
 class MemoryBell:
     """The owner's doorbell; its timeouts are real seconds, whatever the clock."""
 
+    lifeline = ""
+
     def __init__(self, server: MemoryServer, key: bytes, changed: threading.Condition) -> None:
         self._server, self._key, self._changed = server, key, changed
         self._tokens = server.data(key).tokens

@@ -154,7 +154,7 @@ ROLES: dict[str, ServerRole] = {
             name="consumer",
             scripts=_called_by("consumer"),
             writes=CONSUMER,
-            direct=("info",),
+            direct=_words("client|id client|list info"),
         ),
         ServerRole(
             name="coordinator",

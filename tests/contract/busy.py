@@ -253,7 +253,7 @@ def _of_owner(ownership: own.Ownership) -> list[Verb[Any]]:
     size = 13 + len(w.tail(G))
     known = own.Acks(2 * size, [b"a", b"b"], [(b"a", 60_000, b"1")])
     strays = own.Acks(4 * size, [b"a", b"delayed", b"ready", b"crash", b"never"])
-    renew = {"lease_ms": 600_000, "beat": 2, "workers": 1, "busy": 1, "target": 1}
+    renew: dict[str, Any] = {"lease_ms": 600_000, "beat": 2, "workers": 1, "busy": 1, "target": 1}
     return [
         own.renew(ownership, applied="0-0", load="9:9", **renew),
         own.release(ownership, drain_lease_ms=0),

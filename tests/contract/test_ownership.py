@@ -36,7 +36,8 @@ def test_who_may_not_replace_hears_of_a_lease_that_is_over_and_takes_what_is_fre
     first.run(own.release(first.ownership, drain_lease_ms=0))
     taken = world.partition.acquire(lease_s=5, nonce="second", replaces=False)
 
-    assert told == own.Held(0, first.epoch)
+    assert isinstance(told, own.Held)
+    assert (told.lease_ms, told.epoch) == (0, first.epoch)
     assert isinstance(taken, OwnedPartition)
 
 

@@ -14,7 +14,7 @@ from tests.paths import ROOT
 VERBS = ROOT / "queuepool" / "verbs"
 DIRECT = {
     "producer": {"wait"},  # to hear what an enqueue has survived
-    "consumer": {"info"},
+    "consumer": {"client|id", "client|list", "info"},  # whether an owner has crashed
     "coordinator": set[str](),
     "ops-read": set[str](),
     "ops": {"acl|whoami", "command", "config|get", "info", "ping", "wait"},

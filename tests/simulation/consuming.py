@@ -35,6 +35,8 @@ NewCore = Callable[..., Core]
 class Bell:
     """What the owner sleeps on: tokens of the server, and a claim that waits there for one."""
 
+    lifeline = ""
+
     def __init__(self, process: Process, network: Network, ledger: Ledger) -> None:
         self._process, self._network, self._ledger = process, network, ledger
         self.armed: Verb[Any] | None = None  # waits at the server for a token

@@ -3,23 +3,30 @@
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o rec ck fl:<old epoch>
 -- ARGV    nonce, lease ms, host (for people), replace (1: take what an ended lease left; 0: tell
---         only)
+--         only; 2: take it also from this owner, whose process is gone), its epoch, its heartbeat
 -- Returns {1, epoch, now ms, books to recover, checkpoint target, checkpoint ms, id of the last
---         applied command}; or {0, ms until the lease ends, epoch of the holder}.
+--         applied command}; or {0, ms until the lease ends, epoch of the holder, its heartbeat ms,
+--         its lifeline ('': unknown), its host}.
 -- Epochs only grow, even across a failover that lost the last one: max(old + 1, server ms). O(1).
 local base = KEYS[1]
 local o, rec = base .. ':o', base .. ':rec'
 -- uses: clock, whole
-local nonce, epoch, expires, heartbeat, applied =
-  unpack(redis.call('HMGET', o, 'nonce', 'epoch', 'expires', 'heartbeat', 'applied'))
+local nonce, epoch, expires, heartbeat, applied, line, host = unpack(redis.call('HMGET', o,
+  'nonce', 'epoch', 'expires', 'heartbeat', 'applied', 'line', 'host'))
 local left = whole(expires) - now
-if nonce and nonce ~= '' and nonce ~= ARGV[1] and (left > 0 or ARGV[4] == '0') then
+local gone = ARGV[4] == '2' and epoch == ARGV[5] and heartbeat == ARGV[6]
+local stays = ARGV[4] == '0' or left > 0 and not gone
+if nonce and nonce ~= '' and nonce ~= ARGV[1] and stays then
   -- The clock went back: restart the lease, or it outlasts its owner by the jump
   if whole(heartbeat) > now then
     left = whole(expires) - whole(heartbeat)
     redis.call('HSET', o, 'heartbeat', now, 'expires', now + left)
+    heartbeat = now
   end
-  return {0, math.max(0, left), string.format('%.0f', whole(epoch))}
+  -- An owner of an earlier release leaves what the one before it had written
+  if not line or string.find(line, (epoch or '') .. ':', 1, true) ~= 1 then line = '' end
+  return {0, math.max(0, left), string.format('%.0f', whole(epoch)), whole(heartbeat), line,
+    host or ''}
 end
 local books, ck = redis.call('LLEN', rec), redis.pcall('HMGET', base .. ':ck', 'target', 'at')
 -- No owner may repair a foreign value
@@ -29,5 +36,5 @@ local new = math.max(whole(epoch) + 1, now)
 if booked > 0 then books = redis.call('RPUSH', rec, epoch) end
 redis.call('HSET', o, 'nonce', ARGV[1], 'epoch', string.format('%.0f', new),
   'expires', now + ARGV[2], 'heartbeat', now, 'host', ARGV[3], 'since', now, 'beat', 0,
-  'seq', 0, 'workers', 0, 'busy', 0, 'target', 0)
+  'seq', 0, 'workers', 0, 'busy', 0, 'target', 0, 'line', '')
 return {1, new, now, books, ck[1] or '', ck[2] or '', applied or '0-0'}

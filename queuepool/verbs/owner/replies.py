@@ -39,10 +39,16 @@ class Acquired:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Another process owns the partition for another lease_ms."""
+    """Another process owns the partition for another lease_ms.
+
+    lifeline: a connection of that process, "" if unknown; see Lifeline. host: its host and pid.
+    """
 
     lease_ms: int
     epoch: int
+    heartbeat_ms: int = 0
+    lifeline: str = ""
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,21 +44,32 @@ _COMMAND_ID = re.compile(rb"[0-9]{1,20}-[0-9]{1,20}")
 
 
 def acquire(
-    partition: int, nonce: str, *, lease_ms: int, host: str, replaces: bool = True
+    partition: int,
+    nonce: str,
+    *,
+    lease_ms: int,
+    host: str,
+    replaces: bool = True,
+    gone: Held | None = None,
 ) -> Verb[Acquired | Held]:
     """Become the owner unless another owner's lease still runs.
 
-    replaces: whether to take over an expired lease; if not, the reply is Held for 0.
+    replaces: whether to take over an expired lease; if not, the reply is Held for 0. gone: what was
+    told of an owner whose process has ended; it is replaced at once, if it has not renewed since.
     """
 
     def read(r: Any) -> Acquired | Held:
         if r[0] == 0:
-            return Held(int(r[1]), int(r[2]))
+            line = stored_text(r[4].partition(b":")[2])
+            return Held(int(r[1]), int(r[2]), int(r[3]), line, stored_text(r[5]))
         ownership = Ownership(partition, nonce, int(r[1]))
         target = _int_or_none(r[4])
         return Acquired(ownership, r[2], r[3], target, _int_or_none(r[5]), _command_id(r[6]))
 
-    return Verb("acquire", [nonce, lease_ms, host, int(replaces)], read)
+    how: list[Argument] = [int(replaces), "", ""]
+    if gone is not None:
+        how = [2, gone.epoch, gone.heartbeat_ms]
+    return Verb("acquire", [nonce, lease_ms, host, *how], read)
 
 
 def _int_or_none(raw: bytes) -> int | None:
@@ -89,10 +100,12 @@ def renew(
     target: int,
     applied: str,
     load: str = "",
+    lifeline: str = "",
 ) -> Verb[Renewal]:
     """Keep the lease, report counts, receive commands above `applied` and cancel requests.
 
-    load: percents in use of CPU and memory, as "42:63"; either may be absent.
+    load: percents in use of CPU and memory, as "42:63"; either may be absent. lifeline: a
+    connection of this process, see queuepool.verbs.owner.lifeline.
     """
 
     def read(reply: Any) -> Renewal:
@@ -111,6 +124,7 @@ def renew(
         target,
         applied,
         load,
+        lifeline,
     ]
     return Verb("renew", args, read)
 

@@ -1,7 +1,6 @@
 """Turns over a partition in memory, with workers that begin a job when the test says so."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from consumer.core.effects import Call, Steps
 from consumer.core.jobs import ClaimedJob, Outcome
@@ -45,14 +44,15 @@ class SlowWorkers:
 
 def test_a_job_just_handed_to_idle_workers_is_not_taken_back_at_once() -> None:
     clock = FakeClock()
-    pool, workers, bell = MemoryPool(clock=clock), SlowWorkers(), Any
+    pool, workers = MemoryPool(clock=clock), SlowWorkers()
+    bell = pool.server.doorbell(pool.partition(0).key)
     owned = pool.partition(0).acquire(lease_s=10, host="test:1")
     assert isinstance(owned, OwnedPartition)
     core = Core(owned.acquired, ConsumerSettings(), workers=4, now_s=clock())
     turns = TurnLoop(
         core,
         workers,
-        bell,  # type: ignore[arg-type]
+        bell,
         liveness=Liveness(clock(), clock()),
         emit=lambda _: None,
         clock=clock,

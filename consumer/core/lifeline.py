@@ -1,0 +1,61 @@
+"""When a standby may replace an owner before its lease ends. Pure.
+
+    listed --its connection is closed--> cut --still, and no renewal, for a grace--> gone
+       ^                                  |   `--its process is known to have ended--> gone
+       `--a renewal, another connection --'
+
+A kernel closes the connections of a process that ends; so a closed connection is the first sign of
+a crash. It proves nothing, since a network can do the same to a process that lives: that has the
+grace to connect again and to renew. What hangs, or is cut off without a sign, keeps its lease.
+
+Invariants: no owner that renewed within the grace is replaced, as the script compares what the
+standby saw last. Nobody is replaced whose connection another run of the server had, as after a
+restart or a failover. An owner whose connection was cut starts nothing after CUT_STARTS_S, so that
+what it had claimed is not started twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from queuepool.verbs.owner.replies import Held
+
+GRACE_S = 1.4
+CUT_STARTS_S = 1.0  # less than the grace
+
+
+@dataclass(slots=True)
+class _Cut:
+    epoch: int
+    heartbeat_ms: int
+    since_s: float
+
+
+class Lifelines:
+    """What one standby saw of owners. has_ended: whether a host and pid surely are no process."""
+
+    def __init__(self, has_ended: Callable[[str], bool] = lambda _: False) -> None:
+        self._has_ended = has_ended
+        self._cuts: dict[int, _Cut] = {}
+
+    def on_look(self, partition: int, held: Held, now_s: float, *, cut: bool) -> float:
+        """Return in how many seconds the owner may be replaced, if nothing changes; -1: unknown.
+
+        cut: whether its connection is surely closed.
+        """
+        if not cut:
+            self._cuts.pop(partition, None)
+            return -1.0
+        seen = self._cuts.get(partition)
+        if seen is None or (seen.epoch, seen.heartbeat_ms) != (held.epoch, held.heartbeat_ms):
+            seen = self._cuts[partition] = _Cut(held.epoch, held.heartbeat_ms, now_s)
+        grace_s = 0.0 if self._has_ended(held.host) else GRACE_S
+        return max(0.0, grace_s - (now_s - seen.since_s))
+
+    def forget(self) -> None:
+        """Start over, after an outage."""
+        self._cuts.clear()
