@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from consumer.core.commands import MAX_WORKERS, resolve
 from queuepool.client.pool import QueuePool
 from queuepool.partitions.partition import Partition
-from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.owner.commands import read_command
 from tests.bad_inputs.conftest import StartConsumer
 from tests.integration.consumer.processes import ConsumerProcess, drained
 from tests.waiting import wait_until
@@ -144,7 +144,7 @@ def test_whatever_a_command_holds_the_target_stays_in_bounds(
     commands: list[list[tuple[bytes, bytes]]], low: int, more: int
 ) -> None:
     read = [
-        own.read_command(b"5-%d" % n, [part for pair in flat for part in pair])
+        read_command(b"5-%d" % n, [part for pair in flat for part in pair])
         for n, flat in enumerate(commands, start=1)
     ]
 

@@ -1,5 +1,7 @@
 """What an owner reports of its machine is seen, until another one owns the partition."""
 
+from typing import Any
+
 import pytest
 
 from queuepool.models import Owner
@@ -7,7 +9,7 @@ from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.contract.world import World
 
-COUNTS = {"lease_ms": 5_000, "beat": 1, "workers": 8, "busy": 2, "target": 8}
+COUNTS: dict[str, Any] = {"lease_ms": 5_000, "beat": 1, "workers": 8, "busy": 2, "target": 8}
 
 
 def seen(world: World) -> Owner:

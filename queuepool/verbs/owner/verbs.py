@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
 from queuepool.errors.escaping import stored_text
-from queuepool.models import Command
 from queuepool.verbs import Argument, Verb, fenced, fields
 from queuepool.verbs.owner.calls import owned
+from queuepool.verbs.owner.commands import command_id, int_or_none, read_command
 from queuepool.verbs.owner.replies import (
     Acks,
     Acquired,
@@ -40,7 +39,6 @@ __all__ = [  # of queuepool.verbs.owner.replies
 MAX_BATCH = 200
 CLAIM_BYTES = 1024**2  # of bodies in one claim: what a server can send within a few ms
 _WHICHEVER = repeat(b"")  # body is in flight
-_COMMAND_ID = re.compile(rb"[0-9]{1,20}-[0-9]{1,20}")
 
 
 def acquire(
@@ -63,31 +61,13 @@ def acquire(
             line = stored_text(r[4].partition(b":")[2])
             return Held(int(r[1]), int(r[2]), int(r[3]), line, stored_text(r[5]))
         ownership = Ownership(partition, nonce, int(r[1]))
-        target = _int_or_none(r[4])
-        return Acquired(ownership, r[2], r[3], target, _int_or_none(r[5]), _command_id(r[6]))
+        target = int_or_none(r[4])
+        return Acquired(ownership, r[2], r[3], target, int_or_none(r[5]), command_id(r[6]))
 
     how: list[Argument] = [int(replaces), "", ""]
     if gone is not None:
         how = [2, gone.epoch, gone.heartbeat_ms]
     return Verb("acquire", [nonce, lease_ms, host, *how], read)
-
-
-def _int_or_none(raw: bytes) -> int | None:
-    try:
-        number = int(raw)
-    except ValueError:
-        return None
-    return number if abs(number) < 2**63 else None
-
-
-def _command_id(raw: bytes) -> str:
-    """Return the id of a command; if it is not a valid stream id, that of the first one.
-
-    Commands are then received again, which is harmless: targets are absolute, and old ones expired.
-    """
-    if _COMMAND_ID.fullmatch(raw) and max(map(int, raw.split(b"-"))) < 2**64:
-        return raw.decode()
-    return "0-0"
 
 
 def renew(
@@ -127,26 +107,6 @@ def renew(
         lifeline,
     ]
     return Verb("renew", args, read)
-
-
-def read_command(raw_id: bytes, flat: Sequence[bytes]) -> Command:
-    """Return a stored command; a missing or damaged field is rejected later."""
-    f: Mapping[str, bytes] = fields(flat)
-
-    def number(name: str) -> int:
-        try:
-            return int(f.get(name, b""))
-        except ValueError:
-            return -1
-
-    return Command(
-        id=raw_id.decode(),
-        type=stored_text(f.get("type", b"")[:64]),
-        partition=number("partition"),
-        target_workers=number("targetWorkers"),
-        reason=stored_text(f.get("reason", b"")[:1024]),
-        expires_ms=number("expires"),
-    )
 
 
 def release(ownership: Ownership, *, drain_lease_ms: int) -> Verb[bool]:

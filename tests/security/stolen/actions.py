@@ -245,7 +245,7 @@ SERVER = (
     refused(
         "delete everything, end the server, stall or unhook its clients",
         "FLUSHALL", "FLUSHDB", "SWAPDB 0 1", "SHUTDOWN NOSAVE", "SCRIPT FLUSH", "SCRIPT KILL",
-        "CLIENT KILL TYPE normal", "CLIENT PAUSE 1", "CLIENT LIST", "CLIENT TRACKING ON",
+        "CLIENT KILL TYPE normal", "CLIENT PAUSE 1", "CLIENT TRACKING ON",
         "SAVE", "BGSAVE", "BGREWRITEAOF", "MIGRATE 127.0.0.1 1 elsewhere 0 1",
     ),
     refused(

@@ -97,7 +97,19 @@ def _block_for_good(scene: Scene, thief: Any, role: str) -> bool:
     return False
 
 
+def _list(_scene: Scene, thief: Any, _role: str) -> bool:
+    try:
+        return bool(thief.execute_command("CLIENT", "LIST"))
+    except redis.exceptions.NoPermissionError:
+        return False
+
+
 STRAINS = (
+    Strain(
+        "list the server's connections, with their addresses, users and latest commands",
+        by("consumer"),
+        _list,
+    ),
     Strain(
         "the same in another database of the server, under the same names",
         by("all"),
