@@ -15,7 +15,17 @@ from tests.security.roles import GuardedServer
 # Whoever is connected may log in as another, or leave.
 OPEN_TO_ALL = {"auth", "hello", "quit", "reset"}
 NO_KEY = {
-    *("acl|whoami", "client|setinfo", "cluster|slots", "command", "config|get", "info", "ping"),
+    *(
+        "acl|whoami",
+        "client|id",
+        "client|list",
+        "client|setinfo",
+        "cluster|slots",
+        "command",
+        "config|get",
+        "info",
+        "ping",
+    ),
     *("script|load", "select", "time", "wait", "waitaof"),
 }
 NASTY = "}/main:j*?[a]\\ "  # at the end of a key, where a name of the user's own may be

@@ -15,6 +15,7 @@ class Job:
     lane: tuple[bytes, bytes]  # tier, group
     delayed: bool
     due_s: float | None = None  # by when it is to start, until it did
+    since_s: float = 0.0  # when its body was replaced last
     key: bytes = b""  # behind e or s; none: it has none, or freed it
     alive: bool = True
     crashed: bool = False  # was in flight when its owner was lost

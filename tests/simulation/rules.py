@@ -100,7 +100,9 @@ class Follower:
                     self._accept(job, wish[0][:1], wish[1])
                 elif status[place - 1 : place] in (b"2", b"3"):
                     replaced = status[place - 1 : place] == b"3"
-                    self._keep_out(job_id, next(by), wish[1], replaced, due_s)
+                    self._keep_out(
+                        record.at_s, job_id, next(by), wish[1], replaced=replaced, due_s=due_s
+                    )
             i += 4 + 2 * n
 
     def _accept(self, job: Job, until: bytes, key: bytes) -> None:
@@ -116,13 +118,20 @@ class Follower:
             self.holders[key] = job.job_id
 
     def _keep_out(
-        self, job_id: bytes, by: bytes, key: bytes, replaced: bool, due_s: float | None
+        self,
+        at_s: float,
+        job_id: bytes,
+        by: bytes,
+        key: bytes,
+        *,
+        replaced: bool,
+        due_s: float | None,
     ) -> None:
         self.journal.seen["replaced" if replaced else "conflict"] += 1
         if self.holders.get(key) != by:
             self._wrong(f"I14: {job_id!r} was kept out by {by!r}, which has not its key {key!r}")
         elif replaced and self.jobs[by].epoch is None:
-            self.jobs[by].due_s = due_s
+            self.jobs[by].due_s, self.jobs[by].since_s = due_s, at_s
 
     def _configure(self, record: Record) -> None:
         name, *given = [_raw(arg) for arg in record.verb.args]
@@ -226,7 +235,8 @@ class Follower:
                 self._wrong(
                     f"expired: {job_id!r} ended so at {record.at_s:.3f}, to start by {job.due_s}"
                 )
-            if any(self._is_valid(e, record.at_s) for e in self.begun if e.job_id == job_id):
+            begun = (e for e in self.begun if e.job_id == job_id and e.start_s >= job.since_s)
+            if any(self._is_valid(e, record.at_s) for e in begun):
                 self._wrong(f"expired: {job_id!r} ended so, and it had begun")
         job.alive, job.epoch = False, None
         self._free(job)

@@ -98,10 +98,7 @@ def _block_for_good(scene: Scene, thief: Any, role: str) -> bool:
 
 
 def _list(_scene: Scene, thief: Any, _role: str) -> bool:
-    try:
-        return bool(thief.execute_command("CLIENT", "LIST"))
-    except redis.exceptions.NoPermissionError:
-        return False
+    return bool(thief.execute_command("CLIENT", "LIST"))
 
 
 STRAINS = (

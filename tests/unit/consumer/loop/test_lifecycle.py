@@ -9,6 +9,7 @@ import pytest
 
 from consumer.core import events
 from consumer.core.effects import Call
+from consumer.core.lifeline import GRACE_S
 from consumer.core.liveness import Liveness
 from consumer.core.standby import Standby
 from consumer.loop.lifecycle import Consumer
@@ -373,7 +374,7 @@ def test_jobs_that_end_while_the_server_is_away_do_not_make_it_try_more_often(
         wait_until(lambda n=n: n in ended)  # type: ignore[misc]
         threading.Event().wait(0.01)  # each one rings by itself
 
-    # Pauses double from at least 25 ms up to at least half a second.
-    assert server.tries <= 7 + (monotonic() - away_s) / 0.5
+    # For GRACE_S pauses of at least 60 ms, after which they double up to at least half a second.
+    assert server.tries <= 7 + GRACE_S / 0.06 + (monotonic() - away_s) / 0.5
     server.away = False
     wait_until(lambda: done(pool) == jobs)
