@@ -34,7 +34,7 @@ MODES = ("before", "after", "unheard")
 _AGAIN_S = 0.3
 _RUN_AGAIN = (Applications, Operators)
 SCENARIO = Scenario(
-    seed=4077,
+    seed=4078,
     faults=Faults(lose=0.04, kills=(0.9,), drains=(1.9, 2.6), coordinator_kills=(1.5,)),
     jobs=20,
     groups=2,
@@ -61,7 +61,7 @@ SCENARIO = Scenario(
 )
 WITH_EXTRAS = replace(
     SCENARIO,
-    seed=131,
+    seed=140,
     faults=replace(SCENARIO.faults, coordinator_kills=()),
     coordinators=0,
     jobs=16,
