@@ -143,7 +143,8 @@ class Plan:
         for turn in served:
             ring.popleft()
             if turn.seat.tenant:
-                rest, about_to_end = self._take_of_tenant(turn, taken), False
+                about_to_end = turn.take % 2 == 1 and self._is_about_to_end(turn)
+                rest = self._take_of_tenant(turn, taken)
             else:
                 rest, about_to_end = self._take_of_lane(turn, taken)
             if rest and self.rooms.get(turn.seat.group) == 0:
@@ -165,6 +166,13 @@ class Plan:
         if rest <= 0:
             self._p.lanes.pop(turn.seat.lane, None)
         return rest > 0, 0 < rest <= _ABOUT_TO_END and rest % 2 == 1 and turn.take % 2 == 1
+
+    def _is_about_to_end(self, turn: Turn) -> bool:
+        # Of a tenant, whose jobs are counted only if it has few lanes.
+        lanes = list(islice(self._p.seats.behind(turn.seat), len(turn.own), None))
+        left = sum(own.size - own.take for own in turn.own)
+        left += sum(len(self._p.lanes.get(seat.lane, ())) for seat in lanes)
+        return len(lanes) <= _ABOUT_TO_END and left <= _ABOUT_TO_END and left % 2 == 1
 
     def _take_of_tenant(self, turn: Turn, taken: list[tuple[bytes, int]]) -> bool:
         # Returns whether it has lanes with jobs left.

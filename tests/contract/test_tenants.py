@@ -73,6 +73,17 @@ def test_a_tenant_leaves_with_its_last_job_and_returns_with_the_next(world: Worl
     assert claimed(world, 10) == {"t": 1}  # the ids of the first three are in flight
 
 
+def test_a_tenant_with_few_jobs_left_has_two_turns_in_a_row(world: World) -> None:
+    w.enqueue(world, w.names("plain-", 60), b"plain")
+    fill(world, "few", 12)
+    fill(world, "some", 3, jobs=20)
+
+    found = [next(iter(claimed(world, 1))) for _ in range(20)]
+
+    assert found.count("few") == 10
+    assert found.count("plain") == found.count("some") == 5
+
+
 def test_a_tenant_has_turns_in_each_tier(world: World) -> None:
     for tier in range(4):
         name = group_of(b"k%d" % tier, b"t")

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from queuepool import Job
 from queuepool.client.pool import QueuePool
 from queuepool.client.results import EnqueueResults
 from queuepool.partitions.partition import Partition
@@ -39,6 +40,32 @@ def test_small_groups_pass_a_large_one(
         pool.group(f"small-{n}").wait(timeout_s=20)
         waited += waits_s(records, small, enqueued_ns)
     pool.group("large").cancel()
+
+    assert len(waited) == 120
+    waited.sort()
+    assert waited[118] < 3 * JOB_MS / 1000  # p99
+
+
+def test_a_tenant_with_few_jobs_passes_one_with_20_000_groups(
+    pool: QueuePool, partition: Partition, consume: StartConsumer, records: Records
+) -> None:
+    dice = random.Random(7)
+    theirs = (
+        Job({"ms": JOB_MS * dice.uniform(0.5, 1.5)}, partition_key=f"row-{n}")
+        for n in range(20_000)
+    )
+    pool.enqueue_many("work", theirs, tenant="large")
+    consume(workers=8)
+    wait_until(lambda: done(partition) > 40)
+
+    waited: list[float] = []
+    for n in range(12):
+        mine = [Job({"ms": JOB_MS}, partition_key=f"row-{k}") for k in range(10)]
+        enqueued_ns = time.monotonic_ns()
+        small = pool.enqueue_many("work", mine, tenant=f"small-{n}")
+        for k in range(10):
+            pool.group(f"row-{k}", tenant=f"small-{n}").wait(timeout_s=20)
+        waited += waits_s(records, small, enqueued_ns)
 
     assert len(waited) == 120
     waited.sort()

@@ -10,6 +10,7 @@ for _, t in ipairs(active) do
       line[#line].of, line[#line].place = lane, lane.ring
     end
     if lane.length then
+      -- uses: claim/jobs_left
       lane.taken, lane.take, lane.size = lane.take, 0, lane.length - visited[lane]
       lane.first = nil
     end

@@ -19,8 +19,9 @@ for _, t in ipairs(active) do
       redis.call('HSET', base .. ':g:' .. lane.group, 'o' .. home, 1)
     elseif lane.size > lane.take then
       if not stamp then again, cut, back, stamp = {}, {}, {}, string.format('%011x', now) end
-      local rest, place, turn = lane.size - lane.take, lane.place or home, lane.taken or lane.take
-      if lane.room then turn = turn / lane.room.weight end
+      local place, had = lane.place or home, lane.taken or lane.take
+      local rest = lane.left or lane.size - lane.take
+      local turn = lane.room and had / lane.room.weight or had
       local first = most or turn
       if lane.of then
         -- uses: claim/lane_of_tenant
@@ -28,7 +29,7 @@ for _, t in ipairs(active) do
         most = first
       end
       local list = turn < first and cut or back -- cut: by the end of the share, so it is next
-      if rest <= 16 and rest % 2 == 1 and lane.take % 2 == 1 then list = again end -- soon empty
+      if rest <= 16 and rest % 2 == 1 and had % 2 == 1 then list = again end -- soon empty
       if lane.room then
         if lane.owed > 0 then list = again end -- the rest of its turn comes first
         if lane.owed ~= lane.room.owed[home] then

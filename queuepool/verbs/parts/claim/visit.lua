@@ -29,7 +29,8 @@ local function visit(at, share, n) -- whose turn in a ring, and how many of each
       if i > visited[at] then
         visited[at], lane.take = i, 0
         if lane.length then
-          visited[lane], seats[lane], lane.size = 0, {}, lane.length > 0 and 1 / 0 or 0
+          visited[lane], seats[lane], lane.left = 0, {}, nil
+          lane.size = lane.length > 0 and 1 / 0 or 0
           if rooms then extra[lane] = 0 end
         end
         if lane.room then lane.owed = math.max(0, lane.room.owed[lane.home] or 0) end
