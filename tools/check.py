@@ -40,6 +40,11 @@ def checks() -> list[Check]:
             ("python", "-m", "tools.stubs", "--check"),
             "run `make stubs` and commit queuepool/rpc/v1",
         ),
+        Check(
+            "manifests",
+            ("python", "-m", "tools.manifests", "--check"),
+            "run `python -m tools.manifests --write` with the extra `deploy`",
+        ),
         Check("types", ("mypy", *folders), "fix the annotations; an ignore names its code"),
     ]
 
