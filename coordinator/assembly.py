@@ -65,7 +65,9 @@ def assemble(
     leadership = Leadership(
         server, key, lease_s=settings.lease_s, address=address, nonce=nonce, clock=clock
     )
-    book = DecisionBook(server, key, keep=settings.decisions_kept)
+    book = DecisionBook(
+        server, key, keep=settings.decisions_kept, partitions=config.topology.partitions
+    )
 
     def new_term(epoch: int, planner: Planner) -> Term:
         return Term(

@@ -61,7 +61,7 @@ class CoordinatorSettings(_PolicyNumbers):
         5.0, "How often worker counts are checkpointed for restarts.", gt=0, le=60
     )
     decisions_kept: int = setting(
-        10_000, "Approximate number of decisions kept in Redis.", ge=100, le=1_000_000
+        200_000, "Decisions kept in Redis, about, shared by partitions.", ge=100, le=1_000_000
     )
     watchdog_s: float = setting(
         30.0, "Without a completed pass for this long, the process exits.", gt=0, le=3600

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from coordinator.core.model import InForce, PartitionView
+from coordinator.decisions.explain import alternative, named_figures, sentences
 from coordinator.decisions.ledger import DecisionRecord
 from coordinator.policy import Limits
 from queuepool import models
@@ -164,9 +165,42 @@ def decision(record_id: str, record: DecisionRecord) -> decision_pb2.Decision:
                 busy=_int32(record.inputs.busy),
                 pwqd=record.inputs.pwqd,
                 finished_per_s=record.finished_per_s,
+                in_flight=_int64(record.inputs.in_flight),
+                reported=_int32(record.inputs.reported),
+                finished_total=_int64(record.inputs.finished_total),
             )
         )
+    _fill_reasons(message, record)
     return message
+
+
+def _fill_reasons(message: decision_pb2.Decision, record: DecisionRecord) -> None:
+    for move in record.moved:
+        before, after = _int32(move.before), _int32(move.after)
+        message.moved.add(name=move.name, before=before, after=after, why=move.why)
+    message.figures.update(named_figures(record))
+    message.record_version = _int64(record.record_version)
+    rejected, outcome = alternative(record), record.outcome
+    if rejected is not None:
+        message.alternative = _int32(rejected[0])
+    if outcome is not None:
+        message.outcome.MergeFrom(
+            decision_pb2.DecisionOutcome(
+                at_ms=_int64(outcome.at_ms),
+                cycles=_int64(outcome.cycles),
+                workers=_int32(outcome.workers),
+                busy=_int32(outcome.busy),
+                backlog=_int64(outcome.backlog),
+                finished_per_s=outcome.finished_per_s,
+            )
+        )
+
+
+def explanation(record_id: str, record: DecisionRecord) -> decision_pb2.Explanation:
+    """Return one decision in sentences."""
+    return decision_pb2.Explanation(
+        decision=decision(record_id, record), sentences=sentences(record)
+    )
 
 
 def group(key: bytes, number: int, status: models.GroupStatus) -> group_pb2.TaskGroup:

@@ -65,6 +65,10 @@ class Operators:
         """Return a page of decisions and the token of the next one."""
         return self._book.page(token, size, partition)
 
+    def why(self, partition: int, at_ms: int | None) -> list[tuple[str, DecisionRecord]]:
+        """Return the decisions that explain a partition's workers at a moment."""
+        return self._book.why(partition, at_ms)
+
     def set_workers(
         self, partition: int, workers: int, ttl_s: float, *, reason: str, actor: str
     ) -> tuple[int, int]:

@@ -163,6 +163,22 @@ class StatusService(OperatorCalls):
         )
 
     @with_status_codes
+    async def Explain(  # noqa: N802
+        self, request: api.ExplainRequest, context: Context
+    ) -> api.ExplainResponse:
+        number = request.partition
+        await self._check_partition(number, context)
+        at_ms = request.at_ms if request.HasField("at_ms") else None
+        found = await self._operators.off_loop(lambda: self._operators.why(number, at_ms))
+        if not found:
+            await abort(
+                context,
+                grpc.StatusCode.NOT_FOUND,
+                f"no decision about partition {number} is recorded until then",
+            )
+        return api.ExplainResponse(explanations=[messages.explanation(*one) for one in found])
+
+    @with_status_codes
     async def ListLimits(  # noqa: N802
         self,
         request: api.ListLimitsRequest,

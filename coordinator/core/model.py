@@ -61,6 +61,7 @@ class Inputs:
     reported: int  # the target that the consumer works towards
     pwqd: float
     finished_total: int
+    in_flight: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,8 @@ class Target:
     """A wanted number of workers and why. inputs is None when the partition was not seen.
 
     clamps: the names of all that kept the policy from what it wanted. moved: those with their
-    counts, in their order; the first one's `before` is the alternative that was rejected.
+    counts, in their order; the first one's `before` is the alternative that was rejected. figures:
+    what the policy computed with, as its `figure_names` say.
     """
 
     partition: int
@@ -103,6 +105,7 @@ class Target:
     clamps: tuple[str, ...] = ()
     inputs: Inputs | None = None
     moved: tuple[Clamp, ...] = ()
+    figures: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

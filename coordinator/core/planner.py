@@ -50,11 +50,15 @@ class CyclePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planner:
-    """Decides for every partition. Times in seconds. overrides: what operators set at run time."""
+    """Decides for every partition. Times in seconds.
+
+    overrides: what operators set at run time, in the scaling record of this version.
+    """
 
     policy: Policy[Any, Any]
     limits: Limits = field(default_factory=Limits)
     overrides: Overrides = field(default_factory=Overrides)
+    record_version: int = 0
     cycle_s: float = 1.0
     command_ttl_s: float = 30.0
     forget_s: float = 60.0  # unobserved for this long, memories are obsolete

@@ -193,6 +193,7 @@ class Ruler:
             clamps=chosen.clamps,
             inputs=inputs,
             moved=moved,
+            figures=tuple(chosen.figures),
         )
 
     def _demand(
@@ -239,5 +240,6 @@ def _read(seen: Observation, state: PartitionState, owner: Owner) -> tuple[Readi
         reported=owner.target,
         pwqd=round(reading.pwqd, 3),
         finished_total=reading.finished_total,
+        in_flight=state.in_flight,
     )
     return reading, inputs

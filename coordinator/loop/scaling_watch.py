@@ -88,7 +88,9 @@ class ScalingWatch:
             self._refuse(record.version, str(error)[:300])
             return
         self._good, self._problem = record, ""
-        self.planner = replace(self.planner, policy=policy, overrides=overrides)
+        self.planner = replace(
+            self.planner, policy=policy, overrides=overrides, record_version=record.version
+        )
         if not (first and record.version == 0):
             self._emit(ScalingChanged(record))
 

@@ -11,6 +11,8 @@ from coordinator.core import checkpoint
 from coordinator.core.model import Mode, Observation, PartitionDecision, ScaleCommand, Target
 from coordinator.core.planner import CyclePlan, PartitionMemory, Planner, command_number
 from coordinator.decisions.ledger import DecisionBook, DecisionRecord
+from coordinator.decisions.outcomes import Outcomes
+from coordinator.decisions.stored import encode
 from coordinator.events import CommandFailed, CommandRefused, CommandSent, Decided, RecordsLost
 from coordinator.loop.fleet import Call, Fleet
 from queuepool.errors import QueuePoolError
@@ -45,6 +47,7 @@ class Term:
         self._checkpoint_interval_s = checkpoint_interval_s
         self._unannounced = set(fleet.partitions)
         self._checkpointed: set[int] = set()
+        self._outcomes = Outcomes()
 
     def adopt(self, planner: Planner) -> None:
         """Plan by another planner from the next cycle on; memories stay."""
@@ -71,16 +74,18 @@ class Term:
         times_ms = {seen.partition: seen.state.observed_ms for seen in ours if seen.state}
         for decision in plan.notable:
             self._emit(Decided(decision))
-        records = [
-            self._record(
-                decision,
-                times_ms.get(decision.partition, now_ms),
-                finished_per_s.get(decision.partition, 0.0),
+        seen_at = {
+            one.partition: (
+                times_ms.get(one.partition, now_ms),
+                round(finished_per_s.get(one.partition, 0.0), 3),
             )
-            for decision in plan.notable
-        ]
-        if records and self._may_act():
-            lost = self._book.write(self.epoch, records)
+            for one in plan.decisions
+        }
+        records = [self._record(one, *seen_at[one.partition]) for one in plan.notable]
+        texts = [(one.partition, encode(one)) for one in records]
+        texts += self._outcomes.texts(self.epoch, self.cycle, plan, seen_at)
+        if texts and self._may_act():
+            lost = self._book.write_texts(self.epoch, texts)
             if lost:
                 self._emit(RecordsLost(lost))
 
@@ -143,8 +148,9 @@ class Term:
             cycle=self.cycle,
             policy="manual" if by_hand else policy.name,
             version=0 if by_hand else policy.version,
-            finished_per_s=round(finished_per_s, 3),
+            finished_per_s=finished_per_s,
             command=f"{self.epoch}-{command.sequence}" if command is not None else "",
+            record_version=self._planner.record_version,
         )
 
 

@@ -5,6 +5,7 @@ from coordinator.policy.model import Decision, Direction, Limits, LimitUse, Poli
 from coordinator.policy.registry import (
     DEFAULT_POLICY,
     POLICIES,
+    figure_names,
     make_policy,
     policy_settings,
     setting_names,
@@ -20,6 +21,7 @@ __all__ = [
     "Policy",
     "PolicyState",
     "Reading",
+    "figure_names",
     "make_policy",
     "policy_settings",
     "setting_names",

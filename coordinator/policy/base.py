@@ -52,6 +52,7 @@ class Policy(ABC, Generic[C, S]):
     """Decides one partition's worker count from observations. C: its settings, S: its state."""
 
     name: ClassVar[str]
+    figure_names: ClassVar[tuple[str, ...]] = ()  # of what its decisions are computed from
     version: ClassVar[int]  # grows with every change of behaviour, so that recordings compare
 
     def __init__(self, settings: C | None = None) -> None:

@@ -140,6 +140,8 @@ class Decision:
     `target` is absolute. A caller compares it with what the consumer reported, not only with
     `previous`: a consumer that restarted with fewer workers must receive it again. `clamps` names
     everything that limited the policy's choice; `wanted` is what it would have been without them.
+    `figures` are what the policy computed with, in the order of its `figure_names`; empty if it
+    computed nothing.
     """
 
     target: int
@@ -148,6 +150,7 @@ class Decision:
     clamps: tuple[str, ...]
     state: PolicyState
     wanted: int | None = None
+    figures: tuple[float, ...] = ()
 
     @property
     def direction(self) -> Direction:

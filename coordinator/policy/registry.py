@@ -44,6 +44,11 @@ def setting_names(name: str) -> tuple[str, ...]:
     return tuple(entry.name for entry in fields(_find(name).settings_type()))
 
 
+def figure_names(name: str) -> tuple[str, ...]:
+    """Return the names of what a policy computes with; none for an unknown one."""
+    return _KNOWN[name].figure_names if name in _KNOWN else ()
+
+
 def policy_settings() -> Mapping[str, PolicySetting]:
     """Return the settings of policies for operators, by name. One name means one thing."""
     found: dict[str, PolicySetting] = {}

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from coordinator.policy.base import FIRST_LOOK, Policy, PolicySettings, bounded, setting
 from coordinator.policy.ceiling import Ceiling
@@ -57,6 +58,60 @@ class SizedState(PolicyState):
     large_s: float = 0.0
 
 
+class Work(NamedTuple):
+    """All that a size is computed from; `size` is that of a decision, also of a recorded one.
+
+    per_s: arrivals; unused: workers for what limits grant; waiting: jobs.
+    """
+
+    per_s: float
+    service_s: float
+    unused: float
+    busy: int
+    waiting: int
+    drain_s: float
+    cycle_s: float
+
+    @property
+    def steady(self) -> float:
+        """Return how many workers the arrivals keep busy."""
+        return self.per_s * self.service_s
+
+    @property
+    def waiting_s(self) -> float:
+        """Return the seconds of a worker that wait."""
+        return self.waiting * self.service_s
+
+
+class Size(NamedTuple):
+    """The workers wanted, at least and at most."""
+
+    least: int
+    most: int
+
+
+def size(work: Work) -> Size:
+    """Return how many workers there should be, at least and at most."""
+    load = work.steady + work.unused
+    root, work_s = math.sqrt(load), work.waiting_s
+    low = min(
+        load - _LOW * root + work_s / work.drain_s,
+        work.busy + work.waiting + max(work.per_s * work.cycle_s, load),
+    )
+    high = max(load + _HIGH * root + work_s / work.cycle_s, low, work.busy)
+    return Size(math.ceil(low), math.ceil(high))
+
+
+def reason_of(work: Work) -> str:
+    """Return why a size is what it is."""
+    why = f"{work.per_s:.1f} jobs/s of {work.service_s:.3g} s keep {work.steady:.1f} workers busy"
+    if work.unused:
+        why = f"{why}, unused grants of limits {work.unused:.1f}"
+    if work.waiting:
+        why = f"{why}; {work.waiting} waiting jobs are {work.waiting_s:.0f} s of work"
+    return why
+
+
 @dataclass(frozen=True, slots=True)
 class _Size:
     """The workers wanted, at least and at most, and why."""
@@ -71,6 +126,7 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
 
     name = "sized"
     version = 1
+    figure_names = Work._fields
 
     def on_reading(self, reading: Reading, state: SizedState, limits: Limits) -> Decision:
         last = state.demand
@@ -97,30 +153,25 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
             return bounded(
                 fewer, state.target, limits, reason, ("gain_check",), wanted=state.target
             )
-        size = self._size(reading, seen.demand)
-        if size.least > state.target:
-            return self._grow(reading, replace(seen, large_s=0.0), size, limits)
-        elapsed_s = reading.observed_s(last.at_s, self.settings.cycle_s)
-        return self._shrink(seen, size, elapsed_s, limits)
+        work = self._work(reading, seen.demand)
+        wanted = _Size(*size(work), reason_of(work))
+        if wanted.least > state.target:
+            chosen = self._grow(reading, replace(seen, large_s=0.0), wanted, limits)
+        else:
+            elapsed_s = reading.observed_s(last.at_s, self.settings.cycle_s)
+            chosen = self._shrink(seen, wanted, elapsed_s, limits)
+        return replace(chosen, figures=work)
 
-    def _size(self, reading: Reading, demand: Demand) -> _Size:
-        settings, service_s = self.settings, demand.service_s
-        steady = demand.per_s * service_s
-        unused = demand.unused_workers(reading)
-        load, root = steady + unused, math.sqrt(steady + unused)
-        busy, backlog = busy_workers(reading), waiting(reading)
-        work_s = backlog * service_s
-        low = min(
-            load - _LOW * root + work_s / settings.drain_s,
-            busy + backlog + max(demand.per_s * settings.cycle_s, load),
+    def _work(self, reading: Reading, demand: Demand) -> Work:
+        return Work(
+            per_s=demand.per_s,
+            service_s=demand.service_s,
+            unused=demand.unused_workers(reading),
+            busy=busy_workers(reading),
+            waiting=waiting(reading),
+            drain_s=self.settings.drain_s,
+            cycle_s=self.settings.cycle_s,
         )
-        high = max(load + _HIGH * root + work_s / settings.cycle_s, low, busy)
-        why = f"{demand.per_s:.1f} jobs/s of {service_s:.3g} s keep {steady:.1f} workers busy"
-        if unused:
-            why = f"{why}, unused grants of limits {unused:.1f}"
-        if backlog:
-            why = f"{why}; {backlog} waiting jobs are {work_s:.0f} s of work"
-        return _Size(math.ceil(low), math.ceil(high), why)
 
     def _grow(self, reading: Reading, state: SizedState, size: _Size, limits: Limits) -> Decision:
         settings, target, ceiling = self.settings, state.target, state.ceiling

@@ -39,6 +39,7 @@ class TargetWaitPolicy(Policy[TargetWaitSettings, TargetWaitState]):
 
     name = "target-wait"
     version = 1
+    figure_names = ("busy", "waiting", "service_s", "wait_s")
 
     def on_reading(self, reading: Reading, state: TargetWaitState, limits: Limits) -> Decision:
         last = state.demand
@@ -57,7 +58,8 @@ class TargetWaitPolicy(Policy[TargetWaitSettings, TargetWaitState]):
             f"{busy} busy, and {jobs} waiting jobs of {demand.service_s:.3g} s within "
             f"{self.settings.wait_s:g} s"
         )
-        return bounded(replace(seen, target=wanted), state.target, limits, reason)
+        chosen = bounded(replace(seen, target=wanted), state.target, limits, reason)
+        return replace(chosen, figures=(busy, jobs, demand.service_s, self.settings.wait_s))
 
 
 def workers_for(backlog: int, service_s: float, wait_s: float) -> int:

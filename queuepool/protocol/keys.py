@@ -68,7 +68,8 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
 }
 SYSTEM_KEYS: dict[str, tuple[str, str]] = {
     "leader": ("HASH", "the leading coordinator: nonce, epoch, expiry, address"),
-    "decisions": ("STREAM", "recent scaling decisions with their inputs and reasons"),
+    "why:<partition>": ("STREAM", "recent scaling decisions with their inputs and outcomes"),
+    "decisions": ("STREAM", "scaling decisions that a release before 0.2.0 stored"),
     "manual": ("HASH", "partition -> workers set manually, with expiry"),
     "policy": ("HASH", "the scaling record: what operators set, its version, by whom and when"),
     "route": ("HASH", "how many partitions there are: version, partitions, layout, created ms"),

@@ -23,7 +23,7 @@ _SERVICE: Final = "/queuepool.rpc.v1.QueuePool/"
 _FOR_VIEWERS: Final = frozenset((
     *(_SERVICE + name for name in (
         "GetCluster", "ListPartitions", "GetPartition", "GetGroup", "ListDecisions",
-        "WatchPartitions", "ListLimits", "GetPolicy",
+        "WatchPartitions", "ListLimits", "GetPolicy", "Explain",
     )),
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ))  # fmt: skip

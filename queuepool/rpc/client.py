@@ -85,6 +85,7 @@ class QueuePoolClient(QueuePoolStub, AbstractContextManager["QueuePoolClient"]):
     ListPartitions: Unary[api.ListPartitionsRequest, api.ListPartitionsResponse]
     GetPartition: Unary[api.GetPartitionRequest, api.GetPartitionResponse]
     GetGroup: Unary[api.GetGroupRequest, api.GetGroupResponse]
+    Explain: Unary[api.ExplainRequest, api.ExplainResponse]
     ListDecisions: Unary[api.ListDecisionsRequest, api.ListDecisionsResponse]
     WatchPartitions: grpc.UnaryStreamMultiCallable[
         api.WatchPartitionsRequest, api.WatchPartitionsResponse

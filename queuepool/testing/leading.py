@@ -10,6 +10,8 @@ from typing import Any
 from queuepool.testing.data import Args, PartitionData
 from queuepool.testing.records import StoredCommand, StoredPolicy, SystemData, command_order
 
+_LONGEST = 16_384
+
 
 def lead(s: SystemData, args: Args) -> Any:
     """Become the leader, stay leader, or learn who leads."""
@@ -76,25 +78,26 @@ def record(s: SystemData, args: Args) -> Any:
     """Store decisions of the leader."""
     if int(args[0]) != s.leader.get("epoch"):
         return 0
-    for text in args[2:]:
-        last_ms, last_sequence = s.decisions[-1][0] if s.decisions else (0, 0)
+    for partition, text in zip(args[2::2], args[3::2], strict=True):
+        kept = s.decisions.setdefault(partition, [])
+        last_ms, last_sequence = kept[-1][0] if kept else (0, 0)
         newest = (s.now, 0) if s.now > last_ms else (last_ms, last_sequence + 1)
-        s.decisions.append((newest, text))
-    del s.decisions[: -int(args[1])]
-    return len(args) - 2
+        kept.append((newest, text))
+        del kept[: -int(args[1])]
+    return (len(args) - 2) // 2
 
 
 def decisions(s: SystemData, args: Args) -> Any:
     """Read decisions, the latest first."""
     newest, count = args[0], int(args[1])
-    listed = reversed(s.decisions)
+    kept = s.decisions.get(args[2], [])
+    listed = reversed(kept)
     if newest != b"+":
         bound = command_order(newest.removeprefix(b"("))
         exclusive = newest.startswith(b"(")
-        listed = reversed(
-            [d for d in s.decisions if d[0] < bound or (d[0] == bound and not exclusive)]
-        )
-    return [[b"%d-%d" % order, text] for order, text in listed][:count]
+        listed = reversed([d for d in kept if d[0] < bound or (d[0] == bound and not exclusive)])
+    texts = [(order, text if len(text) <= _LONGEST else b"") for order, text in listed]
+    return [[b"%d-%d" % order, text] for order, text in texts][:count]
 
 
 def route(s: SystemData, args: Args) -> Any:

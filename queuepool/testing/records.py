@@ -84,5 +84,6 @@ class SystemData:
     leader: dict[str, Any] = field(default_factory=dict)  # leader
     manual: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # manual
     policy: StoredPolicy | None = None  # policy
-    decisions: list[tuple[tuple[int, int], bytes]] = field(default_factory=list)  # decisions
+    # decisions, under b"", and why:<partition>
+    decisions: dict[bytes, list[tuple[tuple[int, int], bytes]]] = field(default_factory=dict)
     route: dict[bytes, bytes] = field(default_factory=dict)  # route

@@ -110,6 +110,7 @@ COORDINATOR = _grant("""
     tr        rpush
     leader    hset
     decisions xadd
+    why       xadd
     manual    hset hdel
     policy    hset
     route     hsetnx

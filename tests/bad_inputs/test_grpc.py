@@ -217,6 +217,11 @@ REQUESTS = st.one_of(
     st.builds(api.PauseLimitRequest, limit=NAMES, paused=st.booleans(), reason=REASONS),
     st.builds(api.RemoveLimitRequest, limit=NAMES, reason=REASONS),
     st.builds(
+        api.ExplainRequest,
+        partition=NUMBERS,
+        at_ms=st.none() | st.integers(-(2**63), 2**63 - 1),
+    ),
+    st.builds(
         api.SetPolicyRequest,
         changes=st.dictionaries(NAMES | st.sampled_from(known_names()), NAMES, max_size=3),
         version=st.none() | st.integers(-(2**63), 2**63 - 1),

@@ -64,8 +64,9 @@ class Busy:
             lead.clear_manual(1),
             lead.set_policy(0, "x", {"mode": "hold"}, by="me", reason=""),
             lead.read_policy(),
-            lead.record(self.leader, [b"{}", b"{}"], keep=10),
+            lead.record(self.leader, [(0, b"{}"), (0, b"{}")], keep=10),
             lead.decisions("+", 10),
+            lead.decisions("+", 10, 0),
             route.record(4, "mod"),
             route.peek(),
         ]

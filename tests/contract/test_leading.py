@@ -146,7 +146,7 @@ def test_a_leader_whose_epoch_was_damaged_gets_a_new_one(server_world: World, ep
     assert again.leading
     assert again.epoch >= first.epoch
     assert campaign(server_world, "b").epoch == again.epoch
-    assert ask(server_world, lead.record(again.epoch, [b"1"], keep=10)) == 1
+    assert ask(server_world, lead.record(again.epoch, [(0, b"1")], keep=10)) == 1
 
 
 def test_commands_do_not_pile_up(world: World) -> None:
@@ -185,20 +185,22 @@ def test_counts_set_by_hand_end_by_themselves(world: World) -> None:
 def test_decisions_are_kept_for_the_leader_only_and_read_from_the_newest(world: World) -> None:
     epoch = campaign(world, "a").epoch
 
-    assert ask(world, lead.record(epoch, [b"1", b"2"], keep=1000)) == 2
-    assert ask(world, lead.record(epoch, [b"3"], keep=1000)) == 1
-    assert ask(world, lead.record(epoch - 1, [b"no"], keep=1000)) == 0
+    both = [(3, b"1"), (3, b"2"), (4, b"other")]
+    assert ask(world, lead.record(epoch, both, keep=1000)) == 3
+    assert ask(world, lead.record(epoch, [(3, b"3")], keep=1000)) == 1
+    assert ask(world, lead.record(epoch - 1, [(3, b"no")], keep=1000)) == 0
 
-    newest = ask(world, lead.decisions("+", 2))
-    older = ask(world, lead.decisions("(" + newest[-1][0], 10))
-    including = ask(world, lead.decisions(newest[-1][0], 1))
+    newest = ask(world, lead.decisions("+", 2, 3))
+    older = ask(world, lead.decisions("(" + newest[-1][0], 10, 3))
+    including = ask(world, lead.decisions(newest[-1][0], 1, 3))
     assert [d for _, d in newest] == [b"3", b"2"]
     assert [d for _, d in older] == [b"1"]
     assert including == newest[1:]
 
 
 def test_nobody_records_before_anybody_leads(world: World) -> None:
-    assert ask(world, lead.record(1, [b"x"], keep=10)) == 0
+    assert ask(world, lead.record(1, [(0, b"x")], keep=10)) == 0
+    assert ask(world, lead.decisions("+", 10, 0)) == []
     assert ask(world, lead.decisions("+", 10)) == []
 
 
@@ -207,7 +209,24 @@ def test_decisions_are_bounded(world: World, keep: int) -> None:
     epoch = campaign(world, "a").epoch
 
     for _ in range(8):
-        ask(world, lead.record(epoch, [b"x"] * 100, keep=keep))
+        ask(world, lead.record(epoch, [(0, b"x")] * 100, keep=keep))
 
-    kept = len(ask(world, lead.decisions("+", 1000)))
+    ask(world, lead.record(epoch, [(1, b"quiet")], keep=keep))
+    assert len(ask(world, lead.decisions("+", 1000, 1))) == 1
+    kept = len(ask(world, lead.decisions("+", 1000, 0)))
     assert keep <= kept <= keep + 100  # a server trims by whole nodes
+
+
+def test_what_an_earlier_release_stored_is_read(server_world: World) -> None:
+    key = server_world.system + b":decisions"
+    for text in (b"1", b"2"):
+        server_world.client.xadd(key, {"d": text})
+
+    assert [text for _, text in ask(server_world, lead.decisions("+", 10))] == [b"2", b"1"]
+
+
+def test_an_absurd_text_is_not_sent(world: World) -> None:
+    epoch = campaign(world, "a").epoch
+    ask(world, lead.record(epoch, [(0, b"x" * 1_000_000), (0, b"fine")], keep=100))
+
+    assert [text for _, text in ask(world, lead.decisions("+", 10, 0))] == [b"fine", b""]

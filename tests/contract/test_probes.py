@@ -134,7 +134,7 @@ def test_so_do_the_scripts_of_coordinators(server_world: World, monitor: Monitor
         lead.clear_manual(1),
         lead.set_policy(0, "x", {"mode": "hold"}, by="me", reason=""),
         lead.read_policy(),
-        lead.record(epoch, [b"{}", b"{}"], keep=10),
+        lead.record(epoch, [(0, b"{}"), (1, b"{}")], keep=10),
         lead.resign("n"),
     ]
 

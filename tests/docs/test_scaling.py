@@ -8,13 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from coordinator.decisions.explain import work_of
 from coordinator.decisions.ledger import DecisionRecord
 from coordinator.policy import POLICIES
 from coordinator.policy.aimd import AimdSettings
 from coordinator.policy.gain_check import GainCheckSettings
 from coordinator.policy.pwqd import PwqdSettings
 from coordinator.policy.ratio import RatioSettings
-from coordinator.policy.sized import SizedSettings
+from coordinator.policy.sized import SizedSettings, reason_of, size
+from queuepool.cli.inspection.decisions import _of_record
 from tests.paths import ROOT
 
 PAGE = (ROOT / "docs" / "scaling.md").read_text()
@@ -71,8 +73,17 @@ def test_the_quoted_run_is_that_of_the_scenario() -> None:
 def test_the_example_of_a_decision_is_one() -> None:
     example = PAGE.partition("```json\n")[2].partition("```")[0]
 
-    record = msgspec.convert(json.loads(example), DecisionRecord)
+    shown = json.loads(example)
+    named = {"command": "", "version": shown["policy_version"], "epoch": 1, "cycle": 1}
+    record = msgspec.convert(
+        shown | named | {"mode": "automatic", "figures": tuple(shown["figures"].values())},
+        DecisionRecord,
+    )
 
-    assert {field.name for field in fields(DecisionRecord)} == set(json.loads(example))
+    assert _of_record(shown["id"], record) | {"command": shown["command"]} == shown
     assert record.inputs is not None
     assert record.inputs.pwqd == record.inputs.backlog / record.inputs.workers
+    work = work_of(record)
+    assert work is not None
+    assert size(work).least == shown["moved"][0]["before"]
+    assert reason_of(work) == shown["reason"]

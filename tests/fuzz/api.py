@@ -87,7 +87,7 @@ class _World:
     def keep(self, records: Sequence[bytes]) -> None:
         """Store bytes where decisions are."""
         server, key = self.pool.system
-        verb = lead.record(self.epoch, list(records), keep=20)
+        verb = lead.record(self.epoch, [(0, text) for text in records], keep=20)
         verb.read(server.run(key, [verb])[0])
 
 

@@ -226,6 +226,7 @@ def calls(client: Any) -> dict[str, Callable[[], object]]:
         ),
         "PauseLimit": lambda: client.PauseLimit(api.PauseLimitRequest(limit="canary", paused=True)),
         "RemoveLimit": lambda: client.RemoveLimit(api.RemoveLimitRequest(limit="canary")),
+        "Explain": lambda: client.Explain(api.ExplainRequest(partition=0)),
         "GetPolicy": lambda: client.GetPolicy(api.GetPolicyRequest()),
         "SetPolicy": lambda: client.SetPolicy(api.SetPolicyRequest(changes={"budget": "900"})),
     }

@@ -42,6 +42,7 @@ BASE: dict[tuple[str, ...], list[str]] = {
     ("watch",): ["--for", "0.2s", "--interval", "0.1s"],
     ("scale",): ["0", "3"],
     ("policy", "set"): ["mode=hold"],
+    ("why",): ["0"],
     ("simulate",): ["--policy", "{}", "--trace", "rows.csv"],
     ("limit", "show"): ["planted"],
     ("limit", "set"): ["mail", "--rate", "3"],

@@ -34,6 +34,8 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
     Command("status", "show every partition", "status"),
     Command("watch", "show every partition, live, until Ctrl-C", "watch"),
     Command("scale", "set a partition's workers manually for a limited time", "scale"),
+    Command("why", "explain the workers of a partition, now or at a time", "why"),
+    Command("decisions", "list scaling decisions, the newest first", "decisions"),
     Command("policy", "show or set how worker counts are decided, at run time", "policy"),
     Command("simulate", "run scaling policies on a load in virtual time", "simulate"),
     Command("hold", "start no more jobs of a group, a partition or all", "hold"),

@@ -80,6 +80,20 @@ class ListDecisionsResponse(_message.Message):
     next_page_token: str
     def __init__(self, decisions: _Optional[_Iterable[_Union[_decision_pb2.Decision, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
+class ExplainRequest(_message.Message):
+    __slots__ = ("partition", "at_ms")
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    partition: int
+    at_ms: int
+    def __init__(self, partition: _Optional[int] = ..., at_ms: _Optional[int] = ...) -> None: ...
+
+class ExplainResponse(_message.Message):
+    __slots__ = ("explanations",)
+    EXPLANATIONS_FIELD_NUMBER: _ClassVar[int]
+    explanations: _containers.RepeatedCompositeFieldContainer[_decision_pb2.Explanation]
+    def __init__(self, explanations: _Optional[_Iterable[_Union[_decision_pb2.Explanation, _Mapping]]] = ...) -> None: ...
+
 class WatchPartitionsRequest(_message.Message):
     __slots__ = ("partitions", "min_interval_ms")
     PARTITIONS_FIELD_NUMBER: _ClassVar[int]

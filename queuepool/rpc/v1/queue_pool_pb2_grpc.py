@@ -59,6 +59,11 @@ class QueuePoolStub(object):
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListDecisionsRequest.SerializeToString,
                 response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListDecisionsResponse.FromString,
                 _registered_method=True)
+        self.Explain = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/Explain',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ExplainRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ExplainResponse.FromString,
+                _registered_method=True)
         self.WatchPartitions = channel.unary_stream(
                 '/queuepool.rpc.v1.QueuePool/WatchPartitions',
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.WatchPartitionsRequest.SerializeToString,
@@ -154,6 +159,14 @@ class QueuePoolServicer(object):
 
     def ListDecisions(self, request, context):
         """Recent decisions, the newest first, a page at a time.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Explain(self, request, context):
+        """Why a partition has its workers, now or at a moment: the last decision until then, and the last
+        change before it when that was none. NOT_FOUND when there is no such partition or no decision.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -271,6 +284,11 @@ def add_QueuePoolServicer_to_server(servicer, server):
                     servicer.ListDecisions,
                     request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListDecisionsRequest.FromString,
                     response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListDecisionsResponse.SerializeToString,
+            ),
+            'Explain': grpc.unary_unary_rpc_method_handler(
+                    servicer.Explain,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ExplainRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ExplainResponse.SerializeToString,
             ),
             'WatchPartitions': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchPartitions,
@@ -468,6 +486,33 @@ class QueuePool(object):
             '/queuepool.rpc.v1.QueuePool/ListDecisions',
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListDecisionsRequest.SerializeToString,
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListDecisionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Explain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/Explain',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ExplainRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ExplainResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -142,11 +142,23 @@ def set_policy(
     return Verb("set_policy", [version, nonce, text, by[:200]], lambda r: (bool(r[0]), r[1]))
 
 
-def record(epoch: int, decisions: Sequence[bytes], *, keep: int) -> Verb[int]:
-    """Store decisions (JSON); returns how many were written, 0 if another leads by now."""
-    return Verb("record", [epoch, keep, *decisions], int)
+def record(epoch: int, decisions: Sequence[tuple[int, bytes]], *, keep: int) -> Verb[int]:
+    """Store decisions, as (partition, text); returns how many, 0 if another leads by now.
+
+    keep: how many of a partition, about.
+    """
+    args: list[Argument] = [epoch, keep]
+    for partition, text in decisions:
+        args += (partition, text)
+    return Verb("record", args, int)
 
 
-def decisions(newest: str, count: int) -> Verb[list[tuple[str, bytes]]]:
-    """Read decisions, latest first: [(id, JSON)]; newest is "+", or "(" + id for older ones."""
-    return Verb("decisions", [newest, count], lambda r: [(i.decode(), bytes(d)) for i, d in r])
+def decisions(
+    newest: str, count: int, partition: int | None = None
+) -> Verb[list[tuple[str, bytes]]]:
+    """Read decisions, latest first: [(id, text)]; newest is "+", or "(" + id for older ones.
+
+    partition: None for those of all partitions together, as earlier releases kept them.
+    """
+    args: list[Argument] = [newest, count, "" if partition is None else partition]
+    return Verb("decisions", args, lambda r: [(i.decode(), bytes(d)) for i, d in r])

@@ -118,7 +118,7 @@ def test_decisions_of_another_version_are_skipped(
     before, _ = coordinator.book.page("", 100)
     server, key = pool.system
     alien = lead.record(
-        coordinator.leadership.epoch, [b"{", json.dumps({"x": 1}).encode()], keep=100
+        coordinator.leadership.epoch, [(0, b"{"), (0, json.dumps({"x": 1}).encode())], keep=100
     )
     server.run(key, [alien])
 

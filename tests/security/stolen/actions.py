@@ -72,7 +72,7 @@ READING = (
     ),
     sees(
         "read scaling decisions", "coordinator ops-read ops", REASON,
-        "XREVRANGE {s}:decisions + -", "XRANGE {s}:decisions - +",
+        "XREVRANGE {s}:why:0 + -", "XRANGE {s}:why:0 - +",
     ),
 )  # fmt: skip
 
@@ -191,8 +191,8 @@ STEERING = (
     ),
     does(
         "write decisions", "coordinator ops",
-        lambda scene: scene.ask(lead.decisions("+", 1))[0][1] == b"forged",
-        "XADD {s}:decisions * d forged",
+        lambda scene: scene.ask(lead.decisions("+", 1, 0))[0][1] == b"forged",
+        "XADD {s}:why:0 * d forged",
     ),
     does(
         "say how many partitions there are where no record says it", "consumer coordinator ops",

@@ -44,6 +44,7 @@ LOOKS: dict[str, Call] = {
     "ListDecisions": lambda c: c.ListDecisions(api.ListDecisionsRequest()),
     "GetGroup": lambda c: c.GetGroup(api.GetGroupRequest(partition_key=GROUP.encode())),
     "ListLimits": lambda c: c.ListLimits(api.ListLimitsRequest()),
+    "Explain": lambda c: c.Explain(api.ExplainRequest(partition=1)),
     "GetPolicy": lambda c: c.GetPolicy(api.GetPolicyRequest()),
 }
 ACTS: dict[str, Call] = {

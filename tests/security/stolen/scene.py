@@ -104,7 +104,7 @@ class Scene:
             )
         )  # fmt: skip
         leader = self.ask(lead.lead("honest", lease_ms=10**9, address=ADDRESS.decode()))
-        assert self.ask(lead.record(leader.epoch, [b'{"reason":"%s"}' % REASON], keep=10)) == 1
+        assert self.ask(lead.record(leader.epoch, [(0, b'{"reason":"%s"}' % REASON)], keep=10)) == 1
         return owned
 
     def _fill_others(self) -> None:

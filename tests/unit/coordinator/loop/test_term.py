@@ -157,7 +157,7 @@ def test_records_wait_while_their_server_is_away_and_are_bounded() -> None:
     book.write(EPOCH, [])
 
     assert lost == 200
-    assert sum(len(verb.args) - 2 for _, verb in rig.server.asked) == 1_000
+    assert sum(len(verb.args) - 2 for _, verb in rig.server.asked) == 2 * 1_000
 
 
 def rig_rulings(rig: Rig) -> Any:

@@ -1,0 +1,67 @@
+"""queuepool why: why a partition has its workers, in sentences."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+
+from queuepool.cli.arguments import add_grpc, add_json, count
+from queuepool.cli.display import output
+from queuepool.cli.display.fields import LOCAL, when
+from queuepool.cli.display.moments import parse_moment
+from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection.acting import act
+from queuepool.cli.inspection.decisions import Shown, explained_by, explained_from
+from queuepool.cli.inspection.pools import open_pool
+from queuepool.routing.topology import MAX_PARTITIONS
+
+_LONGEST = 1_000  # characters of a sentence
+DESCRIPTION = (
+    "Explain the workers of a partition: the last decision about it, and the last change before "
+    "that; what was seen, what moved the count, what was rejected and what came of it."
+)
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `queuepool why`."""
+    parser.add_argument("partition", type=count, metavar="PARTITION")
+    parser.add_argument(
+        "--at", type=_moment, metavar="TIME", help="02:10, 2026-11-23T02:10, or 10m ago as 10m"
+    )
+    add_grpc(parser)
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> Exit:
+    """Explain the workers of a partition."""
+    number, at_ms = arguments.partition, arguments.at
+    if number >= MAX_PARTITIONS:  # a request has no room for any number
+        raise CommandError(f"there is no partition {number}", Exit.USAGE)
+
+    def directly() -> list[Shown]:
+        with open_pool() as pool:
+            pool.config.topology.server_of(number)  # raises for a partition that is not there
+            return explained_from(pool, number, at_ms)
+
+    found = act(arguments.grpc, lambda client: explained_by(client, number, at_ms), directly)
+    if arguments.json:
+        for decision in found:
+            output.print_json(decision)
+        return Exit.OK
+    if not found:
+        raise CommandError(
+            f"no decision about partition {number} is recorded"
+            + (" until then" if at_ms is not None else "; is a coordinator running?")
+        )
+    for decision in found:
+        output.say(f"partition {number}, {when(decision['at_ms'])}")
+        for sentence in decision["sentences"]:
+            output.say(f"  {output.clean(sentence, _LONGEST)}")
+    return Exit.OK
+
+
+def _moment(text: str) -> int:
+    try:
+        return round(parse_moment(text, datetime.now(UTC), LOCAL).timestamp() * 1000)
+    except (ValueError, OverflowError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -1,0 +1,49 @@
+"""Moments as people type them: 02:10, 2026-11-23 02:10, or 10m for ten minutes ago. Pure."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from queuepool.cli.display.durations import parse_duration
+from queuepool.errors.escaping import shown
+
+_CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?")
+_LONGEST = 40  # characters
+
+
+def parse_moment(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
+    """Return a moment, in the past as seen from now. Raises ValueError.
+
+    A time of day is the last such one. zone: of texts without one; None for the local zone.
+    """
+    here = now.astimezone(zone)
+    if match := _CLOCK.fullmatch(text):
+        hour, minute, second = (int(part or 0) for part in match.groups())
+        today = here.replace(hour=hour, minute=minute, second=second, microsecond=0)
+        return today if today <= here else today - timedelta(days=1)
+    found = _dated(text, here.tzinfo) if len(text) <= _LONGEST else None
+    if found is None:
+        found = _ago(text, now)
+    if found is None:
+        raise ValueError(
+            f"{shown(text)} is not a time: write 02:10, 2026-11-23T02:10, or 10m for 10 minutes ago"
+        )
+    if found > now:
+        raise ValueError(f"{shown(text)} is in the future; nothing is decided there yet")
+    return found
+
+
+def _dated(text: str, zone: tzinfo | None) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(text)
+        return (found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _ago(text: str, now: datetime) -> datetime | None:
+    try:
+        return now - timedelta(seconds=parse_duration(text))
+    except (ValueError, OverflowError):
+        return None
