@@ -1,0 +1,93 @@
+"""deploy/systemd: units that systemd accepts and the processes agree with; none is started here."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from consumer.settings import ConsumerSettings
+from queuepool.process.endings import CONFIGURATION
+from tests.deploy.files import DEPLOY, settings_of, unknown
+
+FOLDER = DEPLOY / "systemd"
+UNITS = {"consumer": "queuepool-consumer@.service", "coordinator": "queuepool-coordinator.service"}
+INSTANCE = "07"
+ANALYZE = shutil.which("systemd-analyze")
+needs_systemd = pytest.mark.skipif(ANALYZE is None, reason="systemd-analyze is not installed")
+
+
+def options(process: str) -> dict[str, list[str]]:
+    """Return a unit's options, with the name of an instance in them."""
+    text = (FOLDER / UNITS[process]).read_text().replace("%i", INSTANCE)
+    found: dict[str, list[str]] = {}
+    for name, value in re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE):
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def variables(text: str) -> dict[str, str]:
+    return dict(re.findall(r"^(?:Environment=)?([A-Z_]+)=(.*)$", text, re.MULTILINE))
+
+
+def environment_of(process: str) -> dict[str, str]:
+    own = variables("\n".join(options(process).get("Environment", ())))
+    return own | variables((FOLDER / "queuepool.env").read_text())
+
+
+@pytest.mark.parametrize("process", UNITS)
+def test_the_process_accepts_the_variables_of_the_unit_and_of_the_file(process: str) -> None:
+    environment = environment_of(process)
+
+    assert unknown(environment) == set()
+    assert settings_of(process, environment).model_config["env_prefix"]
+    assert options(process)["ExecStart"] == [f"/opt/queuepool/bin/queuepool {process}"]
+
+
+@pytest.mark.parametrize("process", UNITS)
+def test_no_restart_follows_a_setting_that_is_wrong(process: str) -> None:
+    unit = options(process)
+
+    assert unit["Restart"] == ["on-failure"]
+    assert unit["RestartPreventExitStatus"] == [str(CONFIGURATION)]
+    assert unit["StartLimitIntervalSec"] == ["0"]  # all other ends are worth another try
+
+
+def test_a_consumer_has_time_to_drain_before_it_is_killed() -> None:
+    settings = settings_of("consumer", environment_of("consumer"))
+    [stop] = options("consumer")["TimeoutStopSec"]
+
+    assert isinstance(settings, ConsumerSettings)
+    assert int(stop) >= settings.drain_s + 15
+    assert options("consumer")["KillMode"] == ["mixed"]  # SIGTERM is for the consumer alone
+
+
+def test_consumers_of_one_machine_have_ports_of_their_own() -> None:
+    settings = settings_of("consumer", environment_of("consumer"))
+
+    assert isinstance(settings, ConsumerSettings)
+    assert settings.metrics_port == int(f"94{INSTANCE}")
+
+
+@needs_systemd
+@pytest.mark.parametrize("process", UNITS)
+def test_systemd_accepts_the_unit_and_finds_it_well_confined(process: str, tmp_path: Path) -> None:
+    text = (FOLDER / UNITS[process]).read_text()
+    path = tmp_path / UNITS[process].replace("@", f"@{INSTANCE}")
+    path.write_text(re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", text, flags=re.MULTILINE))
+
+    for words in (
+        ("verify", str(path)),
+        ("security", "--offline=true", "--threshold=30", str(path)),
+    ):
+        done = subprocess.run(
+            [str(ANALYZE), *words], capture_output=True, text=True, check=False, timeout=60
+        )
+        if "unrecognized option" in done.stderr:
+            pytest.skip("systemd is too old to judge a unit offline")
+        assert done.returncode == 0, done.stdout + done.stderr
+        if words[0] == "verify":
+            assert path.name not in done.stderr  # verify warns about unknown options, and succeeds
