@@ -79,9 +79,11 @@ class Planner:
         a server's clock, for schedules.
         """
         after, decisions, notable = dict(memories), [], []
+        rules = rules_at(now_ms, self.limits, self.overrides)
         ruler = Ruler(
             policy=self.policy,
-            rules=rules_at(now_ms, self.limits, self.overrides),
+            rules=rules,
+            may_move=rules.may_move,
             cycle_s=self.cycle_s,
             forget_s=self.forget_s,
         )
@@ -98,7 +100,7 @@ class Planner:
             kind = (decision.mode, decision.clamps, decision.inputs is None)
             if decision.command or decision.direction is not Direction.HOLD or kind != before.noted:
                 notable.append(decision)
-            after[seen.partition] = replace(memory, noted=kind)
+            after[seen.partition] = memory if kind == memory.noted else replace(memory, noted=kind)
             decisions.append(decision)
         return CyclePlan(memories=after, decisions=tuple(decisions), notable=tuple(notable))
 
@@ -131,7 +133,7 @@ class Planner:
         if decision.target != decision.previous:
             memory = replace(memory, reason=decision.reason)
         if decision.target == owner.target:
-            return replace(memory, pending=None), decision
+            return replace(memory, pending=None) if memory.pending else memory, decision
         if self._may_still_be_obeyed(memory.pending, decision.target, owner, now_s):
             return memory, decision
         why = memory.reason

@@ -32,7 +32,7 @@ from queuepool.models import Owner, PartitionState
 class Draft:
     """What a partition asks for. chosen: by the policy, from `state`; None where it has no say.
 
-    Then `decision` is final, and `memory` as well.
+    Then `decision` is final, and `memory` as well. demand: of the jobs, if an overlay needs it.
     """
 
     memory: PartitionMemory
@@ -40,6 +40,7 @@ class Draft:
     chosen: Decision | None = None
     state: PolicyState | None = None
     reading: Reading | None = None
+    demand: Demand | None = None
 
     @property
     def partition(self) -> int:
@@ -49,12 +50,16 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruler:
-    """Rules over partitions for one cycle. forget_s: unobserved for so long, memories are old."""
+    """Rules over partitions for one cycle. forget_s: unobserved for so long, memories are old.
+
+    may_move: whether overlays may move counts, asked once.
+    """
 
     policy: Policy[Any, Any]
     rules: Rules = field(default_factory=Rules)
     cycle_s: float = 1.0
     forget_s: float = 60.0
+    may_move: bool = True
 
     def draft(self, memory: PartitionMemory, seen: Observation, by_hand: int | None) -> Draft:
         """Return what a partition asks for. by_hand: the workers set manually, if they are."""
@@ -62,15 +67,12 @@ class Ruler:
         if seen.unusable_reason or state is None or state.owner is None:
             return Draft(memory=memory, decision=_unseen(memory, seen))
         reading, inputs = _read(seen, state, state.owner)
-        memory = (
-            replace(memory, seen_s=seen.at_s)
-            if memory.policy is not None and seen.at_s - memory.seen_s <= self.forget_s
-            else PartitionMemory(seen_s=seen.at_s, sequence=memory.sequence, noted=memory.noted)
-        )
+        if memory.policy is None or seen.at_s - memory.seen_s > self.forget_s:
+            memory = PartitionMemory(sequence=memory.sequence, noted=memory.noted)
         if by_hand is not None:
-            return self._by_hand(memory, seen.partition, inputs, by_hand)
+            return self._by_hand(memory, seen, inputs, by_hand)
         if memory.policy is None:
-            return self._first_look(memory, seen.partition, inputs, reading)
+            return self._first_look(memory, seen, inputs, reading)
         chosen = self.policy.decide(reading, memory.policy, self.rules.limits)
         demand = self._demand(memory, chosen.state, reading)
         now = Situation(
@@ -81,7 +83,8 @@ class Ruler:
             free="gain_check" not in chosen.clamps and reading.workers >= memory.target,
         )
         return Draft(
-            memory=replace(memory, demand=demand),
+            memory=memory,
+            demand=demand,
             decision=self._by_policy(memory, seen.partition, inputs, chosen, now),
             chosen=chosen,
             state=memory.policy,
@@ -114,27 +117,36 @@ class Ruler:
             there = Limits(min_workers=granted, max_workers=granted)
             after = self.policy.decide(draft.reading, draft.state, there).state
         overlays = moved[_by_policy_itself(chosen) :]
-        decision = replace(
-            decision,
+        if overlays:
+            decision = replace(
+                decision,
+                target=granted,
+                reason="; ".join((decision.reason, *map(str, overlays))),
+                clamps=tuple(dict.fromkeys((*decision.clamps, *(one.name for one in overlays)))),
+                moved=moved,
+            )
+        before = draft.memory  # not by `replace`, which would take a good part of a cycle
+        memory = PartitionMemory(
+            policy=after if after.target == granted else replace(after, target=granted),
             target=granted,
-            reason="; ".join((decision.reason, *map(str, overlays))),
-            clamps=tuple(dict.fromkeys((*decision.clamps, *(clamp.name for clamp in overlays)))),
-            moved=moved,
-        )
-        memory = replace(
-            draft.memory, policy=replace(after, target=granted), target=granted, manual=False
+            reason=before.reason,
+            seen_s=draft.reading.at_s if draft.reading is not None else before.seen_s,
+            sequence=before.sequence,
+            pending=before.pending,
+            noted=before.noted,
+            demand=draft.demand,
         )
         return memory, decision
 
     def _by_hand(
-        self, memory: PartitionMemory, partition: int, inputs: Inputs, workers: int
+        self, memory: PartitionMemory, seen: Observation, inputs: Inputs, workers: int
     ) -> Draft:
         # An operator may go below the base, never above what the machines were sized for.
         target = min(max(workers, 1), self.rules.limits.max_workers)
         bound = "max_workers" if workers > target else "min_workers"
         moved = () if target == workers else (Clamp(name=bound, before=workers, after=target),)
         decision = PartitionDecision(
-            partition=partition,
+            partition=seen.partition,
             mode=Mode.MANUAL,
             previous=memory.target if memory.policy is not None else inputs.reported,
             target=target,
@@ -143,17 +155,18 @@ class Ruler:
             inputs=inputs,
             moved=moved,
         )
-        memory = replace(memory, policy=self.policy.initial(target), target=target, manual=True)
+        policy = self.policy.initial(target)
+        memory = replace(memory, policy=policy, target=target, manual=True, seen_s=seen.at_s)
         return Draft(memory=memory, decision=decision)
 
     def _first_look(
-        self, memory: PartitionMemory, partition: int, inputs: Inputs, reading: Reading
+        self, memory: PartitionMemory, seen: Observation, inputs: Inputs, reading: Reading
     ) -> Draft:
         # A new leader knows only one instant; the current count was right until now.
         target = inputs.reported
         chosen = self.policy.decide(reading, self.policy.initial(target), self.rules.limits)
         decision = PartitionDecision(
-            partition=partition,
+            partition=seen.partition,
             mode=Mode.OBSERVE,
             previous=target,
             target=target,
@@ -163,7 +176,9 @@ class Ruler:
         )
         policy = replace(chosen.state, target=target)
         demand = self._demand(memory, policy, reading)
-        memory = replace(memory, policy=policy, target=target, manual=False, demand=demand)
+        memory = replace(
+            memory, policy=policy, target=target, manual=False, demand=demand, seen_s=seen.at_s
+        )
         return Draft(memory=memory, decision=decision)
 
     def _by_policy(
@@ -180,7 +195,9 @@ class Ruler:
         if limits.clamp(memory.target)[0] != memory.target:
             least, most = limits.min_workers, limits.max_workers
             reason = f"moved within the limits of {least} to {most}; {reason}"
-        target, moved = overlaid(chosen.target, now, self.rules)
+        target, moved = (
+            overlaid(chosen.target, now, self.rules) if self.may_move else (chosen.target, ())
+        )
         if _by_policy_itself(chosen):
             own = Clamp(name=chosen.clamps[-1], before=chosen.wanted or 0, after=chosen.target)
             moved = (own, *moved)

@@ -109,6 +109,6 @@ def bounded(
         previous=previous,
         reason=reason,
         clamps=clamps + tuple(name for name in bound if name not in clamps),
-        state=replace(state, target=target),
+        state=state if state.target == target else replace(state, target=target),
         wanted=state.target if wanted is None else wanted,
     )

@@ -135,14 +135,17 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
             begun = replace(state, demand=last.restart(reading), ceiling=Ceiling(), large_s=0.0)
             kept = state if last.at_s is not None and reading.at_s <= last.at_s else begun
             return bounded(kept, state.target, limits, f"{problem}: held")
-        seen = replace(state, demand=last.observe(reading, self.settings.cycle_s))
+        demand = last.observe(reading, self.settings.cycle_s)
         if last.at_s is None:
-            return bounded(seen, state.target, limits, FIRST_LOOK)
+            return bounded(replace(state, demand=demand), state.target, limits, FIRST_LOOK)
         check = self.settings.gain_check
         finished = reading.finished_total - last.finished_total
-        seen = replace(
-            seen,
+        # Not by `replace`, which would take a good part of a cycle over many partitions.
+        seen = SizedState(
+            target=state.target,
+            demand=demand,
             ceiling=state.ceiling.observe(reading, reading.at_s - last.at_s, finished, check),
+            large_s=state.large_s,
         )
         if seen.ceiling.judge(check) is Verdict.NO_GAIN:
             return self._close(seen, limits)
@@ -156,11 +159,20 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
         work = self._work(reading, seen.demand)
         wanted = _Size(*size(work), reason_of(work))
         if wanted.least > state.target:
-            chosen = self._grow(reading, replace(seen, large_s=0.0), wanted, limits)
+            rested = seen if not seen.large_s else replace(seen, large_s=0.0)
+            chosen = self._grow(reading, rested, wanted, limits)
         else:
             elapsed_s = reading.observed_s(last.at_s, self.settings.cycle_s)
             chosen = self._shrink(seen, wanted, elapsed_s, limits)
-        return replace(chosen, figures=work)
+        return Decision(
+            target=chosen.target,
+            previous=chosen.previous,
+            reason=chosen.reason,
+            clamps=chosen.clamps,
+            state=chosen.state,
+            wanted=chosen.wanted,
+            figures=work,
+        )
 
     def _work(self, reading: Reading, demand: Demand) -> Work:
         return Work(
@@ -192,6 +204,7 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
         if ceiling.careful or not known or not judged:
             step = max(int(target * settings.step_factor), target + settings.step_workers)
             wanted = min(wanted, max(step, target + 1))
+            clamps = ("step",) if wanted < size.least else ()
         if ceiling.workers and wanted > ceiling.workers:
             wanted, clamps = max(ceiling.workers, target), ("gain_check",)
             if wanted == target:
@@ -211,7 +224,8 @@ class SizedPolicy(Policy[SizedSettings, SizedState]):
             wanted <= target * (1 - settings.shrink_share) or wanted == limits.min_workers
         )
         if not fewer:
-            return bounded(replace(state, large_s=0.0), target, limits, size.why)
+            rested = state if not state.large_s else replace(state, large_s=0.0)
+            return bounded(rested, target, limits, size.why)
         large_s = state.large_s + elapsed_s
         if large_s < settings.hold_s:
             reason = f"{size.why}: held for {large_s:.0f} of {settings.hold_s:.0f} s"

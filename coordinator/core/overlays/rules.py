@@ -33,6 +33,21 @@ class Rules:
     guard_memory: float | None = None
     budget: int | None = None
 
+    @property
+    def may_move(self) -> bool:
+        """Return whether anything but the limits, which policies keep themselves, may move counts.
+
+        The budget apart, which is over all partitions.
+        """
+        return bool(
+            self.floor
+            or self.times
+            or self.waits_s
+            or self.mode is not ScaleMode.AUTO
+            or self.guard_cpu is not None
+            or self.guard_memory is not None
+        )
+
 
 def rules_at(now_ms: int, limits: Limits, set_: Overrides) -> Rules:
     """Return what holds now. limits: of the coordinator's settings; now_ms: a server's clock."""
