@@ -113,6 +113,7 @@ class Core:
         for outcome in outcomes:
             if outcome.slow_ms:
                 self.state.gatekeeper.on_slow(outcome.job.id, outcome.slow_ms)
+        self.state.costs.on_ended(outcomes)
         self.in_flight.on_ended(outcomes)
 
     def hand_back(self, jobs: Sequence[ClaimedJob], now_s: float) -> None:

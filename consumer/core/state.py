@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from consumer.core.costs import Costs
 from consumer.core.in_flight import InFlight
 from consumer.core.lease import Lease
 from consumer.core.limits.gatekeeper import Gatekeeper
@@ -44,6 +45,7 @@ class State:
         self.lease = Lease(acquired, settings, workers=workers, now_s=now_s)
         self.in_flight = InFlight(max(1, settings.max_crashes - 1))
         self.prefetch = Prefetch(settings.prefetch)
+        self.costs = Costs()
         self.pace = Pace(settings.lease_s, own.MAX_BATCH)
         self.alive = self.spare = 0
         self.progress: dict[bytes, bytes] = {}

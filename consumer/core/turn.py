@@ -23,7 +23,8 @@ class Turn:
     is_rotation: it only changes the nonce, like the first turn after a lost one.
     outcomes: what it records, about sent_bytes in size; recorded: whether the server has all of it.
     starts: jobs that it reports as started. claiming: how many jobs it claims; starting: how many
-    of those find a free worker. jobs: to start now. left: ids that the server did not finish.
+    of those find a free worker; ahead: lanes whose turn comes later. jobs: to start now. left:
+    ids that the server did not finish.
     progress: its replies show that this owner makes progress.
     """
 
@@ -37,6 +38,7 @@ class Turn:
     starts: Sequence[ClaimedJob] = ()
     claiming: int = 0
     starting: int = 0
+    ahead: Sequence[bytes] = ()
     replied_s: float = 0.0
     jobs: list[ClaimedJob] = field(default_factory=list)
     events: list[object] = field(default_factory=list)

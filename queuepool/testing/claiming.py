@@ -23,15 +23,16 @@ def claim(p: PartitionData, args: Args) -> Any:
     """Move ready jobs into the owner's in-flight set."""
     limit, starting, age_ms = int(args[2]), int(args[3]), int(args[4])
     weights, budget = [int(w) for w in args[5:9]], int(args[9])
+    ahead = frozenset(args[10:])
     if p.counters.get("hold"):
         return [p.now, [], [], [], [], 0]
     most = _MAX_TURNS_AHEAD if limit > starting else _MAX_TURNS
-    plan, credit = _plan(p, limit, weights, most)
+    plan, credit = _plan(p, limit, weights, most, ahead)
     full = False
     while (size := _size(p, plan)) > budget and plan.jobs > 1:
         full = True  # as if fewer had been requested, until they fit
         fewer = max(1, math.floor(plan.jobs * min(0.75, budget / size)))
-        plan, credit = _plan(p, fewer, weights, most)
+        plan, credit = _plan(p, fewer, weights, most, ahead)
     p.counters.update(credit)
     turns, rooms = plan.turns, plan.rooms
     more = any(len(served) >= limit for served in turns.values())
@@ -53,10 +54,10 @@ def _size(p: PartitionData, plan: Plan) -> int:
 
 
 def _plan(
-    p: PartitionData, limit: int, weights: list[int], most: int
+    p: PartitionData, limit: int, weights: list[int], most: int, ahead: frozenset[bytes]
 ) -> tuple[Plan, dict[str, int]]:
     # Returns the turns of each tier that has lanes, and the credits of the tiers after them.
-    plan = Plan(p, limit, most)
+    plan = Plan(p, limit, most, ahead)
     quota, credit = _quotas(p, list(plan.turns), limit, weights)
     left = limit
     for t in plan.turns:

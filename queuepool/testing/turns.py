@@ -42,10 +42,16 @@ class _Moves:
 
 
 class Plan:
-    """What a claim takes. limit: jobs at most; most: lanes that share one turn of a ring."""
+    """What a claim takes. limit: jobs at most; most: lanes that share one turn of a ring.
 
-    def __init__(self, p: PartitionData, limit: int, most: int) -> None:
+    ahead: lanes, tier and group, whose turn comes after all others of their tier.
+    """
+
+    def __init__(
+        self, p: PartitionData, limit: int, most: int, ahead: frozenset[bytes] = frozenset()
+    ) -> None:
         self._p, self._limit, self._most = p, limit, most
+        self._ahead, self._defers = ahead, False
         self.rooms = dict(p.managed)  # jobs that may still be taken of these
         self.turns: dict[int, list[Turn]] = {t: [] for t in TIERS if p.seats.tiers[t]}
         self._met = set[tuple[int, bytes]]()
@@ -69,7 +75,13 @@ class Plan:
     def visit(self, tier: int, share: int) -> int:
         """Add turns of a tier, in the order of the ring; return how many jobs they take."""
         ring = self._p.seats.tiers[tier]
-        return self._visit(ring, self.turns[tier], share, min(len(ring), self._limit))
+        seats = min(len(ring), self._limit + len(self._ahead))
+        self._defers = bool(self._ahead)
+        taken = self._visit(ring, self.turns[tier], share, seats)
+        if self._defers and taken < share:  # the others have left something
+            self._defers = False
+            taken += self._visit(ring, self.turns[tier], share - taken, seats)
+        return taken
 
     def _visit(self, ring: Ring, turns: list[Turn], share: int, seats: int) -> int:
         left, moved = share, True
@@ -77,7 +89,7 @@ class Plan:
         quantum = math.ceil(share / min(max(1, seats + extra), self._limit, self._most))
         while left > 0 and moved:
             moved = False
-            for i in range(min(seats, self._limit)):
+            for i in range(min(seats, self._limit + len(self._ahead))):
                 if i == len(turns):
                     turns.append(self._turn(ring[i]))
                 n = self._serve(turns[i], quantum, left, alone=len(ring) == 1)
@@ -97,6 +109,8 @@ class Plan:
 
     def _serve(self, turn: Turn, quantum: int, left: int, *, alone: bool) -> int:
         group, weight = turn.seat.group, self._weight(turn.seat)
+        if self._defers and weight == 1 and b"%d%s" % (turn.seat.tier, group) in self._ahead:
+            return 0
         share = turn.owed or quantum * weight
         n = min(share, turn.size - turn.take, left, self.rooms.get(group, left))
         if turn.seat.tenant and n > 0:

@@ -117,6 +117,7 @@ def claim(
     weights: tuple[int, int, int, int] = WEIGHTS,
     age_ms: int = 0,
     max_bytes: int = own.CLAIM_BYTES,
+    ahead: Sequence[bytes] = (),
 ) -> own.Claims:
     """Claim jobs; by default all of them start at once."""
     verb = own.claim(
@@ -126,6 +127,7 @@ def claim(
         promote_after_ms=age_ms,
         weights=weights,
         max_bytes=max_bytes,
+        ahead=ahead,
     )
     claims = owned.run(verb)
     _HELD.setdefault(owned.partition.key, []).append(claims.bodies)

@@ -75,7 +75,16 @@ class Claim(Step):
         keeper = self._state.gatekeeper
         if keeper.unsure or (keeper.waiting and not self._state.work_expected):  # cancelled
             keeper.unsure, self._state.gates_s = False, turn.now_s
-        turn.jobs += self._state.in_flight.take(claims, turn.starting, turn.now_s)
+        jobs = self._state.in_flight.take(claims, turn.starting, turn.now_s)
+        all_taken = not self._state.work_expected
+        self._state.costs.on_claimed(
+            jobs,
+            turn.replied_s,
+            claimed=self._state.in_flight.claimed,
+            all_taken=all_taken,
+            ahead=turn.ahead,
+        )
+        turn.jobs += jobs
 
     def on_failure(self, turn: Turn, now_s: float) -> None:
         self._state.work_expected = True
@@ -87,10 +96,12 @@ class Claim(Step):
         state = self._state
         turn.claiming = min(free, state.pace.jobs)
         turn.starting = max(0, state.slots - state.in_flight.open)
+        turn.ahead = state.costs.ahead()
         return own.claim(
             state.ownership,
             turn.claiming,
             starting=turn.starting,
             promote_after_ms=int(state.settings.promote_after_s * 1000),
             weights=state.settings.tier_weights,
+            ahead=turn.ahead,
         )

@@ -6,7 +6,8 @@
 --         dl wk
 -- ARGV    nonce, epoch, limit (1-200), starting (how many of them start at once), promote after ms
 --         (0: never), weight of tier 0 .. 3 (all 0: strict order), bytes that the bodies may have
---         together
+--         together, then lanes (tier, group) whose turn comes after all others of their tier, as
+--         they had more than their share of time
 -- Returns {now ms, ids, bodies, failed attempts, crashes, ids taken from lanes}; attempts and
 --         crashes are empty if no job has any; taken also counts marks of cancelled jobs, and is
 --         the limit if the bytes ended the claim, so that less than the limit means that nothing
@@ -24,6 +25,10 @@
 local redis, ARGV, type, base = redis, ARGV, type, KEYS[1] -- locals are faster
 local limit, starting = tonumber(ARGV[3]), tonumber(ARGV[4])
 local budget = tonumber(ARGV[10])
+local ahead, reach, defers = nil, limit, false -- reach: seats that it may look at in a ring
+if ARGV[11] then
+  -- uses: claim/ahead
+end
 local o, c, in_flight = base .. ':o', base .. ':c', base .. ':fl:' .. ARGV[2]
 -- uses: fence, clock, foreign
 local known = redis.call('HMGET', c, 'largest', 'hold', 'rare')

@@ -132,12 +132,14 @@ def claim(
     promote_after_ms: int,
     weights: tuple[int, int, int, int],
     max_bytes: int = CLAIM_BYTES,
+    ahead: Iterable[bytes] = (),
 ) -> Verb[Claims]:
     """Take up to `limit` ready jobs; `starting` of them start at once. Weights of 0: strict.
 
-    max_bytes: of all bodies together; a single one may be larger.
+    max_bytes: of all bodies together; a single one may be larger. ahead: lanes, each the digit of
+    the tier and the group, that have their turn after all others of their tier.
     """
-    args = [limit, starting, promote_after_ms, *weights, max_bytes]
+    args: list[Argument] = [limit, starting, promote_after_ms, *weights, max_bytes, *ahead]
     return owned("claim", ownership, args, lambda r: Claims(*r))
 
 

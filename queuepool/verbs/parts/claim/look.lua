@@ -4,7 +4,7 @@ local rings, seats, active = {}, {}, {} -- active: tiers that have any
 local tenants -- by the key of their ring, if any
 for t = 0, 3 do
   rings[t] = base .. ':ring:' .. t
-  seats[t] = redis.call('LRANGE', rings[t], 0, limit - 1)
+  seats[t] = redis.call('LRANGE', rings[t], 0, reach - 1)
   if #seats[t] > 0 then active[#active + 1] = t end
 end
 local rooms, extra, alone, learn -- of managed groups, where there are any

@@ -2,6 +2,16 @@
 -- their turns, and how many these are.
 local quota, visited, planned, lanes, served
 -- uses: claim/visit
+local function turns_of(t, share, n)
+  local before = planned
+  defers = ahead ~= nil
+  visit(t, share, n)
+  if defers then -- the others have left something
+    defers = false
+    share = share - planned + before
+    if share > 0 then visit(t, share, n) end
+  end
+end
 local function plan(n) -- how many jobs of which lane; it only reads
   quota, visited, planned = {}, {}, 0
   if rooms then
@@ -13,9 +23,9 @@ local function plan(n) -- how many jobs of which lane; it only reads
   end
   for _, t in ipairs(active) do
     visited[t] = 0
-    visit(t, quota[t] and math.min(n - planned, quota[t]) or n - planned, n)
+    turns_of(t, quota[t] and math.min(n - planned, quota[t]) or n - planned, n)
   end
-  for _, t in ipairs(active) do if planned < n then visit(t, n - planned, n) end end
+  for _, t in ipairs(active) do if planned < n then turns_of(t, n - planned, n) end end
   lanes, served = seats, visited
   if tenants then
     -- uses: claim/line_up

@@ -8,7 +8,7 @@ local function visit(at, share, n) -- whose turn in a ring, and how many of each
   end
   while share > 0 and moved do
     moved = false
-    for i = 1, math.min(#here, n) do
+    for i = 1, math.min(#here, n + reach - limit) do
       local lane = here[i]
       if type(lane) == 'string' then
         local home, group = string.sub(lane, 1, 1), string.sub(lane, 13)
@@ -21,6 +21,7 @@ local function visit(at, share, n) -- whose turn in a ring, and how many of each
         end
         lane = {key = key, home = home, group = group, size = size, take = 0}
         lane.room = rooms and rooms[group]
+        lane.late = ahead and ahead[home .. group] and not (lane.room and lane.room.weight > 1)
         if size == 0 and string.find(home, '[4-7]') then
           -- uses: claim/tenant
         end
@@ -36,7 +37,9 @@ local function visit(at, share, n) -- whose turn in a ring, and how many of each
         if lane.room then lane.owed = math.max(0, lane.room.owed[lane.home] or 0) end
       end
       local take, room = math.min(quantum, lane.size - lane.take, share), lane.room
-      if room then
+      if defers and lane.late then
+        take = 0
+      elseif room then
         local turn = lane.owed > 0 and lane.owed or quantum * room.weight
         take = math.min(turn, lane.size - lane.take, share, room.most - room.taken)
         lane.owed = room.weight > 1 and not alone[at] and turn - take or 0

@@ -1,0 +1,165 @@
+"""Whose turn comes later, as its jobs take longer: fairness by time instead of by jobs. Pure.
+
+Turns go by jobs: of two groups, one with jobs of 2 s and one with jobs of 20 ms, the first would
+get a hundred times the worker seconds of the second. So the owner adds up what each lane has cost,
+
+    cost = seconds of its jobs that ended + running jobs x mean seconds of one
+
+and passes those to each claim that are ahead of the cheapest lane of their tier by more than a
+margin: they have their turn after the others, and so get what the others leave. Start-time fair
+queueing does the same (P. Goyal et al., 1996): a lane that comes, or comes back, starts at the
+lowest cost of its tier, so that nobody pays for the past and nobody saves up; a little below, by
+CREDIT_S at most, so that small groups finish soon.
+
+Nothing is counted while all jobs are short, and nothing is passed while the means of a tier differ
+by less than FACTOR. The costs are in memory: a successor starts from 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from consumer.core.jobs import End
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from consumer.core.jobs import ClaimedJob, Outcome
+
+FACTOR = 2.0
+MOST_LANES = 256  # counted; among more, many have a turn before any has its second
+MOST_AHEAD = 32  # passed to a claim
+_MARGIN_S, _MARGIN = 0.02, 0.1  # and of the mean
+_SHORT_S = 0.0005
+_COUNT_FOR_S = 60.0
+_WEIGHT = 0.2  # of the latest job in the mean
+_IDLE_S = 1.0
+CREDIT_S = 0.5  # of worker time, for a lane that is new
+_CREDIT = 0.1  # of the time for which it was away
+
+
+@dataclass(slots=True)
+class _Lane:
+    cost_s: float
+    running: int = 0
+    mean_s: float = 0.0
+    empty: bool = False
+    seen_s: float = -1e9
+
+    @property
+    def charged_s(self) -> float:
+        return self.cost_s + self.running * self.mean_s
+
+
+class Costs:
+    """Lanes by tier and group, as claims name them."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[bytes, _Lane] = {}
+        self._running: dict[bytes, bytes] = {}  # job id -> lane
+        self._count_until_s = 0.0
+
+    def on_claimed(
+        self,
+        jobs: Sequence[ClaimedJob],
+        now_s: float,
+        *,
+        claimed: Collection[bytes],
+        all_taken: bool,
+        ahead: Collection[bytes] = (),
+    ) -> None:
+        """Count claimed jobs.
+
+        claimed: all ids that are ours. all_taken: nothing else was ready. ahead: what the claim
+        was passed; if it took jobs of these, the other lanes of their tier have none left.
+        """
+        if now_s >= self._count_until_s:
+            if self._lanes:
+                self._lanes, self._running = {}, {}
+            return
+        for job in jobs:
+            name = self._lane_of(job)
+            lane = self._lanes.get(name)
+            if lane is None:
+                if len(self._lanes) >= MOST_LANES:
+                    continue
+                lane = self._lanes[name] = _Lane(-1e9, empty=True)
+            if lane.empty:
+                credit_s = min(CREDIT_S, _CREDIT * (now_s - lane.seen_s))
+                lane.cost_s = max(lane.cost_s, self._lowest_s(name[:1]) - credit_s)
+            lane.running += 1
+            lane.seen_s, lane.empty = now_s, False
+            self._running[job.id] = name
+        if ahead:
+            tiers = {name[:1] for name in map(self._lane_of, jobs) if name in ahead}
+            for name, lane in self._lanes.items():
+                lane.empty = lane.empty or (name[:1] in tiers and name not in ahead)
+        for job_id in [job_id for job_id in self._running if job_id not in claimed]:
+            self._stop(job_id)  # handed back
+        self._forget(now_s, all_taken=all_taken)
+
+    def on_ended(self, outcomes: Sequence[Outcome]) -> None:
+        """Charge jobs that ended to their lanes."""
+        now_s = outcomes[-1].ended_s
+        counts = now_s < self._count_until_s
+        if not counts or now_s > self._count_until_s - _COUNT_FOR_S / 2:
+            busy_s = sum([o.ended_s - o.started_s for o in outcomes if o.end is not End.HAND_BACK])
+            if busy_s > _SHORT_S * len(outcomes):
+                self._count_until_s = now_s + _COUNT_FOR_S
+        if not counts:
+            return
+        for outcome in outcomes:
+            lane = self._stop(outcome.job.id)
+            if lane is not None and outcome.end is not End.HAND_BACK:
+                lane.seen_s = now_s
+                took_s = outcome.ended_s - outcome.started_s
+                lane.cost_s += took_s
+                lane.mean_s += (_WEIGHT if lane.mean_s else 1.0) * (took_s - lane.mean_s)
+
+    def ahead(self) -> list[bytes]:
+        """Return the lanes that had more than their share, those with the most first."""
+        if len(self._lanes) < 2:
+            return []
+        found: list[tuple[float, bytes]] = []
+        for tier in {name[:1] for name in self._lanes}:
+            lanes = {
+                name: lane
+                for name, lane in self._lanes.items()
+                if name[:1] == tier and not lane.empty
+            }
+            means = [lane.mean_s for lane in lanes.values()] or [0.0]
+            if max(means) < FACTOR * min(means):
+                continue
+            lowest_s = min(lane.charged_s for lane in lanes.values())
+            for name, lane in lanes.items():
+                over_s = lane.charged_s - lowest_s
+                if over_s > _MARGIN_S + _MARGIN * lane.mean_s:
+                    found.append((over_s, name))
+        found.sort(reverse=True)
+        return [name for _, name in found[:MOST_AHEAD]]
+
+    def _stop(self, job_id: bytes) -> _Lane | None:
+        lane = self._lanes.get(self._running.pop(job_id, b""))
+        if lane is not None:
+            lane.running -= 1
+        return lane
+
+    def _lowest_s(self, tier: bytes) -> float:
+        alike = (
+            lane.charged_s
+            for name, lane in self._lanes.items()
+            if name[:1] == tier and not lane.empty
+        )
+        return min(alike, default=0.0)
+
+    @staticmethod
+    def _lane_of(job: ClaimedJob) -> bytes:
+        return job.body[1:2] + job.group
+
+    def _forget(self, now_s: float, *, all_taken: bool) -> None:
+        longest_s = max((lane.mean_s for lane in self._lanes.values()), default=0.0)
+        until_s = now_s - _IDLE_S - 3 * longest_s
+        for name, lane in list(self._lanes.items()):
+            if lane.running == 0 and (all_taken or lane.seen_s < until_s):
+                del self._lanes[name]

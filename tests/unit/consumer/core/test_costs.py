@@ -1,0 +1,205 @@
+"""Groups with jobs of very different length get equal worker seconds, over turns in memory."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from itertools import count
+
+import pytest
+
+from consumer.core.costs import MOST_AHEAD, MOST_LANES, Costs
+from consumer.core.jobs import ClaimedJob, End, Outcome, claimed
+from queuepool.partitions.partition import OwnedPartition
+from queuepool.testing import FakeClock, MemoryPool
+from queuepool.verbs.owner import verbs as own
+from tests.contract import world as w
+
+
+class Cluster:
+    """Workers of one owner, whose jobs take as long as their group says."""
+
+    def __init__(self, *, workers: int = 8, **lengths_s: float) -> None:
+        self.workers = workers
+        self.lengths_s = lengths_s
+        self.clock, self.costs = FakeClock(), Costs()
+        self.pool = MemoryPool(clock=self.clock)
+        self.world = w.World(self.pool.partition(0), self.clock, None)
+        owned = self.pool.partition(0).acquire(lease_s=10**6, host="test")
+        assert isinstance(owned, OwnedPartition)
+        self.owned = owned
+        self.busy_s = dict.fromkeys(lengths_s, 0.0)
+        self.waits_s: dict[str, list[float]] = {}
+        self.running: dict[bytes, ClaimedJob] = {}
+        self._ends: list[tuple[float, int, ClaimedJob]] = []
+        self._count = count()
+        self._enqueued_s: dict[str, float] = {}
+
+    def enqueue(self, group: str, jobs: int, *, tier: int = 2) -> None:
+        """Add jobs to a group."""
+        names = [f"{group}-{next(self._count)}" for _ in range(jobs)]
+        self._enqueued_s |= dict.fromkeys(names, self.clock())
+        for n in range(0, jobs, 1000):
+            w.enqueue(self.world, names[n : n + 1000], group.encode(), tier=tier)
+
+    def claim(self) -> None:
+        """Claim for the idle workers."""
+        free = self.workers - len(self.running)
+        if free <= 0:
+            return
+        ahead = self.costs.ahead()
+        claims = self.owned.run(
+            own.claim(
+                self.owned.ownership,
+                free,
+                starting=free,
+                promote_after_ms=0,
+                weights=w.WEIGHTS,
+                ahead=ahead,
+            )
+        )
+        now = self.clock()
+        jobs = [
+            claimed(job_id, body, 1, 0, claims.now_ms, now)
+            for job_id, body in zip(claims.ids, claims.bodies, strict=True)
+        ]
+        for job in jobs:
+            job.started_s = now
+            self.running[job.id] = job
+            group = job.group.decode()
+            self.waits_s.setdefault(group, []).append(now - self._enqueued_s[job.id.decode()])
+            heappush(self._ends, (now + self.lengths_s[group], next(self._count), job))
+        self.costs.on_claimed(
+            jobs, now, claimed=self.running, all_taken=claims.taken < free, ahead=ahead
+        )
+
+    def step(self) -> None:
+        """Let the next job end, and claim."""
+        end_s, _, job = heappop(self._ends)
+        self.clock.advance(max(0.0, end_s - self.clock()))
+        del self.running[job.id]
+        self.busy_s[job.group.decode()] += self.lengths_s[job.group.decode()]
+        self.costs.on_ended([Outcome(job, End.DONE, job.started_s, end_s)])
+        self.owned.run(
+            own.finish(self.owned.ownership, {job.group: own.Acks(len(job.body), [job.id])})
+        )
+        self.claim()
+
+    def run(self, seconds: float) -> None:
+        """Let time pass."""
+        until_s = self.clock() + seconds
+        self.claim()
+        while self._ends and self._ends[0][0] <= until_s:
+            self.step()
+        self.clock.advance(max(0.0, until_s - self.clock()))
+
+
+@pytest.mark.parametrize("lengths", [(2.0, 0.02), (0.5, 0.05), (0.3, 0.2)])
+def test_two_groups_get_equal_worker_seconds(lengths: tuple[float, float]) -> None:
+    cluster = Cluster(a=lengths[0], b=lengths[1])
+    cluster.enqueue("a", 2000)
+    cluster.enqueue("b", 20_000)
+    cluster.run(10 * lengths[0])
+    before = dict(cluster.busy_s)
+
+    cluster.run(30 * lengths[0])
+
+    a, b = (cluster.busy_s[g] - before[g] for g in "ab")
+    if lengths[0] >= 2 * lengths[1]:
+        assert 0.9 < a / b < 1.1
+    else:  # by jobs, as always
+        assert 0.9 < (a / b) / (lengths[0] / lengths[1]) < 1.1
+
+
+def test_three_groups_share_and_no_worker_is_idle() -> None:
+    cluster = Cluster(a=1.0, b=0.1, c=0.01)
+    for group, jobs in (("a", 1000), ("b", 3000), ("c", 20_000)):
+        cluster.enqueue(group, jobs)
+
+    cluster.run(40.0)
+
+    total = sum(cluster.busy_s.values())
+    assert total > 0.95 * 8 * 40
+    assert all(0.27 < busy_s / total < 0.4 for busy_s in cluster.busy_s.values())
+
+
+def test_a_group_that_comes_later_neither_waits_nor_has_saved_up() -> None:
+    late = [f"c{n}" for n in range(10)]
+    cluster = Cluster(workers=16, a=2.0, b=0.02, **dict.fromkeys(late, 0.05))
+    cluster.enqueue("a", 300)
+    cluster.enqueue("b", 25_000)
+    cluster.run(30.0)
+
+    for group in late:
+        cluster.enqueue(group, 10)
+        cluster.run(2.0)
+
+    waits = sorted(wait_s for group in late for wait_s in cluster.waits_s[group])
+    assert len(waits) == 100
+    assert waits[int(0.99 * len(waits))] < 3 * 0.05
+
+
+def test_a_lane_that_is_ahead_gets_everything_while_nothing_else_is_ready() -> None:
+    cluster = Cluster(a=2.0, b=0.02)
+    cluster.enqueue("a", 200)
+    cluster.enqueue("b", 10)
+
+    cluster.run(40.0)
+
+    assert cluster.busy_s["a"] > 0.9 * 8 * 38
+
+
+def test_a_group_that_comes_back_does_not_claim_what_it_missed() -> None:
+    cluster = Cluster(a=0.5, b=0.05)
+    cluster.enqueue("a", 2000)
+    cluster.enqueue("b", 100)
+    cluster.run(60.0)
+    before = dict(cluster.busy_s)
+
+    cluster.enqueue("b", 20_000)
+    cluster.run(20.0)
+
+    a, b = (cluster.busy_s[g] - before[g] for g in "ab")
+    assert 0.8 < a / b < 1.2
+
+
+def test_tiers_are_not_compared() -> None:
+    cluster = Cluster(a=1.0, b=0.05)
+    cluster.enqueue("a", 100, tier=1)
+    cluster.enqueue("b", 5000, tier=2)
+
+    cluster.run(10.0)
+
+    assert cluster.costs.ahead() == []
+
+
+def _job(group: bytes, n: int) -> ClaimedJob:
+    body = b"12" + b"0" * 11 + b"007" + b"%02x" % len(group) + group
+    return claimed(b"%s-%d" % (group, n), body, 1, 0, 0, 0.0)
+
+
+def test_short_jobs_are_not_counted() -> None:
+    costs = Costs()
+    jobs = [_job(b"a", n) for n in range(100)]
+    costs.on_ended([Outcome(job, End.DONE, 1.0, 1.0001) for job in jobs])
+
+    costs.on_claimed(jobs, 1.0, claimed={job.id for job in jobs}, all_taken=False)
+
+    assert costs._lanes == {}
+
+
+def test_what_is_handed_back_costs_nothing_and_numbers_are_bounded() -> None:
+    costs = Costs()
+    costs.on_ended([Outcome(_job(b"x", 0), End.DONE, 0.0, 1.0)])
+    jobs = [_job(b"g%d" % n, n) for n in range(2 * MOST_LANES)]
+    costs.on_claimed(jobs, 1.0, claimed={job.id for job in jobs}, all_taken=False)
+    assert len(costs._lanes) == MOST_LANES
+
+    costs.on_ended([Outcome(j, End.DONE, 1.0, 1.0 + n / 10) for n, j in enumerate(jobs[:100])])
+    assert len(costs.ahead()) == MOST_AHEAD
+    costs.on_ended([Outcome(job, End.HAND_BACK, 1.0, 20.0) for job in jobs[100:110]])
+    costs.on_claimed([], 20.0, claimed=(), all_taken=False)
+
+    assert costs._running == {}
+    assert all(lane.running == 0 for lane in costs._lanes.values())
+    costs.on_claimed([], 20.0, claimed=(), all_taken=True)
+    assert costs._lanes == {}
