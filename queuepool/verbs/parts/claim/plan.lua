@@ -2,15 +2,9 @@
 -- their turns, and how many these are.
 local quota, visited, planned, lanes, served
 -- uses: claim/visit
-local function turns_of(t, share, n)
-  local before = planned
-  defers = ahead ~= nil
-  visit(t, share, n)
-  if defers then -- the others have left something
-    defers = false
-    share = share - planned + before
-    if share > 0 then visit(t, share, n) end
-  end
+local serve = visit
+if ahead then
+  -- uses: claim/defer
 end
 local function plan(n) -- how many jobs of which lane; it only reads
   quota, visited, planned = {}, {}, 0
@@ -23,9 +17,9 @@ local function plan(n) -- how many jobs of which lane; it only reads
   end
   for _, t in ipairs(active) do
     visited[t] = 0
-    turns_of(t, quota[t] and math.min(n - planned, quota[t]) or n - planned, n)
+    serve(t, quota[t] and math.min(n - planned, quota[t]) or n - planned, n)
   end
-  for _, t in ipairs(active) do if planned < n then turns_of(t, n - planned, n) end end
+  for _, t in ipairs(active) do if planned < n then serve(t, n - planned, n) end end
   lanes, served = seats, visited
   if tenants then
     -- uses: claim/line_up

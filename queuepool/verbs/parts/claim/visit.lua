@@ -21,7 +21,9 @@ local function visit(at, share, n) -- whose turn in a ring, and how many of each
         end
         lane = {key = key, home = home, group = group, size = size, take = 0}
         lane.room = rooms and rooms[group]
-        lane.late = ahead and ahead[home .. group] and not (lane.room and lane.room.weight > 1)
+        if ahead then
+          lane.late = ahead[home .. group] and not (lane.room and lane.room.weight > 1)
+        end
         if size == 0 and string.find(home, '[4-7]') then
           -- uses: claim/tenant
         end
