@@ -101,6 +101,8 @@ class Costs:
 
     def on_ended(self, outcomes: Sequence[Outcome]) -> None:
         """Charge jobs that ended to their lanes."""
+        if not outcomes:
+            return
         now_s = outcomes[-1].ended_s
         counts = now_s < self._count_until_s
         if not counts or now_s > self._count_until_s - _COUNT_FOR_S / 2:
