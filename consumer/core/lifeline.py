@@ -19,6 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from queuepool.verbs.owner.lifeline import namespace_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -36,9 +38,12 @@ class _Cut:
 
 
 class Lifelines:
-    """What one standby saw of owners. has_ended: whether a host and pid surely are no process."""
+    """What one standby saw of owners.
 
-    def __init__(self, has_ended: Callable[[str], bool] = lambda _: False) -> None:
+    has_ended: whether a host and pid, and the namespace of the pid, surely are no process.
+    """
+
+    def __init__(self, has_ended: Callable[[str, str], bool] = lambda *_: False) -> None:
         self._has_ended = has_ended
         self._cuts: dict[int, _Cut] = {}
 
@@ -53,7 +58,8 @@ class Lifelines:
         seen = self._cuts.get(partition)
         if seen is None or (seen.epoch, seen.heartbeat_ms) != (held.epoch, held.heartbeat_ms):
             seen = self._cuts[partition] = _Cut(held.epoch, held.heartbeat_ms, now_s)
-        grace_s = 0.0 if self._has_ended(held.host) else GRACE_S
+        ended = self._has_ended(held.host, namespace_of(held.lifeline))
+        grace_s = 0.0 if ended else GRACE_S
         return max(0.0, grace_s - (now_s - seen.since_s))
 
     def forget(self) -> None:

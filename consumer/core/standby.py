@@ -56,7 +56,7 @@ class Standby:
         emit: Listener,
         clock: Callable[[], float],
         draw: Callable[[], float],
-        has_ended: Callable[[str], bool] = lambda _: False,
+        has_ended: Callable[[str, str], bool] = lambda *_: False,
     ) -> None:
         self._partitions, self._settings, self._verify = partitions, settings, verify
         self._lifelines = Lifelines(has_ended)

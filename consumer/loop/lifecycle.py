@@ -33,6 +33,7 @@ from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, FencedError, QueuePoolError
 from queuepool.partitions.route import Leave
 from queuepool.servers import Bell as ServerBell
+from queuepool.servers.namespaces import pid_namespace
 from queuepool.tasks.limiting import declared
 from queuepool.tasks.registry import Registry, default_registry
 from queuepool.telemetry.events import Listener, ignore
@@ -190,13 +191,14 @@ class Consumer:
             self._bell.ring()
 
 
-def has_ended(host: str) -> bool:
+def has_ended(host: str, namespace: str) -> bool:
     """Return whether an owner, `host:pid`, was a process here that has ended.
 
-    Its pid may be ours now, as in a container that was restarted.
+    namespace: of its pid; where that is unknown, nothing is sure. The pid may be ours by now.
     """
     name, _, pid = host.rpartition(":")
-    if name != socket.gethostname() or not re.fullmatch("[1-9][0-9]{0,9}", pid):
+    here = name == socket.gethostname() and namespace != "" and namespace == pid_namespace()
+    if not here or not re.fullmatch("[1-9][0-9]{0,9}", pid):
         return False
     try:
         os.kill(int(pid), 0)

@@ -35,6 +35,7 @@ import redis
 from queuepool.errors import UnavailableError
 from queuepool.servers import Reply, wire
 from queuepool.servers.connections import Connections, Link
+from queuepool.servers.namespaces import pid_namespace
 from queuepool.verbs import Verb
 from queuepool.verbs.owner.lifeline import read_lifeline
 
@@ -154,7 +155,7 @@ class Doorbell:
                 self._link = self._connections.borrow()
                 self._socket = self._link.fileno()
                 self._poller.register(self._socket, select.POLLIN)
-                self.lifeline = read_lifeline(self._ask_link)
+                self.lifeline = read_lifeline(self._ask_link, pid_namespace())
             self._link.send(wire.pack_words([b"BLPOP", self._key + b":wk", _BLOCK_S]))
             self._asking, self._asked_s = True, now
         except _ERRORS:

@@ -17,7 +17,7 @@ from tests.contract.world import World
 HOST = "elsewhere:7"
 
 
-def renew(owned: OwnedPartition, line: str = "abc:7") -> None:
+def renew(owned: OwnedPartition, line: str = "abc:7:1") -> None:
     """Renew the lease."""
     verb = own.renew(
         owned.ownership,
@@ -47,7 +47,7 @@ def test_the_holder_is_told_with_its_lifeline_and_its_last_renewal(world: World)
     renew(owned)
 
     told = ask(world)
-    assert (told.lifeline, told.epoch) == ("abc:7", owned.ownership.epoch)
+    assert (told.lifeline, told.epoch) == ("abc:7:1", owned.ownership.epoch)
     assert told.heartbeat_ms >= before.heartbeat_ms
 
 
@@ -70,15 +70,15 @@ def test_what_an_owner_of_an_earlier_release_did_not_write_is_not_believed(world
     if world.client is None:
         pytest.skip("nothing is written by hand in memory")
     world.own(lease_s=10)
-    world.client.hset(world.partition.key + b":o", "line", "1:abc:7")  # of the epoch before
+    world.client.hset(world.partition.key + b":o", "line", "1:abc:7:1")  # of the epoch before
 
     assert ask(world).lifeline == ""
 
 
 def answers(listed: Any, info: Any) -> bool:
     """Return whether these replies say that connection 7 of run abc is closed."""
-    verbs = lifeline.inspect("abc:7")
-    return lifeline.is_cut("abc:7", verbs, [listed, info])
+    verbs = lifeline.inspect("abc:7:1")
+    return lifeline.is_cut("abc:7:1", verbs, [listed, info])
 
 
 def test_only_a_connection_of_the_same_run_that_is_not_listed_is_closed() -> None:
@@ -114,7 +114,7 @@ def test_a_real_connection_is_listed_until_it_closes(engine_url: str) -> None:
     line = lifeline.read_lifeline(
         lambda words: number if words[0] == b"CLIENT" else b"run_id:%s\r\n" % str(run).encode()
     )
-    assert line == f"{run}:{number}"
+    assert line == f"{run}:{number}:"
 
     def look() -> bool:
         verbs = lifeline.inspect(line)

@@ -1,7 +1,8 @@
 """A process's lifeline: a connection that its kernel closes when it ends. Pure.
 
-Its text is the run id of the server and the id of the connection there, joined by a colon. A server
-never gives an id twice in a run, so a connection that is not listed in that run is closed.
+Its text is the run id of the server, the id of the connection there, and the namespace in which the
+process has its pid ("" if unknown), joined by colons. A server never gives an id twice in a run, so
+a connection that is not listed in that run is closed.
 """
 
 from __future__ import annotations
@@ -14,17 +15,25 @@ from queuepool.errors import QueuePoolError
 from queuepool.verbs import Verb
 
 _RUN_ID = re.compile(rb"^run_id:([0-9a-f]{1,64})\r?$", re.MULTILINE)
-_LINE = re.compile(r"([0-9a-f]{1,64}):([1-9][0-9]{0,18})")
+_LINE = re.compile(r"([0-9a-f]{1,64}):([1-9][0-9]{0,18}):([0-9]{0,20})")
 
 
-def read_lifeline(ask: Callable[[Sequence[bytes]], Any]) -> str:
+def read_lifeline(ask: Callable[[Sequence[bytes]], Any], namespace: str = "") -> str:
     """Return the lifeline that a connection is, "" if the server does not tell.
 
     ask: sends a command on that connection, and returns its reply, or an error.
     """
     number, info = ask((b"CLIENT", b"ID")), ask((b"INFO", b"server"))
     run = _RUN_ID.search(info) if isinstance(info, bytes) else None
-    return f"{run[1].decode()}:{number}" if run and isinstance(number, int) else ""
+    if not run or not isinstance(number, int):
+        return ""
+    return f"{run[1].decode()}:{number}:{namespace}"
+
+
+def namespace_of(lifeline: str) -> str:
+    """Return the namespace of the pid, "" if it is unknown."""
+    found = _LINE.fullmatch(lifeline)
+    return found[3] if found else ""
 
 
 def inspect(lifeline: str) -> list[Verb[Any]]:

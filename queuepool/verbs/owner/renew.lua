@@ -3,8 +3,8 @@
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr rec cmd cn dl dead j c fl:<epoch> dn:<0|1>
 -- ARGV    nonce, epoch, lease ms, beat (count of renewals), workers, busy, target, last applied
---         command, percents in use of CPU and memory (42:63), lifeline (run id of this server and
---         id of a connection of this process, joined by a colon; '': unknown)
+--         command, percents in use of CPU and memory (42:63), lifeline (run id of this server,
+--         id of a connection of this process, namespace of its pid, joined by colons; "": unknown)
 -- Returns {role (1 owner, 2 draining), now ms, rolled back (1: this server lost a beat), epochs to
 --         recover, ms until the next delayed job (-1 none), [[command id, [field, value ...]] ...],
 --         [ids of running jobs asked to cancel]}; or {FENCED, current epoch}.
