@@ -23,7 +23,8 @@ class PartitionMemory:
     """What a leader remembers of one partition between cycles.
 
     policy is None until the partition was observed. reason: why the target last changed. noted: the
-    kind of the last recorded decision, so that a lasting one is recorded once. demand: what was
+    kind of the last decision, so that a lasting one is recorded once; held: kinds of holds that
+    were recorded lately, and when, so that those that alternate fill no record. demand: what was
     measured of its jobs, kept while an overlay needs it and the policy does not measure it.
     """
 
@@ -35,4 +36,5 @@ class PartitionMemory:
     sequence: int = 0
     pending: PendingCommand | None = None
     noted: tuple[object, ...] = ()
+    held: tuple[tuple[tuple[object, ...], float], ...] = ()
     demand: Demand | None = None

@@ -28,6 +28,7 @@ from queuepool.models import Owner
 
 __all__ = ["CyclePlan", "PartitionMemory", "Planner", "command_number"]
 
+_HELD_KINDS, _HELD_S = 4, 60.0  # holds that are not recorded again, and for how long
 _UNKNOWN: Final = PartitionMemory()
 UP, DOWN = "SCALE_UP", "SCALE_DOWN"
 
@@ -98,8 +99,11 @@ class Planner:
                 ruled if seen.unusable_reason else self._command(epoch, *ruled, seen, now_s)
             )
             kind = (decision.mode, decision.clamps, decision.inputs is None)
-            if decision.command or decision.direction is not Direction.HOLD or kind != before.noted:
+            if decision.command or decision.direction is not Direction.HOLD:
                 notable.append(decision)
+            elif kind != before.noted and not _was_held(memory, kind, now_s):
+                notable.append(decision)
+                memory = replace(memory, held=((kind, now_s), *memory.held[: _HELD_KINDS - 1]))
             after[seen.partition] = memory if kind == memory.noted else replace(memory, noted=kind)
             decisions.append(decision)
         return CyclePlan(memories=after, decisions=tuple(decisions), notable=tuple(notable))
@@ -164,6 +168,10 @@ class Planner:
         wait_s = self.command_ttl_s if heard else 2 * self.cycle_s
         # Half a cycle of slack: cycles never have exactly their nominal length.
         return now_s - pending.at_s < wait_s - self.cycle_s / 2
+
+
+def _was_held(memory: PartitionMemory, kind: tuple[object, ...], now_s: float) -> bool:
+    return any(known == kind and now_s - at_s < _HELD_S for known, at_s in memory.held)
 
 
 def command_number(command_id: str) -> tuple[int, int]:

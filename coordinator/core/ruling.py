@@ -68,7 +68,7 @@ class Ruler:
             return Draft(memory=memory, decision=_unseen(memory, seen))
         reading, inputs = _read(seen, state, state.owner)
         if memory.policy is None or seen.at_s - memory.seen_s > self.forget_s:
-            memory = PartitionMemory(sequence=memory.sequence, noted=memory.noted)
+            memory = PartitionMemory(sequence=memory.sequence, noted=memory.noted, held=memory.held)
         if by_hand is not None:
             return self._by_hand(memory, seen, inputs, by_hand)
         if memory.policy is None:
@@ -134,6 +134,7 @@ class Ruler:
             sequence=before.sequence,
             pending=before.pending,
             noted=before.noted,
+            held=before.held,
             demand=draft.demand,
         )
         return memory, decision

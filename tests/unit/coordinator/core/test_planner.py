@@ -300,3 +300,14 @@ def test_partitions_are_ruled_independently() -> None:
 def test_command_ids_compare_as_numbers() -> None:
     assert command_number("9-10") > command_number("9-9") > command_number("8-999")
     assert command_number("damaged") == (0, 0)
+
+
+def test_holds_that_alternate_are_recorded_once_a_minute() -> None:
+    world = World(consumer=owner(8))
+    world.cycle()
+    notable = 0
+    for second in range(180):
+        world.reachable = second % 2 == 0
+        notable += len(world.plan().notable)
+
+    assert 2 <= notable <= 2 * 3 + 1
