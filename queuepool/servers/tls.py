@@ -80,7 +80,7 @@ class Tls:
             parts = urlsplit(url)
         except ValueError:  # check_url reports what is wrong with it
             return url
-        if parts.scheme.removesuffix("+cluster") not in ("rediss", "valkeys"):
+        if parts.scheme.partition("+")[0] not in ("rediss", "valkeys"):
             return url
         options = {
             "ssl_ca_certs": self.ca,
@@ -102,7 +102,7 @@ def tls_problems(tls: Tls, servers: Mapping[str, str]) -> list[str]:
     if tls and servers and all(tls.added_to(url) == url for url in servers.values()):
         found.append(
             "QUEUEPOOL_TLS_* is set, but the connection is unencrypted: the URL must start with "
-            "rediss:// or rediss+cluster://"
+            "rediss://, rediss+cluster:// or rediss+sentinel://"
         )
     return found
 

@@ -20,6 +20,7 @@ from redis.exceptions import RedisError
 
 from queuepool.errors import ConfigurationError
 from queuepool.errors.escaping import visible
+from queuepool.servers.sentinels import following, is_watched, read_sentinels
 
 _SETTINGS = "(settings QUEUEPOOL_URL, QUEUEPOOL_SERVERS)"
 _QUOTING = "In a password write / ? # @ and : as %2F %3F %23 %40 and %3A"
@@ -50,6 +51,8 @@ def check_url(url: str) -> tuple[str, bool]:
     """Return (URL for the client, whether it names a cluster). Raises ConfigurationError."""
     if not isinstance(url, str):
         raise ConfigurationError(f"the URL of a server is text, not {type(url).__name__}")
+    if is_watched(url):
+        return _check_sentinels(url), False
     scheme, separator, rest = url.partition("://")
     cluster = scheme.endswith("+cluster")
     scheme = scheme.removesuffix("+cluster")
@@ -58,8 +61,8 @@ def check_url(url: str) -> tuple[str, bool]:
     if not separator or scheme not in _SCHEMES:
         why = f"not with {scheme}://" if separator and _SCHEME.fullmatch(scheme) else "not as this"
         raise ConfigurationError(
-            f"a Redis URL starts with redis://, rediss://, unix:// or redis+cluster://, {why} "
-            f"one does {_SETTINGS}"
+            "a Redis URL starts with redis://, rediss://, unix://, redis+cluster:// or "
+            f"redis+sentinel://, {why} one does {_SETTINGS}"
         )
     scheme = _SCHEMES[scheme]
     plain = f"{scheme}://{rest}"
@@ -69,8 +72,26 @@ def check_url(url: str) -> tuple[str, bool]:
     return plain, cluster
 
 
+def _check_sentinels(url: str) -> str:
+    try:
+        found = read_sentinels(url)
+        plain, _ = check_url(found.plain)
+        for host, _port in found.addresses:
+            if problem := _host_problem(host):
+                raise ConfigurationError(problem)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"redis+sentinel://...: {error.args[0]} {_SETTINGS}") from None
+    scheme, _, rest = url.partition("+sentinel://")
+    return f"{plain.partition('://')[0]}+sentinel://{rest}" if scheme else url
+
+
 def display_name(url: str) -> str:
     """Return any URL without its secrets."""
+    if is_watched(url):
+        try:
+            return visible(read_sentinels(url).name)
+        except ConfigurationError:
+            return "a server whose URL cannot be read"
     try:
         parts = urlsplit(url)
         if parts.scheme == "unix":
@@ -86,6 +107,9 @@ def make_pool(kind: Callable[..., Any], url: str, options: Mapping[str, Any]) ->
     Raises ConfigurationError.
     """
     given = dict(options)
+    watched = read_sentinels(url) if is_watched(url) else None
+    if watched is not None:
+        url = watched.plain
     if url.startswith("unix://"):
         for name in _TCP_ONLY:
             given.pop(name, None)
@@ -98,6 +122,9 @@ def make_pool(kind: Callable[..., Any], url: str, options: Mapping[str, Any]) ->
         raise ConfigurationError(
             f"{display_name(url)}: {_bad_option(option)} {_SETTINGS}"
         ) from None
+    if watched is not None:
+        kwargs = pool.connection_kwargs
+        pool.connection_class = following(pool.connection_class, watched, kwargs)
     return pool
 
 

@@ -29,6 +29,8 @@ CANARY = "hunter2-CANARY"
         ("valkeys://h", "h:6379", False),
         ("redis+cluster://u:p@h:7000", "h:7000", True),
         ("rediss+cluster://h", "h:6379", True),
+        ("redis+sentinel://s1,s2:7/main", "main of sentinel s1:26379", False),
+        ("valkeys+sentinel://u:p@[::1]:7/a.b-c/3", "a.b-c of sentinel ::1:7", False),
         ("unix:///run/redis.sock", "unix:/run/redis.sock", False),
     ],
 )
@@ -37,7 +39,7 @@ def test_a_url_names_a_server(url: str, name: str, cluster: bool) -> None:
 
     assert is_cluster is cluster
     assert wire.display_name(plain) == name
-    assert plain.split("://")[0] in ("redis", "rediss", "unix")
+    assert plain.split("://")[0].removesuffix("+sentinel") in ("redis", "rediss", "unix")
 
 
 def test_tls_and_its_options_reach_the_client() -> None:
@@ -62,6 +64,18 @@ def test_tls_and_its_options_reach_the_client() -> None:
         "redis://h?socket_timeout=soon",
         "rediss://h?ssl_cert_reqs=perhaps",
         "unix+cluster:///s",
+        "unix+sentinel://s/main",
+        "http+sentinel://s/main",
+        "redis+sentinel://s",
+        "redis+sentinel:///main",
+        "redis+sentinel://s:port/main",
+        "redis+sentinel://s,/main",
+        "redis+sentinel://s:0/main",
+        "redis+sentinel://s/main/db",
+        "redis+sentinel://s/main/0/1",
+        "redis+sentinel://s/ma in",
+        "redis+sentinel://s/main?nonsense=1",
+        "redis+sentinel://" + ",".join(["s"] * 17) + "/main",
     ],
 )
 @pytest.mark.parametrize("kind", [QueuePool, AsyncQueuePool])
@@ -84,6 +98,9 @@ def test_a_bad_url_is_refused_at_construction(
         f"redis://u:{CANARY}@h?nonsense=1",
         f"redis://h?password={CANARY}&nonsense=1",
         f"redis://h:{CANARY}",
+        f"redis+sentinel://u:{CANARY}@s:port/main",
+        f"redis+sentinel://u:{CANARY}/more@s/main",
+        f"redis+sentinel://s/main?sentinel_password={CANARY}&nonsense=1",
         f"rediss://u:{CANARY}@h?ssl_cert_reqs=perhaps",
     ],
 )
