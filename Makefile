@@ -15,7 +15,7 @@ PYTEST := $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test test-slow test-pythons simulate model explore chaos soak mutate fuzz check format bench bench-scaling bench-peers crash-peers \
+.PHONY: help demo quick test test-slow test-pythons test-deploy simulate model explore chaos soak mutate fuzz check format bench bench-scaling bench-peers crash-peers \
 	stubs constraints sbom clean
 
 help: ## show this list
@@ -47,6 +47,12 @@ test-slow: $(VENV)/.installed-dev ## run the tests that take minutes
 
 test-pythons: $(VENV)/.installed-dev ## unit and contract tests on Python 3.11 to 3.15 (PYTHONS=3.14 WHOLE=1)
 	$(BIN)/python -m tools.pythons $(PYTHONS) $(if $(WHOLE),--whole) --workers $(WORKERS)
+
+# Only this starts a container engine, where none runs and root on Debian may install one: its daemon
+# changes the machine's packet filter.
+test-deploy: $(VENV)/.installed-deploy ## check deploy/, build the image, run a cluster of containers and kill parts of it
+	$(PYTEST) -n $(WORKERS) --dist loadgroup tests/deploy
+	$(BIN)/python -m tests.deploy.real
 
 model: $(VENV)/.installed-dev ## walk every script beside a model, MODEL_EXAMPLES=2000 times 80 steps
 	MODEL_EXAMPLES=$(MODEL_EXAMPLES) MODEL_STEPS=80 $(PYTEST) tests/property/test_model.py -k says
@@ -106,6 +112,7 @@ clean: ## remove the environment, caches and builds
 EXTRAS_run :=
 EXTRAS_dev := [dev,gen]
 EXTRAS_bench := [bench]
+EXTRAS_deploy := [dev,gen,deploy]
 EXTRAS_fuzz := [dev,gen,fuzz]
 
 $(VENV)/.installed-%: pyproject.toml constraints.txt | $(BIN)/python

@@ -65,7 +65,8 @@ def test_one_port_serves_metrics_of_both_processes_and_is_the_one_that_is_probed
 
     assert environment["COORDINATOR_METRICS_PORT"] == port
     assert only("EXPOSE").split() == [port, environment["COORDINATOR_GRPC_PORT"]]
-    assert f"http://127.0.0.1:{port}/healthz" in only("HEALTHCHECK")
+    assert f"('127.0.0.1', {port})" in only("HEALTHCHECK")
+    assert "GET /healthz " in only("HEALTHCHECK")
 
 
 def test_the_health_check_follows_what_the_process_says() -> None:
@@ -73,7 +74,8 @@ def test_the_health_check_follows_what_the_process_says() -> None:
     server = MetricsServer(CollectorRegistry(), lambda: problem[0])
     server.start()
     command = json.loads(only("HEALTHCHECK").partition(" CMD ")[2])
-    command = [re.sub(r":\d+/", f":{server.port}/", word) for word in command]
+    assert "9464" in command[-1]
+    command = [re.sub(r"9464", str(server.port), word) for word in command]
 
     def check() -> int:
         done = subprocess.run(
