@@ -22,6 +22,7 @@ from queuepool.client.limits import AsyncLimits
 from queuepool.client.network import AsyncNetwork
 from queuepool.client.questions import ask
 from queuepool.client.results import EnqueueResults
+from queuepool.client.tenant import AsyncTenant
 from queuepool.models import JobState, JobStatus
 from queuepool.routing.finding import known_id
 from queuepool.servers import AsyncPort
@@ -150,6 +151,10 @@ class AsyncQueuePool(BasePool[AsyncPort]):
         return AsyncTaskGroup(
             self._network, self.producer.route(partition_key, tenant), partition_key
         )
+
+    def tenant(self, name: str) -> AsyncTenant:
+        """Return a handle on a tenant: weight, hold, status, awaited."""
+        return AsyncTenant(self._network, name)
 
     async def hold(self, *, partition: int | None = None) -> int:
         """Start no more jobs, in one partition or in all, until they are released.

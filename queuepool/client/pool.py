@@ -32,6 +32,7 @@ from queuepool.client.limits import Limits
 from queuepool.client.network import Network
 from queuepool.client.pipeline import Bulk
 from queuepool.client.results import EnqueueResults
+from queuepool.client.tenant import Tenant
 from queuepool.models import JobState, JobStatus
 from queuepool.partitions.partition import Partition
 from queuepool.partitions.verifying import Verifier
@@ -220,6 +221,10 @@ class QueuePool(BasePool[Port]):
         300
         """
         return TaskGroup(self._network, self.producer.route(partition_key, tenant), partition_key)
+
+    def tenant(self, name: str) -> Tenant:
+        """Return a handle on a tenant: weight, hold, status."""
+        return Tenant(self._network, name)
 
     # -- hold and release --------------------------------------------------------------------------
 

@@ -72,6 +72,9 @@ from queuepool.models.limits import (
 from queuepool.models.limits import (
     LimitStatus as LimitStatus,
 )
+from queuepool.models.tenants import (
+    TenantStatus as TenantStatus,
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,7 @@ its digest (queuepool.routing.slots).
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
@@ -16,6 +17,20 @@ from queuepool.errors.escaping import shown
 MAX_TENANT_BYTES = 40
 SEPARATOR = ":"  # between tenant and key, for routing
 _OF_TENANT = re.compile(rb"\xff\xff([^\xff]+)\xff(.+)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantStatus:
+    """What a tenant has, and how it may run.
+
+    ready: jobs that its groups let run; groups: those that have a turn, counted once a tier.
+    held_ms: since when it is held, None: it is not. weight: its share of turns beside 1 of others.
+    """
+
+    ready: int
+    groups: int
+    held_ms: int | None = None
+    weight: int = 1
 
 
 def tenant_of(group: bytes) -> bytes | None:

@@ -23,6 +23,8 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "q:<tier>:<group>": ("LIST", "a lane: ids of ready jobs, oldest first"),
     "ring:<tier>": ("LIST", "lanes that have ready jobs, least recently served first"),
     "tr:<tier>:<tenant>": ("LIST", "lanes of a tenant, in the order of their turns within its own"),
+    "tn:<tenant>": ("HASH", "a tenant: its jobs that may be claimed, settings, lost seats"),
+    "mt": ("HASH", "tenants that are held, or have another weight than 1"),
     "fl:<epoch>": ("ZSET", "in-flight set of one ownership: id -> claim sequence or start ms"),
     "dl": ("ZSET", "id -> due ms: delayed and retrying jobs"),
     "dg:<group>": ("SET", "ids of a group's delayed jobs"),

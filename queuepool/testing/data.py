@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from queuepool.models.tenants import tenant_of
 from queuepool.protocol import codec
 from queuepool.testing.ended import Ended
 from queuepool.testing.gates import Gates
@@ -19,6 +20,7 @@ from queuepool.testing.limits import Limit
 from queuepool.testing.records import Lane, OwnerRecord, StoredCommand
 from queuepool.testing.scored import ScoredSet
 from queuepool.testing.seats import Seats
+from queuepool.testing.tenants import Tenant
 from queuepool.testing.wishes import Wishes
 
 STARTED = 1e12  # scores of in-flight jobs: below, a claim sequence; from here, the ms of a start
@@ -51,6 +53,7 @@ class PartitionData:
     results: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # r:<id>
     groups: dict[bytes, Group] = field(default_factory=dict)  # g:<group>
     managed: dict[bytes, int] = field(default_factory=dict)  # mg: how many jobs may be claimed
+    tenants: dict[bytes, Tenant] = field(default_factory=dict)  # mt, and tn:<tenant>
     counters: dict[str, int] = field(default_factory=dict)  # c
     owner: OwnerRecord | None = None  # o
     draining: dict[int, tuple[bytes, int]] = field(default_factory=dict)  # dr
@@ -112,7 +115,12 @@ class PartitionData:
         if lane[1] in self.managed:
             self.groups[lane[1]].waiting[lane[0]] += by
         else:
-            self.count(f"r{lane[0]}", by)
+            self.count_able(lane, by)
+
+    def count_able(self, lane: Lane, by: int) -> None:
+        """Count jobs that may be claimed, unless their tenant is held."""
+        tenant = self.tenants.get(tenant_of(lane[1]) or b"")
+        self.count("held" if tenant and tenant.hold else f"r{lane[0]}", by)
 
     def tune(self, name: bytes, *, owning: bool = False) -> int:
         """Count what may be claimed of a managed group now; return how many jobs that are.
@@ -127,7 +135,7 @@ class PartitionData:
         group.state, group.apart = "held" if group.hold else "capped", apart
         self.count(group.state, apart)
         for tier in TIERS:
-            self.count(f"r{tier}", able[tier] - group.able[tier])
+            self.count_able((tier, name), able[tier] - group.able[tier])
         group.able = able
         self.managed[name] = group.room(self.waits)
         if group.left <= 0:

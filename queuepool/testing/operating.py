@@ -13,6 +13,7 @@ from queuepool.testing.groups import TIERS
 from queuepool.testing.managing import Recount, is_managed, unlisted_groups
 from queuepool.testing.records import Lane, Seat
 from queuepool.testing.scored import ScoredSet
+from queuepool.testing.tenants import is_held
 
 _STAMPED = re.compile(rb"1[0-3]([0-9A-Fa-f]{11})")
 _SEARCHED = 1000  # the longest lane in which an audit searches for a job
@@ -165,7 +166,7 @@ def audit(p: PartitionData, args: Args) -> Any:
         + len(p.dead)
         - len(p.jobs)
     )
-    seated, absent = p.seats.lanes(), p.seats.absent()
+    seated, absent = p.seats.lanes(), _absent(p)
     unseated, orphan = len(absent), 0
     for tier, tenant in absent if repair else ():
         p.seats.tiers[tier].append(Seat(tier, p.now, b"", tenant))
@@ -202,6 +203,16 @@ def audit(p: PartitionData, args: Args) -> Any:
         del notes[job_id]
     said = [b"unseated", unseated, b"orphan", orphan, b"hollow", hollow, b"foreign", 0]
     return [b"0", [*said, b"miscounted", miscounted, b"stray", len(strays) + len(unset)], law]
+
+
+def _absent(p: PartitionData) -> list[tuple[int, bytes]]:
+    # The tenants that have lanes in a tier, and no seat there, though they are not held.
+    known = p.tenants
+    return [
+        (tier, name)
+        for tier, name in p.seats.absent()
+        if name not in known or tier not in known[name].out
+    ]
 
 
 def _in_lanes(p: PartitionData, books: Sequence[ScoredSet]) -> list[tuple[bytes, Lane]]:
@@ -261,9 +272,10 @@ def _recount(p: PartitionData, *, repair: bool) -> int:
 def _balance(p: PartitionData, ready: dict[int, int], seated: set[Lane], missing: int) -> None:
     """Correct the ready jobs by this many, only as far as the lanes confirm it."""
     for tier in TIERS:
-        mine = [lane for lane in seated if lane[0] == tier and not is_managed(p, lane[1])]
-        lanes = [p.lanes.get(lane, ()) for lane in mine]
-        able = sum(p.groups[name].able[tier] for name in p.managed if is_managed(p, name))
+        mine = [lane for lane in seated if lane[0] == tier and not is_held(p, lane[1])]
+        lanes = [p.lanes.get(lane, ()) for lane in mine if not is_managed(p, lane[1])]
+        managed = [n for n in p.managed if is_managed(p, n) and not is_held(p, n)]
+        able = sum(p.groups[name].able[tier] for name in managed)
         gap = sum(i in p.jobs for ids in lanes for i in ids) + able - ready[tier]
         step = max(0, min(missing, gap)) if missing > 0 else min(0, max(missing, gap))
         missing -= step

@@ -20,6 +20,7 @@ from queuepool.testing import (
     operating,
     owning,
     producing,
+    tenants,
 )
 from queuepool.testing.data import Args, PartitionData
 from queuepool.testing.operating import to_bytes
@@ -31,7 +32,7 @@ _VERBS: Mapping[str, Callable[[Any, Args], Any]] = {  # each is named after its 
     name: verb
     for module in (
         *(producing, managing, claiming, admitting, ending),
-        *(owning, operating, leading, limiting),
+        *(owning, operating, leading, limiting, tenants),
     )
     for name, verb in vars(module).items()
     if name in names() and getattr(verb, "__module__", "") == module.__name__

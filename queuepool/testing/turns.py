@@ -6,15 +6,16 @@ A tenant that has a turn shares it among its own lanes, in the same way.
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
 from queuepool.testing.data import PartitionData
-from queuepool.testing.groups import TIERS
+from queuepool.testing.groups import TIERS, Group
 from queuepool.testing.records import Seat
 from queuepool.testing.seats import Ring
+from queuepool.testing.tenants import Tenant
 
 _ABOUT_TO_END = 16  # jobs
 _ANY = 10**9
@@ -70,7 +71,10 @@ class Plan:
     def has_more(self) -> bool:
         """Return whether a tenant that was served has more lanes."""
         served = (turn for turns in self.turns.values() for turn in turns)
-        return any(turn.seat.tenant and self._p.seats.behind(turn.seat) for turn in served)
+        return any(
+            turn.seat.tenant and not self._is_held(turn.seat) and self._p.seats.behind(turn.seat)
+            for turn in served
+        )
 
     def visit(self, tier: int, share: int) -> int:
         """Add turns of a tier, in the order of the ring; return how many jobs they take."""
@@ -102,17 +106,20 @@ class Plan:
     def _turn(self, seat: Seat) -> Turn:
         name = (seat.tier, seat.tenant)
         if not seat.tenant:
-            return Turn(seat, len(self._p.lanes.get(seat.lane, ())), owed=self._owed(seat))
+            return Turn(
+                seat, len(self._p.lanes.get(seat.lane, ())), owed=self._owed(seat)[seat.tier]
+            )
         size = _ANY if self._p.seats.behind(seat) and name not in self._met else 0
         self._met.add(name)
-        return Turn(seat, size)
+        return Turn(seat, size, owed=self._owed(seat)[seat.tier])
 
     def _serve(self, turn: Turn, quantum: int, left: int, *, alone: bool) -> int:
         group, weight = turn.seat.group, self._weight(turn.seat)
         if self._defers and weight == 1 and b"%d%s" % (turn.seat.tier, group) in self._ahead:
             return 0
         share = turn.owed or quantum * weight
-        n = min(share, turn.size - turn.take, left, self.rooms.get(group, left))
+        room = 0 if self._is_held(turn.seat) else self.rooms.get(group, left)
+        n = min(share, turn.size - turn.take, left, room)
         if turn.seat.tenant and n > 0:
             ring = self._p.seats.behind(turn.seat)
             turn.read = max(turn.read, min(len(ring), len(turn.own) + n))
@@ -126,11 +133,19 @@ class Plan:
         return n
 
     def _weight(self, seat: Seat) -> int:
+        if seat.tenant:
+            return self._p.tenants.get(seat.tenant, Tenant()).weight
         return self._p.groups[seat.group].weight if seat.group in self._p.managed else 1
 
-    def _owed(self, seat: Seat) -> int:
-        managed = seat.group in self._p.managed
-        return self._p.groups[seat.group].owed[seat.tier] if managed else 0
+    def _is_held(self, seat: Seat) -> bool:
+        return bool(seat.tenant) and self._p.tenants.get(seat.tenant, Tenant()).hold > 0
+
+    def _owed(self, seat: Seat) -> Counter[int]:
+        # By tier; a new one where nothing is kept.
+        if seat.tenant:
+            return self._p.tenants.get(seat.tenant, Tenant()).owed
+        group = self._p.groups[seat.group] if seat.group in self._p.managed else Group()
+        return group.owed
 
     def take(self) -> list[tuple[bytes, int]]:
         """Take the jobs out of their lanes: return (id, tier) in the order of the claim.
@@ -161,7 +176,9 @@ class Plan:
                 rest = self._take_of_tenant(turn, taken)
             else:
                 rest, about_to_end = self._take_of_lane(turn, taken)
-            if rest and self.rooms.get(turn.seat.group) == 0:
+            if rest and self._is_held(turn.seat):
+                self._p.tenants[turn.seat.tenant].out.add(turn.seat.tier)
+            elif rest and self.rooms.get(turn.seat.group) == 0:
                 self._p.groups[turn.seat.group].out.add(turn.seat.tier)
             elif rest:
                 turns_taken = turn.take / self._weight(turn.seat)
@@ -169,8 +186,7 @@ class Plan:
                 seats = moves.cut if turns_taken < most else moves.back
                 if about_to_end or turn.owed:
                     seats = moves.again
-                if turn.seat.group in self._p.managed:
-                    self._p.groups[turn.seat.group].owed[turn.seat.tier] = turn.owed
+                self._owed(turn.seat)[turn.seat.tier] = turn.owed
                 seats.append(turn.seat._replace(served_ms=self._p.now))
 
     def _take_of_lane(self, turn: Turn, taken: list[tuple[bytes, int]]) -> tuple[bool, bool]:
@@ -190,8 +206,6 @@ class Plan:
 
     def _take_of_tenant(self, turn: Turn, taken: list[tuple[bytes, int]]) -> bool:
         # Returns whether it has lanes with jobs left.
-        if not turn.own:
-            return False
         ring, moves = self._p.seats.behind(turn.seat), _Moves()
         self._take(ring, turn.own, moves, taken)
         ring += [*moves.cut, *moves.back]

@@ -29,6 +29,8 @@ PRODUCER = _grant("""
     q     rpush lpop unlink
     ring  rpush
     tr    rpush unlink
+    tn    hset hincrby hdel unlink
+    mt    hset hdel
     dl    zadd zrem
     dg    sadd srem unlink
     ua    hdel
@@ -59,6 +61,8 @@ CONSUMER = _grant("""
     q     rpush lpush lpop unlink
     ring  rpush lpush lpop unlink
     tr    rpush lpush lpop unlink
+    tn    hset hincrby hdel unlink
+    mt    unlink
     fl    zadd zrem unlink
     dl    zadd zrem unlink
     dg    sadd srem unlink
@@ -108,6 +112,8 @@ COORDINATOR = _grant("""
     c         hset hincrby hdel
     ring      rpush
     tr        rpush
+    tn        hset hincrby hdel
+    mt        hset hdel
     leader    hset
     decisions xadd
     why       xadd

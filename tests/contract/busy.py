@@ -127,6 +127,9 @@ def busy(world: World) -> Busy:
     world.partition.run(produce.configure(b"capped", max_running=1))
     w.enqueue(world, ["held", "held-mark", "held-more"], b"held")
     world.partition.run(produce.configure(b"held", hold=True))
+    world.partition.run(produce.configure_tenant(b"tenant", weight=3))
+    w.enqueue(world, ["t-held"], group_of(b"k", b"held"))
+    world.partition.run(produce.configure_tenant(b"held", hold=True))
     _use_limits(world)
     owned.run(admit(owned.ownership, "mail", 1, most_waiting=9))
     owned.run(own.hand_back(owned.ownership, [b"l-back"]))
@@ -232,6 +235,9 @@ def _of_applications() -> list[Verb[Any]]:
         produce.configure(b"serial", serial=False),
         *(produce.configure(group, hold=on) for group in (*groups, None) for on in (True, False)),
         *(produce.configure(group, max_running=1, serial=True) for group in groups),
+        *(produce.configure_tenant(b"tenant", hold=on, weight=2) for on in (True, False)),
+        produce.configure_tenant(b"held", hold=False),
+        produce.tenant(b"tenant"),
         produce.configure(b"capped", max_running=0),
         *(produce.cancel(i) for i in ("cap-a", "cap-b")),
         produce.configure(FULL, max_running=3),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from queuepool.embedded import EmbeddedServer
+from queuepool.models.tenants import tenant_of
 from queuepool.protocol.codec import read_group
 from queuepool.verbs.operator import verbs as operate
 from tests.conftest import server_engines
@@ -102,7 +103,9 @@ def check_places(state: dict[str, Any], when: str) -> None:
     assert placed == sorted(state["lanes"]), f"{when}: a lane has no seat, or two (I17)"
     sitting = [seat for ring in state["rings"] for seat in ring if seat[0] >= b"4"]
     tenants = [(b"%d" % (int(tier) + 4), name) for tier, name in state["tenants"]]
-    assert sorted(sitting) == sorted(tenants), f"{when}: a tenant has no seat, or two (I17)"
+    placed = sorted([*sitting, *state["shut"]])
+    assert placed == sorted(tenants), f"{when}: a tenant has no seat, or two (I17)"
+    assert {name for _, name in state["shut"]} <= state["tenants_held"], f"{when}: shut (I17)"
     check_holds(state, when)
     check_gates(state, when)
     for notes in ("attempts", "crashes", "errors"):
@@ -132,10 +135,25 @@ def check_holds(state: dict[str, Any], when: str) -> None:
         kind, rest, _most, _serial = state["apart"][group]
         assert (able, rest) == (min(ready, room), ready - able), f"{when}: {group!r} is miscounted"
         apart[kind] += rest
+    able = of_tenants(state)
+    assert state["tenant_able"] == able, f"{when}: jobs of tenants are miscounted"
+    apart["held"] += sum(n for (_, name), n in able.items() if name in state["tenants_held"])
     for kind in ("held", "capped"):
         assert state["counters"].get(kind, 0) == apart[kind], f"{when}: {kind} miscounted"
     closed = {group for group, room in state["managed"].items() if room == 0}
     assert {group for _, group in state["out"]} <= closed, f"{when}: out for no reason (I17)"
+
+
+def of_tenants(state: dict[str, Any]) -> dict[tuple[bytes, bytes], int]:
+    """Return how many jobs of each tier and tenant its groups let run."""
+    able: Counter[tuple[bytes, bytes]] = Counter()
+    for (tier, group), ids in state["lanes"].items():
+        if (tenant := tenant_of(group)) and group not in state["managed"]:
+            able[tier, tenant] += len(set(ids) - state["marks"])
+    for (tier, group), n in state["able"].items():
+        if (tenant := tenant_of(group)) and group in state["managed"]:
+            able[tier, tenant] += n
+    return {lane: n for lane, n in able.items() if n}
 
 
 def check_gates(state: dict[str, Any], when: str) -> None:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from queuepool.models.tenants import tenant_of
 from queuepool.testing.data import STARTED, PartitionData
 from queuepool.testing.groups import Group
 from queuepool.testing.records import Seat
 from queuepool.testing.server import MemoryServer
+from queuepool.testing.tenants import able_of
 from tests.contract.world import World
 
 _TIMES = ("cut", "dn", "dn_since", "aside", "largest", "hold", "rare")
@@ -40,6 +42,15 @@ def _of_memory(p: PartitionData) -> dict[str, Any]:
             for (t, name), ring in p.seats.tenants.items()
             if ring
         },
+        "shut": {(b"%d" % (t + 4), name) for name, known in p.tenants.items() for t in known.out},
+        "tenant_able": {
+            (b"%d" % tier, name): n
+            for name in {tenant_of(group) or b"" for _, group in p.lanes} - {b""}
+            for tier, n in able_of(p, name).items()
+            if n
+        },
+        "tenants_held": {name for name, known in p.tenants.items() if known.hold},
+        "bounds": {name: 0 if k.hold else k.weight for name, k in p.tenants.items()},
         "books": [_book(p.books[e].entries()) for e in sorted(p.books)],
         "delayed": [i for _, i in p.delayed.entries()],
         "asides": p.asides,
@@ -93,6 +104,7 @@ def _of_server(client: Any, base: bytes) -> dict[str, Any]:
     counters = {k.decode(): int(v) for k, v in client.hgetall(key("c")).items()}
     target = client.hget(key("ck"), "target")
     groups = {n: client.hgetall(key(b"g:" + n)) for n in suffixes(b"g")}
+    tenants = {n: client.hgetall(key(b"tn:" + n)) for n in suffixes(b"tn")}
     return {
         "jobs": {i: _body(b) for i, b in client.hgetall(key("j")).items()},
         "lanes": lanes,
@@ -103,6 +115,15 @@ def _of_server(client: Any, base: bytes) -> dict[str, Any]:
             ]
             for s in suffixes(b"tr")
         },
+        "shut": {
+            (field[1:], name)
+            for name, fields in tenants.items()
+            for field in fields
+            if field[:1] == b"o"
+        },
+        "tenant_able": _by_lane(tenants, b"e"),
+        "tenants_held": {name for name, fields in tenants.items() if b"hold" in fields},
+        "bounds": {name: int(said) for name, said in client.hgetall(key("mt")).items()},
         "books": [_book(_swap(client, key(b"fl:" + s))) for _, s in books],
         "delayed": [i for _, i in _swap(client, key("dl"))],
         "asides": client.hgetall(key("ua")),

@@ -23,6 +23,7 @@ ONLY_READ = {
     "gates",
     "group",
     "limits",
+    "tenant",
     "observe",
     "peek",
     "read_policy",

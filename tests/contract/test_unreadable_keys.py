@@ -19,7 +19,7 @@ from tests.contract.touched import Keys, stem, touched
 from tests.contract.world import World
 
 # Where a script does not stop at a value of another type
-PASSED_OVER = {"q", "tr", "g", "dg", "gq", "gr", "gg", "wk", "dn", "cmd", "ck", "fl"} | {
+PASSED_OVER = {"q", "tr", "tn", "g", "dg", "gq", "gr", "gg", "wk", "dn", "cmd", "ck", "fl"} | {
     *("li", "lc", "lt", "lw", "ls", "lp")  # of limits
 }
 RESET = ("reset", "on", "nopass", "+@all")

@@ -27,12 +27,13 @@ FORBIDDEN = re.compile(
 # What a script writes to under a name that does not tell the key.
 ALIASES = {
     "job.g": "g", "g": "g", "group_of(": "g", "groups[": "g", "lanes[": "q", "lane.key": "q",
-    "lane_key(": "q", "lane": "q", "rings[": "ring", "ring": "ring tr", "book": "fl",
+    "lane_key(": "q", "lane": "q", "rings[": "ring", "ring": "ring tr", "lane.room.record": "g tn",
+    "record": "tn", "unpack(": "tn", "book": "fl",
     "in_flight": "fl", "set": "dn", "queue": "lt lw", "other": "li lc lt lw ls lp",
     "key": "dl dead", "seats[": "gr", "seat.ring": "gr", "job.key": "gq", "list": "q gq",
-    "hash": "", "found": "q g dg wk gq gr gg tr", "note[1]": "at cr er pr cn u uk mg lm",
+    "hash": "", "found": "q g dg wk gq gr gg tr tn", "note[1]": "at cr er pr cn u uk mg lm",
     "fixed": "c dl dead rec wk cmd j o dr ck at cr er pr cn cx ua ring dn fl u uk ex mg"
-    " lm gt ga gk ls",
+    " lm gt ga gk ls mt",
 }  # fmt: skip
 
 ADDING = {"hincrby", "hset"}  # what the part `add` does to its key
@@ -90,7 +91,7 @@ ONLY_ASKED = {
         (stem, "unlink")
         for stem in (
             *("q", "g", "dg", "wk", "li", "lc", "lt", "lw", "ls", "lp", "gq", "gr", "gg"),
-            *("tr",),
+            *("tr", "tn"),
         )
     },
 }
@@ -114,7 +115,9 @@ def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> N
     of_owners = {"ask", "slow", "end_permits"}
     owner = scripts_in("owner/verbs") | scripts_in("owner/gates") | of_owners
     assert scripts["consumer"] == owner | {"audit"} | scripts_in("producer/route")
-    beside = {"observe", "group", "configure", "gates"} | scripts_in("producer/route")
+    beside = {"observe", "group", "configure", "configure_tenant", "tenant", "gates"} | scripts_in(
+        "producer/route"
+    )
     beside |= scripts_in("limits/verbs") - of_owners
     assert scripts["coordinator"] == scripts_in("leader/verbs") | beside
     assert scripts["ops"] == set(names())

@@ -31,6 +31,7 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
     Command("bulk", "enqueue a job for each row of a file", "bulk"),
     Command("job", "show or cancel a job", "job"),
     Command("group", "show, wait for, configure or cancel a group", "group"),
+    Command("tenant", "show, hold, release or configure a tenant", "tenant"),
     Command("status", "show every partition", "status"),
     Command("watch", "show every partition, live, until Ctrl-C", "watch"),
     Command("scale", "set a partition's workers manually for a limited time", "scale"),

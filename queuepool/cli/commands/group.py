@@ -83,11 +83,14 @@ def configure(arguments: argparse.Namespace) -> Exit:
     if all(value is None for value in settings.values()):
         raise CommandError("give --max-running N, --weight N, --serial or --no-serial", Exit.USAGE)
     check_settings(max_running=arguments.max_running, weight=arguments.weight)
-    changed, status = act(
-        arguments.grpc,
-        lambda client: _configure_by_coordinator(arguments, settings, client),
-        lambda: _configure_directly(arguments, settings),
-    )
+    if arguments.tenant is not None:  # a coordinator takes keys alone
+        changed, status = _configure_directly(arguments, settings)
+    else:
+        changed, status = act(
+            arguments.grpc,
+            lambda client: _configure_by_coordinator(arguments, settings, client),
+            lambda: _configure_directly(arguments, settings),
+        )
     if status is not None:
         print_group(status, arguments)
     else:

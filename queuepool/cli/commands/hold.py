@@ -28,6 +28,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("what", choices=("group", "partition", "all"))
     add("name", nargs="?", metavar="KEY|N", help="the partition key, or the number")
+    add("--tenant", metavar="NAME", help="of a group: its tenant, if it has one")
     add_grpc(parser)
     add_json(parser)
 
@@ -45,12 +46,16 @@ def switch(arguments: argparse.Namespace, *, on: bool) -> int:
         raise CommandError(
             "say group and its key, partition and its number, or only all", Exit.USAGE
         )
+    if arguments.tenant is not None:  # a coordinator takes keys alone
+        if what != "group":
+            raise CommandError("--tenant is for groups; see `queuepool tenant hold`", Exit.USAGE)
+        return _directly(what, name, arguments.tenant, on=on)
     if what == "partition":
         _number(name)
     return act(
         arguments.grpc,
         lambda client: _by_coordinator(client, what, name, on=on),
-        lambda: _directly(what, name, on=on),
+        lambda: _directly(what, name, None, on=on),
     )
 
 
@@ -67,10 +72,10 @@ def _by_coordinator(client: QueuePoolClient, what: str, name: str, *, on: bool) 
     return client.Release(api.ReleaseRequest(**named, reason="queuepool release")).changed
 
 
-def _directly(what: str, name: str, *, on: bool) -> int:
+def _directly(what: str, name: str, tenant: str | None, *, on: bool) -> int:
     with open_pool() as pool:
         if what == "group":
-            group = pool.group(key_of(name))
+            group = pool.group(key_of(name), tenant=tenant)
             return int(group.hold() if on else group.release())
         number = _number(name) if what == "partition" else None
         return pool.hold(partition=number) if on else pool.release(partition=number)

@@ -185,7 +185,8 @@ def held(row: PartitionRow) -> str:
     jobs = f"{row.held:,} jobs wait"
     if row.held_ms:
         return f"held: {jobs}; start them with `queuepool release partition {row.partition}`"
-    return f"{jobs} in groups that are held; start them with `queuepool release group KEY`"
+    remedy = "`queuepool release group KEY`, or `queuepool tenant release NAME`"
+    return f"{jobs} in groups or of tenants that are held; start them with {remedy}"
 
 
 def plain_line(view: ClusterView) -> str:

@@ -2,8 +2,8 @@
 -- audit: check a bounded part of a partition for inconsistencies; repair and report them.
 -- ROLES   consumer ops-read ops
 -- KEYS[1] base; derived: j c o dl dg:<group> ua at cr er pr cn dead dr rec fl:<epochs> ring:<0-3>
---         tr:<0-3>:<tenant> q:<tier>:<group> cx wk cmd ck dn:<0|1> g:<group> mg u uk ex lm gt ga gk
---         ls gr:<tier>:<gate> gq:<tier>:<gate>~<group> gg:<group>
+--         tr:<0-3>:<tenant> tn:<tenant> mt q:<tier>:<group> cx wk cmd ck dn:<0|1> g:<group> mg u uk
+--         ex lm gt ga gk ls gr:<tier>:<gate> gq:<tier>:<gate>~<group> gg:<group>
 -- ARGV    cursor ('0' to begin), repair (1) or only report (0)
 -- Returns {next cursor ('0' when the round is complete), [finding, count ...], jobs that should
 --         exist according to the counters minus jobs stored}. Findings: unseated (a lane with jobs,
@@ -90,7 +90,7 @@ if repair and page[1] == '0' and missing ~= 0 then
   local left = 10000
   for key, lane in pairs(seated) do
     local t, size = tonumber(lane.tier), ours('LLEN', key) or 0
-    if apart[lane.group] then size = 0 end
+    if apart[lane.group] or is_shut(lane.group) then size = 0 end
     stand[t] = stand[t] + size
     if size > 0 and size <= math.min(left, 1000) then
       left = left - size
@@ -101,7 +101,7 @@ if repair and page[1] == '0' and missing ~= 0 then
   end
   for _, job in ipairs(lost) do
     local t = tonumber(job.lane.tier)
-    if not apart[job.lane.group] then stand[t] = stand[t] + 1 end
+    if not apart[job.lane.group] and not is_shut(job.lane.group) then stand[t] = stand[t] + 1 end
   end
 end
 -- uses: only_wrong_types
@@ -111,6 +111,7 @@ if repair then -- from here on, writes
   recount_parked()
   for _, job in ipairs(late) do redis.call('SADD', base .. ':dg:' .. job.group, job.id) end
   for _, job in ipairs(lost) do redis.call('RPUSH', lane_key(job.lane), job.id) end
+  for _, fields in ipairs(amended) do redis.call('HSET', unpack(fields)) end
   for _, one in ipairs(absent) do
     redis.call('RPUSH', base .. ':ring:' .. one.tier,
       one.tier + 4 .. string.format('%011x', now) .. one.tenant)

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
 -- claim: move up to `limit` ready jobs into the in-flight set of the owner's epoch.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: o c j at cr cx mg fl:<epoch> ring:<0-3> tr:<0-3>:<tenant> q:<tier>:<group>
---         g:<group> dn:<0|1> u uk ex lm gt ga gr:<tier>:<gate> gq:<tier>:<gate>~<group> gg:<group>
---         dl wk
+-- KEYS[1] base; derived: o c j at cr cx mg fl:<epoch> ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt
+--         q:<tier>:<group> g:<group> dn:<0|1> u uk ex lm gt ga gr:<tier>:<gate>
+--         gq:<tier>:<gate>~<group> gg:<group> dl wk
 -- ARGV    nonce, epoch, limit (1-200), starting (how many of them start at once), promote after ms
 --         (0: never), weight of tier 0 .. 3 (all 0: strict order), bytes that the bodies may have
 --         together, then lanes (tier, group) whose turn comes after all others of their tier, as
@@ -36,14 +36,19 @@ if known[2] then return {now, {}, {}, {}, {}, 0} end
 local odd = redis.call('EXISTS', base .. ':at', base .. ':cr', base .. ':cx') > 0 -- of any type
   and redis.call('HLEN', base .. ':cx') >= 0
   and redis.call('HLEN', base .. ':at') + redis.call('HLEN', base .. ':cr') > 0
-local managed, asks, late, limited = false, false, false, false
+local managed, bounded, asks, late, limited = false, false, false, false, false
 if known[3] then
-  managed = redis.call('HLEN', base .. ':mg') > 0
+  managed, bounded = redis.call('HLEN', base .. ':mg') > 0, redis.call('HLEN', base .. ':mt') > 0
   asks = redis.call('EXISTS', base .. ':uk', base .. ':ex', base .. ':lm') > 0
-  if not managed and not asks then redis.call('HDEL', c, 'rare') end
+  if not managed and not bounded and not asks then redis.call('HDEL', c, 'rare') end
 end
 -- uses: claim/look, claim/plan
 plan(limit)
+-- By tier: the lanes in the order of their turns, and how many these are
+local lanes, served = seats, visited
+if seats.tenants then
+  -- uses: claim/line_up
+end
 local largest, full = tonumber(known[1] or nil), false
 if not largest or not (planned * largest <= budget) then
   -- uses: claim/plan_fewer
@@ -65,6 +70,9 @@ for k = 1, count do bytes = bytes + #(bodies[k] or '') + #ids[k] end
 if bytes > budget + 64 * count then
   -- uses: claim/put_back
   put_back()
+end
+if seats.tenants then
+  -- uses: claim/count_tenants
 end
 local limits -- id, gate ... of those that name limits
 if late then

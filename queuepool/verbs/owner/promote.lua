@@ -2,7 +2,7 @@
 -- promote: move delayed jobs that are due, at most 100, to the back of their lanes.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j dl dg:<group> ua wk at cr er cn dn:<0|1> g:<group> q:<tier>:<group>
---         ring:<0-3> tr:<0-3>:<tenant> mg u uk ex lm ga
+--         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mg u uk ex lm ga
 -- ARGV    nonce, epoch
 -- Returns {promoted, cancelled, ms until the next is due (0: more are due now, -1: none waits)};
 --         or {FENCED, current epoch}. Jobs of a group cancelled since are dropped here. O(100 log
@@ -65,7 +65,11 @@ for _, lane in ipairs(lanes) do
     count_ready(lane.tier, lane.group, n)
     tune(lane.group)
   else
-    tiers[lane.tier] = tiers[lane.tier] + n
+    if tenant_of(lane.group) then
+      count_able(lane.tier, lane.group, n)
+    else
+      tiers[lane.tier] = tiers[lane.tier] + n
+    end
   end
 end
 for tier, n in pairs(tiers) do add(c, 'r' .. tier, n) end

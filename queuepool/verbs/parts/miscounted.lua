@@ -13,8 +13,9 @@ for k, text in ipairs(redis.call('HMGET', c, unpack(counters))) do
 end
 miscounted = miscounted + redis.call('HLEN', c) - known
 -- Claims ask about settings, unique keys and expiry only if it is there.
-local unheard = redis.call('EXISTS', mg, base .. ':uk', base .. ':ex', base .. ':lm') > 0
-  and not redis.call('HGET', c, 'rare')
+local rare = redis.call('EXISTS', mg, base .. ':mt', base .. ':uk', base .. ':ex',
+  base .. ':lm')
+local unheard = rare > 0 and not redis.call('HGET', c, 'rare')
 if unheard then miscounted = miscounted + 1 end
 local unsound = miscounted > 0
 -- At the end of a round; a round of many pages cannot count exactly what changes meanwhile.

@@ -9,7 +9,7 @@ from typing import Any
 
 from queuepool.errors import InvalidInputError, PayloadTooLargeError, UndecodableError
 from queuepool.errors.escaping import id_bytes, stored_text
-from queuepool.models import GroupStatus, JobId, JobState, JobStatus, Tier
+from queuepool.models import GroupStatus, JobId, JobState, JobStatus, TenantStatus, Tier
 from queuepool.protocol import codec
 from queuepool.verbs import Argument, Verb
 
@@ -190,3 +190,28 @@ def configure(
         if value is not None:
             args += [name, b"" if value == usual else int(value)]
     return Verb("configure", args, lambda r: None if r < 0 else r == 1)
+
+
+def configure_tenant(
+    tenant: bytes, *, hold: bool | None = None, weight: int | None = None
+) -> Verb[bool]:
+    """Hold a tenant, or release it; set its share of turns. Returns whether that changed anything.
+
+    What is None stays as it is; weight 1: as others.
+    """
+    args: list[Argument] = [tenant]
+    if hold is not None:
+        args += ["hold", b"1" if hold else b""]
+    if weight is not None:
+        args += ["weight", b"" if weight == 1 else weight]
+    return Verb("configure_tenant", args, lambda r: r == 1)
+
+
+def tenant(name: bytes) -> Verb[TenantStatus]:
+    """Return what a tenant has in a partition."""
+
+    def read(reply: Any) -> TenantStatus:
+        ready, groups, held_ms, weight = reply
+        return TenantStatus(ready=ready, groups=groups, held_ms=held_ms or None, weight=weight or 1)
+
+    return Verb("tenant", [name], read)

@@ -143,7 +143,9 @@ def test_a_group_is_held_shown_and_released(shell: Shell, pool: QueuePool) -> No
     assert "held       since" in shell.out
     assert "queuepool release group bulk-42" in shell.out
     shell.run("status")
-    assert f"partition {job.partition}: 1 jobs wait in groups that are held" in shell.out
+    assert (
+        f"partition {job.partition}: 1 jobs wait in groups or of tenants that are held" in shell.out
+    )
     assert shell.run("release", "group", "bulk-42") == Exit.OK
     assert "group bulk-42 is released now" in shell.out
     assert shell.run("group", "show", "bulk-42", "--json") == Exit.OK
@@ -453,3 +455,42 @@ def test_every_engine_here_passes_the_check(
     monkeypatch.setenv("QUEUEPOOL_URL", engine_url)
 
     assert shell.run("check") == Exit.OK, shell.out
+
+
+# -- tenant ----------------------------------------------------------------------------------------
+
+
+def test_a_tenant_is_held_shown_weighed_and_released(shell: Shell, pool: QueuePool) -> None:
+    pool.enqueue("t", partition_key="k", tenant="acme")
+    assert shell.run("tenant", "hold", "acme") == Exit.OK
+    assert "tenant acme is held now" in shell.out
+    assert shell.run("tenant", "hold", "acme") == Exit.OK
+    assert "nothing changed" in shell.out
+    assert shell.run("tenant", "configure", "acme", "--weight", "3", "--json") == Exit.OK
+    assert shell.lines[-1] == {"tenant": "acme", "changed": True}
+    assert shell.run("tenant", "show", "acme") == Exit.OK
+    assert "queuepool tenant release acme" in shell.out
+    assert shell.run("tenant", "release", "acme") == Exit.OK
+    assert shell.run("tenant", "show", "acme", "--json") == Exit.OK
+    known = {"ready": 1, "groups": 1, "held_ms": None, "weight": 3}
+    assert shell.lines[-1] == {"tenant": "acme"} | known
+    assert shell.run("tenant", "configure", "acme", "--weight", "0") == Exit.USAGE
+
+
+def test_jobs_of_a_tenant_are_shown_with_it(shell: Shell, pool: QueuePool) -> None:
+    job = pool.enqueue("t", partition_key="k", tenant="acme", delay_s=60)
+    shell.run("job", "show", job.job_id)
+    assert "acme" in shell.out
+    shell.run("job", "show", job.job_id, "--json")
+    assert (shell.lines[-1]["tenant"], shell.lines[-1]["group"]) == ("acme", "k")
+    assert shell.run("group", "show", "k", "--tenant", "acme", "--json") == Exit.OK
+    assert shell.lines[-1]["delayed"] == 1
+    assert shell.run("hold", "group", "k", "--tenant", "acme") == Exit.OK
+    assert shell.run("group", "configure", "k", "--tenant", "acme", "--weight", "2") == Exit.OK
+    shell.run("group", "show", "k", "--tenant", "acme", "--json")
+    assert (shell.lines[-1]["held_ms"] is not None, shell.lines[-1]["weight"]) == (True, 2)
+    assert shell.run("hold", "all", "--tenant", "acme") == Exit.USAGE
+    file = write("rows.csv", "a\n1\n2\n")
+    words = ("bulk", file, "--task", "t", "--key", "k", "--tenant", "acme", "--json")
+    assert shell.run(*words) == Exit.OK
+    assert pool.group("k", tenant="acme").status().total == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from queuepool.models.tenants import tenant_of
 from tests.property.model import gate_laws
 from tests.property.model.records import Place
 from tests.property.model.space import Space
@@ -115,6 +116,20 @@ def check_counters(space: Space) -> None:
         told = {n: int(fields.get(b"w%d" % tier, 0)) for n, fields in space.groups.items()}
         kept = {group: jobs for group, jobs in told.items() if jobs}
         assert kept == waiting_in(space, tier), f"I8: managed in tier {tier}: {kept}"
+    able: Counter[tuple[int, bytes]] = Counter()
+    for (tier, group), ids in space.lanes.items():
+        if (tenant := tenant_of(group)) and group not in managed:
+            able[tier, tenant] += sum(i not in marks for i in ids)
+    for name in managed:
+        if tenant := tenant_of(name):
+            for tier in range(4):
+                able[tier, tenant] += int(space.groups[name][b"c%d" % tier])
+    said = {
+        (int(field[1:]), name): int(n)
+        for name, fields in space.records.items()
+        for field, n in fields.items()
+    }
+    assert said == {lane: n for lane, n in able.items() if n}, f"I8: of tenants: {said}, {able}"
     for kind in ("held", "capped"):
         states = [f for f in space.groups.values() if f.get(b"state") == kind.encode()]
         apart = sum(int(fields[b"apart"]) for fields in states)

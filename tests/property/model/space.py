@@ -63,6 +63,7 @@ class Space:
     gates_of: dict[bytes, set[bytes]] = field(default_factory=dict)  # group -> its lanes at gates
     rings: list[list[bytes]] = field(default_factory=lambda: [[], [], [], []])
     tenants: dict[tuple[int, bytes], list[bytes]] = field(default_factory=dict)  # their rings
+    records: dict[bytes, dict[bytes, bytes]] = field(default_factory=dict)  # of tenants
     books: dict[int, list[tuple[bytes, float]]] = field(default_factory=dict)
     groups: dict[bytes, dict[bytes, bytes]] = field(default_factory=dict)
     indexed: dict[bytes, set[bytes]] = field(default_factory=dict)  # delayed jobs of a group
@@ -137,6 +138,10 @@ def _read_ring_of_tenant(space: Space, name: bytes, content: list[bytes]) -> Non
     space.tenants[int(tier), tenant] = content
 
 
+def _read_tenant(space: Space, name: bytes, content: list[bytes]) -> None:
+    space.records[name] = pairs(content)
+
+
 def _read_book(space: Space, name: bytes, content: list[bytes]) -> None:
     scores = zip(content[::2], content[1::2], strict=True)
     space.books[int(name)] = [(i, float(score)) for i, score in scores]
@@ -164,6 +169,7 @@ _NAMED: dict[bytes, Callable[[Space, bytes, list[bytes]], None]] = {
     b"gr": _read_ring_of_gate,
     b"ring": _read_ring,
     b"tr": _read_ring_of_tenant,
+    b"tn": _read_tenant,
     b"fl": _read_book,
     b"g": _read_group,
     b"dg": _read_delayed,

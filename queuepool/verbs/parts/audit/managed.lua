@@ -1,7 +1,8 @@
 -- At the end of a round, of up to 200 managed groups: entries without such a group, and those whose
 -- jobs are miscounted, in lanes of up to 1,000 ids.
--- uses: shares
+-- uses: shares, audit/shut
 local names, apart, right, rooms, standing = {}, {}, {}, {}, {[0] = 0, 0, 0, 0}
+local able_of = {}
 local sums, recounted = {held = 0, capped = 0}, page[1] == '0' and redis.call('HLEN', mg) <= 200
 if recounted then names = redis.call('HKEYS', mg) end
 for _, group in ipairs(recounted and unlisted or {}) do names[#names + 1] = group end
@@ -27,10 +28,10 @@ for _, group in ipairs(names) do
   end
   if apart[group] then
     local room, able, state, rest = shares(f, waiting)
-    sums[state] = sums[state] + rest
+    sums[state], able_of[group] = sums[state] + rest, able
     local wrong = state ~= f[7] or rest ~= whole(f[8])
     for t = 0, 3 do
-      standing[t] = standing[t] + able[t]
+      if not is_shut(group) then standing[t] = standing[t] + able[t] end
       wrong = wrong or waiting[t] ~= whole(f[9 + t]) or able[t] ~= whole(f[13 + t])
     end
     if wrong then
@@ -42,6 +43,7 @@ for _, group in ipairs(names) do
     if whole(redis.call('HGET', mg, group)) ~= room then rooms[group] = room end
   end
 end
+-- uses: audit/tenants
 local held, capped = unpack(redis.call('HMGET', c, 'held', 'capped'))
 local gap = recounted and whole(held) + whole(capped) - sums.held - sums.capped or 0
 recounted = recounted and (#right > 0 or next(rooms) ~= nil

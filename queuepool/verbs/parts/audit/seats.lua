@@ -16,7 +16,8 @@ local function read_tenant(tier, tenant) -- whether its lanes that have seats ar
       budget = budget - size
       for _, seat in ipairs(redis.call('LRANGE', ring, 0, -1)) do note(seat) end
     end
-    if size > 0 and complete and not sitting[ring] then
+    local out = ours('HEXISTS', base .. ':tn:' .. tenant, 'o' .. tier + 4) == 1
+    if size > 0 and complete and not sitting[ring] and not out then
       absent[#absent + 1] = {tier = tier, tenant = tenant}
     end
   end

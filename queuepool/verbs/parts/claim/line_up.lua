@@ -11,6 +11,7 @@ for _, t in ipairs(active) do
     end
     if lane.length then
       -- uses: claim/jobs_left
+      rings[lane.ring] = lane.ring
       lane.taken, lane.take, lane.size = lane.take, 0, lane.length - visited[lane]
       lane.first = nil
     end

@@ -1,13 +1,24 @@
 -- The seats that have a turn, by ring: a tier, or a tenant that has a turn there. `visit` replaces
--- each seat that it checks with its lane, or with its tenant.
+-- each seat that it checks with its lane, or with its tenant. Rare things are fields of `seats`:
+-- each local that a function uses costs time in every call. seats.tenants: by the key of their ring
 local rings, seats, active = {}, {}, {} -- active: tiers that have any
-local tenants -- by the key of their ring, if any
 for t = 0, 3 do
   rings[t] = base .. ':ring:' .. t
   seats[t] = redis.call('LRANGE', rings[t], 0, reach - 1)
   if #seats[t] > 0 then active[#active + 1] = t end
 end
-local rooms, extra, alone, learn -- of managed groups, where there are any
+-- Of managed groups and tenants, if any: how many jobs may be taken (seats.bounds: of tenants). By
+-- ring: turns that their weights add, whether it has one lane
+local rooms, extra, alone
+if managed or bounded then
+  -- uses: whole, ours
+  extra, alone = {}, {}
+  for _, t in ipairs(active) do extra[t], alone[t] = 0, redis.call('LLEN', rings[t]) == 1 end
+  if bounded then
+    -- uses: claim/bounds
+    seats.bounds = bounds
+  end
+end
 if managed then
   -- uses: ours, claim/rooms
   redis.call('ZCARD', base .. ':dl') -- `tune` touches it, and the tokens

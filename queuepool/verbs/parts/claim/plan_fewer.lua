@@ -4,7 +4,10 @@ local function plan_fewer() -- until their bodies fit; whether they are fewer. O
   repeat
     if bytes > 0 then
       plan(math.max(1, math.floor(planned * math.min(0.75, budget / bytes))))
-      fewer = true
+      fewer, lanes, served = true, seats, visited
+      if seats.tenants then
+        -- uses: claim/line_up
+      end
     end
     bytes = 0
     for _, t in ipairs(active) do

@@ -1,9 +1,8 @@
 -- Of the groups of these seats that are managed: how many jobs may be taken; their weight, and by
--- tier what is left of a turn that the end of a share cut short. extra: by ring, how many turns
--- their weights add; alone: rings with one lane
+-- tier what is left of a turn that the end of a share cut short
 -- uses: whole, probe_tenant
-rooms, extra, alone = {}, {}, {}
-learn = function(at, page) -- seats of a ring
+rooms = {}
+local function learn(at, page) -- seats of a ring
   local groups = {}
   for _, seat in ipairs(page) do
     if string.find(seat, '^[0-3]') then groups[#groups + 1] = string.sub(seat, 13) end
@@ -16,14 +15,12 @@ learn = function(at, page) -- seats of a ring
       local owed = {}
       for t = 0, 3 do owed[tostring(t)] = whole(f[2 + t]) end
       rooms[groups[k]] = {most = whole(room), weight = math.max(1, whole(f[1])), owed = owed,
-        taken = 0}
+        taken = 0, record = g}
     end
   end
   for _, group in ipairs(groups) do
     if rooms[group] then extra[at] = extra[at] + rooms[group].weight - 1 end
   end
 end
-for _, t in ipairs(active) do
-  extra[t], alone[t] = 0, redis.call('LLEN', rings[t]) == 1
-  learn(t, seats[t])
-end
+for _, t in ipairs(active) do learn(t, seats[t]) end
+seats.learn = learn

@@ -1,11 +1,13 @@
 -- Takes ids from their lanes, and the lanes' seats from their rings.
 local ids, count, taken, more = {}, 0, {}, false -- taken: by tier; more: of seats, perhaps
+local byte = string.byte
 local again, cut, back, stamp -- seats by place, if any, for reseat: the tier, or a tenant's ring
 for _, t in ipairs(active) do
   local most
   for i = 1, served[t] do
     local lane = lanes[t][i]
     local home = lane.home
+    if byte(lane.group) == 255 then seats.tenants = seats.tenants or {} end -- it may be a tenant's
     if lane.take > 0 then
       local before = count
       for _, id in ipairs(redis.call('LPOP', lane.key, lane.take) or {}) do
@@ -16,7 +18,7 @@ for _, t in ipairs(active) do
       taken[home] = (taken[home] or 0) + lane.take
     end
     if lane.size > lane.take and lane.room and lane.room.taken >= lane.room.most then
-      redis.call('HSET', base .. ':g:' .. lane.group, 'o' .. home, 1)
+      redis.call('HSET', lane.room.record, 'o' .. home, 1)
     elseif lane.size > lane.take then
       if not stamp then again, cut, back, stamp = {}, {}, {}, string.format('%011x', now) end
       local place, had = lane.place or home, lane.taken or lane.take
@@ -33,20 +35,20 @@ for _, t in ipairs(active) do
       if lane.room then
         if lane.owed > 0 then list = again end -- the rest of its turn comes first
         if lane.owed ~= lane.room.owed[home] then
-          redis.call('HSET', base .. ':g:' .. lane.group, 't' .. home, lane.owed)
+          redis.call('HSET', lane.room.record, 't' .. home, lane.owed)
         end
       end
       list[place] = list[place] or {}
       list[place][#list[place] + 1] = home .. stamp .. lane.group
     end
-    if lane.length and lane.size > 0 then more = true end
+    more = more or lane.length and lane.size > 0 and not (lane.room and lane.room.most == 0)
   end
   redis.call('LPOP', rings[t], visited[t])
   more = more or visited[t] >= limit
   if quota['k' .. t] then redis.call('HSET', c, 'k' .. t, quota['k' .. t]) end
 end
-if tenants then
-  for ring, tenant in pairs(tenants) do
+if seats.tenants then
+  for ring, tenant in pairs(seats.tenants) do
     if (visited[tenant] or 0) > 0 then redis.call('LPOP', ring, visited[tenant]) end
   end
 end

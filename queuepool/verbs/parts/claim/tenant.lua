@@ -1,15 +1,12 @@
 -- A tenant has the turn: its lanes share it. A second seat of the same tenant is of no use.
+-- uses: ours
 local ring = base .. ':tr:' .. home - 4 .. ':' .. group
-tenants = tenants or {}
+local known = seats.tenants or {}
+seats.tenants = known
 lane = {home = home, group = group, ring = ring, length = 0, size = 0, take = 0}
-if not tenants[ring] then
-  local length = redis.pcall('LLEN', ring)
-  if type(length) == 'table' then
-    foreign = foreign or {}
-    foreign[ring] = length
-    length = 0
-  end
-  lane.length, tenants[ring] = length, lane
-  rings[ring], lane.place = ring, home - 4 .. ''
-  if rooms then alone[lane] = length == 1 end
+if not known[ring] then
+  ours('HLEN', base .. ':tn:' .. group)
+  lane.length, known[ring] = ours('LLEN', ring) or 0, lane
+  lane.place, lane.room = home - 4 .. '', seats.bounds and seats.bounds[group]
+  if extra then alone[lane] = lane.length == 1 end
 end

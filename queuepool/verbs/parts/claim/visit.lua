@@ -3,7 +3,7 @@ local turns = limit > starting and 8 or 32
 local function visit(at, share, n) -- whose turn in a ring, and how many of each: only reads
   local here, quantum, moved = seats[at], share, true
   if #here > 1 then
-    local width = rooms and #here + extra[at] or #here
+    local width = extra and #here + extra[at] or #here
     quantum = math.ceil(share / math.min(width, n, turns))
   end
   while share > 0 and moved do
@@ -34,7 +34,7 @@ local function visit(at, share, n) -- whose turn in a ring, and how many of each
         if lane.length then
           visited[lane], seats[lane], lane.left = 0, {}, nil
           lane.size = lane.length > 0 and 1 / 0 or 0
-          if rooms then extra[lane] = 0 end
+          if extra then extra[lane] = 0 end
         end
         if lane.room then lane.owed = math.max(0, lane.room.owed[lane.home] or 0) end
       end
@@ -44,10 +44,12 @@ local function visit(at, share, n) -- whose turn in a ring, and how many of each
       elseif room then
         local turn = lane.owed > 0 and lane.owed or quantum * room.weight
         take = math.min(turn, lane.size - lane.take, share, room.most - room.taken)
+        if lane.length and take > 0 then
+          -- uses: claim/turn_of_tenant
+        end
         lane.owed = room.weight > 1 and not alone[at] and turn - take or 0
         room.taken = room.taken + take
-      end
-      if lane.length and take > 0 then
+      elseif lane.length and take > 0 then
         -- uses: claim/turn_of_tenant
       end
       if take > 0 then

@@ -1,0 +1,106 @@
+"""Handles on one tenant, sync and asyncio: how many turns it has, in all partitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from queuepool.client.effects import Steps
+from queuepool.client.holding import check_settings
+from queuepool.client.network import AsyncNetwork, Network
+from queuepool.client.questions import ask_each
+from queuepool.models import TenantStatus
+from queuepool.models.tenants import tenant_bytes
+from queuepool.verbs.producer import verbs as produce
+
+
+class _Tenant:
+    """What the tenants of both pools share."""
+
+    __slots__ = ("_network", "name")
+
+    def __init__(self, network: Any, name: str) -> None:
+        tenant_bytes(name)
+        self._network, self.name = network, name
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def _configure(self, *, hold: bool | None = None, weight: int | None = None) -> Steps[bool]:
+        check_settings(weight=weight)
+        verb = produce.configure_tenant(tenant_bytes(self.name), hold=hold, weight=weight)
+        config = self._network.config
+        changed = yield from ask_each(
+            config, [(n, verb) for n in range(config.topology.partitions)]
+        )
+        return any(changed)
+
+    def _status(self) -> Steps[TenantStatus]:
+        config, verb = self._network.config, produce.tenant(tenant_bytes(self.name))
+        known = yield from ask_each(config, [(n, verb) for n in range(config.topology.partitions)])
+        return TenantStatus(
+            ready=sum(each.ready for each in known),
+            groups=sum(each.groups for each in known),
+            held_ms=min((each.held_ms for each in known if each.held_ms), default=None),
+            weight=max(each.weight for each in known),
+        )
+
+
+class Tenant(_Tenant):
+    """A tenant, which takes turns with others. Holds no state: each call asks the servers.
+
+    >>> pool.enqueue("greet", {"name": "Ada"}, partition_key="order-1", tenant="acme").accepted
+    True
+    >>> tenant = pool.tenant("acme")
+    >>> tenant.configure(weight=3), tenant.status().weight, tenant.configure(weight=1)
+    (True, 3, True)
+    """
+
+    __slots__ = ()
+    _network: Network
+
+    def configure(self, *, weight: int) -> bool:
+        """Set its share of turns, 1 to 100, beside 1 of others; returns whether that changed it.
+
+        It holds in each partition until it is set to 1, whether the tenant has jobs or not.
+        """
+        return self._network.do(self._configure(weight=weight))
+
+    def hold(self) -> bool:
+        """Start none of the tenant's jobs until it is released; returns False if it was held.
+
+        Running jobs continue, as do those that a consumer has already claimed. Held jobs do not
+        count as backlog. The hold also covers jobs enqueued later, and does not affect the holds of
+        the tenant's groups.
+        """
+        return self._network.do(self._configure(hold=True))
+
+    def release(self) -> bool:
+        """End the hold; returns False if there was none."""
+        return self._network.do(self._configure(hold=False))
+
+    def status(self) -> TenantStatus:
+        """Count the tenant's jobs that its groups let run, in all partitions."""
+        return self._network.do(self._status())
+
+
+class AsyncTenant(_Tenant):
+    """A tenant; the asyncio twin of Tenant."""
+
+    __slots__ = ()
+    _network: AsyncNetwork
+
+    async def configure(self, *, weight: int) -> bool:
+        """Set its share of turns, as Tenant.configure does."""
+        return await self._network.do(self._configure(weight=weight))
+
+    async def hold(self) -> bool:
+        """Start none of the tenant's jobs until it is released; returns False if it was held."""
+        return await self._network.do(self._configure(hold=True))
+
+    async def release(self) -> bool:
+        """End the hold; returns False if there was none."""
+        return await self._network.do(self._configure(hold=False))
+
+    async def status(self) -> TenantStatus:
+        """Count the tenant's jobs that its groups let run, in all partitions."""
+        return await self._network.do(self._status())
