@@ -145,7 +145,8 @@ class Share:
             self._coming.extend(due)
             self._batch, self._refused = granted.tokens, False
         self.scarce, again_s = granted.permits < asked.wanted, inf
-        bounded = self.scarce or granted.again_us > 0  # of permits, a home tells when to ask again
+        # Of permits, a home tells when to ask again; of none, because none was wanted, nothing
+        bounded = self.scarce or granted.again_us > 0 or granted.permits == 0
         self.permits = granted.permits if bounded else _ANY
         self._granted = granted.permits
         self.told = max(asked.held, granted.permits) if bounded else 0
@@ -160,6 +161,7 @@ class Share:
     def on_failure(self, now_s: float) -> None:
         """Note that an ask got no answer: it may or may not have been heard."""
         self.asked = None
+        self._permits_s = now_s  # what was granted before is gone: others may have it
         self._retry_s = now_s + min(_LATEST_S, _SOONEST_S * 2**self._failed)
         self._failed = min(self._failed + 1, 10)
         self._refused = self._refused or self._failed > 1

@@ -160,3 +160,22 @@ def test_tokens_that_no_permit_matches_are_not_asked_for() -> None:
     held.used = 2
 
     assert wants(held, 50).lacks() == 1
+
+
+def test_who_gave_its_permits_back_asks_before_it_has_any_again() -> None:
+    held = share(tokens=9, permits=5, again_us=NOW_US + 3_600_000_000)
+    wants(held, 0)
+    held.begin_ask()
+    held.on_granted(granted(permits=0), 11.0)
+
+    assert wants(held, 1).ready(11.0) == 0
+    assert held.must_ask(11.0)
+
+
+def test_who_lost_its_permits_by_an_ask_without_answer_asks_again_soon() -> None:
+    held = share(tokens=9, permits=1, again_us=NOW_US + 3_600_000_000)
+    wants(held, 5).begin_ask()
+    held.on_failure(10.5)
+
+    assert held.ready(10.5) == 0
+    assert held.next_s(10.5) < 11
