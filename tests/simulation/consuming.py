@@ -8,7 +8,7 @@ waits at the server for a token may be executed whenever the server likes.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from consumer.core import events
@@ -22,6 +22,7 @@ from queuepool.errors import FencedError, QueuePoolError, UnavailableError
 from queuepool.servers import Reply
 from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own
+from tests.simulation.homes import SimulatedHomes
 from tests.simulation.ledger import Ledger
 from tests.simulation.network import Answer, Calls, Network
 from tests.simulation.scenario import Scenario
@@ -110,8 +111,11 @@ class Consumer(Process):
         poisonous: Callable[[bytes], bool],
         gone: Callable[[], None],
         new_core: NewCore = Core,
+        partition: int = 0,
+        homes: Sequence[bytes] = (),
     ) -> None:
         super().__init__(network.scheduler, name)
+        self._partition, self._homes = partition, homes
         self._network, self._ledger, self._scenario = network, ledger, scenario
         self._random, self._poisonous, self._gone = rng, poisonous, gone
         self._settings = ConsumerSettings(
@@ -131,9 +135,10 @@ class Consumer(Process):
         self.after(rng.random() * 0.1, self._go)
 
     def _new_life(self, new_core: NewCore) -> ConsumerLife:
+        limits = self._scenario.limits
         clock, draw, settings = self.scheduler.clock, self._random.random, self._settings
         standby = Standby(
-            [0],
+            [self._partition],
             settings,
             host=self.name,
             nonce=f"{self._random.getrandbits(64):016x}",
@@ -152,6 +157,8 @@ class Consumer(Process):
             clock=clock,
             draw=draw,
             new_core=new_core,
+            make_homes=lambda: SimulatedHomes(self, self._network, self._homes, self.ring),
+            definition_of=limits.definition if limits is not None else lambda _: "",
         )
 
     # -- from outside ------------------------------------------------------------------------------
@@ -286,6 +293,7 @@ class Consumer(Process):
             core = self._life.core
             assert core is not None
             self._ledger.journal.lost_s.setdefault(core.ownership.epoch, self.now_s)
+            self._ledger.journal.gave_up.add(core.ownership.epoch)
             self._say(f"gives up {event.running} running jobs")
 
     def _say(self, what: str) -> None:

@@ -1,4 +1,4 @@
-"""Every place at which a process can die: two scenarios, run again for each of their script calls.
+"""Every place at which a process can die: scenarios, run again for each of their script calls.
 
     before   the process dies before it sends the call; what stood before it in its turn is done
     after    the call is done, the process dies before it hears the answer
@@ -19,12 +19,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from queuepool.errors import UnavailableError
+from queuepool.models import Limit
 from queuepool.servers import Reply
 from tests.simulation.extras import Change, Extras
 from tests.simulation.journal import Journal
 from tests.simulation.ledger import Ledger
+from tests.simulation.limiting import LimitChange, Limits
 from tests.simulation.network import Answer, Calls, Network
-from tests.simulation.operating import Operators
+from tests.simulation.operating import LimitPeople, Operators
 from tests.simulation.producing import Applications
 from tests.simulation.scenario import Faults, Scenario
 from tests.simulation.scheduler import Process, Scheduler
@@ -32,7 +34,7 @@ from tests.simulation.simulation import Result, Simulation
 
 MODES = ("before", "after", "unheard")
 _AGAIN_S = 0.3
-_RUN_AGAIN = (Applications, Operators)
+_RUN_AGAIN = (Applications, Operators, LimitPeople)
 SCENARIO = Scenario(
     seed=4078,
     faults=Faults(lose=0.04, kills=(0.9,), drains=(1.9, 2.6), coordinator_kills=(1.5,)),
@@ -81,7 +83,24 @@ WITH_EXTRAS = replace(
         expires=0.6,
     ),
 )
-SCENARIOS = (SCENARIO, WITH_EXTRAS)
+WITH_LIMITS = replace(
+    WITH_EXTRAS,
+    seed=1,
+    jobs=14,
+    fails=0.1,
+    finish_within_s=120.0,
+    extras=None,
+    limits=Limits(
+        code=(Limit("both", rate=20, burst=2, concurrency=2), Limit("one", concurrency=1)),
+        refuses=0.1,
+        changes=(
+            LimitChange(0.8, "both", Limit("both", rate=10, concurrency=3)),
+            LimitChange(1.2, "one", pause=True),
+            LimitChange(1.6, "one", pause=False),
+        ),
+    ),
+)
+SCENARIOS = (SCENARIO, WITH_EXTRAS, WITH_LIMITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +131,17 @@ class CrashingNetwork(Network):
         self._target, self._mode = target, mode
         self.points: list[Point] = []
 
-    def call(self, process: Process, calls: Calls, on_reply: Callable[[Answer], None]) -> None:
+    def call(
+        self,
+        process: Process,
+        calls: Calls,
+        on_reply: Callable[[Answer], None],
+        *,
+        home: bool = False,
+    ) -> None:
         done = self._count(process, calls)
         if done is None:
-            super().call(process, calls, on_reply)
+            super().call(process, calls, on_reply, home=home)
             return
         self._last_words(process, done)
         again_s = 0.0

@@ -61,6 +61,8 @@ class Journal:
     unknown: set[bytes] = field(default_factory=set)
     stored: list[bytes] = field(default_factory=list)  # each time a body appeared on the server
     lane_of: dict[bytes, tuple[object, ...]] = field(default_factory=dict)
+    limits_of: dict[bytes, tuple[str, ...]] = field(default_factory=dict)  # by job
+    gave_up: set[int] = field(default_factory=set)  # epochs that handed back what still ran
     cancel_asked: set[bytes] = field(default_factory=set)
     executions: list[Execution] = field(default_factory=list)
     terminals: list[Terminal] = field(default_factory=list)
@@ -69,6 +71,7 @@ class Journal:
     lost_s: dict[int, float] = field(default_factory=dict)  # epoch -> when its right ended
     epochs: list[int] = field(default_factory=list)
     disturbed: set[bytes] = field(default_factory=set)  # named by a call that ran late or twice
+    admitted_twice: set[str] = field(default_factory=set)  # limits of whose gates a call did so
     # Booked as begun in a call whose caller never heard of it, or did not begin it in time.
     unheard: Counter[bytes] = field(default_factory=Counter)
     targets: list[tuple[str, int, int, int]] = field(default_factory=list)  # who, target, min, max

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from queuepool.errors import QueuePoolError
@@ -16,18 +17,32 @@ from tests.simulation.scheduler import Scheduler
 
 _GONE = {"finish": "done", "finish_stray": "done", "claim": "expired"}
 _MOVING = ("retry", "hand_back")  # what, done twice, sends a job away that runs again
+_OF_LIMITS = {"ask", "slow", "set_limit", "pause_limit"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One call of a home of limits, as it was executed."""
+
+    at_s: float
+    verb: Verb[Any]
+    reply: Any
 
 
 class Ledger:
     """A partition in memory on virtual time. What it does is what the scripts do, reply by reply.
 
     (tests/contract proves that: every test there runs on both, and so does a long random walk.)
+    beside: that of another partition on the same server.
     """
 
-    def __init__(self, scheduler: Scheduler, key: bytes, journal: Journal) -> None:
+    def __init__(
+        self, scheduler: Scheduler, key: bytes, journal: Journal, beside: Ledger | None = None
+    ) -> None:
         self._scheduler, self.key, self.journal = scheduler, key, journal
-        self._clock = FakeClock()
-        self.server = MemoryServer(self._clock)
+        self._clock: FakeClock = FakeClock() if beside is None else beside._clock
+        self.server: Any = MemoryServer(self._clock) if beside is None else beside.server
+        self.asked: list[Asked] = [] if beside is None else beside.asked
         self.data: PartitionData = self.server.data(key)
         self._living: set[int] = set()
         self._stems: dict[int, bytes] = {}
@@ -38,14 +53,27 @@ class Ledger:
         self._catch_up()
         replies: list[Reply] = []
         for key, verb in calls:
-            if key != self.key:
+            if key == self.key:
+                replies.append(self._run(verb))
+            else:
                 replies += self.server.run(key, [verb])
+            if verb.script in _OF_LIMITS:
+                self.asked.append(Asked(self._scheduler.now_s, verb, replies[-1]))
+            if key != self.key:
                 continue
-            replies.append(self._run(verb))
             if twice and verb.script in _MOVING and not is_fenced(replies[-1]):
                 self.journal.disturbed.update(a for a in verb.args if isinstance(a, bytes))
+            if twice and verb.script == "admit" and not is_fenced(replies[-1]):
+                gate = verb.args[2]
+                assert isinstance(gate, bytes)
+                self.journal.admitted_twice.update(gate.decode().split(","))
         self.after_call()
         return replies
+
+    def look(self, key: bytes, verb: Verb[Any]) -> Reply:
+        """Run a verb that only reads, for the checker."""
+        self._catch_up()
+        return self.server.run(key, [verb])[0]
 
     def lease_left_s(self, epoch: int) -> float:
         """Return how long an ownership has its right; 0 or less: none."""

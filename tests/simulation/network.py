@@ -42,9 +42,19 @@ class Network:
         self._on_the_way: dict[int, tuple[Calls, list[Reply]]] = {}
         self.crash: Callable[[Process], None] = Process.kill
 
-    def call(self, process: Process, calls: Calls, on_reply: Callable[[Answer], None]) -> None:
-        """Send calls for a process; `on_reply` gets the replies or an error, if it lives."""
-        fate, timeout_s = self._fate(), self._scenario.call_timeout_s
+    def call(
+        self,
+        process: Process,
+        calls: Calls,
+        on_reply: Callable[[Answer], None],
+        *,
+        home: bool = False,
+    ) -> None:
+        """Send calls for a process; `on_reply` gets the replies or an error, if it lives.
+
+        home: they go to the server of the homes of limits, which has outages of its own.
+        """
+        fate, timeout_s = self._fate(home=home), self._scenario.call_timeout_s
         there_s, back_s = self._latency_s(), self._latency_s()
         failure = UnavailableError(f"simulated: {fate}")
         after = self.scheduler.after
@@ -60,7 +70,7 @@ class Network:
             return
 
         def arrive() -> None:
-            if self.down():  # it went down while the call was on its way
+            if self.down(home=home):  # it went down while the call was on its way
                 process.after(self._random.choice((back_s, timeout_s)), lambda: on_reply(failure))
                 return
             replies = self._execute(calls)
@@ -133,10 +143,12 @@ class Network:
         else:
             self._deliver(process, self._latency_s(), calls, replies, on_reply)
 
-    def down(self) -> bool:
-        """Return whether no one reaches the server now."""
-        now = self.scheduler.now_s
+    def down(self, *, home: bool = False) -> bool:
+        """Return whether no one reaches the server now, or that of the homes of limits."""
+        now, limits = self.scheduler.now_s, self._scenario.limits
         spells = () if self.quiet else self._scenario.faults.outages
+        if home:
+            spells = () if self.quiet or limits is None else limits.outages
         return any(begin <= now < begin + length for begin, length in spells)
 
     def _execute(self, calls: Calls) -> list[Reply]:
@@ -150,10 +162,10 @@ class Network:
         answers = dict(zip(order, self._ledger.run([calls[i] for i in order]), strict=True))
         return [answers[i] for i in places]
 
-    def _fate(self) -> str:
+    def _fate(self, *, home: bool = False) -> str:
         if self.quiet:
             return "ok"
-        if self.down():
+        if self.down(home=home):
             return "drop"
         draw, faults = self._random.random(), self._scenario.faults
         for name in ("drop", "lose", "double", "late"):

@@ -64,12 +64,14 @@ class Applications(Process):
                 self._random.random() * 5 if self._random.random() < self._scenario.delayed else 0
             )
             tier = self._random.choice(list(Tier))
+            limits = self._limits()
             defaults = self._producer.defaults(
                 "task",
                 tier=tier,
                 delay_s=delay_s,
                 max_attempts=None,
                 timeout_s=None,
+                limit=limits,
                 **self._asks(),
             )
             group = f"group-{self._random.randrange(self._scenario.groups)}"
@@ -77,10 +79,19 @@ class Applications(Process):
             for _ in range(size):
                 number = next(self._numbers)
                 items.append(Job({"n": number}, job_id=f"job-{number:03d}"))
+                self._ledger.journal.limits_of[b"job-%03d" % number] = tuple(limits)
             chunks = self._producer.chunks(defaults, items, group)
-            self._next(chunks, EnqueueResults(), (tier, group, delay_s))
+            self._next(chunks, EnqueueResults(), (tier, group, delay_s, *limits))
 
         return begin
+
+    def _limits(self) -> list[str]:
+        """Draw the limits that the jobs of a call name."""
+        limits, r = self._scenario.limits, self._random
+        if limits is None or r.random() >= limits.share:
+            return []
+        names = [limit.name for limit in limits.code]
+        return sorted(r.sample(names, r.randint(1, len(names))))
 
     def _asks(self) -> dict[str, Any]:
         """Draw what the jobs of a call ask for beyond being run."""

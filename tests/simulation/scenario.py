@@ -1,7 +1,8 @@
 """What a seed stands for: how much work, how long it takes, and what goes wrong. Pure.
 
 A fifth of the seeds is lossless, so that what must hold without faults is checked without excuses.
-Two fifths have extras: holds, caps, serial groups, unique keys, jobs that expire.
+Two fifths have extras: holds, caps, serial groups, unique keys, jobs that expire. A third have
+limits, some of them shared by several partitions.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import random
 from dataclasses import dataclass, field, replace
 
 from tests.simulation.extras import Extras, draw_extras
+from tests.simulation.limiting import Limits, draw_limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,7 @@ class Scenario:
     quiet_s: float = 25.0  # from then on nothing goes wrong any more
     finish_within_s: float = 300.0  # within which everything must have ended
     extras: Extras | None = None
+    limits: Limits | None = None
 
 
 def draw(seed: int) -> Scenario:
@@ -105,6 +108,19 @@ def draw(seed: int) -> Scenario:
         repeats=r.choice((0.0, 0.0, 0.5)),
     )
     extras = draw_extras(r, scenario.groups)
+    limits = draw_limits(random.Random(seed ^ 0x11A17), lossless=lossless)
+    if limits is not None:
+        jobs = min(scenario.jobs, 40 // (1 + limits.neighbours))  # limits make them wait
+        longest_s = min(scenario.job_s[1], 1.0)
+        scenario = replace(
+            scenario,
+            limits=limits,
+            jobs=max(5, jobs),
+            calls=min(scenario.calls, 4),
+            job_s=(min(scenario.job_s[0], 0.05), longest_s),
+            finish_within_s=900.0,
+        )
+        extras = None if extras is None else extras.beside_limits()
     if extras is None:
         return scenario
     fails = max(scenario.fails, 0.2 if extras.serial else 0.0)

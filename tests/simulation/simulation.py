@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -14,8 +14,10 @@ import redis
 from consumer.core.owner import Core
 from queuepool.partitions.partition import Partition
 from queuepool.protocol.keys import Keyspace
+from queuepool.routing.slots import home_of
 from queuepool.routing.topology import single
 from queuepool.settings.config import PoolConfig
+from queuepool.verbs.limits.verbs import find_limit
 from tests.contract.conftest import check_invariants
 from tests.contract.snapshot import snapshot
 from tests.contract.world import World
@@ -24,14 +26,17 @@ from tests.simulation.consuming import Consumer, NewCore
 from tests.simulation.coordinating import Coordinator
 from tests.simulation.journal import Journal
 from tests.simulation.ledger import Ledger
+from tests.simulation.limit_rules import limit_violations
+from tests.simulation.limiting import HOMES
 from tests.simulation.network import Network
-from tests.simulation.operating import Operators
+from tests.simulation.operating import LimitPeople, Operators
 from tests.simulation.producing import Applications
 from tests.simulation.real import RealLedger
 from tests.simulation.scenario import Scenario, draw
 from tests.simulation.scheduler import Process, Scheduler
 
 _MAX_EVENTS = 400_000
+_PERMITS_BACK_S = 60.0
 Trace = Callable[[float, str, str], None]
 P = TypeVar("P", bound=Process)
 
@@ -59,19 +64,26 @@ class Simulation:
         url: str | None = None,
         stage: str = "dev",
         new_network: Callable[[Scheduler, Ledger, Scenario, random.Random], Network] = Network,
+        beside: Simulation | None = None,
     ) -> None:
         self.scenario, self._new_core = scenario, new_core
         self._random = random.Random(scenario.seed ^ 0x5EED)
         keyspace = Keyspace(stage=stage)
         config = PoolConfig(topology=single("redis://simulated", 1), keyspace=keyspace)
         self._config, self.journal = config, Journal(trace)
-        if scenario.extras is not None:
+        if scenario.extras is not None or scenario.limits is not None:
             self.journal.records = []
-        self._scheduler = Scheduler()
+        self._scheduler: Scheduler = Scheduler() if beside is None else beside._scheduler
         key = config.keyspace.partition(0)
         self._url = url
-        self.ledger = (
-            Ledger(self._scheduler, key, self.journal)
+        homes = HOMES if url is None else 1  # only one partition of a server keeps virtual time
+        self._homes = [keyspace.partition(n) for n in range(homes)]
+        if beside is not None:
+            self._homes = beside._homes
+        self._number: int = 0 if beside is None else beside._number + 1
+        there: Ledger | None = None if beside is None else beside.ledger
+        self.ledger: Ledger = (
+            Ledger(self._scheduler, key, self.journal, there)
             if url is None
             else RealLedger(self._scheduler, key, self.journal, url=url, system=keyspace.system())
         )
@@ -88,6 +100,12 @@ class Simulation:
             self._random,
             producing=lambda: self._applications.busy > 0,
         )
+        self._people = LimitPeople(
+            self._network,
+            scenario if beside is None else replace(scenario, limits=None),
+            self._random,
+            self._homes,
+        )
         self._consumers: list[Consumer] = []
         self._coordinators: list[Coordinator] = []
         self.ledger.after_call = self._answer_bells
@@ -96,6 +114,22 @@ class Simulation:
         for _ in range(scenario.coordinators):
             self._new_coordinator()
         self._arrange_faults()
+        self.neighbours = self._make_neighbours() if beside is None and url is None else []
+
+    def _make_neighbours(self) -> list[Simulation]:
+        """Return other partitions, whose jobs name the same limits, on the same clock."""
+        last, found, s = self, list[Simulation](), self.scenario
+        for n in range(s.limits.neighbours if s.limits else 0):
+            theirs = replace(s, seed=s.seed + 10**9 * (n + 1), coordinators=0, poison=0)
+            last = Simulation(
+                theirs,
+                trace=self.journal.trace,
+                new_core=self._new_core,
+                stage=f"beside-{n}",
+                beside=last,
+            )
+            found.append(last)
+        return found
 
     def run(self) -> Result:
         """Run until everything has ended, or time is up."""
@@ -105,25 +139,64 @@ class Simulation:
             events += 1
             if self._over():
                 break
-        if not self._over():
+        for one in self._all:
+            one._finish()
+        problems = limit_violations(s, self.ledger.asked, [one.journal for one in self._all])
+        found = [*self._violations(), *problems, *self._lost_permits()]
+        for one in self.neighbours:
+            found += (f"partition {one._number}: {wrong}" for wrong in one._violations())
+        return Result(s, self.journal, found, events, scheduler.now_s)
+
+    @property
+    def _all(self) -> list[Simulation]:
+        return [self, *self.neighbours]
+
+    def _lost_permits(self) -> Iterator[str]:
+        """When no jobs are left, permits come back: by asks, or by successors of the dead."""
+        limits, until_s = self.scenario.limits, self._scheduler.now_s + _PERMITS_BACK_S
+        if limits is None:
+            return
+        while self._used() and self._scheduler.now_s < until_s and self._scheduler.step():
+            pass
+        yield from (
+            f"I11: {n} permits of {name} are in use, {_PERMITS_BACK_S} s after the last job"
+            for name, n in self._used().items()
+        )
+
+    def _used(self) -> dict[str, int]:
+        used = {}
+        for limit in self.scenario.limits.code if self.scenario.limits else ():
+            key = self._homes[home_of(limit.name, len(self._homes))]
+            verb = find_limit(limit.name)
+            found = verb.read(self.ledger.look(key, verb))
+            used[limit.name] = found.running if found else 0
+        return {name: n for name, n in used.items() if n}
+
+    def _finish(self) -> None:
+        """Take stock of this partition."""
+        scheduler = self._scheduler
+        if not self._ended():
             left = len(self.ledger.data.jobs) - len(self.ledger.data.dead)
-            self.journal.problems.append(
-                f"stuck: {left} jobs left after {scheduler.now_s:.0f} s and {events} events"
-            )
+            self.journal.problems.append(f"stuck: {left} jobs left after {scheduler.now_s:.0f} s")
         self._network.settle()
         self._audit()
-        found = violations(
-            self.journal, lossless=s.faults.none and not s.poison, max_crashes=s.max_crashes
-        )
-        return Result(s, self.journal, found, events, scheduler.now_s)
+
+    def _violations(self) -> list[str]:
+        s = self.scenario
+        lossless = s.faults.none and not s.poison
+        return violations(self.journal, lossless=lossless, max_crashes=s.max_crashes)
 
     def close(self) -> None:
         """Give back what a real server needs."""
         self.ledger.close()
 
     def _over(self) -> bool:
+        return all(one._ended() for one in self._all)
+
+    def _ended(self) -> bool:
         past = self.scenario.faults.none or self._scheduler.now_s > self.scenario.quiet_s
         busy = self._applications.busy or self._operators.busy or self.ledger.busy
+        busy = busy or self._people.busy
         return past and not busy
 
     def _audit(self) -> None:
@@ -170,6 +243,8 @@ class Simulation:
                 poisonous=self._applications.poisonous,
                 gone=lambda: self._replace(self._new_consumer),
                 new_core=self._new_core,
+                partition=self._number,
+                homes=self._homes,
             )
         )
 

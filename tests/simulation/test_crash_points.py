@@ -1,4 +1,4 @@
-"""Two scenarios, killed at each of their script calls: all points are listed, and all are clean.
+"""Three scenarios, killed at each of their script calls: all points are listed, and all are clean.
 
 When a scenario no longer makes every call, give it another seed or more jobs.
 """
@@ -12,6 +12,7 @@ from tests.simulation.crash_points import (
     SCENARIO,
     SCENARIOS,
     WITH_EXTRAS,
+    WITH_LIMITS,
     crash_at,
     outcomes,
     undisturbed,
@@ -32,10 +33,17 @@ OF_EXTRAS = {
 }  # fmt: skip
 
 
+OF_LIMITS = {
+    "admit", "ask", "claim", "end_permits", "enqueue", "finish", "gates", "pause_limit", "recover",
+    "release", "retry", "set_limit", "slow",
+}  # fmt: skip
+IDS = ["plain", "extras", "limits"]
+
+
 @pytest.mark.parametrize(
     ("scenario", "scripts"),
-    [(SCENARIO, SCRIPTS), (WITH_EXTRAS, OF_EXTRAS)],
-    ids=["plain", "extras"],
+    [(SCENARIO, SCRIPTS), (WITH_EXTRAS, OF_EXTRAS), (WITH_LIMITS, OF_LIMITS)],
+    ids=IDS,
 )
 def test_the_scenarios_make_every_call_that_processes_make(
     scenario: Scenario, scripts: set[str]
@@ -49,7 +57,7 @@ def test_a_scenario_has_unique_keys_and_claims_that_expire_jobs() -> None:
     assert journal.seen.keys() >= {"conflict", "replaced", "expired", "freed at its start"}
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=["plain", "extras"])
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=IDS)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_crash_point_is_clean(part: int, scenario: Scenario) -> None:
     found = undisturbed(scenario)[0][part::PARTS]

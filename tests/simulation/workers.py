@@ -127,9 +127,19 @@ class SimulatedWorkers:
         elif self._random.random() < self._scenario.asks_later:
             outcome.end, outcome.charged = End.RETRY, False
             outcome.delay_ms = self._random.choice((0, 50, 1500))
+        if self._refused(job):
+            outcome.end, outcome.charged, outcome.error = End.RETRY, False, b""
+            outcome.delay_ms = outcome.slow_ms = self._random.choice((20, 400, 3000))
+            self._journal.seen["told to wait"] += 1
         execution.end_s, execution.end = now, outcome.end
         self._journal.note(now, self._process.name, f"ends {job.id!r}: {outcome.end.name}")
         del self._running[id(execution)]
         self._ended.append(outcome)
         self._begin()
         self._ring()
+
+    def _refused(self, job: ClaimedJob) -> bool:
+        limits = self._scenario.limits
+        if limits is None or not limits.refuses or not self._journal.limits_of.get(job.id):
+            return False
+        return not job.cancelled and self._random.random() < limits.refuses
