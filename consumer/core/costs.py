@@ -130,8 +130,8 @@ class Costs:
                 for name, lane in self._lanes.items()
                 if name[:1] == tier and not lane.empty
             }
-            means = [lane.mean_s for lane in lanes.values()] or [0.0]
-            if max(means) < FACTOR * min(means):
+            means = [lane.mean_s for lane in lanes.values()]
+            if not means or max(means) < FACTOR * min(means):
                 continue
             lowest_s = min(lane.charged_s for lane in lanes.values())
             for name, lane in lanes.items():

@@ -203,3 +203,16 @@ def test_what_is_handed_back_costs_nothing_and_numbers_are_bounded() -> None:
     assert all(lane.running == 0 for lane in costs._lanes.values())
     costs.on_claimed([], 20.0, claimed=(), all_taken=True)
     assert costs._lanes == {}
+
+
+def test_nothing_is_ahead_when_no_lane_that_is_known_has_jobs_left() -> None:
+    costs = Costs()
+    costs.on_ended([Outcome(_job(b"x", 0), End.DONE, 0.0, 1.0)])
+    long, *others = [_job(b"long", 0), _job(b"b", 1), _job(b"c", 2)]
+    ids = {job.id for job in others}
+    costs.on_claimed(others, 1.0, claimed=ids, all_taken=False)
+    costs.on_claimed([long], 1.1, claimed={*ids, long.id}, all_taken=False, ahead=[b"2long"])
+    costs.on_ended([Outcome(long, End.DONE, 1.1, 1.2)])
+    costs.on_claimed([], 1.2, claimed=ids, all_taken=True)
+
+    assert costs.ahead() == []
