@@ -3,13 +3,17 @@
 Turns go by jobs: of two groups, one with jobs of 2 s and one with jobs of 20 ms, the first would
 get a hundred times the worker seconds of the second. So the owner adds up what each lane has cost,
 
-    cost = seconds of its jobs that ended + running jobs x mean seconds of one
+    cost = seconds of its jobs that ended
+           + running jobs x mean seconds of one, or what they took so far if that is more
 
 and passes those to each claim that are ahead of the cheapest lane of their tier by more than a
 margin: they have their turn after the others, and so get what the others leave. Start-time fair
 queueing does the same (P. Goyal et al., 1996): a lane that comes, or comes back, starts at the
 lowest cost of its tier, so that nobody pays for the past and nobody saves up; a little below, by
 CREDIT_S at most, so that small groups finish soon.
+
+While none of its jobs has ended, a lane is ahead once it has an even part of the slots: else a
+group of very long jobs would have them all before anybody knows.
 
 Nothing is counted while all jobs are short, and nothing is passed while the means of a tier differ
 by less than FACTOR. The costs are in memory: a successor starts from 0.
@@ -43,13 +47,14 @@ _CREDIT = 0.1  # of the time for which it was away
 class _Lane:
     cost_s: float
     running: int = 0
+    began_s: float = 0.0  # sum of the times at which the running ones were claimed
     mean_s: float = 0.0
     empty: bool = False
     seen_s: float = -1e9
 
-    @property
-    def charged_s(self) -> float:
-        return self.cost_s + self.running * self.mean_s
+    def charged_s(self, now_s: float) -> float:
+        so_far_s = self.running * now_s - self.began_s
+        return self.cost_s + max(self.running * self.mean_s, so_far_s)
 
 
 class Costs:
@@ -57,7 +62,7 @@ class Costs:
 
     def __init__(self) -> None:
         self._lanes: dict[bytes, _Lane] = {}
-        self._running: dict[bytes, bytes] = {}  # job id -> lane
+        self._running: dict[bytes, tuple[bytes, float]] = {}  # job id -> lane, time of its claim
         self._count_until_s = 0.0
 
     def on_claimed(
@@ -87,10 +92,11 @@ class Costs:
                 lane = self._lanes[name] = _Lane(-1e9, empty=True)
             if lane.empty:
                 credit_s = min(CREDIT_S, _CREDIT * (now_s - lane.seen_s))
-                lane.cost_s = max(lane.cost_s, self._lowest_s(name[:1]) - credit_s)
+                lane.cost_s = max(lane.cost_s, self._lowest_s(name[:1], now_s) - credit_s)
             lane.running += 1
+            lane.began_s += now_s
             lane.seen_s, lane.empty = now_s, False
-            self._running[job.id] = name
+            self._running[job.id] = name, now_s
         if ahead:
             tiers = {name[:1] for name in map(self._lane_of, jobs) if name in ahead}
             for name, lane in self._lanes.items():
@@ -119,7 +125,7 @@ class Costs:
                 lane.cost_s += took_s
                 lane.mean_s += (_WEIGHT if lane.mean_s else 1.0) * (took_s - lane.mean_s)
 
-    def ahead(self) -> list[bytes]:
+    def ahead(self, now_s: float, slots: int) -> list[bytes]:
         """Return the lanes that had more than their share, those with the most first."""
         if len(self._lanes) < 2:
             return []
@@ -133,23 +139,28 @@ class Costs:
             means = [lane.mean_s for lane in lanes.values()]
             if not means or max(means) < FACTOR * min(means):
                 continue
-            lowest_s = min(lane.charged_s for lane in lanes.values())
+            even = max(1, slots // max(1, len(lanes)))
+            full = {n for n, lane in lanes.items() if lane.mean_s == 0 and lane.running >= even}
+            charged_s = {name: lane.charged_s(now_s) for name, lane in lanes.items()}
+            lowest_s = min((s for name, s in charged_s.items() if name not in full), default=0.0)
             for name, lane in lanes.items():
-                over_s = lane.charged_s - lowest_s
-                if over_s > _MARGIN_S + _MARGIN * lane.mean_s:
+                over_s = charged_s[name] - lowest_s
+                if name in full or over_s > _MARGIN_S + _MARGIN * lane.mean_s:
                     found.append((over_s, name))
         found.sort(reverse=True)
         return [name for _, name in found[:MOST_AHEAD]]
 
     def _stop(self, job_id: bytes) -> _Lane | None:
-        lane = self._lanes.get(self._running.pop(job_id, b""))
+        name, began_s = self._running.pop(job_id, (b"", 0.0))
+        lane = self._lanes.get(name)
         if lane is not None:
             lane.running -= 1
+            lane.began_s -= began_s
         return lane
 
-    def _lowest_s(self, tier: bytes) -> float:
+    def _lowest_s(self, tier: bytes, now_s: float) -> float:
         alike = (
-            lane.charged_s
+            lane.charged_s(now_s)
             for name, lane in self._lanes.items()
             if name[:1] == tier and not lane.empty
         )

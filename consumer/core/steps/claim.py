@@ -96,7 +96,7 @@ class Claim(Step):
         state = self._state
         turn.claiming = min(free, state.pace.jobs)
         turn.starting = max(0, state.slots - state.in_flight.open)
-        turn.ahead = state.costs.ahead()
+        turn.ahead = state.costs.ahead(turn.now_s, state.slots)
         return own.claim(
             state.ownership,
             turn.claiming,

@@ -46,7 +46,7 @@ class Cluster:
         free = self.workers - len(self.running)
         if free <= 0:
             return
-        ahead = self.costs.ahead()
+        ahead = self.costs.ahead(self.clock(), self.workers)
         claims = self.owned.run(
             own.claim(
                 self.owned.ownership,
@@ -162,6 +162,19 @@ def test_a_group_that_comes_back_does_not_claim_what_it_missed() -> None:
     assert 0.8 < a / b < 1.2
 
 
+def test_very_long_jobs_of_a_new_group_do_not_take_all_workers_before_one_has_ended() -> None:
+    cluster = Cluster(a=100.0, b=0.02)
+    cluster.enqueue("b", 20_000)
+    cluster.run(5.0)
+    cluster.enqueue("a", 50)
+    before = cluster.busy_s["b"]
+
+    cluster.run(60.0)
+
+    assert cluster.busy_s["b"] - before > 0.4 * 8 * 60
+    assert sum(job.group == b"a" for job in cluster.running.values()) >= 3
+
+
 def test_tiers_are_not_compared() -> None:
     cluster = Cluster(a=1.0, b=0.05)
     cluster.enqueue("a", 100, tier=1)
@@ -169,7 +182,7 @@ def test_tiers_are_not_compared() -> None:
 
     cluster.run(10.0)
 
-    assert cluster.costs.ahead() == []
+    assert cluster.costs.ahead(cluster.clock(), 8) == []
 
 
 def _job(group: bytes, n: int) -> ClaimedJob:
@@ -195,7 +208,7 @@ def test_what_is_handed_back_costs_nothing_and_numbers_are_bounded() -> None:
     assert len(costs._lanes) == MOST_LANES
 
     costs.on_ended([Outcome(j, End.DONE, 1.0, 1.0 + n / 10) for n, j in enumerate(jobs[:100])])
-    assert len(costs.ahead()) == MOST_AHEAD
+    assert len(costs.ahead(11.0, 1000)) == MOST_AHEAD
     costs.on_ended([Outcome(job, End.HAND_BACK, 1.0, 20.0) for job in jobs[100:110]])
     costs.on_claimed([], 20.0, claimed=(), all_taken=False)
 
