@@ -137,7 +137,7 @@ class Costs:
                 if name[:1] == tier and not lane.empty
             }
             means = [lane.mean_s for lane in lanes.values()]
-            if not means or max(means) < FACTOR * min(means):
+            if len(means) < 2 or max(means) < FACTOR * min(means):
                 continue
             even = max(1, slots // max(1, len(lanes)))
             full = {n for n, lane in lanes.items() if lane.mean_s == 0 and lane.running >= even}

@@ -228,4 +228,4 @@ def test_nothing_is_ahead_when_no_lane_that_is_known_has_jobs_left() -> None:
     costs.on_ended([Outcome(long, End.DONE, 1.1, 1.2)])
     costs.on_claimed([], 1.2, claimed=ids, all_taken=True)
 
-    assert costs.ahead() == []
+    assert costs.ahead(1.2, 8) == []
