@@ -49,9 +49,10 @@ def test_small_groups_pass_a_large_one(
 def test_a_tenant_with_few_jobs_passes_one_with_20_000_groups(
     pool: QueuePool, partition: Partition, consume: StartConsumer, records: Records
 ) -> None:
+    job_ms = 2 * JOB_MS  # so that what a busy machine adds to each wait counts less
     dice = random.Random(7)
     theirs = (
-        Job({"ms": JOB_MS * dice.uniform(0.5, 1.5)}, partition_key=f"row-{n}")
+        Job({"ms": job_ms * dice.uniform(0.5, 1.5)}, partition_key=f"row-{n}")
         for n in range(20_000)
     )
     pool.enqueue_many("work", theirs, tenant="large")
@@ -60,7 +61,7 @@ def test_a_tenant_with_few_jobs_passes_one_with_20_000_groups(
 
     waited: list[float] = []
     for n in range(12):
-        mine = [Job({"ms": JOB_MS}, partition_key=f"row-{k}") for k in range(10)]
+        mine = [Job({"ms": job_ms}, partition_key=f"row-{k}") for k in range(10)]
         enqueued_ns = time.monotonic_ns()
         small = pool.enqueue_many("work", mine, tenant=f"small-{n}")
         for k in range(10):
@@ -69,7 +70,7 @@ def test_a_tenant_with_few_jobs_passes_one_with_20_000_groups(
 
     assert len(waited) == 120
     waited.sort()
-    assert waited[118] < 3 * JOB_MS / 1000  # p99
+    assert waited[118] < 3 * job_ms / 1000  # p99
 
 
 def test_jobs_that_turn_long_do_not_keep_others_waiting_in_memory(
