@@ -29,7 +29,7 @@ class _Admission:
     def visit(self, lane: Lane) -> None:
         """Take the next job of a lane at the gate, if it may go, and give the lane its seat."""
         p, waiting = self.p, self.p.gates.lanes.get((self.gate, lane))
-        if waiting and not _may_go(p, lane[1], waiting[0]):
+        if waiting and not _may_go(p, self.epoch, lane, waiting[0]):
             self.idle += 1
         elif waiting:
             self._take(waiting.popleft())
@@ -76,11 +76,17 @@ def admit(p: PartitionData, args: Args) -> Any:
     return [call.admitted, out + call.admitted, p.gates.ids[gate], call.cancelled]
 
 
-def _may_go(p: PartitionData, name: bytes, job_id: bytes) -> bool:
-    if p.managed.get(name) != 0:
+def _may_go(p: PartitionData, epoch: int, lane: Lane, job_id: bytes) -> bool:
+    name = lane[1]
+    if name not in p.managed:
         return True
     group = p.groups[name]
-    return group.next_id == job_id and not group.hold
+    if group.next_id == job_id:
+        return not group.hold
+    waiting = p.lanes.get(lane)
+    if group.serial and waiting and p.gates.limits.get(waiting[0], (b"",))[0] == b"%d" % epoch:
+        return False  # one at a time keeps their order
+    return p.managed[name] != 0
 
 
 def _admit(p: PartitionData, epoch: int, gate: bytes, job_id: bytes, body: bytes) -> None:
@@ -88,7 +94,8 @@ def _admit(p: PartitionData, epoch: int, gate: bytes, job_id: bytes, body: bytes
     p.gates.limits[job_id] = b"%d" % epoch, gate
     p.gates.admitted[gate] += 1
     lane: Lane = lane_of(body)
-    p.place(job_id, lane, front=p.group_of(body).next_id == job_id)
+    group = p.group_of(body)
+    p.place(job_id, lane, front=group.serial or group.next_id == job_id)
     p.tune(codec.read_group(body), owning=True)
 
 

@@ -144,8 +144,8 @@ def _at_gates(p: PartitionData, epoch: int, ids: list[bytes]) -> tuple[set[bytes
         body, group = p.jobs[job_id], p.group_of(p.jobs[job_id])
         p.count_ready(lane_of(body), -1)
         p.park(p.gates.limits[job_id][1], job_id, front=job_id in again)
-        if group.serial:
-            group.next_id = job_id
+        if group.serial:  # those that were there before it come first
+            group.next_id = p.gates.lanes[p.gates.limits[job_id][1], lane_of(body)][0]
     return {*new, *again}, limits
 
 

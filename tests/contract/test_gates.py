@@ -211,6 +211,25 @@ def test_a_serial_group_waits_for_its_head_at_a_gate(world: World) -> None:
     assert ids(w.claim(owned)) == ["last"]
 
 
+@pytest.mark.parametrize("before", [1, 3])
+def test_jobs_that_were_parked_when_their_group_became_serial_come_first(
+    world: World, before: int
+) -> None:
+    owned = world.own()
+    w.enqueue(world, w.names("a", before), limits=b"mail")
+    configure(world, serial=True)
+    w.enqueue(world, w.names("b", 3), limits=b"mail")
+    begun: list[str] = []
+    for _ in range(30):
+        admit(owned, 1, out=1)
+        claims = w.claim(owned)
+        assert len(claims.ids) <= 1
+        begun += ids(claims)
+        w.finish(owned, claims)
+
+    assert begun == [*w.names("a", before), *w.names("b", 3)]
+
+
 def test_a_parked_job_that_expired_costs_no_admission(world: World) -> None:
     owned = world.own()
     w.enqueue(world, w.names("a", 3), limits=b"mail", expires_ms=1000)

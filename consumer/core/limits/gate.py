@@ -22,6 +22,7 @@ class GateView:
 
     counted, room, wanting: what its limits count as used by it, as jobs that it could admit, and
     which of them do. waits_for: the limit in whose line it is. seen: the last reading that saw it.
+    rests_s: for how long it is left alone since it admitted none of what it might; resting: now.
     """
 
     name: str
@@ -35,6 +36,8 @@ class GateView:
     wanting: tuple[Share, ...] = field(default=())
     waits_for: Share | None = None
     seen: int = 0
+    rests_s: float = 0.0
+    resting: bool = False
 
     @property
     def used(self) -> int:
@@ -63,6 +66,8 @@ class GateView:
 
     def could_admit(self) -> int:
         """Return how many jobs it could admit if its limits allowed it."""
+        if self.resting:
+            return 0
         ahead = self.waiting + self.planned
         return max(0, min(self.parked - self.planned, self.most_waiting() - ahead, _BATCH))
 

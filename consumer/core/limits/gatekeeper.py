@@ -20,6 +20,7 @@ Invariants
 from __future__ import annotations
 
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ from consumer.core.limits.earlier import EVERY, EarlierPermits
 from consumer.core.limits.gates import Gates
 from queuepool.errors import QueuePoolError
 from queuepool.verbs.limits import verbs as homes
+
+_SHORTEST_REST_S, _LONGEST_REST_S = 0.02, 0.25
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -63,6 +66,7 @@ class Gatekeeper:
         self._serial = 0
         self._slow: dict[str, int] = {}
         self._lost = False  # what was planned may or may not have been admitted
+        self._resting: list[tuple[float, int, GateView]] = []  # heap: until when, a number
         self.earlier = EarlierPermits(ownership)
         self.waiting = 0  # admitted and not claimed, at all gates
         self.unsure = self.draining = False
@@ -102,6 +106,10 @@ class Gatekeeper:
         self._note_waiting(view, admitted.waiting, known if armed else 0)
         for share in view.limits:
             share.give_back(admitted.requested - admitted.admitted, now_s)
+        if admitted.admitted or admitted.cancelled or not admitted.left:
+            view.rests_s = 0.0
+        elif admitted.requested:
+            self._let_rest(view, now_s)
         self.gates.changed(view)
 
     def on_claimed(self, limits: Sequence[bytes]) -> None:
@@ -117,8 +125,11 @@ class Gatekeeper:
 
     def on_recorded(self, claimed: Collection[bytes]) -> None:
         """Forget jobs that are not ours any more. claimed: those that are."""
-        for job_id in [job_id for job_id in self._of if job_id not in claimed]:
+        ended = [job_id for job_id in self._of if job_id not in claimed]
+        for job_id in ended:
             self._end(job_id)
+        if ended:
+            self._wake(inf)  # a group that runs as many as it may has room now
 
     def on_slow(self, job_id: bytes, wait_ms: int) -> None:
         """Pass on that what a job needs told it to wait."""
@@ -136,19 +147,22 @@ class Gatekeeper:
         """Return when to look again, if nothing happens until then; inf for never."""
         if self._slow:
             return now_s
+        self._wake(now_s)
         for share in self.gates.hot.now(now_s):
             due_s = share.next_s(now_s, admits=not self._stopped)
             if due_s <= now_s:
                 return now_s
             self.gates.hot.cool(share, due_s)
         earlier_s = self.earlier.next_s()
-        return min(self.gates.hot.next_s(), inf if earlier_s is None else earlier_s)
+        rests_s = self._resting[0][0] if self._resting else inf
+        return min(self.gates.hot.next_s(), rests_s, inf if earlier_s is None else earlier_s)
 
     def plan(self, now_s: float, most: int = 8) -> list[tuple[str, int, int]]:
         """Return (gate, jobs, most that may wait for a claim) to admit now; uses their tokens."""
         found: list[tuple[str, int, int]] = []
         if self._stopped:
             return found
+        self._wake(now_s)
         for share in self.gates.hot.now(now_s):
             while share.line and len(found) < most and share.ready(now_s) > 0:
                 view = next(iter(share.line.values()))
@@ -210,6 +224,19 @@ class Gatekeeper:
         view = self._of.pop(job_id, None)
         if view is not None:
             view.running -= 1
+            self.gates.changed(view)
+
+    def _let_rest(self, view: GateView, now_s: float) -> None:
+        """All groups at the gate are held, or run as many as they may: look again later."""
+        view.rests_s = min(_LONGEST_REST_S, max(_SHORTEST_REST_S, 2 * view.rests_s))
+        view.resting = True
+        self._serial += 1
+        heappush(self._resting, (now_s + view.rests_s, self._serial, view))
+
+    def _wake(self, until_s: float) -> None:
+        while self._resting and self._resting[0][0] <= until_s:
+            view = heappop(self._resting)[2]
+            view.resting = False
             self.gates.changed(view)
 
     def _on_all_read(self) -> None:

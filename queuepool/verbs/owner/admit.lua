@@ -13,7 +13,7 @@
 -- A call visits at most twice as many seats as it may admit jobs, and 32.
 local base, gate, n = KEYS[1], ARGV[3], tonumber(ARGV[4])
 local c, j = base .. ':c', base .. ':j'
--- uses: fence, clock, check_hashes, end_cancelled, stamp_of, push, push_front
+-- uses: fence, clock, check_hashes, end_cancelled, stamp_of, push, push_front, gate_of
 -- uses: raise_largest, wake, add, whole, ours, count_ready, tune, unpark, leave_gate, probe_gate
 -- uses: probe_tenant
 check_hashes('c', 'j', 'gt', 'ga', 'gk', 'lm', 'ex', 'mg', 'at', 'cr', 'er', 'cn', 'cx')

@@ -1,9 +1,15 @@
 -- The next job of a group's lane at the gate goes to the group's lane, if it may run.
-local function may_go(group, id)
-  if redis.call('HGET', base .. ':mg', group) ~= '0' then return true end
+local function may_go(tier, group, id)
+  local room = redis.call('HGET', base .. ':mg', group)
+  if not room then return true end
+  local rt, hold, serial = unpack(redis.call('HMGET', base .. ':g:' .. group, 'rt', 'hold',
+    'serial'))
   -- The head of a serial group, which the others wait for
-  local rt, hold = unpack(redis.call('HMGET', base .. ':g:' .. group, 'rt', 'hold'))
-  return rt == id and not hold
+  if rt == id then return not hold end
+  -- One at a time keeps their order
+  local head = serial and redis.call('LINDEX', base .. ':q:' .. tier .. ':' .. group, 0)
+  if head and gate_of(redis.call('HGET', base .. ':lm', head)) == ARGV[2] then return false end
+  return room ~= '0'
 end
 
 local function admit(tier, group, id, size)
@@ -14,7 +20,8 @@ local function admit(tier, group, id, size)
   redis.call('HSET', base .. ':lm', id, ARGV[2] .. '|' .. gate)
   add(base .. ':ga', gate, 1)
   local lane = {tier = tier, group = group}
-  if redis.call('HGET', base .. ':g:' .. group, 'rt') == id then
+  local rt, serial = unpack(redis.call('HMGET', base .. ':g:' .. group, 'rt', 'serial'))
+  if serial or rt == id then
     push_front(lane, id)
   else
     push(lane, {id})
@@ -27,7 +34,7 @@ local function take(tier, group)
   local place = tier .. ':' .. gate
   local waiting, g = base .. ':gq:' .. place .. '~' .. group, base .. ':g:' .. group
   local id = redis.call('LINDEX', waiting, 0)
-  if id and not may_go(group, id) then
+  if id and not may_go(tier, group, id) then
     redis.call('RPUSH', seats[tonumber(tier)], group)
     idle = idle + 1
     return

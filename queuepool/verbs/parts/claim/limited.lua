@@ -25,6 +25,9 @@ for _, job in ipairs(parked) do
   if rooms and rooms[group] then
     taken[tier] = taken[tier] - 1
     add(g, 'w' .. tier, -1)
-    if redis.call('HEXISTS', g, 'serial') == 1 then redis.call('HSET', g, 'rt', job.id) end
+    if redis.call('HEXISTS', g, 'serial') == 1 then -- those that were there before it come first
+      local waiting = base .. ':gq:' .. tier .. ':' .. job.gate .. '~' .. group
+      redis.call('HSET', g, 'rt', redis.call('LINDEX', waiting, 0))
+    end
   end
 end

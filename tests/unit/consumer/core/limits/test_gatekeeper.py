@@ -332,6 +332,39 @@ def test_more_gates_than_are_known_at_once_take_turns(monkeypatch: pytest.Monkey
             world.end()
 
 
+def test_a_gate_where_no_group_may_run_is_left_alone_for_a_while() -> None:
+    world = World()
+    world.parked(mail=5)
+    world.ask()
+    planned = 0
+    for _ in range(1000):
+        for name, jobs, _most in world.keeper.plan(world.clock()):
+            planned += 1
+            reply = Admitted(name, jobs, 0, 0, 5, 0)  # all of them of groups without room
+            world.keeper.on_admitted(reply, world.clock(), armed=False)
+        world.ask()
+        assert world.keeper.next_s(world.clock()) > world.clock()
+        world.clock.advance(0.01)
+
+    assert 30 <= planned <= 50  # in 10 s: after 20 ms, 40 ms ... and then every 250 ms
+
+
+def test_the_end_of_a_job_ends_the_rest_of_a_gate() -> None:
+    world = World()
+    world.parked(mail=5)
+    world.ask()
+    [(name, jobs, _)] = world.keeper.plan(world.clock())
+    world.keeper.on_admitted(Admitted(name, jobs, 1, 1, 4, 0), world.clock(), armed=False)
+    world.keeper.on_claimed([b"1", b"mail"])
+    [(name, jobs, _)] = world.keeper.plan(world.clock())
+    world.keeper.on_admitted(Admitted(name, jobs, 0, 0, 4, 0), world.clock(), armed=False)
+    assert world.keeper.plan(world.clock()) == []
+
+    world.end()
+
+    assert [gate for gate, *_ in world.keeper.plan(world.clock())] == ["mail"]
+
+
 def test_a_draining_owner_admits_nothing_and_gives_its_permits_back() -> None:
     world = World(mail=Limit("mail", concurrency=3).definition)
     world.parked(mail=10)
