@@ -36,8 +36,8 @@ class Extras:
     def beside_limits(self) -> Extras:
         """Return what is proved of jobs with limits, too.
 
-        No holds that last, since parked jobs are not counted as held; and no serial groups: one
-        whose jobs were at gates before it became serial may wait forever, which is not mended yet.
+        No holds that last, since parked jobs are not counted as held; and no serial groups: jobs
+        that were at gates before their group became serial may be overtaken, as the docs say.
         """
         last_s = _CHANGES_WITHIN_S + 4.0
         kept = (c for c in self.changes if c.at_s != last_s and "serial" not in c.settings)
