@@ -73,12 +73,11 @@ Steps: TypeAlias = Generator[Effect, Any, T]
 
 
 class Bell(Protocol):
-    """The bell on which an owner sleeps, without the sleeping. Nothing here waits.
+    """The bell on which an owner sleeps, without the sleeping. Nothing here waits."""
 
-    lifeline: its connection, "" while it has none, or if the server does not tell which it is.
-    """
-
-    lifeline: str
+    @property
+    def lifeline(self) -> str:
+        """Return which connection it has, "" for none, or if the server does not tell."""
 
     def arm(self, verb: Verb[Any]) -> bool:
         """Make the server run a verb with the next token; returns False if that is impossible."""

@@ -66,6 +66,10 @@ class Port(Protocol):
 class Bell(Protocol):
     """Where the owner of a partition sleeps; `ring` is for any thread, the rest for one."""
 
+    @property
+    def lifeline(self) -> str:
+        """Return which connection it has, "" for none, or if the server does not tell."""
+
     def ring(self) -> None:
         """Make the current or the next wait return."""
 

@@ -88,6 +88,7 @@ _KEYED: tuple[tuple[Any, ...], ...] = (
     ("SREM", "s", "b"),
     ("SMISMEMBER (Redis 6.2)", "s", "a", "b"),
     ("XADD", "x", "MAXLEN", "~", 10, "1-1", "a", "1"),
+    ("XLEN", "x"),
     ("XRANGE", "x", "-", "+"),
     ("XREVRANGE", "x", "+", "-", "COUNT", 1),
 )  # fmt: skip

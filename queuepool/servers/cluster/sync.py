@@ -141,6 +141,11 @@ class ClusterBell:
         self._bell: Bell = self._node.doorbell(key)
         self._left: Reply = None  # the answer from a bell on a previous node
 
+    @property
+    def lifeline(self) -> str:
+        """Return that of the connection to the node."""
+        return self._bell.lifeline
+
     def ring(self) -> None:
         """Make the current or the next wait return."""
         bell = self._bell

@@ -10,6 +10,9 @@ import urllib.request
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import redis
 
 from queuepool.errors import UnavailableError
 from queuepool.models import PartitionState
@@ -136,6 +139,12 @@ def owners(partition: Partition) -> list[int]:
     """Return the pid of the owner, in a list that is empty when there is none."""
     owner = partition.observe().owner
     return [int(owner.host.rpartition(":")[2])] if owner else []
+
+
+def has_lifeline(partition: Partition) -> bool:
+    """Return whether the owner has told which connection it sleeps on."""
+    client: Any = redis.Redis(connection_pool=partition.server._pool)  # type: ignore[attr-defined]
+    return bool(client.hget(partition.key + b":o", "line"))
 
 
 def observe(partition: Partition) -> PartitionState:

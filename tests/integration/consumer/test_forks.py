@@ -11,7 +11,7 @@ import pytest
 from queuepool.client.pool import QueuePool
 from queuepool.models import JobState
 from queuepool.partitions.partition import Partition
-from tests.integration.consumer.processes import ConsumerProcess
+from tests.integration.consumer.processes import ConsumerProcess, has_lifeline
 from tests.waiting import wait_until
 
 StartConsumer = Callable[..., ConsumerProcess]
@@ -79,6 +79,7 @@ def test_a_child_that_outlives_its_consumer_keeps_neither_its_port_nor_its_conne
         port = probe.getsockname()[1]
     first = consume(app=APP, workers=2, metrics_port=port)
     first.owns(partition)
+    wait_until(lambda: has_lifeline(partition))  # a child may hold a connection that is being made
     child = result(pool, pool.enqueue("leave_child", partition_key="g").job_id)
     assert isinstance(child, int)
     try:

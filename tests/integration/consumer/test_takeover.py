@@ -17,7 +17,7 @@ from queuepool.settings.config import PoolConfig
 from tests.chaos.proxy import Proxy
 from tests.conftest import ServerFactory
 from tests.integration.consumer.conftest import StartConsumer
-from tests.integration.consumer.processes import Records, done, drained, owners
+from tests.integration.consumer.processes import Records, done, drained, has_lifeline, owners
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.chaos
@@ -38,7 +38,7 @@ def test_a_standby_replaces_a_killed_owner_within_seconds(
     (first,) = [p for p in both if p.pid in owners(partition)]
     (second,) = [p for p in both if p is not first]
     second.says("standing by")
-    wait_until(lambda: _lifeline(partition))
+    wait_until(lambda: has_lifeline(partition))
     pool.enqueue_many("work", ({"ms": 50} for _ in range(400)), partition_key="g")
     wait_until(lambda: done(partition) > 50)
 
@@ -59,7 +59,7 @@ def test_a_restarted_process_replaces_the_one_that_it_succeeds_at_once(
 ) -> None:
     first = consume(lease_s=LEASE_S)
     first.owns(partition)
-    wait_until(lambda: _lifeline(partition))
+    wait_until(lambda: has_lifeline(partition))
     first.kill()
 
     second = consume(lease_s=LEASE_S)
@@ -81,7 +81,7 @@ def test_an_owner_that_is_cut_off_for_less_than_the_grace_stays_the_owner(
         consume(url=server.url, lease_s=LEASE_S).says("standing by")
         pool.enqueue_many("work", ({"ms": 20} for _ in range(2000)), partition_key="g")
         for _ in range(5):
-            wait_until(lambda: _lifeline(partition))
+            wait_until(lambda: has_lifeline(partition))
             until_s = time.monotonic() + CUT_S
             proxy.cut()
             wait_until(lambda at=until_s: time.monotonic() >= at)  # type: ignore[misc]
@@ -100,7 +100,7 @@ def test_an_owner_that_stands_still_keeps_its_lease(
 ) -> None:
     first = consume(lease_s=6)
     first.owns(partition)
-    wait_until(lambda: _lifeline(partition))
+    wait_until(lambda: has_lifeline(partition))
     consume(lease_s=6).says("standing by")
 
     first.signal(signal.SIGSTOP)
@@ -120,13 +120,3 @@ def _heartbeat_ms(partition: Partition) -> int:
     owner = partition.observe().owner
     assert owner is not None
     return owner.heartbeat_ms
-
-
-def _lifeline(partition: Partition) -> bool:
-    client = partition.server._connection()  # type: ignore[attr-defined]
-    client.connect()
-    try:
-        client.send_command("HGET", partition.key + b":o", "line")
-        return bool(client.read_response())
-    finally:
-        client.disconnect()
