@@ -56,12 +56,13 @@ from queuepool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
 from queuepool.settings.config import PoolConfig
+from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 
 config = PoolConfig(topology=single(sys.argv[1], 1), keyspace=Keyspace(sys.argv[2]))
 owned = QueuePool(config=config).partition(0).acquire(lease_s=600.0, nonce="victim")
 while not w.claim(owned, starting=2).ids:
-    pass
+    owned.run(own.promote(owned.ownership))  # all keys may be those of delayed jobs
 print("claimed", flush=True)
 sys.stdin.read()
 """
