@@ -52,9 +52,12 @@ class _Lane:
     empty: bool = False
     seen_s: float = -1e9
 
-    def charged_s(self, now_s: float) -> float:
-        so_far_s = self.running * now_s - self.began_s
-        return self.cost_s + max(self.running * self.mean_s, so_far_s)
+    def charged_s(self, now_s: float, slots: int) -> float:
+        running = min(self.running, slots)  # the others wait in memory
+        if not running:
+            return self.cost_s
+        so_far_s = (now_s - self.began_s / self.running) * running
+        return self.cost_s + max(running * self.mean_s, so_far_s)
 
 
 class Costs:
@@ -92,7 +95,7 @@ class Costs:
                 lane = self._lanes[name] = _Lane(-1e9, empty=True)
             if lane.empty:
                 credit_s = min(CREDIT_S, _CREDIT * (now_s - lane.seen_s))
-                lane.cost_s = max(lane.cost_s, self._lowest_s(name[:1], now_s) - credit_s)
+                lane.cost_s = max(lane.cost_s, self._lowest_s(name[:1]) - credit_s)
             lane.running += 1
             lane.began_s += now_s
             lane.seen_s, lane.empty = now_s, False
@@ -141,7 +144,7 @@ class Costs:
                 continue
             even = max(1, slots // max(1, len(lanes)))
             full = {n for n, lane in lanes.items() if lane.mean_s == 0 and lane.running >= even}
-            charged_s = {name: lane.charged_s(now_s) for name, lane in lanes.items()}
+            charged_s = {name: lane.charged_s(now_s, slots) for name, lane in lanes.items()}
             lowest_s = min((s for name, s in charged_s.items() if name not in full), default=0.0)
             for name, lane in lanes.items():
                 over_s = charged_s[name] - lowest_s
@@ -158,11 +161,10 @@ class Costs:
             lane.began_s -= began_s
         return lane
 
-    def _lowest_s(self, tier: bytes, now_s: float) -> float:
+    def _lowest_s(self, tier: bytes) -> float:
+        # Of what ended: what runs, or only waits in memory, may be handed back.
         alike = (
-            lane.charged_s(now_s)
-            for name, lane in self._lanes.items()
-            if name[:1] == tier and not lane.empty
+            lane.cost_s for name, lane in self._lanes.items() if name[:1] == tier and not lane.empty
         )
         return min(alike, default=0.0)
 

@@ -167,7 +167,8 @@ class TurnLoop:
         pause = self._pause_s * (0.5 + self._draw())
         # Renewals run between attempts: the pause must leave room for several in a lease, and at
         # first for a renewal before a standby takes us for crashed.
-        most = _HURRIED_S if now - self._failing_s < GRACE_S else 1.0
+        cut = not self._bell.lifeline and now - self._failing_s < GRACE_S
+        most = _HURRIED_S if cut else 1.0
         self._pause_s = min(most, self._core.lease.lease_s / 6, self._pause_s * 2)
         self._retry_s = self._clock() + pause
         self._emit(events.TurnFailed(error, pause))

@@ -190,6 +190,23 @@ def _job(group: bytes, n: int) -> ClaimedJob:
     return claimed(b"%s-%d" % (group, n), body, 1, 0, 0, 0.0)
 
 
+def test_jobs_that_wait_in_memory_are_no_debt_of_those_that_come_later() -> None:
+    costs = Costs()
+    costs.on_ended([Outcome(_job(b"x", 0), End.DONE, 0.0, 1.0)])
+    large = [_job(b"large", n) for n in range(200)]
+    ids = {job.id for job in large}
+    costs.on_claimed(large, 1.0, claimed=ids, all_taken=False)
+    costs.on_ended([Outcome(job, End.DONE, 1.0, 1.3) for job in large[:8]])
+    ids -= {job.id for job in large[:8]}
+
+    small = _job(b"small", 1)
+    costs.on_claimed([small], 1.3, claimed={*ids, small.id}, all_taken=False)
+    costs.on_ended([Outcome(small, End.DONE, 1.3, 1.301)])
+
+    assert costs.ahead(1.31, 8) == [b"2large"]
+    assert costs._lanes[b"2large"].charged_s(1.31, 8) < 8.0
+
+
 def test_short_jobs_are_not_counted() -> None:
     costs = Costs()
     jobs = [_job(b"a", n) for n in range(100)]
