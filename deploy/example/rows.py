@@ -10,7 +10,7 @@ import threading
 from queuepool import JobContext, task
 
 db = sqlite3.connect(
-    os.environ.get("ROWS_DATABASE", "/work/rows.sqlite"),
+    os.environ.get("ROWS_DATABASE", "/data/rows.sqlite"),
     timeout=60,
     check_same_thread=False,
     isolation_level=None,

@@ -240,7 +240,7 @@ EVERYTHING = {
         "env": {"CONSUMER_WORKERS": "16"},
         "envFrom": [{"secretRef": {"name": "database"}}],
         "volumes": [{"name": "work", "emptyDir": {}}],
-        "volumeMounts": [{"name": "work", "mountPath": "/work"}],
+        "volumeMounts": [{"name": "work", "mountPath": "/data"}],
         "podAnnotations": {"a": "b"},
         "podLabels": {"team": "bulk"},
         "nodeSelector": {"disk": "fast"},

@@ -21,7 +21,7 @@ COPIED = (
     "coordinator", "queuepool", "deploy",
 )  # fmt: skip
 COUNT = (
-    "import sqlite3; print(sqlite3.connect('/work/rows.sqlite')"
+    "import sqlite3; print(sqlite3.connect('/data/rows.sqlite')"
     ".execute('SELECT count(*), count(DISTINCT id) FROM rows').fetchone())"
 )
 
