@@ -117,7 +117,10 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
     keeper, limits = RouteKeeper(pool, refuse), LimitWatch(pool, board)
     serves = exposed(registry, watchdog.problem, settings, setting="COORDINATOR_METRICS_PORT")
     with serves as url:
-        await server.start(StatusService(ClusterInfo.of(pool.config, settings), store, operators))
+        info = ClusterInfo.of(pool.config, settings)
+        cycles, shadows = coordinator.cycles, coordinator.shadows
+        service = StatusService(info, store, operators, cycles=cycles, shadows=shadows)
+        await server.start(service)
         _warn_if_open(settings)
         try:
             coordinator.start()

@@ -14,9 +14,12 @@ from coordinator.loop.fleet import Fleet
 from coordinator.loop.leadership import Leadership
 from coordinator.loop.observer import Observer
 from coordinator.loop.scaling_watch import ScalingWatch
+from coordinator.loop.shadowing import ShadowRunner
 from coordinator.loop.term import Term
 from coordinator.settings import CoordinatorSettings
 from coordinator.snapshots.builder import SnapshotBuilder
+from coordinator.snapshots.cycles import CycleFeed
+from coordinator.snapshots.shadows import ShadowBoard
 from coordinator.snapshots.store import SnapshotStore
 from queuepool.client.pool import QueuePool
 from queuepool.client.scaling import ScalingRecords
@@ -25,20 +28,28 @@ from queuepool.telemetry.events import Listener, ignore
 
 @dataclass(frozen=True, slots=True)
 class Coordinator:
-    """One coordinator: its loop, its published snapshots, and its ledger of decisions."""
+    """One coordinator: its loop, its published snapshots, and its ledger of decisions.
+
+    cycles: those of its leadership, for who records them; shadows: how a candidate compares.
+    """
 
     loop: ControlLoop
     store: SnapshotStore
     book: DecisionBook
     leadership: Leadership
     fleet: Fleet
+    cycles: CycleFeed
+    shadows: ShadowBoard
+    shadow: ShadowRunner
 
     def start(self) -> None:
         """Start observing and, once the lead is ours, deciding."""
         self.loop.start()
+        self.shadow.start()
 
     def stop(self, timeout_s: float = 5.0) -> bool:
         """Stop and resign; returns whether the loop ended in time. Idempotent."""
+        self.shadow.stop()
         ended = self.loop.stop(timeout_s)
         self.fleet.close()
         return ended
@@ -65,6 +76,7 @@ def assemble(
     leadership = Leadership(
         server, key, lease_s=settings.lease_s, address=address, nonce=nonce, clock=clock
     )
+    cycles, shadows = CycleFeed(), ShadowBoard()
     book = DecisionBook(
         server, key, keep=settings.decisions_kept, partitions=config.topology.partitions
     )
@@ -77,6 +89,7 @@ def assemble(
             book=book,
             may_act=leadership.leads,
             checkpoint_interval_s=settings.checkpoint_interval_s,
+            publish=cycles.publish,
             emit=emit,
             clock=clock,
         )
@@ -88,7 +101,8 @@ def assemble(
     views = SnapshotBuilder(config.topology)
     parts = Components(leadership, observer, views, store, scaling, new_term)
     loop = ControlLoop(parts, cycle_s=settings.cycle_s, emit=emit, clock=clock, draw=draw)
-    return Coordinator(loop, store, book, leadership, fleet)
+    shadow = ShadowRunner(cycles, shadows, settings.make_policy, emit=emit)
+    return Coordinator(loop, store, book, leadership, fleet, cycles, shadows, shadow)
 
 
 def _planner(settings: CoordinatorSettings) -> Planner:

@@ -55,6 +55,21 @@ class ScalingRefused:
 
 
 @dataclass(frozen=True, slots=True)
+class ShadowStarted:
+    """A candidate runs beside the policy from now on. text: as it was set."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowEnded:
+    """A candidate no longer runs. problem: why before its time; empty if it was over."""
+
+    text: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class ObservationFailed:
     """Partitions of one server could not be observed in this cycle; their counts are held."""
 

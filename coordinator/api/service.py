@@ -6,24 +6,15 @@ unexpectedly is logged here and reported as INTERNAL without its details.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
-import os
-import platform
-import time
-from collections.abc import AsyncIterator
-from typing import Any
 
 import grpc
 
 from coordinator.api import messages
-from coordinator.api.acts import OperatorCalls
 from coordinator.api.calls import Context, abort, clamped, with_status_codes
-from coordinator.api.cluster_info import ClusterInfo
-from coordinator.api.operators import Operators
-from coordinator.core.model import PartitionView, Snapshot
-from coordinator.snapshots.store import SnapshotStore
+from coordinator.api.shadows import shadow
+from coordinator.api.streams import StreamCalls
+from coordinator.core.model import Snapshot
 from queuepool import __version__
 from queuepool.errors import InvalidInputError
 from queuepool.rpc.limits import message_of
@@ -33,36 +24,9 @@ from queuepool.rpc.v1 import queue_pool_pb2 as api
 
 _log = logging.getLogger("coordinator.status")
 
-_MAX_INTERVAL_S = 60.0
-_MAX_STREAM_S = 3600.0  # then callers call again, and are authorized again
 
-
-class StatusService(OperatorCalls):
+class StatusService(StreamCalls):
     """The service. Runs on one event loop; the store wakes its watchers from its own thread."""
-
-    def __init__(
-        self,
-        info: ClusterInfo,
-        store: SnapshotStore,
-        operators: Operators,
-        *,
-        max_stream_s: float = _MAX_STREAM_S,
-    ) -> None:
-        super().__init__(info, operators)
-        self._store = store
-        self._max_stream_s = max_stream_s
-        self._changed = asyncio.Event()
-        self._id = f"{platform.node()}:{os.getpid()}"
-        self._event_loop = asyncio.get_running_loop()
-        store.watch(self._wake_from_outside)
-
-    def _wake_from_outside(self) -> None:
-        if not self._event_loop.is_closed():
-            self._event_loop.call_soon_threadsafe(self._wake)
-
-    def _wake(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
 
     @with_status_codes
     async def GetCluster(  # noqa: N802 - the names, of calls and arguments, are the API's
@@ -87,6 +51,8 @@ class StatusService(OperatorCalls):
         for name, reached in snapshot.servers.items():
             count = info.topology.placement.count(name)
             cluster.servers.add(name=name, partitions=count, reachable=reached)
+        if self._shadows.latest is not None:
+            cluster.shadow.MergeFrom(shadow(self._shadows.latest))
         return api.GetClusterResponse(cluster=cluster)
 
     def _leader(self, snapshot: Snapshot) -> cluster_pb2.Leader:
@@ -203,53 +169,6 @@ class StatusService(OperatorCalls):
         return api.GetPolicyResponse(
             record=message_of_record(record),
             in_force=None if held is None else messages.in_force(held),
-        )
-
-    async def WatchPartitions(  # noqa: N802
-        self, request: api.WatchPartitionsRequest, context: Context
-    ) -> AsyncIterator[api.WatchPartitionsResponse]:
-        """Send the latest snapshot after each cycle, for at most an hour.
-
-        A slow reader misses cycles, but messages never pile up here: the next one is created when
-        the previous one has been sent.
-        """
-        for number in request.partitions:
-            await self._check_partition(number, context)
-        try:
-            async for message in self._messages(request):
-                yield message
-        except Exception:
-            _log.exception("WatchPartitions failed")
-            await abort(
-                context, grpc.StatusCode.INTERNAL, "unexpected error; see the coordinator's log"
-            )
-
-    async def _messages(
-        self, request: api.WatchPartitionsRequest
-    ) -> AsyncIterator[api.WatchPartitionsResponse]:
-        wanted = frozenset(request.partitions)
-        interval_s = min(request.min_interval_ms / 1000, _MAX_INTERVAL_S)
-        sent_cycle, end_s = 0, time.monotonic() + self._max_stream_s
-        while (left_s := end_s - time.monotonic()) > 0:
-            changed, snapshot = self._changed, self._store.snapshot
-            if snapshot.cycle == sent_cycle:
-                with contextlib.suppress(TimeoutError):  # a caller that hangs up cancels us
-                    await asyncio.wait_for(changed.wait(), left_s)
-                continue
-            sent_cycle = snapshot.cycle
-            yield api.WatchPartitionsResponse(
-                partitions=[
-                    self._message(view)
-                    for view in snapshot.partitions
-                    if not wanted or view.partition in wanted
-                ]
-            )
-            if interval_s:
-                await asyncio.sleep(interval_s)
-
-    def _message(self, view: PartitionView) -> Any:
-        return messages.partition(
-            view, now_s=time.monotonic(), stale_after_s=2 * self._info.cycle_s
         )
 
     async def _snapshot(self, context: Context) -> Snapshot:

@@ -53,12 +53,14 @@ class CyclePlan:
 class Planner:
     """Decides for every partition. Times in seconds.
 
-    overrides: what operators set at run time, in the scaling record of this version.
+    overrides: what operators set at run time, in the scaling record of this version; values: the
+    same as text.
     """
 
     policy: Policy[Any, Any]
     limits: Limits = field(default_factory=Limits)
     overrides: Overrides = field(default_factory=Overrides)
+    values: Mapping[str, str] = field(default_factory=dict)
     record_version: int = 0
     cycle_s: float = 1.0
     command_ttl_s: float = 30.0

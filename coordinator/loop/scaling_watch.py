@@ -89,7 +89,11 @@ class ScalingWatch:
             return
         self._good, self._problem = record, ""
         self.planner = replace(
-            self.planner, policy=policy, overrides=overrides, record_version=record.version
+            self.planner,
+            policy=policy,
+            overrides=overrides,
+            values=record.values,
+            record_version=record.version,
         )
         if not (first and record.version == 0):
             self._emit(ScalingChanged(record))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from coordinator.core import checkpoint
 from coordinator.core.model import Mode, Observation, PartitionDecision, ScaleCommand, Target
 from coordinator.core.planner import CyclePlan, PartitionMemory, Planner, command_number
+from coordinator.core.replay.cycle import Cycle
 from coordinator.decisions.ledger import DecisionBook, DecisionRecord
 from coordinator.decisions.outcomes import Outcomes
 from coordinator.decisions.stored import encode
@@ -37,6 +38,7 @@ class Term:
         book: DecisionBook,
         may_act: Callable[[], bool],
         checkpoint_interval_s: float,
+        publish: Callable[[Cycle], None] = ignore,
         emit: Listener = ignore,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -44,6 +46,7 @@ class Term:
         self.memories: Mapping[int, PartitionMemory] = {}
         self._planner, self._fleet, self._book = planner, fleet, book
         self._may_act, self._emit, self._clock = may_act, emit, clock
+        self._publish = publish
         self._checkpoint_interval_s = checkpoint_interval_s
         self._unannounced = set(fleet.partitions)
         self._checkpointed: set[int] = set()
@@ -66,10 +69,7 @@ class Term:
         self._announce()
         # Until the older leader is locked out there, nothing may be decided.
         ours = [seen for seen in observations if seen.partition not in self._unannounced]
-        plan = self._planner.plan(
-            self.epoch, self.memories, ours, manual, self._clock(), now_ms=now_ms
-        )
-        self.memories = plan.memories
+        plan = self._plan(ours, manual, now_ms)
         self._write(plan, ours)
         times_ms = {seen.partition: seen.state.observed_ms for seen in ours if seen.state}
         for decision in plan.notable:
@@ -88,6 +88,24 @@ class Term:
             lost = self._book.write_texts(self.epoch, texts)
             if lost:
                 self._emit(RecordsLost(lost))
+
+    def _plan(
+        self, observations: Sequence[Observation], manual: Mapping[int, int], now_ms: int
+    ) -> CyclePlan:
+        cycle = Cycle(
+            planner=self._planner,
+            epoch=self.epoch,
+            memories=self.memories,
+            observations=observations,
+            manual=manual,
+            now_s=self._clock(),
+            now_ms=now_ms,
+            plan=None,
+        )
+        plan = cycle.planned_by(self._planner)
+        self.memories = plan.memories
+        self._publish(replace(cycle, plan=plan))
+        return plan
 
     def _announce(self) -> None:
         if not self._unannounced or not self._may_act():

@@ -9,6 +9,7 @@ from coordinator.policy.registry import (
     make_policy,
     policy_settings,
     setting_names,
+    settings_of,
 )
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "make_policy",
     "policy_settings",
     "setting_names",
+    "settings_of",
 ]

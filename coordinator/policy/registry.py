@@ -11,6 +11,8 @@ from inspect import isabstract, isclass
 from types import NoneType
 from typing import Any, Final, get_args, get_type_hints
 
+import msgspec
+
 from coordinator.policy.base import MEANING, Policy
 
 DEFAULT_POLICY: Final = "sized"
@@ -42,6 +44,13 @@ POLICIES: Final = tuple(_KNOWN)
 def setting_names(name: str) -> tuple[str, ...]:
     """Return the settings that a policy understands, for callers that share one set of them."""
     return tuple(entry.name for entry in fields(_find(name).settings_type()))
+
+
+def settings_of(name: str, plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings from plain data, as `asdict` made it. Raises ValueError."""
+    shape = _find(name).settings_type()
+    made = msgspec.convert(plain, shape)
+    return {entry.name: getattr(made, entry.name) for entry in fields(shape)}
 
 
 def figure_names(name: str) -> tuple[str, ...]:

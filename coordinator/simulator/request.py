@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -108,18 +108,25 @@ def trace_scenario(request: Request, text: str, name: str) -> Scenario:
 
 def _policies(request: Request, cycle_s: float) -> Iterator[Policy[Any, Any]]:
     for index, name in enumerate(request.policies):
-        given = dict(map(_setting, request.settings)) if index == 0 else {}
-        if "cycle_s" in setting_names(name):
-            given.setdefault("cycle_s", cycle_s)
-        if isinstance(given.get("gain_check"), bool):
-            given["gain_check"] = GainCheckSettings(enabled=given["gain_check"])
-        try:
-            yield make_policy(name, **given)
-        except TypeError as error:  # a word where a number belongs
-            raise ValueError(f"policy {name!r}: {error}") from error
+        given = dict(map(parse_setting, request.settings)) if index == 0 else {}
+        yield made_policy(name, given, cycle_s)
 
 
-def _setting(text: str) -> tuple[str, Any]:
+def made_policy(name: str, given: Mapping[str, Any], cycle_s: float) -> Policy[Any, Any]:
+    """Return a policy with typed settings. Raises ValueError."""
+    settings = dict(given)
+    if "cycle_s" in setting_names(name):
+        settings.setdefault("cycle_s", cycle_s)
+    if isinstance(settings.get("gain_check"), bool):
+        settings["gain_check"] = GainCheckSettings(enabled=settings["gain_check"])
+    try:
+        return make_policy(name, **settings)
+    except TypeError as error:  # a word where a number belongs
+        raise ValueError(f"policy {name!r}: {error}") from error
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """Return the name and the value of a typed NAME=VALUE. Raises ValueError."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise ValueError(f"--set {text}: write NAME=VALUE")

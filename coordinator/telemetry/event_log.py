@@ -89,6 +89,12 @@ def _tell_scaling(event: object) -> None:
                 version,
                 problem,
             )
+        case e.ShadowStarted(text):
+            _log.info("shadow: %s runs beside the policy and moves nothing", text)
+        case e.ShadowEnded(text, ""):
+            _log.info("shadow: %s has ended; `queuepool policy shadow` shows its figures", text)
+        case e.ShadowEnded(text, problem):
+            _log.warning("shadow: %s failed and was ended; nothing else is: %s", text, problem)
 
 
 def _tell_call(event: e.OperatorCalled | e.CallsLeftOut) -> None:

@@ -24,6 +24,7 @@ _FOR_VIEWERS: Final = frozenset((
     *(_SERVICE + name for name in (
         "GetCluster", "ListPartitions", "GetPartition", "GetGroup", "ListDecisions",
         "WatchPartitions", "ListLimits", "GetPolicy", "Explain",
+        "Record",
     )),
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ))  # fmt: skip

@@ -90,6 +90,7 @@ class QueuePoolClient(QueuePoolStub, AbstractContextManager["QueuePoolClient"]):
     WatchPartitions: grpc.UnaryStreamMultiCallable[
         api.WatchPartitionsRequest, api.WatchPartitionsResponse
     ]
+    Record: grpc.UnaryStreamMultiCallable[api.RecordRequest, api.RecordResponse]
     SetWorkers: Unary[api.SetWorkersRequest, api.SetWorkersResponse]
     ClearWorkers: Unary[api.ClearWorkersRequest, api.ClearWorkersResponse]
     Hold: Unary[api.HoldRequest, api.HoldResponse]

@@ -16,7 +16,8 @@ LINE = re.compile(
 PLACEHOLDERS = {"PARTITION": "3", "N": "24", "MODULE": "app"}
 # In running text a command may stand for all its forms.
 STANDS_FOR_ALL = re.compile(
-    r"^(up|bulk|dead|dead (list|show|replay|discard)|scale|job|group|job show|simulate)$"
+    r"^(up|bulk|dead|dead (list|show|replay|discard)|scale|job|group|job show|simulate|record"
+    r"|replay)$"
 )
 
 

@@ -112,7 +112,7 @@ def handle(number: int, view: PartitionView, records: Sequence[bytes], raw: byte
     call = getattr(world.service, method)
 
     async def end() -> list[Any]:
-        if method == "WatchPartitions":  # whose next message comes when it was asked to
+        if method in ("WatchPartitions", "Record"):  # whose next message comes when it was asked to
             async with contextlib.aclosing(call(request, context)) as messages:
                 return [await anext(messages)]
         return [await call(request, context)]

@@ -211,6 +211,7 @@ def calls(client: Any) -> dict[str, Callable[[], object]]:
         "WatchPartitions": lambda: next(
             iter(client.WatchPartitions(api.WatchPartitionsRequest(), timeout=5))
         ),
+        "Record": lambda: next(iter(client.Record(api.RecordRequest(), timeout=5))),
         "SetWorkers": lambda: client.SetWorkers(
             api.SetWorkersRequest(partition=0, workers=9, ttl_s=60, reason="test")
         ),

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from coordinator.core.overlays.schedule import Window, parse_windows
+from coordinator.core.overlays.shadowing import Candidate, parse_candidate
 from coordinator.policy import POLICIES, make_policy, policy_settings, setting_names
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
@@ -53,7 +54,10 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overrides:
-    """All that operators set, understood. settings: of policies, by name."""
+    """All that operators set, understood. settings: of policies, by name.
+
+    shadow: runs beside the policy, and moves nothing.
+    """
 
     mode: ScaleMode = ScaleMode.AUTO
     profile: str = "normal"
@@ -64,6 +68,7 @@ class Overrides:
     guard_memory: float | None = None
     policy: str | None = None
     settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    shadow: Candidate | None = None
 
 
 def merged(values: Mapping[str, str], changes: Mapping[str, str]) -> dict[str, str]:
@@ -110,6 +115,7 @@ def parse(values: Mapping[str, str]) -> Overrides:
         guard_memory=plain.get("guard.memory"),
         policy=plain.get("policy"),
         settings=settings,
+        shadow=plain.get("shadow"),
     )
 
 
@@ -188,6 +194,26 @@ def _windows(name: str, text: str) -> tuple[Window, ...]:
         raise InvalidInputError(f"{name}: {error}") from None
 
 
+def _shadow(name: str, text: str) -> Candidate:
+    try:
+        made = parse_candidate(text, _of_policy)
+    except InvalidInputError:
+        raise
+    except ValueError as error:
+        raise InvalidInputError(f"{name}: {error}") from None
+    unknown = sorted(made.settings.keys() - set(setting_names(made.policy)))
+    if unknown:
+        raise InvalidInputError(f"{name}: policy {made.policy} has no setting {unknown[0]}")
+    _check_policy(made.policy, made.settings)
+    return made
+
+
+def _of_policy(name: str, text: str) -> Any:
+    if name not in _SETTINGS:
+        raise InvalidInputError(f"shadow: {shown(name)} is no setting of a policy")
+    return _setting(name, text)
+
+
 def _setting(name: str, text: str) -> Any:
     kind = _SETTINGS[name].kind
     pattern = r"[0-9]{1,9}" if kind is int else _NUMBER.pattern
@@ -202,6 +228,7 @@ _PLAIN: Final[Mapping[str, Callable[[str, str], Any]]] = {
     "profile": _one_of(*PROFILES),
     "policy": _one_of(*POLICIES),
     "schedule": _windows,
+    "shadow": _shadow,
     "guard.cpu": _number(100, "percent"),
     "guard.memory": _number(100, "percent"),
 }

@@ -67,10 +67,12 @@ def run_set(arguments: argparse.Namespace) -> Exit:
             "a value), or --replace to remove all",
             Exit.USAGE,
         )
-    before, after = act(
+    before, after = change(
         arguments.grpc,
-        lambda client: _by_coordinator(arguments, changes, client),
-        lambda: _directly(arguments, changes),
+        changes,
+        reason=arguments.reason,
+        version=arguments.version,
+        replace=arguments.replace,
     )
     changed = before.version != after.version
     if arguments.json:
@@ -124,18 +126,36 @@ def _look() -> tuple[ScalingRecord, None]:
         return ScalingRecords(*pool.system).read(), None
 
 
+def change(
+    given: str | None,
+    changes: Mapping[str, str],
+    *,
+    reason: str = "",
+    version: int | None = None,
+    replace: bool = False,
+) -> Outcome:
+    """Change the scaling record; returns it before and after. given: a coordinator's address."""
+    return act(
+        given,
+        lambda client: _by_coordinator(client, changes, reason, version, replace=replace),
+        lambda: _directly(changes, reason, version, replace=replace),
+    )
+
+
 def _by_coordinator(
-    arguments: argparse.Namespace, changes: Mapping[str, str], client: QueuePoolClient
+    client: QueuePoolClient,
+    changes: Mapping[str, str],
+    reason: str,
+    version: int | None,
+    *,
+    replace: bool,
 ) -> Outcome:
     from queuepool.rpc.scaling import record_of
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
     try:
         request = api.SetPolicyRequest(
-            changes=changes,
-            version=arguments.version,
-            replace=arguments.replace,
-            reason=arguments.reason,
+            changes=changes, version=version, replace=replace, reason=reason
         )
     except (ValueError, UnicodeError):
         raise CommandError("values and the reason must be text in UTF-8", Exit.USAGE) from None
@@ -143,16 +163,18 @@ def _by_coordinator(
     return record_of(answer.before), record_of(answer.after)
 
 
-def _directly(arguments: argparse.Namespace, changes: Mapping[str, str]) -> Outcome:
+def _directly(
+    changes: Mapping[str, str], reason: str, version: int | None, *, replace: bool
+) -> Outcome:
     merge: Merge = import_module(_RULES).merged
     with open_pool() as pool:
         return ScalingRecords(*pool.system).change(
             changes,
             merge,
             by=f"{_user()}@{platform.node()}",
-            reason=output.clean(arguments.reason, _LONGEST_REASON),
-            version=arguments.version,
-            replace=arguments.replace,
+            reason=output.clean(reason, _LONGEST_REASON),
+            version=version,
+            replace=replace,
         )
 
 

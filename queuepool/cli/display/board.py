@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from queuepool.cli.display import output, tables
 from queuepool.cli.display.durations import format_duration
+from queuepool.cli.display.shadows import in_short
 from queuepool.cli.display.tables import Column
 from queuepool.cli.display.view import ClusterView, PartitionRow, sparkline
 from queuepool.errors.escaping import shown
@@ -65,7 +66,8 @@ class Board:
         for text in waiting:
             text.stylize("yellow")
         table = self._table(view, sparks=sparks, width=width)
-        return Group(*table, *problems, *waiting, _leader(view))
+        shadow = [] if view.shadow is None else [output.styled(in_short(view.shadow), "dim")]
+        return Group(*table, *problems, *waiting, *shadow, _leader(view))
 
     def _table(self, view: ClusterView, *, sparks: bool, width: int) -> list[Text]:
         """Return the lines of the table; a name of an owner that does not fit becomes a word."""

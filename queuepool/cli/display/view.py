@@ -57,12 +57,16 @@ class PartitionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterView:
-    """All partitions at one moment. leader: empty when no coordinator leads."""
+    """All partitions at one moment. leader: empty when no coordinator leads.
+
+    shadow: how a candidate compares with the policy, if one runs or did.
+    """
 
     source: str
     leader: str
     leader_epoch: int
     rows: tuple[PartitionRow, ...]
+    shadow: Mapping[str, Any] | None = None
 
     def total(self, name: str) -> Any:
         """Return the sum of a number over all partitions; unknown ones count as 0."""
@@ -141,6 +145,7 @@ def as_json(view: ClusterView) -> dict[str, Any]:
         "source": view.source,
         "leader": view.leader or None,
         "leader_epoch": view.leader_epoch,
+        "shadow": None if view.shadow is None else dict(view.shadow),
         "totals": {name: _rounded(view.total(name)) for name in names},
         "partitions": [
             {k: _rounded(v) for k, v in asdict(row).items()}

@@ -85,6 +85,7 @@ class CoordinatorSource:
 
     def look(self) -> ClusterView:
         """Return the cluster as the coordinator last saw it."""
+        from queuepool.rpc.shadows import plain
         from queuepool.rpc.v1 import queue_pool_pb2 as api
 
         with translated(self._address):
@@ -101,6 +102,7 @@ class CoordinatorSource:
             leader=cluster.leader.id or cluster.leader.address,
             leader_epoch=cluster.leader.epoch,
             rows=tuple(rows),
+            shadow=plain(cluster.shadow) if cluster.HasField("shadow") else None,
         )
 
 

@@ -1,4 +1,5 @@
 from queuepool.rpc.v1 import partition_pb2 as _partition_pb2
+from queuepool.rpc.v1 import shadow_pb2 as _shadow_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -38,7 +39,7 @@ class Server(_message.Message):
     def __init__(self, name: _Optional[str] = ..., partitions: _Optional[int] = ..., reachable: bool = ...) -> None: ...
 
 class Cluster(_message.Message):
-    __slots__ = ("stage", "queue", "leader", "partition_count", "servers", "policy", "limits", "cycle_s", "totals", "backlog", "in_flight", "delayed", "dead", "workers", "version")
+    __slots__ = ("stage", "queue", "leader", "partition_count", "servers", "policy", "limits", "cycle_s", "totals", "backlog", "in_flight", "delayed", "dead", "workers", "version", "shadow")
     STAGE_FIELD_NUMBER: _ClassVar[int]
     QUEUE_FIELD_NUMBER: _ClassVar[int]
     LEADER_FIELD_NUMBER: _ClassVar[int]
@@ -54,6 +55,7 @@ class Cluster(_message.Message):
     DEAD_FIELD_NUMBER: _ClassVar[int]
     WORKERS_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
+    SHADOW_FIELD_NUMBER: _ClassVar[int]
     stage: str
     queue: str
     leader: Leader
@@ -69,4 +71,5 @@ class Cluster(_message.Message):
     dead: int
     workers: _partition_pb2.Workers
     version: str
-    def __init__(self, stage: _Optional[str] = ..., queue: _Optional[str] = ..., leader: _Optional[_Union[Leader, _Mapping]] = ..., partition_count: _Optional[int] = ..., servers: _Optional[_Iterable[_Union[Server, _Mapping]]] = ..., policy: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., cycle_s: _Optional[float] = ..., totals: _Optional[_Union[_partition_pb2.Totals, _Mapping]] = ..., backlog: _Optional[int] = ..., in_flight: _Optional[int] = ..., delayed: _Optional[int] = ..., dead: _Optional[int] = ..., workers: _Optional[_Union[_partition_pb2.Workers, _Mapping]] = ..., version: _Optional[str] = ...) -> None: ...
+    shadow: _shadow_pb2.Shadow
+    def __init__(self, stage: _Optional[str] = ..., queue: _Optional[str] = ..., leader: _Optional[_Union[Leader, _Mapping]] = ..., partition_count: _Optional[int] = ..., servers: _Optional[_Iterable[_Union[Server, _Mapping]]] = ..., policy: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., cycle_s: _Optional[float] = ..., totals: _Optional[_Union[_partition_pb2.Totals, _Mapping]] = ..., backlog: _Optional[int] = ..., in_flight: _Optional[int] = ..., delayed: _Optional[int] = ..., dead: _Optional[int] = ..., workers: _Optional[_Union[_partition_pb2.Workers, _Mapping]] = ..., version: _Optional[str] = ..., shadow: _Optional[_Union[_shadow_pb2.Shadow, _Mapping]] = ...) -> None: ...

@@ -108,6 +108,20 @@ class WatchPartitionsResponse(_message.Message):
     partitions: _containers.RepeatedCompositeFieldContainer[_partition_pb2.PartitionState]
     def __init__(self, partitions: _Optional[_Iterable[_Union[_partition_pb2.PartitionState, _Mapping]]] = ...) -> None: ...
 
+class RecordRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class RecordResponse(_message.Message):
+    __slots__ = ("lines", "cycles", "missed")
+    LINES_FIELD_NUMBER: _ClassVar[int]
+    CYCLES_FIELD_NUMBER: _ClassVar[int]
+    MISSED_FIELD_NUMBER: _ClassVar[int]
+    lines: bytes
+    cycles: int
+    missed: int
+    def __init__(self, lines: _Optional[bytes] = ..., cycles: _Optional[int] = ..., missed: _Optional[int] = ...) -> None: ...
+
 class SetWorkersRequest(_message.Message):
     __slots__ = ("partition", "workers", "ttl_s", "reason")
     PARTITION_FIELD_NUMBER: _ClassVar[int]

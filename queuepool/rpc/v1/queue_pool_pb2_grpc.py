@@ -69,6 +69,11 @@ class QueuePoolStub(object):
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.WatchPartitionsRequest.SerializeToString,
                 response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.WatchPartitionsResponse.FromString,
                 _registered_method=True)
+        self.Record = channel.unary_stream(
+                '/queuepool.rpc.v1.QueuePool/Record',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RecordRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RecordResponse.FromString,
+                _registered_method=True)
         self.SetWorkers = channel.unary_unary(
                 '/queuepool.rpc.v1.QueuePool/SetWorkers',
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetWorkersRequest.SerializeToString,
@@ -174,6 +179,14 @@ class QueuePoolServicer(object):
 
     def WatchPartitions(self, request, context):
         """Partition states: all at once, then again after each cycle, until the caller hangs up.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Record(self, request, context):
+        """The cycles of the leader as they happen, to be decided again: bytes of a file that `queuepool
+        replay` reads, until the caller hangs up. FAILED_PRECONDITION when this coordinator does not lead.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -294,6 +307,11 @@ def add_QueuePoolServicer_to_server(servicer, server):
                     servicer.WatchPartitions,
                     request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.WatchPartitionsRequest.FromString,
                     response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.WatchPartitionsResponse.SerializeToString,
+            ),
+            'Record': grpc.unary_stream_rpc_method_handler(
+                    servicer.Record,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RecordRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RecordResponse.SerializeToString,
             ),
             'SetWorkers': grpc.unary_unary_rpc_method_handler(
                     servicer.SetWorkers,
@@ -540,6 +558,33 @@ class QueuePool(object):
             '/queuepool.rpc.v1.QueuePool/WatchPartitions',
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.WatchPartitionsRequest.SerializeToString,
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.WatchPartitionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Record(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/Record',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RecordRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RecordResponse.FromString,
             options,
             channel_credentials,
             insecure,

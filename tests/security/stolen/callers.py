@@ -45,6 +45,7 @@ LOOKS: dict[str, Call] = {
     "GetGroup": lambda c: c.GetGroup(api.GetGroupRequest(partition_key=GROUP.encode())),
     "ListLimits": lambda c: c.ListLimits(api.ListLimitsRequest()),
     "Explain": lambda c: c.Explain(api.ExplainRequest(partition=1)),
+    "Record": lambda c: next(iter(c.Record(api.RecordRequest(), timeout=30))),
     "GetPolicy": lambda c: c.GetPolicy(api.GetPolicyRequest()),
 }
 ACTS: dict[str, Call] = {

@@ -1,0 +1,88 @@
+"""Sends the cycles of a leader as lines of a recording, to one caller at its own pace."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from functools import partial
+
+from coordinator.api.operators import Operators
+from coordinator.core.replay.cycle import Cycle
+from coordinator.core.replay.recording import Recorder
+from coordinator.snapshots.cycles import CycleFeed
+from coordinator.snapshots.store import SnapshotStore
+from queuepool import __version__
+from queuepool.errors import QueuePoolError
+from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+_LOOK_S = 1.0
+_MOST_BYTES = 1 << 20  # of a message, unless one line is longer; a caller takes 4 MiB
+
+
+class NotLeadingError(QueuePoolError):
+    """Only a leader decides, so only it has cycles to record."""
+
+    def __init__(self, leader: str) -> None:
+        where = f": ask the leader, {leader}" if leader else "; nobody does"
+        super().__init__(f"this coordinator does not lead{where}")
+
+
+class TooManyFollowersError(QueuePoolError):
+    """Enough others follow the cycles."""
+
+    def __init__(self) -> None:
+        super().__init__("too many recordings run already; end one of them")
+
+
+async def recorded(
+    feed: CycleFeed, store: SnapshotStore, operators: Operators, *, for_s: float
+) -> AsyncGenerator[api.RecordResponse, None]:
+    """Yield what follows in the recording, while this process leads, for at most this long.
+
+    Raises NotLeadingError, TooManyFollowersError.
+    """
+    here, woken = asyncio.get_running_loop(), asyncio.Event()
+
+    def wake() -> None:
+        if not here.is_closed():
+            here.call_soon_threadsafe(woken.set)
+
+    follower = feed.follow(wake)
+    if follower is None:
+        raise TooManyFollowersError
+    recorder, end_s = Recorder(__version__), time.monotonic() + for_s
+    try:
+        while time.monotonic() < end_s:
+            cycle = follower.take()
+            if cycle is None:
+                if not store.snapshot.leading:
+                    raise NotLeadingError(store.snapshot.leader_address)
+                woken.clear()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(woken.wait(), min(_LOOK_S, for_s))
+                continue
+            missed, follower.missed = follower.missed, 0
+            lines = await operators.off_loop(partial(_lines, recorder, cycle))
+            for last, part in _parts(lines):
+                yield api.RecordResponse(lines=part, cycles=int(last), missed=missed)
+                missed = 0
+    finally:
+        feed.leave(follower)
+
+
+def _lines(recorder: Recorder, cycle: Cycle) -> list[bytes]:
+    return list(recorder.lines(cycle))
+
+
+def _parts(lines: Iterable[bytes]) -> Iterator[tuple[bool, bytes]]:
+    """Yield (whether it is the last, whole lines) in messages of a bounded size."""
+    waiting, size = list[bytes](), 0
+    for line in lines:
+        if waiting and size + len(line) > _MOST_BYTES:
+            yield False, b"".join(waiting)
+            waiting, size = [], 0
+        waiting.append(line)
+        size += len(line)
+    yield True, b"".join(waiting)

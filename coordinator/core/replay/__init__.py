@@ -1,0 +1,1 @@
+"""Cycles of a leader, written down, decided again, and decided otherwise. Pure."""

@@ -1,0 +1,114 @@
+"""Where the lines of a recording come from: a leading coordinator, or the servers alone."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from queuepool import __version__
+from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection.pools import open_pool
+from queuepool.cli.inspection.sources import Endpoint, connect, find_coordinator, translated
+
+if TYPE_CHECKING:
+    import grpc
+
+    from queuepool.rpc.client import QueuePoolClient
+
+# By its name: the library imports no coordinator.
+_RECORDING, _OBSERVING = "coordinator.core.replay.recording", "coordinator.loop.observing"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Whole lines. missed: cycles that were left out before them."""
+
+    lines: bytes
+    cycles: int
+    missed: int = 0
+
+
+def end_line() -> Callable[[str], bytes]:
+    """Return what makes the last line of a recording, of its reason."""
+    made: Callable[[str], bytes] = import_module(_RECORDING).end_line
+    return made
+
+
+def from_coordinator(given: str | None, stopping: threading.Event) -> Iterator[Part] | None:
+    """Return what a coordinator sends until it is stopped; None if none is known or responds.
+
+    given: the address that the user named, which must respond. A coordinator that does not lead
+    names the leader in a CommandError.
+    """
+    endpoint = find_coordinator(given)
+    if endpoint is None:
+        return None
+    parts = _streamed(endpoint, stopping)
+    try:
+        first = next(parts, None)
+    except CommandError as error:
+        if given is not None or error.code is not Exit.UNAVAILABLE:
+            raise
+        return None
+    return _with_first(first, parts)
+
+
+def _with_first(first: Part | None, parts: Iterator[Part]) -> Iterator[Part]:
+    if first is not None:
+        yield first
+        yield from parts
+
+
+def _streamed(endpoint: Endpoint, stopping: threading.Event) -> Iterator[Part]:
+    with connect(endpoint) as client:
+        while not stopping.is_set():  # a stream ends after an hour, and is opened again
+            yield from _stream(client, endpoint.address, stopping)
+
+
+def _stream(client: QueuePoolClient, address: str, stopping: threading.Event) -> Iterator[Part]:
+    from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+    stream: Any = client.Record(api.RecordRequest())
+    watcher = threading.Thread(target=_cancel, args=(stream, stopping), daemon=True)
+    watcher.start()
+    with translated(address):
+        try:
+            for message in stream:
+                yield Part(message.lines, message.cycles, message.missed)
+        except _rpc_error() as error:
+            if not (stopping.is_set() and error.code() is _cancelled()):
+                raise
+        finally:
+            stream.cancel()
+
+
+def _cancel(stream: Any, stopping: threading.Event) -> None:
+    stopping.wait()
+    stream.cancel()
+
+
+def _rpc_error() -> type[grpc.RpcError]:
+    import grpc
+
+    return grpc.RpcError
+
+
+def _cancelled() -> grpc.StatusCode:
+    import grpc
+
+    return grpc.StatusCode.CANCELLED
+
+
+def from_servers(cycle_s: float, stopping: threading.Event) -> Iterator[Part]:
+    """Yield what is observed on the servers, at most once in this time."""
+    recorder = import_module(_RECORDING).Recorder(__version__)
+    with open_pool() as pool, import_module(_OBSERVING).Observing(pool, cycle_s) as observing:
+        while not stopping.is_set():
+            started_s = time.monotonic()
+            lines = b"".join(recorder.lines(observing.cycle()))
+            yield Part(lines, 1)
+            stopping.wait(max(started_s + cycle_s - time.monotonic(), 0.0))

@@ -1,0 +1,239 @@
+"""`queuepool record`, `replay` and `shadow` with real coordinators."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from coordinator.core.replay.cycle import Cycle
+from coordinator.core.replay.replaying import replayed
+from coordinator.core.replay.shadow import Shadow
+from queuepool.cli.exits import Exit
+from queuepool.client.pool import QueuePool
+from queuepool.client.scaling import ScalingRecords
+from queuepool.rpc.client import QueuePoolClient, connect
+from queuepool.rpc.v1 import queue_pool_pb2 as api
+from tests.integration.coordinator.cluster import FakeOwner, Process, obey_until
+from tests.integration.coordinator.conftest import StartCoordinator, StartProcess
+from tests.shell import Shell
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.xdist_group("coordinator-process")
+
+
+@pytest.fixture
+def held(pool: QueuePool) -> FakeOwner:
+    return FakeOwner(pool.partition(0))
+
+
+@pytest.fixture
+def running(process: StartProcess, held: FakeOwner) -> Process:
+    started = process(policy="sized")
+    wait_until(lambda: any("leading" in line for line in started.log))
+    return started
+
+
+@pytest.fixture
+def client(running: Process) -> Iterator[QueuePoolClient]:
+    with connect(running.grpc, deadline_s=30) as made:
+        yield made
+
+
+@pytest.fixture
+def run(capsys: Any, running: Process, redis_url: str, stage: str) -> Callable[..., str]:
+    shell = Shell(capsys)
+    settings = {
+        "QUEUEPOOL_URL": redis_url,
+        "QUEUEPOOL_STAGE": stage,
+        "QUEUEPOOL_PARTITIONS": "2",
+        "QUEUEPOOL_GRPC": running.grpc,
+    }
+
+    def do(*words: str, code: int = Exit.OK, **other: str) -> str:
+        found, out, err = shell.run_with(*words, **settings | other)
+        assert found == code, out + err
+        return out + err
+
+    return do
+
+
+def load(pool: QueuePool, count: int) -> None:
+    pool.enqueue_many("nothing", [{}] * count, partition_key=key_of(pool, 0))
+
+
+def key_of(pool: QueuePool, partition: int) -> str:
+    keys = (f"k{n}" for n in range(1000))
+    return next(key for key in keys if pool.producer.route(key).partition == partition)
+
+
+def test_what_a_live_coordinator_decided_is_decided_again_bit_by_bit(
+    run: Any, pool: QueuePool, held: FakeOwner, client: QueuePoolClient, tmp_path: Path
+) -> None:
+    """With a bulk, a change of the scaling record, and an operator's count, while it records."""
+    file = tmp_path / "one.rec"
+    seen: list[int] = []
+
+    def live() -> None:
+        load(pool, 400)
+        obey_until(held, lambda: held.workers > 16)
+        client.SetPolicy(api.SetPolicyRequest(changes={"max_workers": "24", "drain_s": "1"}))
+        obey_until(held, lambda: held.workers == 24)
+        client.SetWorkers(api.SetWorkersRequest(partition=0, workers=11, ttl_s=60))
+        obey_until(held, lambda: held.workers == 11)
+        seen.append(1)
+
+    thread = threading.Thread(target=live)
+    thread.start()
+    said = run("record", str(file), "--for", "6s")
+    thread.join(20)
+
+    assert seen
+    assert "the time is over" in said
+    found = list(replayed(file.read_bytes().splitlines(keepends=True)))
+    targets = {d.target for one in found if one.cycle.plan for d in one.cycle.plan.decisions}
+    assert {24, 11} <= targets
+    assert len(found) > 20
+    assert all(one.recorded and one.difference is None for one in found)
+    text = run("replay", str(file), "--changes")
+    assert "decisions came out as they were, bit by bit" in text
+    assert "-> 24" in text
+
+
+def test_another_policy_is_compared_and_a_changed_file_is_noticed(
+    run: Any, pool: QueuePool, held: FakeOwner, tmp_path: Path
+) -> None:
+    file = tmp_path / "one.rec"
+    load(pool, 400)
+    run("record", str(file), "--for", "2s")
+
+    text = run("replay", str(file), "--policy", "static", "--set", "workers=20")
+    found = json.loads(run("replay", str(file), "--policy", "pwqd", "--json"))
+
+    assert "static would have cost" in text
+    assert found["shadow"]["policy"] == "pwqd"
+    assert found["different"] == 0
+    assert "there is no scaling policy" in run(
+        "replay", str(file), "--policy", "gone", code=Exit.USAGE
+    )
+    assert "is there already" in run("record", str(file), code=Exit.USAGE)
+    lines = file.read_bytes().splitlines(keepends=True)
+    broken = [line.replace(b"[0,0,400,0]", b"[0,0,0,0]") for line in lines]
+    assert broken != lines
+    file.write_bytes(b"".join(broken))
+    assert "came out differently" in run("replay", str(file), code=Exit.FAILED)
+
+
+def test_a_full_file_ends_the_recording_and_says_so(run: Any, tmp_path: Path) -> None:
+    file = tmp_path / "one.rec"
+
+    text = run("record", str(file), "--size", "4kB")
+
+    assert "the file is full (4,000 bytes, --size)" in text
+    assert file.stat().st_size <= 4_000
+    assert file.read_bytes().splitlines()[-1].startswith(b'["end","the file is full')
+    assert "bit by bit" in run("replay", str(file))
+
+
+def test_without_a_coordinator_the_servers_are_observed(
+    run: Any, running: Process, tmp_path: Path
+) -> None:
+    file = tmp_path / "one.rec"
+    running.stop()
+
+    run("record", str(file), "--for", "1s", "--cycle", "100ms", QUEUEPOOL_GRPC="127.0.0.1:1")
+
+    found = list(replayed(file.read_bytes().splitlines(keepends=True)))
+    assert len(found) >= 3
+    assert not any(one.recorded for one in found)
+    assert found[-1].cycle.observations[0].state is not None
+    assert "nobody decided" in run("replay", str(file))
+
+
+def test_only_the_leader_records(process: StartProcess, running: Process) -> None:
+    standby = process(policy="sized")
+    with connect(standby.grpc, deadline_s=30) as client:
+        wait_until(lambda: any("standing by" in line for line in standby.log))
+        with pytest.raises(grpc.RpcError) as refused:
+            next(client.Record(api.RecordRequest(), timeout=10))
+
+    assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    assert f"ask the leader, {running.grpc}" in (refused.value.details() or "")
+
+
+def test_a_shadow_runs_beside_the_policy_and_moves_nothing(
+    run: Any, running: Process, held: FakeOwner, client: QueuePoolClient
+) -> None:
+    text = run("shadow", "static", "--set", "workers=30", "--for", "1h", "--reason", "try it")
+    assert "static workers=30 until=" in text
+
+    def shadow() -> Any:
+        return client.GetCluster(api.GetClusterRequest()).cluster.shadow
+
+    obey_until(held, lambda: shadow().candidate_side.worker_s > 60)
+    found = shadow()
+    assert found.live_side.worker_s == pytest.approx(
+        8 / 30 * found.candidate_side.worker_s, rel=0.2
+    )
+    assert held.scales() == []
+    assert (found.policy, found.problem) == ("static", "")
+    assert "static would have cost" in run("shadow")
+    assert "shadow static: " in run("status", code=Exit.UNATTENDED)
+    run("shadow", "--stop")
+    wait_until(lambda: any("has ended" in line for line in running.log))
+    assert json.loads(run("shadow", "--json"))["shadow"]["live"]["worker_s"] > 10
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("gone",), "use aimd"),
+        (("sized", "--set", "nothing=1"), "is no setting of a policy"),
+        (("static", "--set", "drain_s=1"), "has no setting drain_s"),
+        (("sized", "--set", "drain_s=0"), "drain_s"),
+        (("sized", "--set", "drain_s"), "write NAME=VALUE"),
+        (("sized", "--for", "9d"), "at most 7 days"),
+        (("sized", "--stop"), "or --stop"),
+    ],
+)
+def test_a_shadow_that_cannot_run_is_refused(
+    capsys: Any, pool: QueuePool, redis_url: str, stage: str, words: tuple[str, ...], said: str
+) -> None:
+    settings = {"URL": redis_url, "STAGE": stage, "PARTITIONS": "2"}
+    variables = {f"QUEUEPOOL_{name}": value for name, value in settings.items()}
+
+    code, out, err = Shell(capsys).run_with("shadow", *words, **variables)
+
+    assert (code, said in out + err) == (Exit.USAGE, True), out + err
+    assert ScalingRecords(*pool.system).read().values == {}
+
+
+def test_a_candidate_that_fails_ends_alone(
+    coordinate: StartCoordinator,
+    pool: QueuePool,
+    held: FakeOwner,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(self: Shadow, cycle: Cycle) -> Any:
+        raise ZeroDivisionError("of the candidate")
+
+    monkeypatch.setattr(Shadow, "see", broken)
+    made = coordinate(policy="static", workers=20)
+    until = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    ScalingRecords(*pool.system).change(
+        {"shadow": f"pwqd until={until}"}, lambda old, new: {**old, **new}, by="test"
+    )
+    made.start()
+
+    obey_until(held, lambda: held.workers == 20)
+    wait_until(lambda: made.shadows.latest is not None and made.shadows.latest.problem)
+
+    assert made.shadows.latest is not None
+    assert made.shadows.latest.problem == "ZeroDivisionError: of the candidate"
+    assert made.store.snapshot.leading
