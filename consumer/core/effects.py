@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from consumer.core.jobs import ClaimedJob, Outcome
-    from consumer.core.limits.gatekeeper import HomeCall
+    from consumer.core.limits.home_call import HomeCall
     from queuepool.servers import Reply
     from queuepool.verbs import Verb
 

@@ -44,8 +44,13 @@ class InFlight:
         self._ahead: deque[ClaimedJob] = deque()
         self._cancelled: frozenset[bytes] = frozenset()
 
-    def take(self, claims: Claims, free: int, now_s: float) -> list[ClaimedJob]:
-        """Take claimed jobs; return those to start. All but the first `free` wait in memory."""
+    def take(
+        self, claims: Claims, free: int, now_s: float, refused: Collection[bytes] = ()
+    ) -> list[ClaimedJob]:
+        """Take claimed jobs; return those to start. All but the first `free` wait in memory.
+
+        refused: ids of those that are to be handed back at once.
+        """
         ready: list[ClaimedJob] = []
         for i, id in enumerate(claims.ids):
             known = self.claimed.get(id)
@@ -59,6 +64,9 @@ class InFlight:
                 note(job, claims.attempts[i], crashes)
             job.cancelled = id in self._cancelled  # a renewal may be read before an armed claim
             self.claimed[id] = job
+            if id in refused:
+                self.outbox.add([Outcome(job, End.HAND_BACK, now_s, now_s)])
+                continue
             if job.crashes:
                 delayed = self.suspects.take(job, now_s)
                 if delayed is not None:

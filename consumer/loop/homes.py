@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from consumer.core.limits.earlier import EVERY
-from consumer.core.limits.gatekeeper import HomeCall
+from consumer.core.limits.home_call import HomeCall
 from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.routing.slots import home_of
 

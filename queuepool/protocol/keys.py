@@ -36,7 +36,7 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "lm": ("HASH", "id -> state and gate, only of jobs that name limits"),
     "gt": ("HASH", "gate -> ids that wait there for the limits that it is named after"),
     "ga": ("HASH", "gate -> jobs admitted to their lanes, and not claimed yet"),
-    "gk": ("HASH", "gate -> whose turn it is among the tiers"),
+    "gk": ("HASH", "gate -> whose turn it is; lane at a gate -> last to come back"),
     "gr:<tier>:<gate>": ("LIST", "groups that have lanes at the gate"),
     "gq:<tier>:<gate>~<group>": ("LIST", "a lane at a gate: ids of parked jobs"),
     "gg:<group>": ("SET", "tier:gate of the lanes that a group has at gates"),

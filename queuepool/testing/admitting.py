@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from queuepool.models.tenants import tenant_of
 from queuepool.protocol import codec
 from queuepool.testing.data import Args, PartitionData, lane_of
 from queuepool.testing.fencing import fence
@@ -29,10 +30,10 @@ class _Admission:
     def visit(self, lane: Lane) -> None:
         """Take the next job of a lane at the gate, if it may go, and give the lane its seat."""
         p, waiting = self.p, self.p.gates.lanes.get((self.gate, lane))
-        if waiting and not _may_go(p, self.epoch, lane, waiting[0]):
+        if waiting and not _may_go(p, lane, waiting[0]):
             self.idle += 1
         elif waiting:
-            self._take(waiting.popleft())
+            self._take(p.gates.take(self.gate, lane))
         if waiting:
             p.gates.rings[self.gate, lane[0]].append(lane[1])
         else:
@@ -58,6 +59,8 @@ def admit(p: PartitionData, args: Args) -> Any:
     """Move parked jobs of a gate to their lanes."""
     gate, out = args[2], p.gates.admitted[args[2]]
     n, call = min(int(args[3]), int(args[4]) - out), _Admission(p, int(args[1]), gate)
+    if p.counters.get("hold"):
+        n = 0
     for _ in range(2 * n + _IDLE_SEATS if n > 0 else 0):
         lane = p.gates.next_seat(gate)
         if lane is None:
@@ -76,15 +79,18 @@ def admit(p: PartitionData, args: Args) -> Any:
     return [call.admitted, out + call.admitted, p.gates.ids[gate], call.cancelled]
 
 
-def _may_go(p: PartitionData, epoch: int, lane: Lane, job_id: bytes) -> bool:
+def _may_go(p: PartitionData, lane: Lane, job_id: bytes) -> bool:
     name = lane[1]
+    tenant = p.tenants.get(tenant_of(name) or b"")
+    if tenant and tenant.hold:
+        return False
     if name not in p.managed:
         return True
     group = p.groups[name]
     if group.next_id == job_id:
         return not group.hold
     waiting = p.lanes.get(lane)
-    if group.serial and waiting and p.gates.limits.get(waiting[0], (b"",))[0] == b"%d" % epoch:
+    if group.serial and waiting and p.gates.was_admitted(waiting[0]):
         return False  # one at a time keeps their order
     return p.managed[name] != 0
 

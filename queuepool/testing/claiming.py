@@ -140,10 +140,10 @@ def _at_gates(p: PartitionData, epoch: int, ids: list[bytes]) -> tuple[set[bytes
             p.gates.limits[job_id] = CLAIMED, gate
         else:
             (new if state == NEVER else again).append(job_id)
-    for job_id in [*new, *reversed(again)]:
+    for job_id in [*new, *again]:
         body, group = p.jobs[job_id], p.group_of(p.jobs[job_id])
         p.count_ready(lane_of(body), -1)
-        p.park(p.gates.limits[job_id][1], job_id, front=job_id in again)
+        p.park(p.gates.limits[job_id][1], job_id, back=job_id in again)
         if group.serial:  # those that were there before it come first
             group.next_id = p.gates.lanes[p.gates.limits[job_id][1], lane_of(body)][0]
     return {*new, *again}, limits

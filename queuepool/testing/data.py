@@ -212,12 +212,12 @@ class PartitionData:
             self.seats.give(lane, self.now, next_turn=next_turn)
         self.count_ready(lane, 1)
 
-    def park(self, gate: bytes, job_id: bytes, *, front: bool = False) -> None:
+    def park(self, gate: bytes, job_id: bytes, *, back: bool = False) -> None:
         """Make a ready job wait at its gate."""
         body = self.jobs[job_id]
         self.count("parked")
         self.group_of(body).parked += 1
-        if self.gates.put(gate, lane_of(body), job_id, front=front):
+        if self.gates.put(gate, lane_of(body), job_id, back=back):
             self.wake(b"g")
 
     def unpark(self, body: bytes) -> None:

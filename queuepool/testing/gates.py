@@ -20,21 +20,43 @@ class Gates:
     rings: dict[tuple[bytes, int], deque[bytes]] = field(default_factory=dict)  # gr: groups
     ids: Counter[bytes] = field(default_factory=Counter)  # gt: in the lanes of a gate, with marks
     admitted: Counter[bytes] = field(default_factory=Counter)  # ga: not claimed yet
-    cursors: Counter[bytes] = field(default_factory=Counter)  # gk
+    cursors: Counter[bytes] = field(default_factory=Counter)  # gk, and the last that came back:
+    last_back: dict[tuple[bytes, Lane], bytes] = field(default_factory=dict)
 
     def is_parked(self, job_id: bytes) -> bool:
         """Return whether a job waits at its gate."""
         return self.limits.get(job_id, (b"", b""))[0] == PARKED
 
-    def put(self, gate: bytes, lane: Lane, job_id: bytes, *, front: bool) -> bool:
-        """Put a job into its lane at a gate; return whether nothing waited at the gate."""
+    def was_admitted(self, job_id: bytes) -> bool:
+        """Return whether a job was admitted, by whichever owner, and not claimed yet."""
+        state, _gate = self.limits.get(job_id, (NEVER, b""))
+        return state.isdigit() and state != NEVER
+
+    def put(self, gate: bytes, lane: Lane, job_id: bytes, *, back: bool) -> bool:
+        """Put a job into its lane at a gate; return whether nothing waited at the gate.
+
+        back: it was there before, so it comes before the others, but for those that came back.
+        """
         waiting = self.lanes.setdefault((gate, lane), deque())
-        (waiting.appendleft if front else waiting.append)(job_id)
+        if back:
+            last = self.last_back.get((gate, lane))
+            waiting.insert(waiting.index(last) + 1 if last and last in waiting else 0, job_id)
+            self.last_back[gate, lane] = job_id
+        else:
+            waiting.append(job_id)
         if len(waiting) == 1:
             self.rings.setdefault((gate, lane[0]), deque()).append(lane[1])
         self.limits[job_id] = PARKED, gate
         self.ids[gate] += 1
         return self.ids[gate] == 1
+
+    def take(self, gate: bytes, lane: Lane) -> bytes:
+        """Take the first id of a lane at a gate."""
+        waiting = self.lanes[gate, lane]
+        job_id = waiting.popleft()
+        if not waiting or self.last_back.get((gate, lane)) == job_id:
+            self.last_back.pop((gate, lane), None)
+        return job_id
 
     def left(self, gate: bytes, n: int = 1) -> None:
         """Note that ids left the lanes of a gate."""
@@ -44,8 +66,8 @@ class Gates:
 
     def leave_lane(self, job_id: bytes) -> None:
         """Note that a job that was admitted is not in its lane any more."""
-        state, gate = self.limits.get(job_id, (NEVER, b""))
-        if state.isdigit() and state != NEVER:
+        if self.was_admitted(job_id):
+            _state, gate = self.limits[job_id]
             self.admitted[gate] -= 1
             if self.admitted[gate] <= 0:
                 del self.admitted[gate]

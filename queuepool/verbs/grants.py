@@ -50,7 +50,7 @@ PRODUCER = _grant("""
     lm    hset hdel
     gt    hset hincrby hdel
     ga    hset hincrby hdel
-    gq    rpush lpush lpop unlink
+    gq    rpush lpop unlink
     gr    rpush unlink
     gg    sadd unlink
 """)
@@ -96,7 +96,7 @@ CONSUMER = _grant("""
     gt    hset hincrby hdel unlink
     ga    hset hincrby hdel unlink
     gk    hset hdel unlink
-    gq    rpush lpush lpop unlink
+    gq    rpush lpush lpop linsert unlink
     gr    rpush lpop unlink
     gg    sadd srem unlink
     route hsetnx

@@ -6,6 +6,7 @@ import pytest
 
 from queuepool.models import JobState
 from queuepool.partitions.partition import OwnedPartition
+from queuepool.routing.slots import group_of
 from queuepool.verbs.owner import gates as at_gates
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
@@ -230,6 +231,43 @@ def test_jobs_that_were_parked_when_their_group_became_serial_come_first(
     assert begun == [*w.names("a", before), *w.names("b", 3)]
 
 
+@pytest.mark.parametrize("held", ["group", "tenant", "partition"])
+def test_what_is_held_is_not_admitted_and_others_are(world: World, held: str) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a"], group_of(b"g", b"acme"), limits=b"mail")
+    w.enqueue(world, ["b"], b"other", limits=b"mail")
+
+    def hold(on: bool) -> None:
+        if held == "tenant":
+            world.partition.run(produce.configure_tenant(b"acme", hold=on))
+        else:
+            group = group_of(b"g", b"acme") if held == "group" else None
+            world.partition.run(produce.configure(group, hold=on))
+
+    hold(True)
+
+    assert admit(owned) == (0 if held == "partition" else 1)
+    assert gates(world)["mail"][0] == (2 if held == "partition" else 1)
+    hold(False)
+    assert admit(owned) == (2 if held == "partition" else 1)
+    assert sorted(ids(w.claim(owned))) == ["a", "b"]
+
+
+def test_a_serial_group_sends_nothing_past_what_an_earlier_owner_admitted(world: World) -> None:
+    first = world.own(lease_s=10)
+    w.enqueue(world, ["a", "b"], limits=b"mail")
+    configure(world, serial=True)
+    assert admit(first) == 1
+    world.advance(11)
+    second = world.own()
+
+    assert admit(second) == 0
+
+    assert w.claim(second).ids == []
+    assert admit(second) == 1
+    assert ids(w.claim(second)) == ["a"]
+
+
 def test_a_parked_job_that_expired_costs_no_admission(world: World) -> None:
     owned = world.own()
     w.enqueue(world, w.names("a", 3), limits=b"mail", expires_ms=1000)
@@ -322,3 +360,20 @@ def test_a_page_says_whether_jobs_ever_were_at_a_gate(world: World) -> None:
     admit(owned)
 
     assert world.partition.run(at_gates.gates()).used
+
+
+@pytest.mark.parametrize("per_claim", [1, 2, 10])
+def test_jobs_that_return_to_their_gate_keep_their_order(world: World, per_claim: int) -> None:
+    owned = world.own()
+    w.enqueue(world, w.names("a", 8), limits=b"mail")
+    assert admit(owned, 5) == 5
+    claims = w.claim(owned, 4)
+    owned.run(own.hand_back(owned.ownership, claims.ids[1:]))
+    for _ in range(6):
+        w.claim(owned, per_claim)
+
+    begun: list[str] = []
+    while admit(owned, 2):
+        begun += ids(w.claim(owned, 2))
+
+    assert begun == [name for name in w.names("a", 8) if name not in ("a00000", "a00004")]

@@ -49,7 +49,7 @@ BROKEN = (
     (
         PartitionMachine,
         "admit",
-        "if id and not may_go(tier, group, id) then",
+        "if not go then",
         "if false then",
         "I12",
     ),

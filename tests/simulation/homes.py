@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from consumer.core.limits.earlier import EVERY
-from consumer.core.limits.gatekeeper import HomeCall
+from consumer.core.limits.home_call import HomeCall
 from queuepool.errors import QueuePoolError
 from queuepool.routing.slots import home_of
 from queuepool.servers import Reply

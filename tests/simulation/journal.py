@@ -63,6 +63,7 @@ class Journal:
     lane_of: dict[bytes, tuple[object, ...]] = field(default_factory=dict)
     limits_of: dict[bytes, tuple[str, ...]] = field(default_factory=dict)  # by job
     gave_up: set[int] = field(default_factory=set)  # epochs that handed back what still ran
+    handed_back: set[bytes] = field(default_factory=set)
     cancel_asked: set[bytes] = field(default_factory=set)
     executions: list[Execution] = field(default_factory=list)
     terminals: list[Terminal] = field(default_factory=list)

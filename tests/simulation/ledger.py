@@ -63,6 +63,8 @@ class Ledger:
                 continue
             if twice and verb.script in _MOVING and not is_fenced(replies[-1]):
                 self.journal.disturbed.update(a for a in verb.args if isinstance(a, bytes))
+            if verb.script == "hand_back":
+                self.journal.handed_back.update(a for a in verb.args if isinstance(a, bytes))
             if twice and verb.script == "admit" and not is_fenced(replies[-1]):
                 gate = verb.args[2]
                 assert isinstance(gate, bytes)

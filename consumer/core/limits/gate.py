@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from math import ceil
 from typing import TYPE_CHECKING
@@ -13,15 +14,19 @@ MOST_WAITING_S = 0.1
 _UNBOUNDED = 5000  # jobs admitted ahead where no rate bounds them
 _BATCH = 200
 
+Tokens = tuple[float, ...]  # their times, one of each limit of a job
+
 
 @dataclass(slots=True, eq=False)
 class GateView:
     """One gate. name: its limits, joined by commas.
 
         parked --plan--> planned --admit--> waiting --claim--> running --end-->
+                                               `--> stranded --claim--> running, or parked again
 
     counted, room, wanting: what its limits count as used by it, as jobs that it could admit, and
     which of them do. waits_for: the limit in whose line it is. seen: the last reading that saw it.
+    stranded: admitted, but no claim finds them (see stranded.py); these have no permits any more.
     rests_s: for how long it is left alone since it admitted none of what it might; resting: now.
     """
 
@@ -31,6 +36,8 @@ class GateView:
     planned: int = 0
     waiting: int = 0
     running: int = 0
+    stranded: int = 0
+    tokens: deque[Tokens] = field(default_factory=deque)  # of the jobs planned and waiting
     counted: int = 0
     room: int = 0
     wanting: tuple[Share, ...] = field(default=())
@@ -57,12 +64,47 @@ class GateView:
     @property
     def empty(self) -> bool:
         """Return whether nothing is left to be known."""
-        return not (self.parked or self.used)
+        return not (self.parked or self.used or self.stranded)
 
     def most_waiting(self) -> int:
         """Return how many jobs may be admitted and not claimed yet."""
         apart_s = max(share.apart_s for share in self.limits)
         return max(1, ceil(MOST_WAITING_S / apart_s)) if apart_s else _UNBOUNDED
+
+    def spend(self) -> None:
+        """Use a token of each limit for a job that is planned."""
+        self.tokens.append(tuple(share.spend() for share in self.limits))
+
+    def take_back(self, tokens: Tokens) -> None:
+        """Return the tokens of a job that did not start."""
+        for share, token_s in zip(self.limits, tokens, strict=bool(tokens)):
+            share.take_back(token_s)
+
+    def set_waiting(self, waiting: int) -> None:
+        """Note how many jobs wait for a claim; tokens of those that ended before it are lost."""
+        self.waiting = waiting
+        while len(self.tokens) > waiting + self.planned:
+            self.tokens.popleft()
+
+    def start(self) -> Tokens:
+        """Start one of the waiting jobs; returns its tokens, if they are known."""
+        self.running += 1
+        tokens = self.tokens.popleft() if self.tokens else ()
+        self.set_waiting(max(0, self.waiting - 1))
+        return tokens
+
+    def strand(self) -> None:
+        """Give up on the jobs that wait for a claim."""
+        self.stranded += self.waiting
+        self.set_waiting(0)
+
+    def start_stranded(self, now_s: float) -> Tokens | None:
+        """Start a stranded job that was claimed after all, if its limits allow it now."""
+        self.stranded -= 1
+        if min(share.ready(now_s) for share in self.limits) <= 0:
+            return None
+        self.running += 1
+        return tuple(share.spend() for share in self.limits)
 
     def could_admit(self) -> int:
         """Return how many jobs it could admit if its limits allowed it."""

@@ -19,36 +19,25 @@ Invariants
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from heapq import heappop, heappush
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from consumer.core.limits.earlier import EVERY, EarlierPermits
+from consumer.core.limits.earlier import EarlierPermits
 from consumer.core.limits.gates import Gates
+from consumer.core.limits.home_call import HomeCall
+from consumer.core.limits.resting import Resting
+from consumer.core.limits.stranded import Unclaimed
 from queuepool.errors import QueuePoolError
 from queuepool.verbs.limits import verbs as homes
-
-_SHORTEST_REST_S, _LONGEST_REST_S = 0.02, 0.25
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from consumer.core.limits.gate import GateView
+    from consumer.core.limits.gate import GateView, Tokens
     from consumer.core.limits.share import Share
     from queuepool.servers import Reply
-    from queuepool.verbs import Verb
     from queuepool.verbs.owner.gates import Admitted, Gate
     from queuepool.verbs.owner.replies import Ownership
-
-
-@dataclass(frozen=True, slots=True)
-class HomeCall:
-    """One verb for the home of a limit; name "": for a partition, or EVERY one."""
-
-    name: str
-    verb: Verb[Any]
-    partition: int = EVERY
 
 
 class Gatekeeper:
@@ -61,13 +50,14 @@ class Gatekeeper:
     def __init__(self, ownership: Ownership, definition_of: Callable[[str], str]) -> None:
         self._ownership, self._definition_of = ownership, definition_of
         self.gates = Gates()
-        self._of: dict[bytes, GateView] = {}  # claimed jobs
+        self._of: dict[bytes, tuple[GateView, Tokens]] = {}  # claimed jobs
         self._whole = False  # the reading of all gates that goes on missed nothing so far
         self._serial = 0
         self._slow: dict[str, int] = {}
         self._lost = False  # what was planned may or may not have been admitted
-        self._resting: list[tuple[float, int, GateView]] = []  # heap: until when, a number
+        self._resting = Resting()
         self.earlier = EarlierPermits(ownership)
+        self._unclaimed = Unclaimed()
         self.waiting = 0  # admitted and not claimed, at all gates
         self.unsure = self.draining = False
 
@@ -91,7 +81,7 @@ class Gatekeeper:
             view.seen, view.parked = self.gates.reading, gate.parked
             if self._lost and self._whole:
                 view.planned = 0
-            self._note_waiting(view, gate.waiting, view.waiting if armed else 0)
+            self._note_waiting(view, gate.waiting, view.waiting, armed=armed)
             self.gates.changed(view)
         if last and self._whole:
             self._on_all_read()
@@ -101,39 +91,59 @@ class Gatekeeper:
         view = self.gates.known.get(admitted.limits)
         if view is None:
             return
+        for _ in range(min(admitted.requested - admitted.admitted, len(view.tokens))):
+            view.take_back(view.tokens.pop())
         view.planned, view.parked = 0, admitted.left
         known = view.waiting + admitted.admitted
-        self._note_waiting(view, admitted.waiting, known if armed else 0)
-        for share in view.limits:
-            share.give_back(admitted.requested - admitted.admitted, now_s)
+        self._note_waiting(view, admitted.waiting, known, armed=armed)
         if admitted.admitted or admitted.cancelled or not admitted.left:
             view.rests_s = 0.0
         elif admitted.requested:
-            self._let_rest(view, now_s)
+            self._resting.add(view, now_s)
         self.gates.changed(view)
 
-    def on_claimed(self, limits: Sequence[bytes]) -> None:
-        """Note the claimed jobs that name limits: id, gate, ..."""
+    def on_claimed(
+        self, limits: Sequence[bytes], now_s: float, *, all_found: bool = False
+    ) -> set[bytes]:
+        """Note the claimed jobs that name limits: id, gate, ...; return those that may not start.
+
+        all_found: the claim left nothing that it might have taken.
+        """
+        refused: set[bytes] = set()
         for job_id, gate in zip(limits[::2], limits[1::2], strict=True):
             self._end(job_id)
             name = gate.decode("utf-8", "replace")
             view = self.gates.known.get(name) or self.gates.open(name)
-            self._note_waiting(view, max(0, view.waiting - 1), 0)
-            view.running += 1
-            self._of[job_id] = view
+            tokens: Tokens | None
+            if view.waiting or not view.stranded:
+                self.waiting -= min(1, view.waiting)
+                tokens = view.start()
+                self._unclaimed.note(view)
+            else:
+                tokens = view.start_stranded(now_s)
+            if tokens is None:
+                refused.add(job_id)
+            else:
+                self._of[job_id] = view, tokens
             self.gates.changed(view)
+        self._unclaimed.on_claim(now_s, all_found=all_found)
+        return refused
 
-    def on_recorded(self, claimed: Collection[bytes]) -> None:
-        """Forget jobs that are not ours any more. claimed: those that are."""
+    def on_recorded(self, claimed: Collection[bytes], unstarted: Iterable[bytes] = ()) -> None:
+        """Forget jobs that are not ours any more. claimed: those that are; unstarted: not begun."""
         ended = [job_id for job_id in self._of if job_id not in claimed]
+        never = frozenset(unstarted if ended else ())
         for job_id in ended:
+            if job_id in never:
+                view, tokens = self._of[job_id]
+                view.take_back(tokens)
             self._end(job_id)
         if ended:
             self._wake(inf)  # a group that runs as many as it may has room now
 
     def on_slow(self, job_id: bytes, wait_ms: int) -> None:
         """Pass on that what a job needs told it to wait."""
-        view = self._of.get(job_id)
+        view, _ = self._of.get(job_id, (None, ()))
         for share in view.limits if view else ():
             self._slow[share.name] = max(wait_ms, self._slow.get(share.name, 0))
 
@@ -154,12 +164,16 @@ class Gatekeeper:
                 return now_s
             self.gates.hot.cool(share, due_s)
         earlier_s = self.earlier.next_s()
-        rests_s = self._resting[0][0] if self._resting else inf
-        return min(self.gates.hot.next_s(), rests_s, inf if earlier_s is None else earlier_s)
+        due_s = min(self._resting.next_s(), self._unclaimed.next_s())
+        return min(self.gates.hot.next_s(), due_s, inf if earlier_s is None else earlier_s)
 
     def plan(self, now_s: float, most: int = 8) -> list[tuple[str, int, int]]:
         """Return (gate, jobs, most that may wait for a claim) to admit now; uses their tokens."""
         found: list[tuple[str, int, int]] = []
+        for view in self._unclaimed.due(now_s):
+            self.waiting -= view.waiting
+            view.strand()
+            self.gates.changed(view)
         if self._stopped:
             return found
         self._wake(now_s)
@@ -221,29 +235,20 @@ class Gatekeeper:
         return self.draining or self._lost
 
     def _end(self, job_id: bytes) -> None:
-        view = self._of.pop(job_id, None)
+        view, _ = self._of.pop(job_id, (None, ()))
         if view is not None:
             view.running -= 1
             self.gates.changed(view)
 
-    def _let_rest(self, view: GateView, now_s: float) -> None:
-        """All groups at the gate are held, or run as many as they may: look again later."""
-        view.rests_s = min(_LONGEST_REST_S, max(_SHORTEST_REST_S, 2 * view.rests_s))
-        view.resting = True
-        self._serial += 1
-        heappush(self._resting, (now_s + view.rests_s, self._serial, view))
-
     def _wake(self, until_s: float) -> None:
-        while self._resting and self._resting[0][0] <= until_s:
-            view = heappop(self._resting)[2]
-            view.resting = False
+        for view in self._resting.wake(until_s):
             self.gates.changed(view)
 
     def _on_all_read(self) -> None:
         """At gates that were not seen nothing waits, nor was anything admitted."""
         for view in [v for v in self.gates.known.values() if v.seen != self.gates.reading]:
             view.parked = view.planned = 0
-            self._note_waiting(view, 0, 0)
+            self._note_waiting(view, 0, 0, armed=False)
             self.gates.changed(view)
         self._whole = self.unsure = False
         if self._lost:
@@ -253,18 +258,25 @@ class Gatekeeper:
 
     def _plan_one(self, view: GateView, now_s: float) -> tuple[str, int, int]:
         jobs = min([view.room, *(share.ready(now_s) for share in view.limits)])
-        for share in view.limits:
-            share.spend(jobs)
-        most = view.most_waiting()
+        for _ in range(jobs):
+            view.spend()
+        most = view.most_waiting() + view.stranded  # which the server counts as well
         view.planned, view.seen = jobs, self.gates.reading
         self.gates.changed(view)
         return view.name, jobs, most
 
-    def _note_waiting(self, view: GateView, told: int, known: int) -> None:
+    def _note_waiting(self, view: GateView, told: int, known: int, *, armed: bool) -> None:
+        if not armed:
+            view.stranded = min(view.stranded, told)
+        told = max(0, told - view.stranded)
         # Fewer than known: claimed, as a reply will tell, or cancelled; look again then.
-        self.waiting += max(told, known) - view.waiting
-        view.waiting = max(told, known)
-        self.unsure = self.unsure or known > told
+        self.unsure = self.unsure or (armed and known > told)
+        self._set_waiting(view, max(told, known) if armed else told)
+
+    def _set_waiting(self, view: GateView, waiting: int) -> None:
+        self.waiting += waiting - view.waiting
+        view.set_waiting(waiting)
+        self._unclaimed.note(view)
 
     def _ask(self, share: Share) -> HomeCall:
         self._serial += 1

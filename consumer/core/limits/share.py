@@ -10,6 +10,7 @@ is asked twice, or lost, changes nothing wrongly. What is granted is never used 
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import OrderedDict, deque
 from dataclasses import dataclass
 from math import inf
@@ -74,21 +75,23 @@ class Share:
 
     def ready(self, now_s: float) -> int:
         """Return how many jobs may be admitted now."""
+        self._look_at_tokens(now_s)
+        return max(0, min(len(self._due), self.permits - self.used))
+
+    def _look_at_tokens(self, now_s: float) -> None:
         due, coming = self._due, self._coming
         while coming and coming[0] <= now_s:
             due.append(coming.popleft())
         while due and due[0] < now_s - TOKEN_S:
             due.popleft()
-        return max(0, min(len(due), self.permits - self.used))
 
-    def spend(self, jobs: int) -> None:
-        """Use the oldest tokens."""
-        for _ in range(jobs):
-            self._due.popleft()
+    def spend(self) -> float:
+        """Use the oldest token; return its time."""
+        return self._due.popleft()
 
-    def give_back(self, jobs: int, now_s: float) -> None:
-        """Take back tokens that were not used after all."""
-        self._due.extend([now_s] * jobs)
+    def take_back(self, token_s: float) -> None:
+        """Take back a token that was not used after all."""
+        insort(self._due, token_s)
 
     def lacks(self) -> int:
         """Return how many tokens to ask for; 0 or less: none."""
@@ -100,13 +103,14 @@ class Share:
 
     def must_ask(self, now_s: float) -> bool:
         """Return whether an ask is due."""
+        self._look_at_tokens(now_s)
         return self.asked is None and self._ask_at_s() <= now_s
 
     def next_s(self, now_s: float, *, admits: bool = True) -> float:
         """Return when something is to be done: now, at a time, or never by time alone (inf)."""
-        admit_s = inf
+        admit_s, ready = inf, self.ready(now_s)
         if self.line and admits:
-            if self.ready(now_s) > 0:
+            if ready > 0:
                 return now_s
             if self._coming and self.permits > self.used:
                 admit_s = self._coming[0]

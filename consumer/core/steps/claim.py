@@ -17,7 +17,7 @@ from consumer.core.turn import Turn
 from queuepool.verbs.owner import verbs as own
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from consumer.core.state import State
     from queuepool.verbs import Verb
@@ -69,14 +69,15 @@ class Claim(Step):
         return turn
 
     def on_reply(self, claims: own.Claims, turn: Turn) -> None:
-        self._state.work_expected = claims.taken >= turn.claiming
-        if claims.limits:
-            self._state.gatekeeper.on_claimed(claims.limits)
+        all_taken = claims.taken < turn.claiming
+        self._state.work_expected = not all_taken
         keeper = self._state.gatekeeper
-        if keeper.unsure or (keeper.waiting and not self._state.work_expected):  # cancelled
+        refused: Collection[bytes] = ()
+        if claims.limits or keeper.waiting:
+            refused = keeper.on_claimed(claims.limits, turn.replied_s, all_found=all_taken)
+        if keeper.unsure or (keeper.waiting and all_taken):  # cancelled
             keeper.unsure, self._state.gates_s = False, turn.now_s
-        jobs = self._state.in_flight.take(claims, turn.starting, turn.now_s)
-        all_taken = not self._state.work_expected
+        jobs = self._state.in_flight.take(claims, turn.starting, turn.now_s, refused)
         self._state.costs.on_claimed(
             jobs,
             turn.replied_s,

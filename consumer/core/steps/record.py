@@ -71,7 +71,9 @@ class Record(Step):
         """Forget what is recorded, before the claim is read: it may hold a job just handed back."""
         state, turn.recorded = self._state, True
         turn.outcomes = state.in_flight.recorded(turn.outcomes, turn.left)
-        state.gatekeeper.on_recorded(state.in_flight.claimed)
+        back = (o.job for o in turn.outcomes if o.end is End.HAND_BACK)
+        unstarted = (job.id for job in back if not job.started_s)
+        state.gatekeeper.on_recorded(state.in_flight.claimed, unstarted)
         if turn.duplicates:  # a claim of such an id may never have been announced
             state.reconcile_soon(turn.now_s)
         for outcome in turn.outcomes:

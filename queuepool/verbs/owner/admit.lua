@@ -3,24 +3,24 @@
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j gt ga gk lm gr:<tier>:<gate> gq:<tier>:<gate>~<group> gg:<group> at
 --         cr er cn cx ex u uk dl wk dn:<0|1> mg g:<group> q:<tier>:<group> ring:<0-3>
---         tr:<0-3>:<tenant> tn:<tenant>
+--         tr:<0-3>:<tenant> tn:<tenant> mt
 -- ARGV    nonce, epoch, gate, jobs at most (0-200), jobs that may be admitted and not claimed yet
 -- Returns {admitted, admitted and not claimed yet, ids left at the gate, cancelled}; or {FENCED,
 --         current epoch}.
--- Groups take turns, one job a turn; tiers 6:3:2:1. A group whose room is 0 keeps its place. What
--- was cancelled with its group ends here; what should have started by now goes to its lane in
--- addition, for a claim to end it. O(jobs).
--- A call visits at most twice as many seats as it may admit jobs, and 32.
+-- Groups take turns, one job a turn; tiers 6:3:2:1. A group whose room is 0, or whose tenant is
+-- held, keeps its place; a partition that is held admits nothing. What was cancelled with its group
+-- ends here; what should have started by now goes to its lane in addition, for a claim to end it.
+-- O(jobs): a call visits at most twice as many seats as it may admit jobs, and 32.
 local base, gate, n = KEYS[1], ARGV[3], tonumber(ARGV[4])
 local c, j = base .. ':c', base .. ':j'
 -- uses: fence, clock, check_hashes, end_cancelled, stamp_of, push, push_front, gate_of
 -- uses: raise_largest, wake, add, whole, ours, count_ready, tune, unpark, leave_gate, probe_gate
--- uses: probe_tenant
-check_hashes('c', 'j', 'gt', 'ga', 'gk', 'lm', 'ex', 'mg', 'at', 'cr', 'er', 'cn', 'cx')
+-- uses: probe_tenant, tenant_of
+check_hashes('c', 'j', 'gt', 'ga', 'gk', 'lm', 'ex', 'mg', 'mt', 'at', 'cr', 'er', 'cn', 'cx')
 for t = 0, 3 do redis.call('LLEN', base .. ':ring:' .. t) end
 ours('LLEN', base .. ':wk')
 local out = whole(redis.call('HGET', base .. ':ga', gate))
-n = math.min(n, tonumber(ARGV[5]) - out)
+n = redis.call('HEXISTS', c, 'hold') == 1 and 0 or math.min(n, tonumber(ARGV[5]) - out)
 local cursor = whole(redis.call('HGET', base .. ':gk', gate))
 local largest = redis.call('HGET', c, 'largest')
 local admitted, cancelled, popped, most, idle = 0, 0, 0, 0, 0

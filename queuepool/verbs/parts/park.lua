@@ -1,10 +1,11 @@
 -- uses: clock, add, wake
 -- Ready jobs of a group wait at their gate: in a lane there, which has a seat in a ring there.
-local function park(gate, tier, group, ids, front)
+-- back: how one that was there before returns to it
+local function park(gate, tier, group, ids, back)
   local place, size = tier .. ':' .. gate, nil
   local waiting, g = base .. ':gq:' .. place .. '~' .. group, base .. ':g:' .. group
-  if front then
-    size = redis.call('LPUSH', waiting, unpack(ids))
+  if back then
+    size = back(waiting, place .. '~' .. group, ids[1])
   else
     size = redis.call('RPUSH', waiting, unpack(ids))
   end

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from queuepool import Limit
 from queuepool.client.pool import QueuePool
 from queuepool.models import JobState, LimitStatus
@@ -90,17 +92,49 @@ def test_parked_jobs_take_no_worker_and_are_no_backlog(
     assert partition.observe().parked == 0
 
 
+def _admit_behind_another(pool: QueuePool, partition: Partition, key: str) -> str:
+    """Let a limited job be admitted while the only worker is busy; return its id."""
+    pool.enqueue("work", {"ms": 1500}, partition_key=key)
+    wait_until(lambda: partition.observe().in_flight == 1)
+    job = pool.enqueue("work", {}, partition_key=key, limit="db")
+    wait_until(lambda: pool.status(job.job_id, partition_key=key).state is JobState.READY)
+    return job.job_id
+
+
 def test_a_job_cancelled_after_its_admission_keeps_no_permit(
     pool: QueuePool, partition: Partition, consume: StartConsumer
 ) -> None:
     pool.limits.set(Limit("db", concurrency=1))
-    partition.run(produce.configure(None, hold=True))  # nothing is claimed, but jobs are admitted
-    consume(workers=2)
-    first = pool.enqueue("work", {}, partition_key="g", limit="db")
-    wait_until(lambda: pool.status(first.job_id, partition_key="g").state is JobState.READY)
-    assert pool.cancel(first.job_id, partition_key="g")
-    partition.run(produce.configure(None, hold=False))
+    consume(workers=1, max_workers=1, prefetch=0)
+    first = _admit_behind_another(pool, partition, "g")
+    assert pool.cancel(first, partition_key="g")
 
     pool.enqueue("work", {}, partition_key="g", limit="db")
 
-    wait_until(lambda: done(partition) == 1)
+    wait_until(lambda: done(partition) == 2)
+
+
+@pytest.mark.parametrize("held", [b"g", None])  # None: the partition
+def test_a_job_held_after_its_admission_leaves_its_permit_to_others(
+    redis_url: str, stage: str, consume: StartConsumer, records: Records, held: bytes | None
+) -> None:
+    config = PoolConfig(topology=single(redis_url, 2), keyspace=Keyspace(stage))
+    keys = [next(k for k in map(str, range(99)) if home_of(k, 2) == n) for n in range(2)]
+    with QueuePool(config=config) as pool:
+        pool.limits.set(Limit("db", concurrency=1))
+        for number in range(2):
+            consume(partitions=2, partition=str(number), workers=1, max_workers=1, prefetch=0)
+        first, second = (pool.partition(number) for number in range(2))
+        job_id = _admit_behind_another(pool, first, keys[0])
+        first.run(produce.configure(held and keys[0].encode(), hold=True))
+        wait_until(lambda: first.observe().in_flight == 0)
+
+        pool.enqueue_many("work", [{}] * 5, partition_key=keys[1], limit="db")
+
+        wait_until(lambda: done(second) == 5)
+        assert pool.status(job_id, partition_key=keys[0]).state is JobState.READY
+        first.run(produce.configure(held and keys[0].encode(), hold=False))
+        wait_until(lambda: pool.status(job_id, partition_key=keys[0]).state is JobState.DONE)
+        wait_until(lambda: _status(pool, "db").running == 0)
+        assert records.peak(0) <= 2  # one of them names the limit
+        assert all(partition.audit().clean for partition in (first, second))

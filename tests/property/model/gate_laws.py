@@ -45,7 +45,9 @@ def check_counts(space: Space, parked: dict[bytes, bytes], others: list[list[byt
     assert space.counter("parked") == len(parked), f"I8: parked is not {len(parked)}"
     assert {g: int(n) for g, n in space.hash("gt").items()} == ids, f"I8: gt is not {ids}"
     assert told == out, f"I8: ga is {told}, not {out}"
-    assert set(space.hash("gk")) <= set(ids), f"turns of empty gates: {space.hash('gk')}"
+    lanes = {b"%d:%s~%s" % (tier, gate, group) for gate, tier, group in space.gates}
+    left = set(space.hash("gk")) - set(ids) - lanes
+    assert not left, f"gk remembers gates and lanes that are gone: {left}"
     bodies = space.hash("j")
     mine = Counter(bodies[i][18 : 18 + int(bodies[i][16:18], 16)] for i in parked)
     stored = {name: int(fields.get(b"parked", 0)) for name, fields in space.groups.items()}

@@ -19,7 +19,7 @@ def arrive(s: State, job_id: bytes) -> None:
     """
     job = s.jobs[job_id]
     if job.gate and not s.groups[job.group].serial:
-        s.park(job_id, front=False)
+        s.park(job_id, back=False)
     else:
         s.put_ready(job_id, front=False)
 
@@ -40,10 +40,12 @@ def admit(
     """
     before = {at: list(ids) for at, ids in s.gates.items() if at[0] == gate}
     out = s.admitted(gate)
-    n = max(0, min(jobs, most_waiting - out))
+    n = 0 if s.held else max(0, min(jobs, most_waiting - out))
     went = {i for ids in before.values() for i in ids if not limits.get(i, b"").startswith(b"p|")}
     late = {i for i in went if s.is_late(i)}
     closed = {group for _, _, group in before if s.room(group) == 0}
+    # What was let through of a serial group, now or before, keeps the others at the gate.
+    kept = closed | {group for _, _, group in before if s.groups[group].serial}
     admitted, cancelled = 0, 0
     for at, ids in before.items():
         popped = [i for i in ids if i in went]
@@ -59,11 +61,11 @@ def admit(
                 continue
             assert limits.get(job_id) == b"%d|%s" % (epoch, gate), f"I2: {job_id!r} is lost"
             assert next_one or at[2] not in closed or s.groups[job.group].next_id in went, (
-                f"I12: {job_id!r} was let through, of which none may run"
+                f"I12: {job_id!r} was let through, of which none may run: {s.groups[job.group]}"
             )
             assert not (next_one and s.groups[job.group].held), f"I19: {job_id!r} is held"
             job.passed = b"%d" % epoch
-            s.put_ready(job_id, front=next_one)
+            s.put_ready(job_id, front=next_one or s.groups[job.group].serial)
             admitted += job_id not in late
     assert admitted <= n, f"I11: {admitted} were let through, of {n} that might be"
     s.counters["admitted"] += admitted
@@ -71,9 +73,9 @@ def admit(
     assert marks <= s.marks, f"marks out of nothing: {marks - s.marks}"
     s.marks = set(marks)
     left = {at: ids for at, ids in s.gates.items() if at[0] == gate}
-    if not closed and passed + len(went) <= 2 * n:
+    if not kept and passed + len(went) <= 2 * n:
         assert admitted == n or not left, f"only {admitted} of {n} let through, {left} left"
-    if not (closed or late or cancelled or passed):
+    if not (kept or late or cancelled or passed):
         check_turns(before, left)
     stay = sum(len(ids) for at, ids in gates.items() if at[0] == gate)
     return Admitted(gate.decode(), jobs, admitted, out + admitted, stay, cancelled)
@@ -105,9 +107,9 @@ def send_to_gates(
             assert s.room(job.group) > 0, f"I12: parked {job_id!r}, of which none may run"
             s.leave(job_id)
         for job_id in [i for i in mine if s.jobs[i].passed == UNTOUCHED]:
-            s.park(job_id, front=False)
-        for job_id in reversed([i for i in mine if s.jobs[i].passed != b"p"]):
-            s.park(job_id, front=True)
+            s.park(job_id, back=False)
+        for job_id in [i for i in mine if s.jobs[i].passed != b"p"]:
+            s.park(job_id, back=True)
         if s.groups[lane[1]].serial:
             s.groups[lane[1]].next_id = mine[-1]
     return len(parked)

@@ -195,7 +195,7 @@ def check_same(space: Space, state: State) -> None:
     dead = {i: job.died for i, job in state.jobs.items() if job.place is Place.DEAD}
 
     assert set(space.hash("j")) == set(state.jobs), "the jobs differ"
-    assert lanes == state.lanes, "the lanes differ"
+    assert lanes == state.lanes, f"the lanes differ {lanes} {state.lanes}"
     assert marks == state.marks, "the marks differ"
     late = set(state.at(Place.DELAYED))
     assert set(space.ids("dl")) == late, "the delayed differ"

@@ -43,6 +43,7 @@ class Job:
     passed: bytes = (
         b""  # of a job with a gate: p parked, c claimed, 0 never there, or who let it in
     )
+    back: bool = False  # it is parked, and was at its gate before
 
 
 @dataclass(slots=True)

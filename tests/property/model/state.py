@@ -131,12 +131,13 @@ class State:
         lane.insert(0 if front else len(lane), job_id)
         job.place, job.asked = Place.READY, False
 
-    def park(self, job_id: bytes, *, front: bool) -> None:
-        """Put a job into its lane at its gate."""
+    def park(self, job_id: bytes, *, back: bool) -> None:
+        """Put a job into its lane at its gate; back: before all but those that came back, too."""
         job = self.jobs[job_id]
         lane = self.gates.setdefault((job.gate, job.tier, job.group), [])
-        lane.insert(0 if front else len(lane), job_id)
-        job.place, job.passed, job.asked = Place.PARKED, b"p", False
+        returned = [n for n, other in enumerate(lane) if self.jobs[other].back]
+        lane.insert(max(returned, default=-1) + 1 if back else len(lane), job_id)
+        job.place, job.passed, job.asked, job.back = Place.PARKED, b"p", False, back
 
     def admitted(self, gate: bytes) -> int:
         """Return how many jobs were let through a gate and not claimed yet."""

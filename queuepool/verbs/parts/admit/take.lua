@@ -1,18 +1,20 @@
 -- The next job of a group's lane at the gate goes to the group's lane, if it may run.
-local function may_go(tier, group, id)
-  local room = redis.call('HGET', base .. ':mg', group)
-  if not room then return true end
+local function may_go(tier, group, id) -- and whether it goes before what is there
+  local room, tenant = redis.call('HGET', base .. ':mg', group), tenant_of(group)
+  if tenant and redis.call('HGET', base .. ':mt', tenant) == '0' then return false end -- held
+  if not room then return true, false end
   local rt, hold, serial = unpack(redis.call('HMGET', base .. ':g:' .. group, 'rt', 'hold',
     'serial'))
   -- The head of a serial group, which the others wait for
-  if rt == id then return not hold end
-  -- One at a time keeps their order
+  if rt == id then return not hold, true end
+  -- One at a time keeps their order: what was admitted before it comes first
   local head = serial and redis.call('LINDEX', base .. ':q:' .. tier .. ':' .. group, 0)
-  if head and gate_of(redis.call('HGET', base .. ':lm', head)) == ARGV[2] then return false end
-  return room ~= '0'
+  local state = head and gate_of(redis.call('HGET', base .. ':lm', head))
+  if state and string.find(state, '^[1-9]') then return false end
+  return room ~= '0', serial
 end
 
-local function admit(tier, group, id, size)
+local function admit(tier, group, id, size, front)
   local said = redis.call('HGET', base .. ':ex', id)
   if not said or (tonumber(string.sub(said, 12)) or now + 1) > now then admitted = admitted + 1 end
   most = math.max(most, size)
@@ -20,8 +22,7 @@ local function admit(tier, group, id, size)
   redis.call('HSET', base .. ':lm', id, ARGV[2] .. '|' .. gate)
   add(base .. ':ga', gate, 1)
   local lane = {tier = tier, group = group}
-  local rt, serial = unpack(redis.call('HMGET', base .. ':g:' .. group, 'rt', 'serial'))
-  if serial or rt == id then
+  if front then
     push_front(lane, id)
   else
     push(lane, {id})
@@ -33,8 +34,9 @@ end
 local function take(tier, group)
   local place = tier .. ':' .. gate
   local waiting, g = base .. ':gq:' .. place .. '~' .. group, base .. ':g:' .. group
-  local id = redis.call('LINDEX', waiting, 0)
-  if id and not may_go(tier, group, id) then
+  local id, go, front = redis.call('LINDEX', waiting, 0), true, false
+  if id then go, front = may_go(tier, group, id) end
+  if not go then
     redis.call('RPUSH', seats[tonumber(tier)], group)
     idle = idle + 1
     return
@@ -42,6 +44,8 @@ local function take(tier, group)
   if id then
     redis.call('LPOP', waiting)
     popped = popped + 1
+    local last = redis.call('HGET', base .. ':gk', place .. '~' .. group) -- that came back
+    if last == id then redis.call('HDEL', base .. ':gk', place .. '~' .. group) end
     local body = redis.call('HGET', j, id)
     if not body then
       redis.call('HDEL', base .. ':cx', id) -- cancelled while it waited: its mark ends here
@@ -50,12 +54,13 @@ local function take(tier, group)
       end_cancelled(id, g, #body)
       cancelled = cancelled + 1
     else
-      admit(tier, group, id, #body)
+      admit(tier, group, id, #body, front)
     end
   end
   if redis.call('LLEN', waiting) > 0 then
     redis.call('RPUSH', seats[tonumber(tier)], group)
   else
     redis.call('SREM', base .. ':gg:' .. group, place)
+    redis.call('HDEL', base .. ':gk', place .. '~' .. group)
   end
 end

@@ -1,6 +1,13 @@
 -- Jobs that name limits and were not admitted by this owner wait at their gates: those that ran
 -- before at the front.
 -- uses: group_of, tier_of, add, gate_of, park, unadmit
+-- It comes before the others, and behind those that came back before it
+local function go_back(waiting, lane, id)
+  local last = redis.call('HGET', base .. ':gk', lane)
+  local size = last and redis.call('LINSERT', waiting, 'AFTER', last, id) or 0
+  redis.call('HSET', base .. ':gk', lane, id)
+  return size > 0 and size or redis.call('LPUSH', waiting, id)
+end
 limits = {}
 local parked, again = {}, {}
 for k, said in ipairs(redis.call('HMGET', base .. ':lm', unpack(ids))) do
@@ -11,16 +18,17 @@ for k, said in ipairs(redis.call('HMGET', base .. ':lm', unpack(ids))) do
       limits[#limits + 1], limits[#limits + 2] = ids[k], gate
       redis.call('HSET', base .. ':lm', ids[k], 'c|' .. gate)
     else
-      local list = state == '0' and parked or again
-      list[#list + 1] = {id = ids[k], gate = gate, body = bodies[k], front = state ~= '0'}
+      local back = state ~= '0' and go_back
+      local list = back and again or parked
+      list[#list + 1] = {id = ids[k], gate = gate, body = bodies[k], back = back}
       bodies[k] = nil -- no mark: it leaves the count of ready jobs only now
     end
   end
 end
-for k = #again, 1, -1 do parked[#parked + 1] = again[k] end
+for _, job in ipairs(again) do parked[#parked + 1] = job end
 for _, job in ipairs(parked) do
   local group, tier = group_of(job.body), tier_of(job.body)
-  park(job.gate, tier, group, {job.id}, job.front)
+  park(job.gate, tier, group, {job.id}, job.back)
   local g = base .. ':g:' .. group
   if rooms and rooms[group] then
     taken[tier] = taken[tier] - 1

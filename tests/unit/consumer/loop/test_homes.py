@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from consumer.core.limits.gatekeeper import HomeCall
+from consumer.core.limits.home_call import HomeCall
 from consumer.loop import homes
 from consumer.loop.homes import LimitHomes
 from queuepool.errors import UnavailableError

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from consumer.core.limits import gates as known
-from consumer.core.limits.gatekeeper import Gatekeeper, HomeCall
+from consumer.core.limits.gatekeeper import Gatekeeper
+from consumer.core.limits.home_call import HomeCall
 from consumer.core.limits.share import Share
 from queuepool.models import Limit
 from queuepool.partitions.partition import OwnedPartition
@@ -46,11 +47,12 @@ class World:
         found = self.keeper.plan(self.clock())
         for name, jobs, _most in found:
             left = self.keeper.gates.known[name].parked - jobs
-            reply = Admitted(name, jobs, jobs, jobs, left, 0)
+            view = self.keeper.gates.known[name]
+            reply = Admitted(name, jobs, jobs, view.stranded + jobs, left, 0)
             self.keeper.on_admitted(reply, self.clock(), armed=False)
             for _ in range(jobs):
                 self.admitted += 1
-                self.keeper.on_claimed([b"%d" % self.admitted, name.encode()])
+                self.keeper.on_claimed([b"%d" % self.admitted, name.encode()], self.clock())
         return {name: jobs for name, jobs, _ in found}
 
     def admit_unclaimed(self) -> dict[str, int]:
@@ -151,7 +153,7 @@ def test_a_claim_whose_reply_is_still_to_come_frees_no_permit() -> None:
     world.ask()
     assert world.keeper.plan(world.clock()) == []
     assert world.keeper.unsure  # or they were cancelled: to be read again after that reply
-    world.keeper.on_claimed([b"1", b"mail", b"2", b"mail", b"3", b"mail"])
+    world.keeper.on_claimed([b"1", b"mail", b"2", b"mail", b"3", b"mail"], world.clock())
     assert world.keeper.plan(world.clock()) == []
 
 
@@ -336,17 +338,18 @@ def test_a_gate_where_no_group_may_run_is_left_alone_for_a_while() -> None:
     world = World()
     world.parked(mail=5)
     world.ask()
-    planned = 0
+    planned = at_once = 0
     for _ in range(1000):
         for name, jobs, _most in world.keeper.plan(world.clock()):
             planned += 1
             reply = Admitted(name, jobs, 0, 0, 5, 0)  # all of them of groups without room
             world.keeper.on_admitted(reply, world.clock(), armed=False)
         world.ask()
-        assert world.keeper.next_s(world.clock()) > world.clock()
+        at_once += world.keeper.next_s(world.clock()) <= world.clock()
         world.clock.advance(0.01)
 
     assert 30 <= planned <= 50  # in 10 s: after 20 ms, 40 ms ... and then every 250 ms
+    assert at_once <= 5  # its tokens are void after 2 s: it asks for others
 
 
 def test_the_end_of_a_job_ends_the_rest_of_a_gate() -> None:
@@ -355,7 +358,7 @@ def test_the_end_of_a_job_ends_the_rest_of_a_gate() -> None:
     world.ask()
     [(name, jobs, _)] = world.keeper.plan(world.clock())
     world.keeper.on_admitted(Admitted(name, jobs, 1, 1, 4, 0), world.clock(), armed=False)
-    world.keeper.on_claimed([b"1", b"mail"])
+    world.keeper.on_claimed([b"1", b"mail"], world.clock())
     [(name, jobs, _)] = world.keeper.plan(world.clock())
     world.keeper.on_admitted(Admitted(name, jobs, 0, 0, 4, 0), world.clock(), armed=False)
     assert world.keeper.plan(world.clock()) == []
@@ -404,3 +407,17 @@ def test_a_page_of_gates_is_read_from_the_partition() -> None:
     page = world.partition.run(gates())
 
     assert (page.cursor, page.earlier, page.used, page.gates) == (b"0", 0, False, ())
+
+
+def test_a_job_that_is_handed_back_before_its_start_returns_its_token() -> None:
+    world = World(mail=Limit("mail", rate=20, burst=2).definition)
+    world.parked(mail=5)
+    world.ask()
+    assert world.admit() == {"mail": 2}
+    assert world.admit() == {}
+
+    world.keeper.on_recorded({b"1"}, [b"2"])
+
+    assert world.admit() == {"mail": 1}
+    world.keeper.on_recorded({b"1"}, [])
+    assert world.admit() == {}, "a job that started keeps its token"
