@@ -20,12 +20,14 @@ from functools import partial
 from prometheus_client import CollectorRegistry
 
 from consumer.core import events
-from consumer.loop.lifecycle import Consumer
+from consumer.loop.lifecycle import Consumer, shuffled
+from consumer.loop.side_by_side import SideBySide
 from consumer.loop.watchdog import Watchdog
 from consumer.settings import ConsumerSettings
-from consumer.telemetry.metrics import ConsumerMetrics
+from consumer.telemetry.metrics import ConsumerMetrics, MetricsOfPools
 from consumer.telemetry.report import EventLog
 from consumer.telemetry.server_memory import ServerMemory
+from consumer.workers import build
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, FencedError
 from queuepool.errors.hindrances import HindranceError
@@ -75,35 +77,43 @@ def _refuse(error: ConfigurationError) -> int:
 
 
 def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
-    consumer = Consumer(pool, settings)
-    metrics = ConsumerMetrics(consumer)
-    consumer.listen = fan_out([EventLog().listen, metrics.listen])
-    watchdog = Watchdog(consumer.liveness, settings.stall_s, _probe(pool), _end)
+    consumers = _consumers(pool, settings)
+    metrics = [ConsumerMetrics(consumer) for consumer in consumers]
+    for consumer, counts in zip(consumers, metrics, strict=True):
+        consumer.listen = fan_out([EventLog(consumer.pool).listen, counts.listen])
+    dogs = [Watchdog(c.liveness, settings.stall_s, _probe(pool), _end) for c in consumers]
+
+    def problem() -> str | None:
+        return next(filter(None, (dog.problem() for dog in dogs)), None)
+
+    def fenced(error: FencedError) -> None:
+        metrics[0].listen(events.Fenced(error))
+        _log.error("%s", error)
+        # What still runs here already runs elsewhere: exit at once, do not wait for threads.
+        exit_now(FENCED)
+
+    all_pools = SideBySide(consumers, fenced)
     registry = CollectorRegistry()
-    registry.register(metrics)
-    memory = ServerMemory(pool, lambda: consumer.partition)
+    registry.register(MetricsOfPools(metrics))
+    memory = ServerMemory(pool, lambda: consumers[0].partition)
     registry.register(memory)
     refused: list[ConfigurationError] = []
 
     def refuse(error: ConfigurationError) -> None:
         refused.append(error)
-        consumer.stop()
+        all_pools.stop()
 
     keeper = RouteKeeper(pool, refuse)
-    serves = exposed(registry, watchdog.problem, settings, setting="CONSUMER_METRICS_PORT")
-    with serves as url, _signals(consumer):
+    serves = exposed(registry, problem, settings, setting="CONSUMER_METRICS_PORT")
+    with serves as url, _signals(all_pools):
         if url is not None:
             _log.info("metrics and health on %s", url)
         try:
-            watchdog.start()
+            for dog in dogs:
+                dog.start()
             keeper.start()
             memory.start()
-            consumer.run()
-        except FencedError as error:
-            metrics.listen(events.Fenced(error))
-            _log.error("%s", error)
-            # What still runs here already runs elsewhere: exit at once, do not wait for threads.
-            exit_now(FENCED)
+            all_pools.run()
         except (ConfigurationError, HindranceError):
             raise
         except Exception:  # a handler may have broken anything: this counts as a crash
@@ -112,8 +122,16 @@ def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
         finally:
             memory.stop()
             keeper.stop()
-            watchdog.stop()
+            for dog in dogs:
+                dog.stop()
     return _leave(_refuse(refused[0]) if refused else OK)
+
+
+def _consumers(pool: QueuePool, settings: ConsumerSettings) -> list[Consumer]:
+    build.check(settings, default_registry)
+    build.warn(settings, default_registry)
+    order = shuffled(pool)  # the same for all, which are then likely to own the same partition
+    return [Consumer(pool, one, candidates=order) for one in settings.of_each_pool()]
 
 
 def _leave(code: int) -> int:
@@ -142,7 +160,9 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--max-workers", type=int, help="maximum number of workers (default 8 x the base)"
     )
-    parser.add_argument("--pools", help="kind and size of the worker pool: default=process:2..4")
+    parser.add_argument(
+        "--pools", help="kind and size of each pool: default=8..64,cpu=process:2..4"
+    )
     parser.add_argument("--metrics-port", type=int, help="port of /metrics and /healthz")
     parser.add_argument("--log-format", choices=("text", "json"))
     return parser.parse_args(argv)
@@ -186,7 +206,7 @@ def _end(_why: str) -> None:
 
 
 @contextlib.contextmanager
-def _signals(consumer: Consumer) -> Iterator[None]:
+def _signals(consumers: SideBySide) -> Iterator[None]:
     received = 0
 
     def on_signal(number: int, _frame: object) -> None:
@@ -194,7 +214,7 @@ def _signals(consumer: Consumer) -> Iterator[None]:
         received += 1
         if received > 1:
             os._exit(128 + number)
-        consumer.stop()
+        consumers.stop()
 
     handlers = SignalHandlers(on_signal)
     try:

@@ -12,9 +12,9 @@ from pydantic_settings import BaseSettings
 from consumer.core.commands import MAX_WORKERS
 from consumer.core.pools import Kind, PoolPlan, parse_pools
 from queuepool.errors.escaping import shown
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.settings import fields
 from queuepool.settings.fields import read_from, setting
-from queuepool.tasks.places import DEFAULT_POOL
 
 
 class ConsumerSettings(BaseSettings):
@@ -31,8 +31,8 @@ class ConsumerSettings(BaseSettings):
     )
     pools: str = setting(
         "",
-        "Kind and size of the worker pool, instead of the two above: `default=8..64` (threads), "
-        "`default=async:200..2000` or `default=process:2..4`.",
+        "Kind and size of each worker pool, instead of the two above: `default=8..64` (threads), "
+        "`default=8..64,io=async:200..2000,cpu=process:2..4`.",
     )
     process_max_jobs: int = setting(
         0, "Jobs after which a child of a process pool is replaced; 0: never.", ge=0, le=10**9
@@ -117,17 +117,23 @@ class ConsumerSettings(BaseSettings):
                 "CONSUMER_POOLS cannot be combined with CONSUMER_WORKERS or CONSUMER_MAX_WORKERS: "
                 "drop one of them; default=8..64 means the same as 8 and 64"
             )
-        if len(self.pool_plans) > 1:
-            raise ValueError(
-                f"CONSUMER_POOLS={shown(self.pools)} names {len(self.pool_plans)} pools, but a "
-                "consumer supports only one: jobs of all tasks wait in the same lanes, so jobs for "
-                "a full pool would block the others"
-            )
+        self.pool_plans  # raises  # noqa: B018
         return self
+
+    def of_each_pool(self) -> list[ConsumerSettings]:
+        """Return the settings of each pool, for the consumers that run side by side."""
+        if len(self.pool_plans) == 1:
+            return [self]
+        return [self.model_copy(update={"pools": str(plan)}) for plan in self.pool_plans]
+
+    @property
+    def pool(self) -> str:
+        """Return the name of the pool, of the first one if there are several."""
+        return self._plan.name
 
     @property
     def pool_plans(self) -> tuple[PoolPlan, ...]:
-        """Return the pools, one of them `default`. Raises ValueError."""
+        """Return the pools. Raises ValueError."""
         if self.pools:
             return parse_pools(self.pools)
         most = self.max_workers or min(8 * self.workers, MAX_WORKERS)
@@ -135,8 +141,8 @@ class ConsumerSettings(BaseSettings):
 
     @property
     def least_workers(self) -> int:
-        """Return the number of workers of the idle default pool."""
-        return self._default_plan.least
+        """Return the number of workers of the idle pool."""
+        return self._plan.least
 
     @property
     def fewest_workers(self) -> int:
@@ -146,11 +152,11 @@ class ConsumerSettings(BaseSettings):
     @property
     def most_workers(self) -> int:
         """Return the most workers that a command may set."""
-        return self._default_plan.most
+        return self._plan.most
 
     @property
-    def _default_plan(self) -> PoolPlan:
-        return next(plan for plan in self.pool_plans if plan.name == DEFAULT_POOL)
+    def _plan(self) -> PoolPlan:
+        return self.pool_plans[0]
 
     @property
     def tier_weights(self) -> tuple[int, int, int, int]:

@@ -4,7 +4,8 @@
     io=async:200..2000       coroutines on one event loop
     cpu=process:2            always 2 child processes
 
-A task runs in the pool that it names, or in `default` if there is no such pool.
+A consumer runs these pools side by side. Each has lanes, a lease and an owner of its own; jobs for
+any other pool wait for a consumer that has it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 from consumer.core.commands import MAX_WORKERS
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
-from queuepool.tasks.places import DEFAULT_POOL, check_pool
+from queuepool.models.places import check_pool
 
 if TYPE_CHECKING:
     from queuepool.tasks.registry import Task
@@ -45,6 +46,10 @@ class PoolPlan:
     least: int
     most: int
 
+    def __str__(self) -> str:
+        """Return the text that `parse_pools` reads."""
+        return f"{self.name}={self.kind}:{self.least}..{self.most}"
+
 
 def parse_pools(text: str) -> tuple[PoolPlan, ...]:
     """Return the pools of a text such as `default=8..64,cpu=process:2`. Raises ValueError."""
@@ -54,11 +59,6 @@ def parse_pools(text: str) -> tuple[PoolPlan, ...]:
         raise ValueError(f"pool {min(twice)!r} is given twice")
     if len(plans) > _MAX_POOLS:
         raise ValueError(f"use at most {_MAX_POOLS} pools")
-    if DEFAULT_POOL not in names:
-        raise ValueError(
-            f"pool {DEFAULT_POOL!r} is missing, which runs tasks that name no other: add for "
-            f"example {DEFAULT_POOL}=8..64"
-        )
     return plans
 
 
@@ -88,17 +88,13 @@ def _parsed(part: str) -> PoolPlan:
     return PoolPlan(name, kind, least, most)
 
 
-def home(task: Task, plans: Iterable[PoolPlan]) -> PoolPlan:
-    """Return the pool in which a task runs."""
-    by_name = {plan.name: plan for plan in plans}
-    return by_name.get(task.pool) or by_name[DEFAULT_POOL]
-
-
 def problems_of(tasks: Iterable[Task], plans: Sequence[PoolPlan]) -> list[str]:
-    """Return a sentence for each task that its pool cannot run."""
-    problems = []
+    """Return a sentence for each task that its pool, if it is among these, cannot run."""
+    problems, by_name = [], {plan.name: plan for plan in plans}
     for task in tasks:
-        plan = home(task, plans)
+        plan = by_name.get(task.pool)
+        if plan is None:
+            continue
         if plan.kind is Kind.ASYNC and not task.is_async:
             problems.append(
                 f"task {task.name!r} is a plain function, and its pool {plan.name!r} is of kind "
@@ -113,6 +109,7 @@ def problems_of(tasks: Iterable[Task], plans: Sequence[PoolPlan]) -> list[str]:
     return problems
 
 
-def unplaced(tasks: Iterable[Task], plans: Sequence[PoolPlan]) -> dict[str, str]:
-    """Return the tasks whose pool does not exist here, with its name: they run in `default`."""
-    return {task.name: task.pool for task in tasks if home(task, plans).name != task.pool}
+def unplaced(tasks: Iterable[Task], plans: Iterable[PoolPlan]) -> dict[str, str]:
+    """Return the tasks whose pool is not among these, with its name: their jobs wait for it."""
+    names = {plan.name for plan in plans}
+    return {task.name: task.pool for task in tasks if task.pool not in names}

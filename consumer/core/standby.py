@@ -123,7 +123,13 @@ class Standby:
     ) -> Steps[own.Acquired | own.Held]:
         lease_ms = int(self._settings.lease_s * 1000)
         verb = own.acquire(
-            partition, self._nonce, lease_ms=lease_ms, host=self._host, replaces=replaces, gone=gone
+            partition,
+            self._nonce,
+            lease_ms=lease_ms,
+            host=self._host,
+            replaces=replaces,
+            gone=gone,
+            pool=self._settings.pool,
         )
         replies = yield Call(partition, [verb])
         return verb.read(replies[0])

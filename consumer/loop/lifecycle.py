@@ -13,6 +13,7 @@ import secrets
 import socket
 import sys
 import threading
+from collections.abc import Sequence
 from time import monotonic
 from typing import Any
 
@@ -31,6 +32,7 @@ from consumer.workers.runner import Runner
 from consumer.workers.timeouts import Timekeeper
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, FencedError, QueuePoolError
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.partitions.route import Leave
 from queuepool.servers import Bell as ServerBell
 from queuepool.servers.namespaces import pid_namespace
@@ -45,9 +47,10 @@ _NEEDED_FRAMES = min(200, sys.getrecursionlimit())  # by a turn, with a large ma
 
 
 class Consumer:
-    """One consumer. `run` returns when it was stopped and has released its partition.
+    """One consumer of one pool. `run` returns when it was stopped and has released its partition.
 
-    Raises ConfigurationError when its pools cannot run the tasks of the registry.
+    candidates: partitions in the order in which it tries them; None: a random one. Raises
+    ConfigurationError when its pool cannot run the tasks of the registry.
     """
 
     def __init__(
@@ -57,8 +60,11 @@ class Consumer:
         *,
         registry: Registry = default_registry,
         listen: Listener = ignore,
+        candidates: Sequence[int] | None = None,
     ) -> None:
         build.check(settings, registry)
+        self.pool = settings.pool
+        self._candidates = candidates
         self._pool, self._settings, self._registry, self.listen = pool, settings, registry, listen
         self._stop = threading.Event()
         self._resting = threading.Event()  # never set
@@ -128,7 +134,9 @@ class Consumer:
     def _perform(self, effect: Effect) -> Any:
         if isinstance(effect, Call):
             _check_recursion_limit()  # before anything is recorded: it counts as a crash
-            partition = self._pool.partition(effect.partition)
+            partition = self._pool.partition(effect.partition, self.pool)
+            if self.core is not None and self.pool != DEFAULT_POOL:
+                self._pool.add_to(effect.partition, self.pool)
             return partition.server.run(partition.key, effect.verbs)
         if isinstance(effect, Sleep):
             return self._bell.wait(effect.seconds) if self._bell is not None else None
@@ -136,7 +144,7 @@ class Consumer:
             return self._resting.wait(effect.seconds)
         if isinstance(effect, Pause):
             return self._pause(effect.seconds)
-        partition = self._pool.partition(effect.partition)
+        partition = self._pool.partition(effect.partition, self.pool)
         self._bell = partition.server.doorbell(partition.key)
         return self._bell
 
@@ -151,8 +159,7 @@ class Consumer:
             candidates = [int(self._settings.partition)]
             self._pool.partition(candidates[0])  # a number that does not exist is reported at once
         else:
-            candidates = [partition.number for partition in self._pool.partitions()]
-            random.shuffle(candidates)
+            candidates = list(self._candidates or shuffled(self._pool))
             if not candidates:
                 raise ConfigurationError("there is no partition to own: QUEUEPOOL_PARTITIONS is 0")
         return Standby(
@@ -189,6 +196,13 @@ class Consumer:
     def _ring(self) -> None:
         if self._bell is not None:
             self._bell.ring()
+
+
+def shuffled(pool: QueuePool) -> list[int]:
+    """Return the partitions in a random order."""
+    numbers = [partition.number for partition in pool.partitions()]
+    random.shuffle(numbers)
+    return numbers
 
 
 def has_ended(host: str, namespace: str) -> bool:

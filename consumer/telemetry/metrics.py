@@ -23,6 +23,7 @@ from consumer.core import events
 from consumer.core.jobs import End, Outcome
 from consumer.loop.lifecycle import Consumer
 from queuepool.errors.escaping import visible
+from queuepool.models.places import place_text
 
 _BOUNDS_S = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
@@ -94,7 +95,8 @@ class ConsumerMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Return the current samples."""
-        partition = str(self._consumer.partition if self._consumer.partition is not None else "")
+        number = self._consumer.partition
+        partition = "" if number is None else place_text(number, self._consumer.pool)
         yield from self._gauges(partition)
         for name, text, by_task in (
             (
@@ -160,6 +162,21 @@ class ConsumerMetrics(Collector):
         )
         owning.add_metric([partition], 1 if core else 0)
         yield owning
+
+
+class MetricsOfPools(Collector):
+    """The metrics of several pools of one process; their `partition` is 3, 3/video."""
+
+    def __init__(self, pools: Sequence[ConsumerMetrics]) -> None:
+        self._pools = pools
+
+    def collect(self) -> Iterator[Metric]:
+        """Return the current samples, those of one metric together."""
+        for families in zip(*(pool.collect() for pool in self._pools), strict=True):
+            first, *others = families
+            for other in others:
+                first.samples += other.samples
+            yield first
 
 
 _COUNTED: dict[type, tuple[str, Callable[[Any], int]]] = {  # event -> counter, by how much

@@ -9,18 +9,22 @@ from time import monotonic
 from consumer.core import events
 from consumer.telemetry.failures import FailureLog
 from queuepool.errors.escaping import id_text, shown
+from queuepool.models.places import DEFAULT_POOL, place_text
 
-_log = logging.getLogger("consumer")
 _TASKS = 1000  # whose absence is logged, once each
 
 
 class EventLog:
     """Logs events worth a line. Repeated failures are logged when they begin and when they end."""
 
-    def __init__(self) -> None:
+    def __init__(self, pool: str = DEFAULT_POOL) -> None:
+        """Log for one pool; what concerns another one than the default says which."""
+        self._pool = pool
+        name = "consumer" if pool == DEFAULT_POOL else f"consumer.{pool}"
+        self._log = logging.getLogger(name)
         self._failing: set[type] = set()  # kinds of errors since the server answered last
         self._standing_by = False
-        self._failures = FailureLog(_log)
+        self._failures = FailureLog(self._log)
         self._unknown: set[str] = set()  # tasks that a line has named
 
     @singledispatchmethod
@@ -30,14 +34,16 @@ class EventLog:
     @listen.register
     def _(self, event: events.StandingBy) -> None:
         if not self._standing_by:
-            _log.info("standing by: every partition has an owner; taking over when a lease expires")
+            self._log.info(
+                "standing by: every partition has an owner; taking over when a lease expires"
+            )
         self._standing_by = True
 
     @listen.register
     def _(self, event: events.Owns) -> None:
         ownership = event.acquired.ownership
-        _log.info(
-            "owns partition %d with %d workers", ownership.partition, event.workers,
+        self._log.info(
+            "owns %s with %d workers", ownership, event.workers,
             extra={"epoch": ownership.epoch, "books_to_recover": event.acquired.epochs_to_recover},
         )  # fmt: skip
 
@@ -45,7 +51,7 @@ class EventLog:
     def _(self, event: events.RecoveredJobs) -> None:
         r = event.result
         if r.recovered or r.buried or r.cancelled:
-            _log.warning(
+            self._log.warning(
                 "recovered %d jobs of a dead owner (%d had been running, %d were buried, %d "
                 "cancelled)",
                 r.recovered, r.crashed, r.buried, r.cancelled,
@@ -53,7 +59,7 @@ class EventLog:
 
     @listen.register
     def _(self, event: events.Resized) -> None:
-        _log.info(
+        self._log.info(
             "workers %d -> %d: %s", event.before, event.workers, event.command.reason,
             extra={"command": event.command.id},
         )  # fmt: skip
@@ -61,18 +67,18 @@ class EventLog:
     @listen.register
     def _(self, event: events.CommandRefused) -> None:
         refused = event.refused
-        _log.warning("command %s rejected: %s", refused.command.id, refused.why)
+        self._log.warning("command %s rejected: %s", refused.command.id, refused.why)
 
     @listen.register
     def _(self, event: events.Turned) -> None:
         if self._failing and event.progress:
-            _log.info("the server responds again")
+            self._log.info("the server responds again")
             self._failing.clear()
         self._failures.note(event.outcomes, monotonic())
         for outcome in event.outcomes:
             if outcome.aside and outcome.aside not in self._unknown and len(self._unknown) < _TASKS:
                 self._unknown.add(outcome.aside)
-                _log.warning(
+                self._log.warning(
                     "no task named %s is registered here: its jobs wait, uncharged, until a "
                     "consumer that knows it (--app) takes the partition",
                     shown(outcome.aside),
@@ -81,11 +87,11 @@ class EventLog:
     @listen.register
     def _(self, event: events.TasksKnown) -> None:
         for task, jobs in event.jobs.items():
-            _log.info("task %s is now known: %d waiting jobs of it are due", shown(task), jobs)
+            self._log.info("task %s is now known: %d waiting jobs of it are due", shown(task), jobs)
 
     @listen.register
     def _(self, event: events.EvictedDead) -> None:
-        _log.warning(
+        self._log.warning(
             "%d of the oldest dead jobs were deleted because a limit was reached: "
             "CONSUMER_DEAD_KEEP_JOBS, CONSUMER_DEAD_KEEP_BYTES or CONSUMER_DEAD_KEEP_S",
             event.jobs,
@@ -94,12 +100,12 @@ class EventLog:
     @listen.register
     def _(self, event: events.TurnFailed) -> None:
         if type(event.error) not in self._failing:  # a new one may need another remedy
-            _log.warning("%s Retrying until it responds.", event.error)
+            self._log.warning("%s Retrying until it responds.", event.error)
         self._failing.add(type(event.error))
 
     @listen.register
     def _(self, event: events.ResultUndelivered) -> None:
-        _log.error(
+        self._log.error(
             "the result of job %s (%d bytes) repeatedly did not reach the server in time, "
             "although smaller calls did: the attempt failed (%s)",
             id_text(event.outcome.job.id), event.size_bytes, event.outcome.reason,
@@ -108,22 +114,22 @@ class EventLog:
 
     @listen.register
     def _(self, event: events.LeaseAtRisk) -> None:
-        _log.error(
+        self._log.error(
             "the lease may expire in %.1f s: no job starts until it is renewed", event.seconds_left
         )
 
     @listen.register
     def _(self, event: events.RolledBack) -> None:
-        _log.error("the server lost confirmed writes (a failover); checking claimed jobs")
+        self._log.error("the server lost confirmed writes (a failover); checking claimed jobs")
 
     @listen.register
     def _(self, event: events.Reconciled) -> None:
-        _log.warning("%d jobs whose claim reply was lost returned to their lanes", event.jobs)
+        self._log.warning("%d jobs whose claim reply was lost returned to their lanes", event.jobs)
 
     @listen.register
     def _(self, event: events.Repaired) -> None:
         found = event.found
-        _log.error(
+        self._log.error(
             "keys of the partition held values of another type, which blocked it; %d were "
             "deleted and the partition was repaired (%d orphaned jobs, %d lanes without a seat, "
             "%d counters)",
@@ -132,15 +138,18 @@ class EventLog:
 
     @listen.register
     def _(self, event: events.Draining) -> None:
-        _log.info("draining: %d running jobs have %g s to finish", event.running, event.seconds)
+        self._log.info(
+            "draining: %d running jobs have %g s to finish", event.running, event.seconds
+        )
 
     @listen.register
     def _(self, event: events.Stopped) -> None:
         self._failures.flush(monotonic())
         if event.handed_back:
-            _log.warning(
-                "partition %d released; %d jobs did not finish in time and were handed back",
-                event.partition, event.handed_back,
+            self._log.warning(
+                "partition %s released; %d jobs did not finish in time and were handed back",
+                place_text(event.partition, self._pool), event.handed_back,
             )  # fmt: skip
         else:
-            _log.info("partition %d released; all jobs finished", event.partition)
+            place = place_text(event.partition, self._pool)
+            self._log.info("partition %s released; all jobs finished", place)

@@ -1,17 +1,15 @@
-"""Dispatches jobs to the pool of their task, with as many slots as the task takes.
+"""Gives jobs the slots of a pool, as many as their tasks take.
 
-    submit -> by the job's task -> admission (consumer.core.admission) -> its pool -> ended
+    submit -> by the job's task -> admission (consumer.core.admission) -> the pool -> ended
 
-A consumer with one pool whose tasks all take one slot uses that pool directly. Commands of a
-coordinator resize the `default` pool; the others keep the size they started with. `spare` is how
-many more jobs the owner may hold than the default pool has slots: the slots of the other pools,
-less those that heavy jobs take beyond one.
+A pool whose tasks all take one slot is used without this. `spare` is negative by the slots that
+heavy jobs take beyond one.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -21,7 +19,6 @@ from consumer.core.effects import Workers
 from consumer.core.jobs import ClaimedJob, Outcome
 from queuepool.protocol.codec import HEADER_BYTES
 from queuepool.protocol.unreadable import UNREADABLE
-from queuepool.tasks.places import DEFAULT_POOL
 
 
 class ClosableWorkers(Workers, Protocol):
@@ -35,102 +32,82 @@ class ClosableWorkers(Workers, Protocol):
         """Remove all workers, waiting up to timeout_s; returns whether all are gone."""
 
 
-Place = tuple[str, int]  # the pool of a job, and how many of its slots it takes
-
-
 class Dispatcher:
-    """pools: by name, one of them `default`. place_of: the pool and the slots of a job."""
+    """slots_of: how many slots of the pool a job takes."""
 
-    def __init__(
-        self, pools: Mapping[str, ClosableWorkers], place_of: Callable[[ClaimedJob], Place]
-    ) -> None:
-        self._pools, self._place_of = dict(pools), place_of
-        self._admissions = {name: Admission() for name in pools}
-        self._default = self._pools[DEFAULT_POOL]
-        for name, pool in self._pools.items():
-            self._admissions[name].target = pool.target
+    def __init__(self, pool: ClosableWorkers, slots_of: Callable[[ClaimedJob], int]) -> None:
+        self._pool, self._slots_of = pool, slots_of
+        self._admission = Admission()
+        self._admission.target = pool.target
 
     @property
     def alive(self) -> int:
-        """Return how many workers all pools have."""
-        return sum(pool.alive for pool in self._pools.values())
+        """Return how many workers there are."""
+        return self._pool.alive
 
     @property
     def target(self) -> int:
-        """Return how many workers the default pool should have."""
-        return self._default.target
+        """Return how many workers there should be."""
+        return self._pool.target
 
     @property
     def queued(self) -> int:
         """Return how many jobs wait for a worker."""
-        waiting = sum(admission.waiting for admission in self._admissions.values())
-        return waiting + sum(pool.queued for pool in self._pools.values())
+        return self._admission.waiting + self._pool.queued
 
     @property
     def spare(self) -> int:
         """Return how many jobs may be held beyond the target."""
-        others = sum(pool.target for pool in self._pools.values()) - self._default.target
-        spare = sum(pool.spare for pool in self._pools.values())
-        return others + spare - sum(admission.beyond for admission in self._admissions.values())
+        return self._pool.spare - self._admission.beyond
 
     @property
     def replaced(self) -> Counter[str]:
         """Return how many child processes ended, by cause."""
-        return sum((pool.replaced for pool in self._pools.values()), Counter())
+        return self._pool.replaced
 
     @property
     def start_until_s(self) -> float:
         """Return the monotonic time after which no job may start."""
-        return self._default.start_until_s
+        return self._pool.start_until_s
 
     @start_until_s.setter
     def start_until_s(self, until_s: float) -> None:
-        for pool in self._pools.values():
-            pool.start_until_s = until_s
+        self._pool.start_until_s = until_s
 
     def resize(self, target: int) -> None:
-        """Set the number of workers of the default pool."""
-        self._default.resize(target)
-        self._admissions[DEFAULT_POOL].target = self._default.target
-        self._admit(DEFAULT_POOL)
+        """Set the number of workers."""
+        self._pool.resize(target)
+        self._admission.target = self._pool.target
+        self._admit()
 
     def submit(self, jobs: Sequence[ClaimedJob]) -> None:
-        """Hand jobs to their pools, in order."""
+        """Hand jobs to the pool, in order."""
         for job in jobs:
-            name, slots = self._place_of(job)
-            self._admissions[name].submit(job, slots)
-        for name in self._pools:
-            self._admit(name)
+            self._admission.submit(job, self._slots_of(job))
+        self._admit()
 
     def withdraw(self) -> list[ClaimedJob]:
-        """Take back the jobs that have not started, in order within each pool."""
-        jobs: list[ClaimedJob] = []
-        for name, pool in self._pools.items():
-            inside = pool.withdraw()
-            self._admissions[name].left(inside)
-            jobs += inside + self._admissions[name].withdraw()
-        return jobs
+        """Take back the jobs that have not started, in order."""
+        inside = self._pool.withdraw()
+        self._admission.left(inside)
+        return inside + self._admission.withdraw()
 
     def take_ended(self) -> list[Outcome]:
         """Return the executions that ended since the last call, and start waiting jobs."""
-        ended: list[Outcome] = []
-        for name, pool in self._pools.items():
-            outcomes = pool.take_ended()
-            if outcomes:
-                self._admissions[name].left(outcome.job for outcome in outcomes)
-                self._admit(name)
-                ended += outcomes
+        ended = self._pool.take_ended()
+        if ended:
+            self._admission.left(outcome.job for outcome in ended)
+            self._admit()
         return ended
 
     def close(self, timeout_s: float) -> bool:
-        """Remove all workers of all pools."""
-        closed = [pool.close(timeout_s) for pool in self._pools.values()]
-        return all(closed)
+        """Remove all workers."""
+        return self._pool.close(timeout_s)
 
-    def _admit(self, name: str) -> None:
-        jobs = self._admissions[name].admit()
+    def _admit(self) -> None:
+        jobs = self._admission.admit()
         if jobs:
-            self._pools[name].submit(jobs)
+            self._pool.submit(jobs)
 
 
 class _Named(msgspec.Struct, array_like=True, gc=False):

@@ -156,16 +156,16 @@ class AsyncQueuePool(BasePool[AsyncPort]):
         """Return a handle on a tenant: weight, hold, status, awaited."""
         return AsyncTenant(self._network, name)
 
-    async def hold(self, *, partition: int | None = None) -> int:
+    async def hold(self, *, partition: int | None = None, pool: str | None = None) -> int:
         """Start no more jobs, in one partition or in all, until they are released.
 
         Returns how many partitions were not held before.
         """
-        return await self._network.do(hold_partitions(self.config, partition, on=True))
+        return await self._network.do(hold_partitions(self.config, partition, pool, on=True))
 
-    async def release(self, *, partition: int | None = None) -> int:
+    async def release(self, *, partition: int | None = None, pool: str | None = None) -> int:
         """End the hold of one partition, or of all; returns how many of them were held."""
-        return await self._network.do(hold_partitions(self.config, partition, on=False))
+        return await self._network.do(hold_partitions(self.config, partition, pool, on=False))
 
     @property
     def limits(self) -> AsyncLimits:

@@ -8,7 +8,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from queuepool.client import calls
 from queuepool.client.arguments import check_wait
-from queuepool.client.chunks import Chunk
+from queuepool.client.chunks import Chunk, OpenChunks
 from queuepool.client.durability import confirmation_for
 from queuepool.client.producer import Producer
 from queuepool.client.routes import PartitionKey
@@ -79,7 +79,7 @@ class BasePool(Generic[P]):
         wait_when_full_s: float = 0.0,
         durability: Durability | str | None = None,
         **options: Any,
-    ) -> tuple[Sender, Iterator[Chunk], dict[int, Chunk], calls.TaskOf]:
+    ) -> tuple[Sender, Iterator[Chunk], OpenChunks, calls.TaskOf]:
         """Return the sender of a bulk call, and what calls.many returns."""
         wait_s = check_wait("wait_when_full_s", wait_when_full_s)
         sender = replace(self._sender(durability), wait_when_full_s=wait_s)

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Required, TypeAlias
 
 from queuepool.client.arguments import delay_until, seconds_of
-from queuepool.client.chunks import Chunk
+from queuepool.client.chunks import Chunk, OpenChunks
 from queuepool.client.defaults import Defaults
 from queuepool.client.producer import Producer
 from queuepool.client.routes import PartitionKey
@@ -111,14 +111,14 @@ def many(
     unique: UniqueKey | UniqueKeyOf | None = None,
     tenant: str | None = None,
     **options: Any,
-) -> tuple[Iterator[Chunk], dict[int, Chunk], TaskOf]:
+) -> tuple[Iterator[Chunk], OpenChunks, TaskOf]:
     """Return the chunks of an enqueue_many call, and the task of each position.
 
     In between: filled with chunks of jobs that were consumed but not yet yielded.
     """
     common = _common("enqueue_many", options) | {"unique": unique}
     defaults, jobs, task_of = _forms(producer, task, items, common)
-    held: dict[int, Chunk] = {}
+    held: OpenChunks = {}
     chunks = producer.chunks(defaults, jobs, partition_key, held, tenant)
     return chunks, held, task_of
 
@@ -171,6 +171,7 @@ def _own(job: Job[Any]) -> dict[str, Any]:
         "unique_until": job.unique_until,
         "on_conflict": job.on_conflict,
         "limit": job.limit,
+        "pool": job.pool,
     }
     return {name: value for name, value in own.items() if value is not None}
 

@@ -11,7 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from queuepool.client.arguments import check_delay, check_job_id, seconds_of
-from queuepool.client.chunks import CHUNK, CHUNK_BYTES, STAMP_BYTES, Chunk, emptied, given
+from queuepool.client.chunks import (
+    CHUNK,
+    CHUNK_BYTES,
+    STAMP_BYTES,
+    Chunk,
+    OpenChunks,
+    emptied,
+    given,
+)
 from queuepool.client.defaults import (
     Defaults,
     TaskName,
@@ -22,6 +30,7 @@ from queuepool.client.defaults import (
 )
 from queuepool.client.routes import PartitionKey, Route, Routes
 from queuepool.errors import JobTimeoutError
+from queuepool.models.places import check_pool
 from queuepool.protocol import codec, ids
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Job
@@ -45,12 +54,13 @@ class Chunker:
         tenant: str | None = None,
     ) -> None:
         self._routes, self._defaults, self._key = routes, defaults, partition_key
+        self._config = config
         self._limit, self._tenant = config.max_payload_bytes, tenant
         one = partition_key if isinstance(partition_key, (str, bytes)) else None
-        self._fixed = None if one is None else routes.of(one, tenant)
+        self._fixed = None if one is None else self._routes.of(one, tenant)
         self._fresh: list[bytes] = []  # ids of the fixed route, or random ends of any other's
 
-    def chunks(self, items: Items, open_chunks: dict[int, Chunk]) -> Iterator[Chunk]:
+    def chunks(self, items: Items, open_chunks: OpenChunks) -> Iterator[Chunk]:
         """Yield chunks, as Producer.chunks does. open_chunks: those not yet yielded."""
         failure = None
         try:
@@ -65,7 +75,7 @@ class Chunker:
         if failure is not None:
             raise failure
 
-    def _full(self, items: Items, open_chunks: dict[int, Chunk]) -> Iterator[Chunk]:
+    def _full(self, items: Items, open_chunks: OpenChunks) -> Iterator[Chunk]:
         defaults, fixed, fresh, limit = self._defaults, self._fixed, self._fresh, self._limit
         tier, delay_ms = int(defaults.tier), milliseconds(defaults.delay_s)
         task, check, options = defaults.task, defaults.check, options_of(defaults, None, fixed)
@@ -89,12 +99,12 @@ class Chunker:
                     check(payload, envelope)
                 wish = None if wishes is None else wishes.of(payload)
             else:
-                run, job_id, envelope, wish = self._special(
+                route, run, job_id, envelope, wish = self._special(
                     own_defaults(defaults, job, known), job, payload, route
                 )
-            chunk = open_chunks.get(route.partition)
+            chunk = open_chunks.get(route.base)
             if chunk is None:
-                chunk = open_chunks[route.partition] = Chunk(route.partition, route.base)
+                chunk = open_chunks[route.base] = _chunk(route)
             tail = route.tail + envelope
             chunk.add(run, job_id, tail, wish)
             if job is not None and job.job_id is not None:
@@ -106,7 +116,7 @@ class Chunker:
                 jobs = size = 0
             elif len(chunk.ids) == CHUNK or chunk.size_bytes > CHUNK_BYTES:
                 jobs, size = jobs - len(chunk.ids), size - chunk.size_bytes
-                yield from given(open_chunks, route.partition)
+                yield from given(open_chunks, route.base)
 
     def _route_of(self, payload: Any, job: Job[Any] | None) -> Route:
         key: Any = job.partition_key if job is not None else None
@@ -117,7 +127,9 @@ class Chunker:
 
     def _special(
         self, defaults: Defaults, job: Job[Any] | None, payload: Any, route: Route
-    ) -> tuple[tuple[Any, ...], bytes, bytes, Wish | None]:
+    ) -> tuple[Route, tuple[Any, ...], bytes, bytes, Wish | None]:
+        pool = defaults.pool if job is None or job.pool is None else check_pool(job.pool)
+        route = route.into(pool, self._config)
         tier, delay_s, own_id = defaults.tier, defaults.delay_s, None
         if job is not None:
             tier = defaults.tier if job.tier is None else check_tier(job.tier)
@@ -131,8 +143,12 @@ class Chunker:
             defaults.check(payload, envelope)
         wish = wish_of(defaults, job, payload)
         if own_id is None:
-            return run, route.hint + ids.ending_of(self._fresh.pop()), envelope, wish
-        return run, check_job_id(own_id).encode(), envelope, wish
+            return route, run, route.hint + ids.ending_of(self._fresh.pop()), envelope, wish
+        return route, run, check_job_id(own_id).encode(), envelope, wish
+
+
+def _chunk(route: Route) -> Chunk:
+    return Chunk(route.partition, route.base, pool=route.pool)
 
 
 def _fresh_ids(fixed: Route | None) -> list[bytes]:

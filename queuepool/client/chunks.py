@@ -1,12 +1,13 @@
-"""A chunk: at most 200 jobs of one partition, laid out as one call. Pure."""
+"""A chunk: at most 200 jobs of one partition and pool, laid out as one call. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.wishes import Wish
 from queuepool.verbs import Argument, Verb
@@ -18,8 +19,9 @@ STAMP_BYTES = 13
 
 
 class Chunk(msgspec.Struct, eq=False):
-    """At most 200 jobs of one partition, laid out for the enqueue script.
+    """At most 200 jobs of one partition and pool, laid out for the enqueue script.
 
+    key: the base of that pool of the partition.
     sent_s: when a call with it was last sent; 0: never, so it is certainly not stored.
     unanswered_since_s: when the first call was sent that got no reply; it may be stored.
     wishes: positions of jobs, from 1, each with what it asks for.
@@ -38,6 +40,7 @@ class Chunk(msgspec.Struct, eq=False):
     chosen: set[bytes] = msgspec.field(default_factory=set)
     wishes: list[Argument] = msgspec.field(default_factory=list)
     taken: bool = False
+    pool: str = DEFAULT_POOL
     _run: tuple[Any, ...] = ()
     _count_at: int = -1
 
@@ -80,15 +83,18 @@ class Chunk(msgspec.Struct, eq=False):
         )
 
 
-def given(open_chunks: dict[int, Chunk], partition: int) -> Iterator[Chunk]:
-    """Yield the chunk of a partition; it leaves the open ones when the next is requested."""
-    chunk = open_chunks[partition]
+OpenChunks: TypeAlias = dict[bytes, Chunk]  # by base
+
+
+def given(open_chunks: OpenChunks, key: bytes) -> Iterator[Chunk]:
+    """Yield the chunk of a base; it leaves the open ones when the next is requested."""
+    chunk = open_chunks[key]
     chunk.taken = True
     yield chunk
-    del open_chunks[partition]
+    del open_chunks[key]
 
 
-def emptied(open_chunks: dict[int, Chunk]) -> Iterator[Chunk]:
+def emptied(open_chunks: OpenChunks) -> Iterator[Chunk]:
     """Yield all open chunks in the order in which they were opened."""
     while open_chunks:
         yield from given(open_chunks, next(iter(open_chunks)))

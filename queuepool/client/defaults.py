@@ -11,6 +11,7 @@ from queuepool.client.routes import Route
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.models import Tier
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.protocol import codec
 from queuepool.tasks.job import Job
 from queuepool.tasks.limiting import JobLimits, LimitOption, limits_of, refuse_undeclared
@@ -47,7 +48,8 @@ class Defaults:
     """Defaults for all jobs of a call. of: the task, if known in this process.
 
     check: of a payload against the task's signature. wishes: what jobs ask for besides being
-    run. limits: reads those that jobs name. for_task: creates the defaults of one task, in a call
+    run. limits: reads those that jobs name. pool: where they run.
+    for_task: creates the defaults of one task, in a call
     whose jobs name theirs.
     """
 
@@ -61,6 +63,7 @@ class Defaults:
     check: Check | None = None
     wishes: Wishes | None = None
     limits: CallLimits
+    pool: str = DEFAULT_POOL
     for_task: Callable[[TaskName], Defaults] | None = None
 
 

@@ -202,12 +202,12 @@ def note_end(
     error: BaseException,
     results: EnqueueResults,
     batches: Source[list[Chunk]],
-    gathered: Mapping[int, list[Chunk]],
-    held: Mapping[int, Chunk],
+    gathered: Mapping[bytes, list[Chunk]],
+    held: Mapping[bytes, Chunk],
 ) -> None:
     """Record the unsent chunks of a batch call that ended early, and describe it in the error.
 
-    gathered, held: chunks of consumed jobs, by partition.
+    gathered, held: chunks of consumed jobs, by base.
     """
     note_unsent(results, (chunk for batch in gathered.values() for chunk in batch))
     note_unsent(results, held.values())

@@ -145,9 +145,9 @@ def confirmation_for(config: PoolConfig, durability: Durability | str | None) ->
 
 
 def batched(
-    chunks: Iterable[Chunk], held: dict[int, list[Chunk]], *, together: bool
+    chunks: Iterable[Chunk], held: dict[bytes, list[Chunk]], *, together: bool
 ) -> Iterator[list[Chunk]]:
-    """Yield chunks in batches of one partition, in order; alone unless `together`.
+    """Yield chunks in batches of one partition and pool, in order; alone unless `together`.
 
     held: filled with the chunks until the next batch is requested. An error of the iterable
     is raised after all earlier items are sent; a timeout at once.
@@ -155,12 +155,12 @@ def batched(
     failure = None
     try:
         for chunk in chunks:
-            batch = held.setdefault(chunk.partition, [])
+            batch = held.setdefault(chunk.key, [])
             batch.append(chunk)
             size = sum(c.size_bytes for c in batch)
             if not together or len(batch) == _BATCH or size > _BATCH_BYTES:
                 yield batch
-                del held[chunk.partition]
+                del held[chunk.key]
             elif len(held) > _BATCHES:
                 oldest = next(iter(held))
                 yield held[oldest]

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.partitions.route import Leave
 from queuepool.verbs import Verb
 
@@ -23,17 +24,24 @@ T = TypeVar("T")
 
 
 class Call(msgspec.Struct, eq=False):
-    """Run these verbs on a partition. leave: what it may do about a missing route record."""
+    """Run these verbs on a partition's pool.
+
+    leave: what it may do about a missing route record. adds: whether it may be the first use of the
+    pool, which is noted before.
+    """
 
     partition: int
     verbs: Sequence[Verb[Any]]
     leave: Leave = Leave.LOOK
+    pool: str = DEFAULT_POOL
+    adds: bool = False
 
 
 class CallEach(msgspec.Struct, eq=False):
     """Run a verb on each of these partitions, concurrently if possible."""
 
     calls: Sequence[tuple[int, Verb[Any]]]
+    pool: str = DEFAULT_POOL
 
 
 class Pause(msgspec.Struct, eq=False):

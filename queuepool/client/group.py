@@ -5,23 +5,23 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from queuepool.client.arguments import check_wait
 from queuepool.client.effects import Pause, Steps
 from queuepool.client.holding import configure_group
 from queuepool.client.network import AsyncNetwork, Network
-from queuepool.client.questions import ask
+from queuepool.client.questions import ask, ask_pools
 from queuepool.client.routes import Route
 from queuepool.errors import JobCancelled, JobError, JobExpired, WaitTimeoutError
 from queuepool.errors.escaping import key_text, visible
 from queuepool.models import GroupStatus, JobState, JobStatus
+from queuepool.models.jobs import total_of
 from queuepool.partitions.partition import Partition
 from queuepool.routing.slots import key_bytes
-from queuepool.verbs import Verb
+from queuepool.verbs.producer import pools
 from queuepool.verbs.producer import verbs as produce
 
-T = TypeVar("T")
 OnProgress = Callable[[GroupStatus], None]
 
 
@@ -69,16 +69,36 @@ class _Group:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.partition_key!r})"
 
-    def _ask(self, verb: Verb[T]) -> Steps[T]:
-        return ask(self._network.config, self._route.partition, verb)
+    def _status(self) -> Steps[GroupStatus]:
+        return total_of((yield from self._in_pools()))
+
+    def _in_pools(self) -> Steps[list[GroupStatus]]:
+        verb = produce.group(self._route.group)
+        return (yield from ask_pools(self._network.config, self._route.partition, verb))
+
+    def _settled(self) -> Steps[GroupStatus]:
+        """Return the totals, which in several pools have ended only if two readings agree.
+
+        In between, a job of a pool that was read later may have enqueued one for an earlier pool.
+        """
+        found = yield from self._in_pools()
+        total = total_of(found)
+        while len(found) > 1 and total.left == 0:
+            before, total = total, total_of((yield from self._in_pools()))
+            if total.total == before.total:
+                break
+        return total
 
     def _cancel(self) -> Steps[tuple[int, int]]:
-        """Cancel in bounded steps."""
-        cursor, cancelled, stopping = b"start", 0, 0
-        while cursor:
-            verb = produce.cancel_group(self._route.group, cursor)
-            cursor, gone, running = yield from self._ask(verb)
-            cancelled, stopping = cancelled + gone, stopping + running
+        """Cancel in bounded steps, in one pool after another."""
+        config, partition = self._network.config, self._route.partition
+        cancelled, stopping = 0, 0
+        for pool in (config.keyspace.pool, *(yield from ask(config, partition, pools.look()))):
+            cursor = b"start"
+            while cursor:
+                verb = produce.cancel_group(self._route.group, cursor)
+                cursor, gone, running = yield from ask(config.of(pool), partition, verb)
+                cancelled, stopping = cancelled + gone, stopping + running
         return cancelled, stopping
 
     def _configure(self, **settings: Any) -> Steps[bool]:
@@ -92,7 +112,7 @@ class _Group:
         deadline, pause_s = math.inf, 0.005
         if timeout_s is not None:
             deadline = time.monotonic() + check_wait("timeout_s", timeout_s)
-        status = yield from self._ask(produce.group(self._route.group))
+        status = yield from self._settled()
         with progress_bar(show, key_text(key_bytes(self.partition_key))) as draw:
             while True:
                 draw(status)
@@ -108,7 +128,7 @@ class _Group:
                     )
                 yield Pause(pause_s)
                 pause_s = min(0.25, pause_s * 1.5)
-                status = yield from self._ask(produce.group(self._route.group))
+                status = yield from self._settled()
 
 
 class TaskGroup(_Group):
@@ -142,7 +162,7 @@ class TaskGroup(_Group):
 
         Totals of an ended group are kept for a minute a job, at most a day; then all is 0.
         """
-        return self._network.do(self._ask(produce.group(self._route.group)))
+        return self._network.do(self._status())
 
     def wait(
         self,
@@ -220,7 +240,7 @@ class AsyncTaskGroup(_Group):
 
     async def status(self) -> GroupStatus:
         """Count the group's jobs by state."""
-        return await self._network.do(self._ask(produce.group(self._route.group)))
+        return await self._network.do(self._status())
 
     async def wait(
         self,

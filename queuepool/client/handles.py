@@ -9,9 +9,10 @@ from queuepool.client.arguments import check_wait
 from queuepool.client.effects import Pause, Steps
 from queuepool.client.group import raise_for_state
 from queuepool.client.network import AsyncNetwork, Network
-from queuepool.client.questions import ask, find
+from queuepool.client.questions import ask, find, find_in
 from queuepool.errors import WaitTimeoutError
 from queuepool.models import EnqueueStatus, JobId, JobState, JobStatus
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.tasks.job import R_co
 from queuepool.tasks.registry import Task
 from queuepool.verbs.producer import verbs as produce
@@ -26,7 +27,7 @@ class _Handle(Generic[R_co]):
     alone. enqueue_status: the outcome of the enqueue, if that created the handle.
     """
 
-    __slots__ = ("_network", "_of", "enqueue_status", "job_id", "partition")
+    __slots__ = ("_network", "_of", "_pool", "enqueue_status", "job_id", "partition")
     _network: Any
 
     def __init__(
@@ -39,6 +40,7 @@ class _Handle(Generic[R_co]):
     ) -> None:
         self._network, self.job_id, self.partition = network, job_id, partition
         self._of, self.enqueue_status = of, enqueue_status
+        self._pool = DEFAULT_POOL if of is None else of.pool  # where to look first
 
     @property
     def accepted(self) -> bool:
@@ -48,10 +50,11 @@ class _Handle(Generic[R_co]):
     def _status(self) -> Steps[JobStatus]:
         config, partition = self._network.config, self.partition
         if partition is not None:
-            return (yield from ask(config, partition, produce.status(self.job_id, partition)))
-        status = yield from find(config, self.job_id)
+            status = yield from find_in(config, partition, self.job_id, self._pool)
+        else:
+            status = yield from find(config, self.job_id)
         if status.state is not JobState.UNKNOWN:
-            self.partition = status.partition
+            self.partition, self._pool = status.partition, status.pool or DEFAULT_POOL
         return status
 
     def _result(self, timeout_s: float) -> Steps[R_co]:
@@ -79,8 +82,13 @@ class _Handle(Generic[R_co]):
             yield from self._status()
         if self.partition is None:
             return JobState.UNKNOWN
-        verb = produce.cancel(self.job_id)
-        return (yield from ask(self._network.config, self.partition, verb))
+        config, verb, pool = self._network.config, produce.cancel(self.job_id), self._pool
+        state = yield from ask(config.of(pool), self.partition, verb)
+        if state is JobState.UNKNOWN:
+            yield from self._status()
+            if self._pool != pool:
+                state = yield from ask(config.of(self._pool), self.partition, verb)
+        return state
 
     def __repr__(self) -> str:
         parts = [f"job_id={str(self.job_id)!r}"]

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from queuepool.client.effects import Steps
-from queuepool.client.questions import ask, ask_each
+from queuepool.client.questions import ask_each, ask_pools, pools_in
 from queuepool.client.routes import Route
 from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import shown
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs.producer import verbs as produce
 
@@ -51,22 +53,36 @@ def configure_group(
     verb = produce.configure(
         route.group, hold=hold, max_running=max_running, serial=serial, weight=weight
     )
-    changed = yield from ask(config, route.partition, verb)
-    if changed is None:
+    found = yield from ask_pools(config, route.partition, verb)
+    if all(changed is None for changed in found):
         raise UnknownGroupError(
             f"group {key!r} has no jobs: none were enqueued, or they ended some time ago and the "
             "group was forgotten, so there is nothing to configure, hold or release. Enqueue its "
             "jobs first, or hold their partition"
         )
-    return changed
+    return any(found)
 
 
-def hold_partitions(config: PoolConfig, partition: int | None, *, on: bool) -> Steps[int]:
-    """Return how many partitions were not held before, or not released. None: of all."""
-    topology = config.topology
+def hold_partitions(
+    config: PoolConfig, partition: int | None, pool: str | None = None, *, on: bool
+) -> Steps[int]:
+    """Return how many partitions were not held before, or not released. None: of all, all pools.
+
+    Each pool of a partition counts. Raises InvalidInputError for a pool that no partition has.
+    """
+    topology, verb = config.topology, produce.configure(None, hold=on)
     numbers: Sequence[int] = range(topology.partitions)
     if partition is not None:
         topology.server_of(partition)  # raises for a partition that is not there
         numbers = [partition]
-    changed = yield from ask_each(config, [(n, produce.configure(None, hold=on)) for n in numbers])
-    return sum(map(bool, changed))
+    known = {DEFAULT_POOL: list(numbers)} | (yield from pools_in(config, numbers))
+    if pool is not None and pool not in known:
+        raise InvalidInputError(
+            f"pool={shown(pool)}: no consumer ran it here and no job was enqueued for it, so there "
+            f"is nothing to hold or release; known pools: {', '.join(known)}"
+        )
+    changed = 0
+    for name in known if pool is None else (pool,):
+        calls = [(number, verb) for number in known[name]]
+        changed += sum(map(bool, (yield from ask_each(config.of(name), calls))))
+    return changed

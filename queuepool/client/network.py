@@ -5,20 +5,24 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
 from typing import Any, Generic, TypeVar
 
 from queuepool.client.effects import Call, CallEach, Pause, Steps, struck
 from queuepool.errors import UnavailableError
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.partitions.partition import Partition
 from queuepool.partitions.route import Leave
 from queuepool.partitions.verifying import AsyncVerifier, Verifier, run_each
 from queuepool.servers import AsyncPort, Port, Stream
 from queuepool.servers.connect import connect, connect_async
 from queuepool.settings.config import PoolConfig
+from queuepool.verbs.producer import pools
 
 T = TypeVar("T")
 P = TypeVar("P")
 _AWAITED_AT_ONCE = 32  # partitions, each by a call of its own
+_NOTED_S = 60.0  # after which a partition is told again which pools it has
 
 
 class _Servers(Generic[P]):
@@ -32,6 +36,19 @@ class _Servers(Generic[P]):
             urls = config.topology.servers.items()
             given = {name: connect(url, timeout_s=config.timeout_s) for name, url in urls}
         self.servers = dict(given)
+        self._noted: dict[tuple[int, str], float] = {}
+
+    def noted(self, partition: int, pool: str) -> bool:
+        """Return whether the partition surely knows of a pool; if not, it is about to hear of it.
+
+        It is told again now and then, as a failover may lose what it knew.
+        """
+        now_s, known = monotonic(), self._noted.get((partition, pool), -_NOTED_S)
+        return pool == DEFAULT_POOL or now_s - known < _NOTED_S
+
+    def note(self, partition: int, pool: str) -> None:
+        """Remember that the partition knows of a pool."""
+        self._noted[partition, pool] = monotonic()
 
     def server_of(self, partition: int) -> P:
         """Return the server that holds a partition."""
@@ -45,21 +62,29 @@ class Network(_Servers[Port]):
         super().__init__(config, given, connect)
         self.verifier = Verifier(config, self.servers)
         self._route = self.verifier.state
-        self._partitions: dict[int, Partition] = {}
+        self._partitions: dict[tuple[int, str], Partition] = {}
 
-    def partition(self, number: int) -> Partition:
-        """Return one partition, wherever it lives."""
-        known = self._partitions.get(number)
+    def partition(self, number: int, pool: str = DEFAULT_POOL) -> Partition:
+        """Return one partition, or another pool of it, wherever it lives."""
+        known = self._partitions.get((number, pool))
         if known is None:
-            key = self.config.keyspace.partition(number)
-            known = self._partitions[number] = Partition(number, key, self.server_of(number))
+            key = self.config.keyspace.of(pool).partition(number)
+            known = Partition(number, key, self.server_of(number), pool)
+            self._partitions[number, pool] = known
         return known
 
-    def stream(self, partition: int, window: int) -> Stream:
+    def stream(self, partition: int, window: int, pool: str = DEFAULT_POOL) -> Stream:
         """Return a pipe for enqueues to a partition, with at most this many in flight."""
         self.verifier.verify(Leave.RECORD)
-        place = self.partition(partition)
+        self.add_pool(partition, pool)
+        place = self.partition(partition, pool)
         return place.server.stream(place.key, window)
+
+    def add_pool(self, partition: int, pool: str) -> None:
+        """Tell a partition that it has this pool, unless it was told lately."""
+        if not self.noted(partition, pool):
+            self.partition(partition).run(pools.add(pool))
+            self.note(partition, pool)
 
     def do(self, steps: Steps[T]) -> T:
         """Carry steps out; return what they return."""
@@ -78,11 +103,14 @@ class Network(_Servers[Port]):
             if isinstance(effect, Call):
                 if not self._route.verified:  # looked up only now: a rejected call needs no server
                     self.verifier.verify(effect.leave)
-                place = self.partition(effect.partition)
+                if effect.adds:
+                    self.add_pool(effect.partition, effect.pool)
+                place = self.partition(effect.partition, effect.pool)
                 return place.server.run(place.key, effect.verbs)
             if isinstance(effect, CallEach):
                 self.verifier.verify(Leave.LOOK)
-                server_of, key_of = self.config.topology.server_of, self.config.keyspace.partition
+                server_of = self.config.topology.server_of
+                key_of = self.config.keyspace.of(effect.pool).partition
                 return run_each(
                     self.servers, [(server_of(n), key_of(n), v) for n, v in effect.calls]
                 )
@@ -124,19 +152,26 @@ class AsyncNetwork(_Servers[AsyncPort]):
             await self.verifier.verify(effect.leave if isinstance(effect, Call) else Leave.LOOK)
         try:
             if isinstance(effect, Call):
-                return await self._run(effect.partition, effect.verbs)
+                if effect.adds and not self.noted(effect.partition, effect.pool):
+                    verb = pools.add(effect.pool)
+                    verb.read((await self._run(effect.partition, [verb]))[0])
+                    self.note(effect.partition, effect.pool)
+                return await self._run(effect.partition, effect.verbs, effect.pool)
             replies: list[Any] = []
             for i in range(0, len(effect.calls), _AWAITED_AT_ONCE):
-                replies += await self._run_each(effect.calls[i : i + _AWAITED_AT_ONCE])
+                replies += await self._run_each(effect.calls[i : i + _AWAITED_AT_ONCE], effect.pool)
         except UnavailableError as error:
             return error
         return replies
 
-    async def _run(self, partition: int, verbs: Sequence[Any]) -> list[Any]:
-        return await self.server_of(partition).run(self.config.keyspace.partition(partition), verbs)
+    async def _run(
+        self, partition: int, verbs: Sequence[Any], pool: str = DEFAULT_POOL
+    ) -> list[Any]:
+        key = self.config.keyspace.of(pool).partition(partition)
+        return await self.server_of(partition).run(key, verbs)
 
-    async def _run_each(self, calls: Sequence[tuple[int, Any]]) -> list[Any]:
-        running = [self._run(number, [verb]) for number, verb in calls]
+    async def _run_each(self, calls: Sequence[tuple[int, Any]], pool: str) -> list[Any]:
+        running = [self._run(number, [verb], pool) for number, verb in calls]
         replies = await asyncio.gather(*running, return_exceptions=True)
         for reply in replies:
             if isinstance(reply, BaseException):

@@ -48,7 +48,7 @@ class Pipe:
         self._sent.append(chunk)
         try:
             if self._stream is None:
-                self._stream = self._network.stream(chunk.partition, WINDOW + 1)
+                self._stream = self._network.stream(chunk.partition, WINDOW + 1, chunk.pool)
             self._stream.push(chunk.verb(self._sender.config))
         except UnavailableError as error:
             if not isinstance(error, LocalError):  # it was not even sent
@@ -129,25 +129,25 @@ class Pipe:
 
 
 class Bulk:
-    """One bulk call: a pipe for each of the partitions used last, and the results of all."""
+    """One bulk call: a pipe for each of the pools of partitions used last, and all results."""
 
     def __init__(self, network: Network, sender: Sender) -> None:
         self.results = EnqueueResults()
         self._network, self._sender = network, sender
-        self._pipes: dict[int, Pipe] = {}  # the most recently used comes last
+        self._pipes: dict[bytes, Pipe] = {}  # the most recently used comes last
         self._sending = False
 
     def send(self, chunk: Chunk) -> None:
         """Send a chunk. Raises like Sender.batch, for this or for an earlier chunk."""
-        pipe = self._pipes.pop(chunk.partition, None)
+        pipe = self._pipes.pop(chunk.key, None)
         if pipe is None:
             pipe = Pipe(self._network, self._sender, self.results)
-        self._pipes[chunk.partition] = pipe
+        self._pipes[chunk.key] = pipe
         pipe.send(chunk)
         if len(self._pipes) > _MAX_PIPES:
             self._retire(next(iter(self._pipes)))
 
-    def send_all(self, chunks: Iterable[Chunk], held: Mapping[int, Chunk]) -> EnqueueResults:
+    def send_all(self, chunks: Iterable[Chunk], held: Mapping[bytes, Chunk]) -> EnqueueResults:
         """Send all chunks; returns one result per job. held: consumed jobs not in a chunk yet.
 
         An exception that ends it carries the results of all consumed jobs; but an error of an
@@ -193,8 +193,8 @@ class Bulk:
         for pipe in self._pipes.values():
             pipe.settle()
 
-    def _retire(self, partition: int) -> None:
-        pipe = self._pipes[partition]
+    def _retire(self, key: bytes) -> None:
+        pipe = self._pipes[key]
         pipe.settle()
         pipe.close()
-        del self._pipes[partition]
+        del self._pipes[key]

@@ -31,9 +31,11 @@ from queuepool.client.holding import hold_partitions
 from queuepool.client.limits import Limits
 from queuepool.client.network import Network
 from queuepool.client.pipeline import Bulk
+from queuepool.client.questions import pools_in
 from queuepool.client.results import EnqueueResults
 from queuepool.client.tenant import Tenant
 from queuepool.models import JobState, JobStatus
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.partitions.partition import Partition
 from queuepool.partitions.verifying import Verifier
 from queuepool.routing.finding import known_id
@@ -99,9 +101,9 @@ class QueuePool(BasePool[Port]):
         its "start". on_conflict: "skip"; or, where the other one waits, its payload becomes this
         one ("replace") and its delay begins again ("debounce"): the answer is REPLACED. expires_s:
         it starts within this time, or never. limit: as for `@task`; instead of the task's, () for
-        none. tenant: turns go between tenants first, then between the groups of each. durability:
-        instead of the pool's. Raises
-        InvalidInputError, QueueFullError, NotConfirmedError (stored, but not as durable), or
+        none. tenant: turns go between tenants first, then between the groups of each. pool: the
+        worker pool that runs it, instead of the task's. durability: instead of the configured one.
+        Raises InvalidInputError, QueueFullError, NotConfirmedError (stored, but not as durable), or
         UnavailableError when the server did not answer within retry_for_s: the job may be in;
         enqueue it again with its id, `error.results[0].job_id`.
         """
@@ -228,21 +230,21 @@ class QueuePool(BasePool[Port]):
 
     # -- hold and release --------------------------------------------------------------------------
 
-    def hold(self, *, partition: int | None = None) -> int:
-        """Start no more jobs, in one partition or in all, until they are released.
+    def hold(self, *, partition: int | None = None, pool: str | None = None) -> int:
+        """Start no more jobs, in one partition or in all, of one pool or of all, until released.
 
-        Returns how many partitions were not held before. Running jobs continue, as do those that a
-        consumer has already claimed. Jobs can be enqueued, and wait. A hold survives restarts, and
-        does not affect the holds of groups.
+        Returns how many partitions were not held before; each pool of one counts. Running jobs
+        continue, as do those that a consumer has already claimed. Jobs can be enqueued, and wait. A
+        hold survives restarts, and does not affect the holds of groups.
 
         >>> pool.hold(), pool.hold(partition=1), pool.release()
         (4, 0, 4)
         """
-        return self._network.do(hold_partitions(self.config, partition, on=True))
+        return self._network.do(hold_partitions(self.config, partition, pool, on=True))
 
-    def release(self, *, partition: int | None = None) -> int:
-        """End the hold of one partition, or of all; returns how many of them were held."""
-        return self._network.do(hold_partitions(self.config, partition, on=False))
+    def release(self, *, partition: int | None = None, pool: str | None = None) -> int:
+        """End such holds; returns how many partitions were held, each pool of one counted."""
+        return self._network.do(hold_partitions(self.config, partition, pool, on=False))
 
     @property
     def limits(self) -> Limits:
@@ -251,13 +253,37 @@ class QueuePool(BasePool[Port]):
 
     # -- partitions --------------------------------------------------------------------------------
 
-    def partition(self, number: int) -> Partition:
-        """Return one partition, wherever it lives."""
-        return self._network.partition(number)
+    def partition(self, number: int, pool: str = DEFAULT_POOL) -> Partition:
+        """Return one partition, or another pool of it, wherever it lives."""
+        return self._network.partition(number, pool)
 
     def partitions(self) -> list[Partition]:
-        """Return all partitions."""
+        """Return all partitions, with their default pools."""
         return [self.partition(n) for n in range(self.config.topology.partitions)]
+
+    def places(self, partition: int | None = None) -> list[Partition]:
+        """Return a partition, or all, each followed by the other pools that it has.
+
+        A partition has a pool once a job was enqueued for it, or once a consumer has run it.
+        """
+        known = self.partitions() if partition is None else [self.partition(partition)]
+        having = self._network.do(pools_in(self.config, [each.number for each in known]))
+        return [
+            place
+            for each in known
+            for place in (
+                each,
+                *(
+                    self.partition(each.number, p)
+                    for p, its in having.items()
+                    if each.number in its
+                ),
+            )
+        ]
+
+    def add_to(self, partition: int, pool: str) -> None:
+        """Tell a partition that it has this pool, unless it was told in the last minute."""
+        self._network.add_pool(partition, pool)
 
     @property
     def system(self) -> tuple[Port, bytes]:

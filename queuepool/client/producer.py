@@ -1,8 +1,8 @@
 """From jobs to calls: everything about enqueueing that needs no network. Pure but for entropy.
 
-`Producer.chunks` turns any iterable into chunks of at most 200 jobs of one partition, buffering a
-bounded number of jobs, in order within each task group. QueuePool and AsyncQueuePool send the same
-chunks; sending one again adds no job twice.
+`Producer.chunks` turns any iterable into chunks of at most 200 jobs of one partition and pool,
+buffering a bounded number of jobs, in order within each task group. QueuePool and AsyncQueuePool
+send the same chunks; sending one again adds no job twice.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from queuepool.client.arguments import check_delay, check_job_id
 from queuepool.client.chunker import Chunker
-from queuepool.client.chunks import Chunk
+from queuepool.client.chunks import Chunk, OpenChunks
 from queuepool.client.defaults import (
     CallLimits,
     Defaults,
@@ -23,6 +23,7 @@ from queuepool.client.defaults import (
 )
 from queuepool.client.routes import PartitionKey, Route, Routes, remember
 from queuepool.models import Tier
+from queuepool.models.places import DEFAULT_POOL, check_pool
 from queuepool.protocol import codec, ids
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Job
@@ -38,11 +39,20 @@ class Producer:
     def __init__(self, config: PoolConfig, registry: Registry) -> None:
         self.config, self.registry = config, registry
         self._routes, self.limits = Routes(config), CallLimits(registry)
+        self._routes_of_pools = {config.keyspace.pool: self._routes}
         self._defaults: dict[str, Defaults] = {}
 
     def route(self, partition_key: str | bytes, tenant: str | None = None) -> Route:
         """Return where a partition key's jobs go. Raises InvalidInputError."""
         return self._routes.of(partition_key, tenant)
+
+    def routes_of(self, pool: str) -> Routes:
+        """Return the routes to a pool. Raises InvalidInputError."""
+        known = self._routes_of_pools.get(pool)
+        if known is None:
+            known = Routes(self.config.of(pool))
+            remember(self._routes_of_pools, pool, known)
+        return known
 
     def defaults(
         self,
@@ -57,12 +67,13 @@ class Producer:
         unique_until: str | None = None,
         on_conflict: str | None = None,
         limit: LimitOption | None = None,
+        pool: str | None = None,
     ) -> Defaults:
         """Check the options of a call. Raises InvalidInputError."""
         name = self.registry.name_of(task)
         plain = tier is delay_s is max_attempts is timeout_s is None
         plain = plain and expires_s is None and unique is None
-        plain = plain and unique_until is on_conflict is limit is None
+        plain = plain and unique_until is on_conflict is limit is pool is None
         known = self._defaults.get(name) if plain else None
         task_known = self.registry.find(name)
         if known is not None and known.of is task_known:
@@ -72,6 +83,8 @@ class Producer:
             tier = task_known.tier if task_known else Tier.DEFAULT
         known_wishes = None if task_known is None else task_known.wishes
         limits = self.limits.of(limit, task_known)
+        if pool is None:
+            pool = task_known.pool if task_known else DEFAULT_POOL
         made = Defaults(
             task=name,
             of=task_known,
@@ -82,6 +95,7 @@ class Producer:
             check=None if task_known is None else task_known.signature.check,
             wishes=wishes_of(unique, unique_until, on_conflict, expires_s, limits, known_wishes),
             limits=self.limits,
+            pool=check_pool(pool),
         )
         if plain:
             remember(self._defaults, name, made)
@@ -96,14 +110,16 @@ class Producer:
         tenant: str | None = None,
     ) -> Chunk:
         """Return a chunk of one job: a fast path, since a caller waits for it."""
-        route = self._routes.of(partition_key, tenant)
+        pool = defaults.pool
+        routes = self._routes if pool == self._routes.pool else self.routes_of(pool)
+        route = routes.of(partition_key, tenant)
         options = options_of(defaults, None, route)
         limit = self.config.max_payload_bytes
         envelope = codec.encode_envelope(defaults.task, payload, options, limit=limit)
         check = defaults.check
         if check is not None:
             check(payload, envelope)
-        chunk = Chunk(route.partition, route.base, positions=[0])
+        chunk = Chunk(route.partition, route.base, positions=[0], pool=route.pool)
         if job_id is None:
             raw_id = route.hint + ids.ending_from(os.urandom(9))
         else:
@@ -118,7 +134,7 @@ class Producer:
         defaults: Defaults,
         items: Iterable[Mapping[str, Any] | Job[Any]],
         partition_key: PartitionKey | None,
-        held: dict[int, Chunk] | None = None,
+        held: OpenChunks | None = None,
         tenant: str | None = None,
     ) -> Iterator[Chunk]:
         """Yield chunks; `positions` numbers the jobs, in the order of the iterable.
@@ -128,5 +144,6 @@ class Producer:
         immediately if it is a timeout, or came in the middle of a job.
         """
         open_chunks = {} if held is None else held
-        chunker = Chunker(self._routes, self.config, defaults, partition_key, tenant)
+        routes = self.routes_of(defaults.pool)
+        chunker = Chunker(routes, self.config, defaults, partition_key, tenant)
         return chunker.chunks(items, open_chunks)

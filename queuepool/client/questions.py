@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from time import monotonic
 from typing import Any, TypeVar
@@ -16,12 +17,14 @@ from typing import Any, TypeVar
 from queuepool.client.effects import Call, CallEach, Pause, Steps
 from queuepool.client.retrying import Attempts
 from queuepool.errors import UnavailableError
-from queuepool.models import JobStatus
+from queuepool.models import JobState, JobStatus
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.protocol import ids
 from queuepool.routing.finding import ASKED_AT_ONCE, is_found, parts, the_only_one
 from queuepool.routing.slots import partition_of
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb
+from queuepool.verbs.producer import pools
 from queuepool.verbs.producer import verbs as produce
 
 T = TypeVar("T")
@@ -30,16 +33,81 @@ T = TypeVar("T")
 def ask(config: PoolConfig, partition: int, verb: Verb[T]) -> Steps[T]:
     """Run a verb that may be repeated, until the server answers; return its typed reply.
 
-    Raises the last UnavailableError after retry_for_s.
+    In the pool of the config. Raises the last UnavailableError after retry_for_s.
     """
-    call = Call(partition, [verb])
+    call = Call(partition, [verb], pool=config.keyspace.pool)
     return (yield from _until_answered(config, call, lambda replies: verb.read(replies[0])))
+
+
+def ask_pools(config: PoolConfig, partition: int, verb: Verb[T]) -> Steps[list[T]]:
+    """Run a verb on a partition and on its other pools: one round trip if it has none."""
+    look = pools.look()
+
+    def read(replies: Any) -> tuple[T, tuple[str, ...]]:
+        return verb.read(replies[0]), look.read(replies[1])
+
+    first, others = yield from _until_answered(config, Call(partition, [verb, look]), read)
+    return [first, *(yield from _ask_others(config, others, partition, verb))]
+
+
+def _ask_others(
+    config: PoolConfig, names: Sequence[str], partition: int, verb: Verb[T]
+) -> Steps[list[T]]:
+    found: list[T] = []
+    for pool in names:
+        found += ((yield from ask(config.of(pool), partition, verb)),)
+    return found
+
+
+def ask_everywhere(config: PoolConfig, verb: Verb[T]) -> Steps[list[T]]:
+    """Run a verb on all partitions and all pools of theirs."""
+    numbers = range(config.topology.partitions)
+    found = yield from ask_each(config, [(number, verb) for number in numbers])
+    for pool, having in (yield from pools_in(config, numbers)).items():
+        found += yield from ask_each(config.of(pool), [(number, verb) for number in having])
+    return found
+
+
+def pools_in(config: PoolConfig, partitions: Sequence[int]) -> Steps[dict[str, list[int]]]:
+    """Return which pools there are besides the default one, each with the partitions that have it.
+
+    A partition has a pool once a job was enqueued for it, or once a consumer has run it.
+    """
+    calls = [(number, _of(number, pools.look())) for number in partitions]
+    found: dict[str, list[int]] = {}
+    for number, names in (yield from ask_each(config, calls)):
+        for name in names:
+            found.setdefault(name, []).append(number)
+    return {name: sorted(found[name]) for name in sorted(found)}
+
+
+def _of(number: int, verb: Verb[T]) -> Verb[tuple[int, T]]:
+    return Verb(verb.script, verb.args, lambda reply: (number, verb.read(reply)))
+
+
+def find_in(config: PoolConfig, partition: int, job_id: str, pool: str) -> Steps[JobStatus]:
+    """Find a job in a partition: in this pool first, then in the others."""
+    verb = produce.status(job_id, partition)
+    status = yield from ask(config.of(pool), partition, verb)
+    if status.state is not JobState.UNKNOWN:
+        return _in_pool(status, pool)
+    for name in (DEFAULT_POOL, *(yield from ask(config, partition, pools.look()))):
+        if name != pool:
+            other = yield from ask(config.of(name), partition, verb)
+            if other.state is not JobState.UNKNOWN:
+                return _in_pool(other, name)
+    return status
+
+
+def _in_pool(status: JobStatus, pool: str) -> JobStatus:
+    return status if pool == DEFAULT_POOL else replace(status, pool=pool)
 
 
 def find(config: PoolConfig, job_id: str) -> Steps[JobStatus]:
     """Find a job of which only the id is known: by its hint first, then in all partitions.
 
-    Raises InvalidInputError when several partitions have a job of that id.
+    Their default pools come first, then the others. Raises InvalidInputError when several
+    partitions have a job of that id.
     """
     topology, slot = config.topology, ids.hinted_slot(job_id)
     statuses = []
@@ -52,17 +120,25 @@ def find(config: PoolConfig, job_id: str) -> Steps[JobStatus]:
     others = set(range(topology.partitions)) - {status.partition for status in statuses}
     calls = [(number, produce.status(job_id, number)) for number in others]
     statuses += yield from ask_each(config, calls)
+    found = the_only_one(statuses)
+    if found.state is not JobState.UNKNOWN:
+        return found
+    for pool, having in (yield from pools_in(config, range(topology.partitions))).items():
+        calls = [(number, produce.status(job_id, number)) for number in having]
+        answers = yield from ask_each(config.of(pool), calls)
+        statuses += [_in_pool(status, pool) for status in answers]
     return the_only_one(statuses)
 
 
-def ask_each(config: PoolConfig, calls: Sequence[tuple[int, Verb[T]]]) -> Steps[list[T]]:
+def ask_each(config: PoolConfig, asked: Sequence[tuple[int, Verb[T]]]) -> Steps[list[T]]:
     """Run a verb that may be repeated on each of these partitions; return their typed replies.
 
-    They come server by server, a bounded number at a time.
+    They come server by server, a bounded number at a time, from the pool of the config.
     """
     server_of, replies = config.topology.server_of, []
-    for some in parts(sorted(calls, key=lambda call: (server_of(call[0]), call[0])), ASKED_AT_ONCE):
-        replies += yield from _until_answered(config, CallEach(some), partial(_read_all, some))
+    for some in parts(sorted(asked, key=lambda call: (server_of(call[0]), call[0])), ASKED_AT_ONCE):
+        calls = CallEach(some, config.keyspace.pool)
+        replies += yield from _until_answered(config, calls, partial(_read_all, some))
     return replies
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from queuepool.errors import InvalidInputError
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.models.tenants import SEPARATOR, split, tenant_bytes
 from queuepool.protocol import codec, ids
 from queuepool.routing.slots import MAX_GROUP_BYTES, group_of, key_bytes, partition_of, slot_of
@@ -23,7 +24,8 @@ class Route:
     """Where the jobs of a partition key go. key_text: the key, when it is not the group itself.
 
     base: the base key of the partition. tail: the beginning of every body of the group. hint: the
-    beginning of its jobs' ids. shift: what a call adds to the tier, for groups of tenants.
+    beginning of its jobs' ids. shift: what a call adds to the tier, for groups of tenants. pool:
+    whose base it is.
     """
 
     partition: int
@@ -33,6 +35,13 @@ class Route:
     hint: bytes
     key_text: str | None
     shift: int = 0
+    pool: str = DEFAULT_POOL
+
+    def into(self, pool: str, config: PoolConfig) -> Route:
+        """Return the route of the same key into this pool."""
+        if pool == self.pool:
+            return self
+        return replace(self, base=config.of(pool).keyspace.partition(self.partition), pool=pool)
 
 
 class Routes:
@@ -43,7 +52,7 @@ class Routes:
     """
 
     def __init__(self, config: PoolConfig) -> None:
-        self._config = config
+        self._config, self.pool = config, config.keyspace.pool
         self._known: dict[str | bytes, Route] = {}
         self._of_tenants: dict[tuple[str | bytes, str], Route] = {}
 
@@ -81,10 +90,11 @@ class Routes:
         slot, group = slot_of(whole), group_of(key, tenant)
         partition = partition_of(slot, self._config.topology.partitions)
         text = None if group.endswith(key) else key[:1024].decode("utf-8", "replace")
-        base = self._config.keyspace.partition(partition)
+        space = self._config.keyspace
+        base = space.partition(partition)
         tail = codec.encode_tail(slot, group)
         shift = 4 if tenant else 0
-        return Route(partition, base, group, tail, ids.hint_of(slot), text, shift)
+        return Route(partition, base, group, tail, ids.hint_of(slot), text, shift, space.pool)
 
 
 def _given(partition_key: str | bytes | None) -> str | bytes:

@@ -72,13 +72,13 @@ class Sender:
             raise
         return results[0]
 
-    def all(self, chunks: Iterable[Chunk], held: Mapping[int, Chunk]) -> Steps[EnqueueResults]:
+    def all(self, chunks: Iterable[Chunk], held: Mapping[bytes, Chunk]) -> Steps[EnqueueResults]:
         """Send all chunks in batches; return one result per job.
 
         held: consumed jobs that are not in a chunk yet. Results and errors are those of
         queuepool.client.pipeline.Bulk.send_all.
         """
-        results, gathered = EnqueueResults(), dict[int, list[Chunk]]()
+        results, gathered = EnqueueResults(), dict[bytes, list[Chunk]]()
         batches = Source(batched(chunks, gathered, together=bool(self.confirmation.verbs)))
         try:
             for batch in batches:
@@ -119,7 +119,8 @@ class Sender:
     def _call(self, chunks: Sequence[Chunk]) -> Call:
         first = chunks[0]
         first.sent_s = monotonic()
-        return Call(first.partition, call(chunks, self.config, self.confirmation), Leave.RECORD)
+        verbs = call(chunks, self.config, self.confirmation)
+        return Call(first.partition, verbs, Leave.RECORD, first.pool, adds=True)
 
     def _read(
         self, chunks: Sequence[Chunk], replies: Sequence[Any] | UnavailableError

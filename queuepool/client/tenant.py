@@ -7,7 +7,7 @@ from typing import Any
 from queuepool.client.effects import Steps
 from queuepool.client.holding import check_settings
 from queuepool.client.network import AsyncNetwork, Network
-from queuepool.client.questions import ask_each
+from queuepool.client.questions import ask_everywhere
 from queuepool.models import TenantStatus
 from queuepool.models.tenants import tenant_bytes
 from queuepool.verbs.producer import verbs as produce
@@ -28,15 +28,11 @@ class _Tenant:
     def _configure(self, *, hold: bool | None = None, weight: int | None = None) -> Steps[bool]:
         check_settings(weight=weight)
         verb = produce.configure_tenant(tenant_bytes(self.name), hold=hold, weight=weight)
-        config = self._network.config
-        changed = yield from ask_each(
-            config, [(n, verb) for n in range(config.topology.partitions)]
-        )
-        return any(changed)
+        return any((yield from ask_everywhere(self._network.config, verb)))
 
     def _status(self) -> Steps[TenantStatus]:
-        config, verb = self._network.config, produce.tenant(tenant_bytes(self.name))
-        known = yield from ask_each(config, [(n, verb) for n in range(config.topology.partitions)])
+        verb = produce.tenant(tenant_bytes(self.name))
+        known = yield from ask_everywhere(self._network.config, verb)
         return TenantStatus(
             ready=sum(each.ready for each in known),
             groups=sum(each.groups for each in known),

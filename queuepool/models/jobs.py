@@ -110,6 +110,7 @@ class JobStatus:
 
     at_ms: due when delayed, start when in flight (None while it only waits in a consumer's
     memory), death when dead. attempts counts the failed ones. slot: of its partition key.
+    pool: where it runs, unless that is the default one.
     """
 
     job_id: JobId
@@ -127,6 +128,7 @@ class JobStatus:
     progress: str | None = None
     result: Any = None
     cancel_requested: bool = False
+    pool: str | None = None
 
     @property
     def tenant(self) -> str | None:
@@ -180,6 +182,25 @@ class Replayed:
     kept_out: tuple[JobId, ...] = ()
 
 
+_SUMMED = (
+    *("total", "ready", "delayed", "in_flight", "done", "dead", "cancelled", "evicted"),
+    *("discarded", "expired", "parked"),
+)
+
+
+def total_of(pools: Iterable[GroupStatus]) -> GroupStatus:
+    """Return the totals of a group, given those in the pools of its partition."""
+    found = list(pools)
+    total, *others = [each for each in found if each.total] or found[:1]
+    for each in others:
+        total = total.plus(each)
+    return total
+
+
+def _latest(values: Iterable[int | None]) -> int | None:
+    return max((value for value in values if value), default=None)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupStatus:
     """Totals of a task group by state; total = the sum of all the others.
@@ -208,6 +229,21 @@ class GroupStatus:
     serial: bool = False
     weight: int = 1
     parked: int = 0
+
+    def plus(self, other: GroupStatus) -> GroupStatus:
+        """Return the totals of two pools of one partition together."""
+        sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMMED}
+        both = (self, other)
+        finished = None if self.left or other.left else _latest(g.finished_ms for g in both)
+        return GroupStatus(
+            **sums,
+            created_ms=min((g.created_ms for g in both if g.created_ms), default=None),
+            finished_ms=finished,
+            held_ms=min((g.held_ms for g in both if g.held_ms), default=None),
+            max_running=_latest(g.max_running for g in both),
+            serial=self.serial or other.serial,
+            weight=max(self.weight, other.weight),
+        )
 
     @property
     def left(self) -> int:

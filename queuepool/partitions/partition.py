@@ -21,10 +21,12 @@ from queuepool.models import (
     PartitionState,
     Replayed,
 )
+from queuepool.models.places import DEFAULT_POOL, place_text
 from queuepool.servers import Port, Reply
 from queuepool.verbs import Verb
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import pools
 from queuepool.verbs.producer import verbs as produce
 
 T = TypeVar("T")
@@ -32,11 +34,21 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition: its number, its base key and its server."""
+    """A partition, or another pool of it: its number, its base key and its server."""
 
     number: int
     key: bytes
     server: Port
+    pool: str = DEFAULT_POOL
+
+    @property
+    def name(self) -> str:
+        """Return its name for people: 3, or 3/video for another pool of it."""
+        return place_text(self.number, self.pool)
+
+    def pools(self) -> tuple[str, ...]:
+        """Return which pools it has besides the default one. Not for these themselves."""
+        return self.run(pools.look())
 
     def run(self, verb: Verb[T]) -> T:
         """Run one verb here and return its typed reply, or raise."""
@@ -101,7 +113,14 @@ class Partition:
         """
         nonce, lease_ms = nonce or secrets.token_hex(8), int(lease_s * 1000)
         acquired = self.run(
-            own.acquire(self.number, nonce, lease_ms=lease_ms, host=host, replaces=replaces)
+            own.acquire(
+                self.number,
+                nonce,
+                lease_ms=lease_ms,
+                host=host,
+                replaces=replaces,
+                pool=self.pool,
+            )
         )
         return acquired if isinstance(acquired, own.Held) else OwnedPartition(self, acquired)
 

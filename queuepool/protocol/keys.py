@@ -6,14 +6,22 @@ partition of a stage would share one cluster slot.
 
     /prod/queue/{partition_3}/bulk          the base, KEYS[1] of every script
     /prod/queue/{partition_3}/bulk:j        ... and what the scripts derive from it
+
+Each other pool of a partition has a base of its own, with the same keys, on the same server:
+
+    /prod/queue/{partition_3}~{video}/bulk
+
+Its owner, lanes, commands and counters are therefore its own. The second pair of braces is not part
+of the hash tag.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from queuepool.errors import ConfigurationError
+from queuepool.models.places import DEFAULT_POOL, check_pool
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -62,6 +70,7 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "lw:<limit>": ("ZSET", "its askers that wait for permits, by the ms since when"),
     "ls": ("ZSET", "names of the limits that have their home here"),
     "lp:<partition>": ("HASH", "limits of which a partition's epochs hold permits"),
+    "pl": ("HASH", "other pools of the partition -> ms; at the base of the default one"),
     "wk": (
         "LIST",
         "at most one wake token of a kind: w work, d something due sooner, c command, "
@@ -80,10 +89,14 @@ SYSTEM_KEYS: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Keyspace:
-    """The names of one stage and queue. Raises ConfigurationError on a name Redis could misread."""
+    """The names of one stage and queue, for one pool of workers.
+
+    Raises ConfigurationError on a name Redis could misread.
+    """
 
     stage: str = "dev"
     queue: str = "main"
+    pool: str = DEFAULT_POOL
 
     def __post_init__(self) -> None:
         for field, value in (("stage", self.stage), ("queue", self.queue)):
@@ -92,11 +105,25 @@ class Keyspace:
                     f"{field}={value!r}: use 1 to 64 of A-Z a-z 0-9 _ . - "
                     f"(setting QUEUEPOOL_{field.upper()})"
                 )
+        check_pool(self.pool)
+
+    def of(self, pool: str) -> Keyspace:
+        """Return the names for another pool of the same queue. Raises InvalidInputError."""
+        return self if pool == self.pool else replace(self, pool=pool)
 
     def partition(self, number: int) -> bytes:
         """Return the base name of a partition's keys."""
-        return b"/%s/queue/{partition_%d}/%s" % (self.stage.encode(), number, self.queue.encode())
+        return b"/%s/queue/{partition_%d}%s/%s" % (
+            self.stage.encode(),
+            number,
+            self._pool,
+            self.queue.encode(),
+        )
 
     def system(self) -> bytes:
         """Return the base name of the keys that the coordinators share."""
-        return b"/%s/sys/{sys}/%s" % (self.stage.encode(), self.queue.encode())
+        return b"/%s/sys/{sys}%s/%s" % (self.stage.encode(), self._pool, self.queue.encode())
+
+    @property
+    def _pool(self) -> bytes:
+        return b"" if self.pool == DEFAULT_POOL else b"~{%s}" % self.pool.encode()

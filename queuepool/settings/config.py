@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from queuepool.errors import ConfigurationError
 from queuepool.models import Durability
@@ -53,3 +53,8 @@ class PoolConfig:
             )
         if problems:
             raise ConfigurationError("; ".join(problems))
+
+    def of(self, pool: str) -> PoolConfig:
+        """Return the same for another pool of workers. Raises InvalidInputError."""
+        space = self.keyspace.of(pool)
+        return self if space is self.keyspace else replace(self, keyspace=space)

@@ -37,7 +37,7 @@ class Job(Generic[R_co]):
     timedelta, or seconds; delay_s: seconds. unique: keeps a second job with this key out of the
     partition until this one's "end", or "start" (unique_until). expires_s: it starts within this
     time, or never. limit: as for `@task`; () for none. tenant: whose turns
-    the job uses.
+    the job uses. pool: the worker pool that runs it.
     """
 
     payload: Mapping[str, Any]
@@ -55,6 +55,7 @@ class Job(Generic[R_co]):
     on_conflict: str | None = None
     limit: LimitOption | None = None
     tenant: str | None = None
+    pool: str | None = None
 
     @spelled_out(JobOptions, partition_key=None, job_id=None)
     def with_options(self, **options: Unpack[JobOptions]) -> Job[R_co]:

@@ -31,6 +31,7 @@ class RunOptions(TypedDict, total=False):
     on_conflict: str | None
     limit: LimitOption | None
     tenant: str | None
+    pool: str | None
 
 
 class JobOptions(RunOptions, total=False):

@@ -22,6 +22,7 @@ from typing import Any, Unpack, overload
 from queuepool.errors import InvalidInputError, UnknownTaskError
 from queuepool.errors.escaping import shown
 from queuepool.models import Tier
+from queuepool.models.places import DEFAULT_POOL, check_pool, check_slots
 from queuepool.tasks.backoff import Backoff
 from queuepool.tasks.limiting import LimitOption, limits_of, refuse_other_definitions
 from queuepool.tasks.options import (
@@ -34,7 +35,6 @@ from queuepool.tasks.options import (
     refuse_unknown,
     spelled_out,
 )
-from queuepool.tasks.places import DEFAULT_POOL, check_pool, check_slots
 from queuepool.tasks.signature import Signature
 from queuepool.tasks.typed import (
     AsyncContextHandler,

@@ -57,6 +57,7 @@ class PartitionData:
     counters: dict[str, int] = field(default_factory=dict)  # c
     owner: OwnerRecord | None = None  # o
     draining: dict[int, tuple[bytes, int]] = field(default_factory=dict)  # dr
+    pools: set[bytes] = field(default_factory=set)  # pl
     to_recover: deque[int] = field(default_factory=deque)  # rec
     commands: deque[StoredCommand] = field(default_factory=lambda: deque(maxlen=200))  # cmd
     checkpoint: dict[str, int] = field(default_factory=dict)  # ck

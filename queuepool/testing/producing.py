@@ -265,6 +265,13 @@ def _empty_lane(
     return gone, len(front)
 
 
+def pools(p: PartitionData, args: Args) -> Any:
+    """Return the pools besides the default one; add one."""
+    if args[0] and len(p.pools) < int(args[1]):
+        p.pools.add(args[0])
+    return list(p.pools)
+
+
 def group(p: PartitionData, args: Args) -> Any:
     """Count the jobs of one group."""
     g = p.find_group(args[0]) or Group()

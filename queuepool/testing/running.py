@@ -97,7 +97,7 @@ def _in_a_line(ended: Ended) -> str:
 
 
 def run_jobs(pool: QueuePool, *, max_jobs: int = 10_000, jitter: float = 0.5) -> RunReport:
-    """Run the ready jobs of all partitions in the calling thread, one by one; return a report.
+    """Run all ready jobs in the calling thread, one by one; return a report.
 
     Ends when nothing is ready or after `max_jobs` executions. Retries become due when the pool's
     clock is advanced; jitter, 0 to 1, is the part of the backoff's ceiling that they wait. An
@@ -111,7 +111,7 @@ def run_jobs(pool: QueuePool, *, max_jobs: int = 10_000, jitter: float = 0.5) ->
     ended: list[Ended] = []
     due_s: list[float] = []
     with _Loop() as loop:
-        for partition in pool.partitions():
+        for partition in pool.places():
             owned = _own(partition)
             try:
                 run = partial(

@@ -11,8 +11,9 @@ As rules: the user itself may read, and each set of keys written by the same com
 selector, `(~key +command)`. For each key of each command a server tries the patterns in order, so
 the most frequently used keys come first.
 
-The `*` for a partition's number matches any text. It only matches a key of another queue of the
-stage if a group of that queue has a name that ends like a key of this one.
+The `*` for a partition's number, and in `{sys*}`, also matches the name of a pool: a role may do
+the same in all pools of its queue. It matches any text. It only matches a key of another queue of
+the stage if a group of that queue has a name that ends like a key of this one.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ class ServerRole:
 
 def _bases(space: Keyspace) -> tuple[str, str]:
     partitions = space.partition(0).decode().replace("{partition_0}", "{partition_*}")
-    return partitions, space.system().decode()
+    return partitions, space.system().decode().replace("{sys}", "{sys*}")
 
 
 def _patterns(space: Keyspace) -> dict[str, str]:

@@ -44,6 +44,7 @@ PRODUCER = _grant("""
     mg    hset hdel
     c     hset hincrby hdel
     wk    rpush unlink
+    pl    hsetnx
     u     hset hdel
     uk    hset hdel
     ex    hset hdel
@@ -83,6 +84,7 @@ CONSUMER = _grant("""
     dr    hset hdel unlink
     rec   rpush lpop unlink
     wk    rpush blpop unlink
+    pl    hsetnx unlink
     u     hdel unlink
     uk    hset hdel unlink
     ex    hdel unlink

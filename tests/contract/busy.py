@@ -14,7 +14,7 @@ from queuepool.verbs.limits import verbs as limit
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.owner.gates import admit, gates
-from queuepool.verbs.producer import route
+from queuepool.verbs.producer import pools, route
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.world import World
@@ -69,6 +69,8 @@ class Busy:
             lead.decisions("+", 10, 0),
             route.record(4, "mod"),
             route.peek(),
+            pools.look(),
+            pools.add("video"),
         ]
 
     def base(self, verb: Verb[Any]) -> bytes:

@@ -67,7 +67,14 @@ def test_every_error_is_one_of_ours() -> None:
 def test_sync_and_asyncio_have_the_same_methods_and_arguments() -> None:
     from queuepool.client.async_pool import AsyncTaskGroup
 
-    only_sync = {"partition", "partitions", "system", "servers"}  # for processes, which are sync
+    only_sync = {
+        "partition",
+        "partitions",
+        "places",
+        "add_to",
+        "system",
+        "servers",
+    }  # for processes, which are sync
     for sync, twin in (
         (queuepool.QueuePool, queuepool.AsyncQueuePool),
         (queuepool.TaskGroup, AsyncTaskGroup),

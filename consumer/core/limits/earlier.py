@@ -51,7 +51,7 @@ class EarlierPermits:
         while self._calls and self._calls[0][0] <= now_s:
             _, number, cursor = heappop(self._calls)
             ownership = self._ownership
-            verb = homes.end_permits(ownership.partition, ownership.epoch, cursor)
+            verb = homes.end_permits(ownership.asker, ownership.epoch, cursor)
             found.append((number, verb))
         return found
 

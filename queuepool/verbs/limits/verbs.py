@@ -60,7 +60,7 @@ def ask(
             now_us, granted, first_us, float(apart), permits, again_us, paused=bool(paused)
         )
 
-    asker = (ownership.partition, ownership.epoch)
+    asker = (ownership.asker, ownership.epoch)
     return Verb("ask", [name, *asker, serial, tokens, held, wanted, definition], read)
 
 
@@ -69,12 +69,12 @@ def slow(name: str, wait_ms: int, definition: str = "") -> Verb[int]:
     return Verb("slow", [name, wait_ms, definition], int)
 
 
-def end_permits(partition: int, epoch: int, cursor: bytes = b"0") -> Verb[tuple[bytes, int]]:
-    """Free the permits of a partition's ownerships before `epoch`; returns (next cursor, freed).
+def end_permits(asker: int | str, epoch: int, cursor: bytes = b"0") -> Verb[tuple[bytes, int]]:
+    """Free the permits of an asker's ownerships before `epoch`; returns (next cursor, freed).
 
     Sent to every partition, until the next cursor is b"0", once no job of theirs can run.
     """
-    return Verb("end_permits", [partition, epoch, cursor], lambda r: (bytes(r[0]), int(r[1])))
+    return Verb("end_permits", [asker, epoch, cursor], lambda r: (bytes(r[0]), int(r[1])))
 
 
 def set_limit(limit: Limit) -> Verb[bool]:

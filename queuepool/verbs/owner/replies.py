@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from queuepool.models import Command
+from queuepool.models.places import DEFAULT_POOL, place_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,14 +16,20 @@ class Ownership:
     partition: int
     nonce: str
     epoch: int
+    pool: str = DEFAULT_POOL
 
     def __str__(self) -> str:
-        return f"partition {self.partition}"
+        return f"partition {place_text(self.partition, self.pool)}"
+
+    @property
+    def asker(self) -> int | str:
+        """Return how the homes of limits know the partition, or this pool of it."""
+        return self.partition if self.pool == DEFAULT_POOL else f"{self.partition}~{self.pool}"
 
     def rotated(self) -> Ownership:
         """Return the same ownership under its next nonce, which `rotate_nonce` activates."""
         stem, _, number = self.nonce.partition(".")
-        return Ownership(self.partition, f"{stem}.{int(number or 0) + 1}", self.epoch)
+        return replace(self, nonce=f"{stem}.{int(number or 0) + 1}")
 
 
 @dataclass(frozen=True, slots=True)

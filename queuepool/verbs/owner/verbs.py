@@ -7,6 +7,7 @@ from itertools import repeat
 from typing import Any
 
 from queuepool.errors.escaping import stored_text
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.verbs import Argument, Verb, fenced, fields
 from queuepool.verbs.owner.calls import owned
 from queuepool.verbs.owner.commands import command_id, int_or_none, read_command
@@ -49,6 +50,7 @@ def acquire(
     host: str,
     replaces: bool = True,
     gone: Held | None = None,
+    pool: str = DEFAULT_POOL,
 ) -> Verb[Acquired | Held]:
     """Become the owner unless another owner's lease still runs.
 
@@ -60,7 +62,7 @@ def acquire(
         if r[0] == 0:
             line = stored_text(r[4].partition(b":")[2])
             return Held(int(r[1]), int(r[2]), int(r[3]), line, stored_text(r[5]))
-        ownership = Ownership(partition, nonce, int(r[1]))
+        ownership = Ownership(partition, nonce, int(r[1]), pool)
         target = int_or_none(r[4])
         return Acquired(ownership, r[2], r[3], target, int_or_none(r[5]), command_id(r[6]))
 

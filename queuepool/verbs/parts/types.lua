@@ -3,7 +3,7 @@
 local kinds = {c = 'hash', dl = 'zset', dead = 'zset', rec = 'list', wk = 'list', cmd = 'stream',
   ls = 'zset'}
 local hashes = {'j', 'o', 'dr', 'ck', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua', 'u', 'uk', 'ex',
-  'mg', 'mt', 'lm', 'gt', 'ga', 'gk'}
+  'mg', 'mt', 'lm', 'gt', 'ga', 'gk', 'pl'}
 for _, k in ipairs(hashes) do
   kinds[k] = 'hash'
 end

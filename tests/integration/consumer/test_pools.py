@@ -184,7 +184,7 @@ def test_a_heavy_job_takes_its_places_and_nobody_passes_it(
         ({"pools": "default=2", "app": "tests.apps.sleepers"}, "takes slots=3"),
         ({"pools": "default=fast:2"}, "kind 'fast' is unknown; use one of threads, async, process"),
         ({"pools": "default=4..2"}, "upside down"),
-        ({"pools": "default=4,video=2"}, "a consumer supports only one"),
+        ({"pools": "default=4,default=2"}, "pool 'default' is given twice"),
     ],
 )
 def test_pools_that_cannot_be_had_are_refused_at_the_start(

@@ -52,7 +52,7 @@ def words(confirmation: Confirmation) -> list[list[Any]]:
 
 
 def chunk(job_id: bytes = b"a", partition: int = 0, size: int = 4) -> Chunk:
-    made = Chunk(partition, b"key")
+    made = Chunk(partition, b"key-%d" % partition)
     made.add((2, b"g", 0), job_id, b"t" * size)
     made.positions.append(0)
     return made
@@ -159,7 +159,7 @@ def test_chunks_of_a_partition_are_gathered_in_order() -> None:
         yield chunk(b"large", partition=1, size=5 * 1024**2)
         raise RuntimeError("no more")
 
-    held: dict[int, list[Chunk]] = {}
+    held: dict[bytes, list[Chunk]] = {}
     seen: list[list[Chunk]] = []
 
     with pytest.raises(RuntimeError, match="no more"):
@@ -181,7 +181,7 @@ def test_chunks_go_alone_where_nothing_is_confirmed() -> None:
 
 
 def test_few_partitions_are_gathered_at_a_time() -> None:
-    held: dict[int, list[Chunk]] = {}
+    held: dict[bytes, list[Chunk]] = {}
     most = 0
     for _batch in batched([chunk(partition=n) for n in range(200)], held, together=True):
         most = max(most, len(held))

@@ -35,7 +35,7 @@ def chunks(
     made: Producer,
     items: Any,
     key: Any = None,
-    held: dict[int, Chunk] | None = None,
+    held: dict[bytes, Chunk] | None = None,
     **options: Any,
 ) -> Iterator[Chunk]:
     """Return the chunks of one bulk call."""
@@ -130,7 +130,7 @@ def test_over_many_partitions_few_jobs_are_held_back() -> None:
 
 
 def test_big_payloads_are_held_back_by_bytes() -> None:
-    made, held = producer(64), dict[int, Chunk]()
+    made, held = producer(64), dict[bytes, Chunk]()
     rows = ({"i": i, "x": "x" * 200_000} for i in range(500))
     worst = most = 0
 
@@ -143,7 +143,7 @@ def test_big_payloads_are_held_back_by_bytes() -> None:
 
 
 def test_what_is_held_back_can_be_seen() -> None:
-    made, held = producer(4), dict[int, Chunk]()
+    made, held = producer(4), dict[bytes, Chunk]()
 
     def items() -> Iterator[dict[str, int]]:
         for i in range(300):

@@ -41,6 +41,18 @@ def test_all_keys_of_a_partition_share_a_slot_whatever_the_group(number: int, gr
         assert redis.crc.key_slot(base + suffix) == redis.crc.key_slot(tagged)
 
 
+def test_the_pools_of_a_partition_share_its_slot_and_no_key() -> None:
+    space = Keyspace("prod", "bulk")
+    video = space.of("video")
+
+    assert video.partition(3) == b"/prod/queue/{partition_3}~{video}/bulk"
+    assert video.system() == b"/prod/sys/{sys}~{video}/bulk"
+    assert redis.crc.key_slot(video.partition(3)) == redis.crc.key_slot(space.partition(3))
+    assert video.of("default") == space
+    with pytest.raises(InvalidInputError, match="use a name of 1 to 32"):
+        space.of("}{")
+
+
 def test_partitions_spread_over_the_slots_of_a_cluster() -> None:
     slots = {redis.crc.key_slot(Keyspace().partition(n)) for n in range(64)}
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from consumer.core.pools import Kind, PoolPlan, home, parse_pools, problems_of, unplaced
+from consumer.core.pools import Kind, PoolPlan, parse_pools, problems_of, unplaced
 from queuepool import Registry
 
 
@@ -35,7 +35,6 @@ def test_pools_of_each_kind_are_read() -> None:
         ("default=4097", "use 1 to 4096"),
         ("default=process:257", "use 1 to 256 for kind process"),
         ("default=1,default=2", "'default' is given twice"),
-        ("video=1", "pool 'default' is missing"),
         ("Default=1", "a name of 1 to 32"),
         ("=1", "a name of 1 to 32"),
         (",".join(f"p{n}=1" for n in range(20)), "use NAME=SIZE"),
@@ -58,13 +57,19 @@ def tasks(**options: Any) -> Registry:
     return registry
 
 
-def test_a_task_runs_in_the_pool_that_it_names_or_else_in_the_default_one() -> None:
-    plans = parse_pools("default=8,video=2")
+def test_a_plan_is_written_as_it_is_read() -> None:
+    plans = parse_pools("default=8..64,io=async:200..2000,cpu=process:2")
 
-    assert {home(task, plans).name for task in tasks(pool="video")} == {"video"}
-    assert {home(task, plans).name for task in tasks(pool="cpu")} == {"default"}
+    assert parse_pools(",".join(map(str, plans))) == plans
+
+
+def test_tasks_of_a_pool_that_is_not_here_are_told_and_not_judged() -> None:
+    plans = parse_pools("default=8,video=async:2")
+
     assert unplaced(tasks(pool="cpu"), plans) == {"plain": "cpu", "coroutine": "cpu"}
-    assert unplaced(tasks(), plans) == {}
+    assert unplaced(tasks(pool="video"), plans) == {}
+    assert problems_of(tasks(pool="cpu", slots=99), plans) == []
+    assert "its pool 'video' is of kind async" in problems_of(tasks(pool="video"), plans)[0]
 
 
 def test_a_plain_function_does_not_fit_into_an_async_pool() -> None:

@@ -1,4 +1,4 @@
-"""A job goes to the pool of its task and takes as many slots as the task says."""
+"""A job takes as many slots of its pool as its task says."""
 
 import threading
 from collections.abc import Iterator
@@ -23,22 +23,17 @@ from tests.waiting import wait_until
 
 
 class Bench:
-    """Two pools of threads; jobs wait for a permit, and say in which pool they run."""
+    """A pool of threads; jobs wait for a permit, and say that they run."""
 
     def __init__(self) -> None:
         self.registry = Registry()
-        self.permits = {name: threading.Semaphore(0) for name in ("light", "heavy", "video")}
+        self.permits = {name: threading.Semaphore(0) for name in ("light", "heavy")}
         self.began: list[str] = []
-        for name, options in (("light", {}), ("heavy", {"slots": 3}), ("video", {"pool": "video"})):
-            self.registry.task(name=name, **options)(self.handler(name))
+        for name, slots in (("light", 1), ("heavy", 3)):
+            self.registry.task(name=name, slots=slots)(self.handler(name))
         self.keeper = Timekeeper()
         runner = Runner(self.registry, OWNERSHIP, HandlerLoop(), self.keeper)
-        pools = {"default": ThreadPool(runner, self.ring), "video": ThreadPool(runner, self.ring)}
-        pools["video"].resize(2)
-        self.pools = pools
-        plans = ConsumerSettings(pools="default=2..8").pool_plans
-        video = type(plans[0])("video", plans[0].kind, 2, 2)
-        self.dispatcher = Dispatcher(pools, build._places(self.registry, (*plans, video)))
+        self.dispatcher = Dispatcher(ThreadPool(runner, self.ring), build._slots(self.registry))
         self.dispatcher.resize(4)
         self.ended: list[Outcome] = []
 
@@ -81,16 +76,6 @@ def bench() -> Iterator[Bench]:
     made.keeper.stop()
 
 
-def test_a_job_goes_to_the_pool_of_its_task(bench: Bench) -> None:
-    bench.submit("video", "video", "video", "light")
-    wait_until(lambda: len(bench.began) == 3)
-
-    assert sorted(bench.began) == ["light", "video", "video"]
-    assert (bench.pools["video"].queued, bench.dispatcher.queued) == (1, 1)
-    bench.release("light")
-    assert [o.task for o in bench.outcomes(1)] == ["light"]  # a full pool holds up no other
-
-
 def test_a_heavy_job_takes_its_slots(bench: Bench) -> None:
     bench.submit("heavy", "light", "light")
     wait_until(lambda: len(bench.began) == 2)
@@ -101,29 +86,29 @@ def test_a_heavy_job_takes_its_slots(bench: Bench) -> None:
     wait_until(lambda: bench.began.count("light") == 2)
 
 
-def test_spare_is_the_slots_of_other_pools_less_those_of_heavy_jobs(bench: Bench) -> None:
-    assert (bench.dispatcher.target, bench.dispatcher.alive, bench.dispatcher.spare) == (4, 6, 2)
+def test_spare_is_less_by_the_slots_of_heavy_jobs_beyond_one(bench: Bench) -> None:
+    assert (bench.dispatcher.target, bench.dispatcher.alive, bench.dispatcher.spare) == (4, 4, 0)
 
     bench.submit("heavy")
 
-    assert bench.dispatcher.spare == 0
+    assert bench.dispatcher.spare == -2
     bench.release("heavy")
     bench.outcomes(1)
-    assert bench.dispatcher.spare == 2
+    assert bench.dispatcher.spare == 0
 
 
 def test_jobs_that_have_not_started_can_be_taken_back(bench: Bench) -> None:
-    jobs = bench.submit("heavy", "heavy", "light", "video", "video", "video")
-    wait_until(lambda: len(bench.began) == 3)
+    jobs = bench.submit("heavy", "heavy", "light")
+    wait_until(lambda: len(bench.began) == 1)
 
-    assert {job.id for job in bench.dispatcher.withdraw()} == {jobs[n].id for n in (1, 2, 5)}
-    assert (bench.dispatcher.queued, bench.dispatcher.spare) == (0, 0)
+    assert {job.id for job in bench.dispatcher.withdraw()} == {jobs[n].id for n in (1, 2)}
+    assert (bench.dispatcher.queued, bench.dispatcher.spare) == (0, -2)
 
 
 def test_every_job_ends_once(bench: Bench) -> None:
     for name in bench.permits:
         bench.release(name, 1000)
-    names = ["light", "heavy", "video", "light", "light"] * 60
+    names = ["light", "heavy", "light", "light"] * 75
 
     jobs = bench.submit(*names)
 
@@ -159,12 +144,14 @@ def test_one_pool_of_light_jobs_is_the_pool_itself() -> None:
 
 def test_tasks_that_do_not_fit_are_refused_by_name(caplog: pytest.LogCaptureFixture) -> None:
     registry = Registry()
-    registry.task(name="plain", pool="video")(lambda: None)
+    registry.task(name="plain")(lambda: None)
+    registry.task(name="encode", pool="video")(lambda: None)
 
     with pytest.raises(ConfigurationError, match="'plain' is a plain function"):
         build.check(ConsumerSettings(pools="default=async:5"), registry)
     build.check(ConsumerSettings(), registry)
-    assert "task 'plain' names pool 'video'" in caplog.text
+    build.warn(ConsumerSettings(), registry)
+    assert "task 'encode' runs in pool 'video', which is not among the pools here" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -172,9 +159,20 @@ def test_tasks_that_do_not_fit_are_refused_by_name(caplog: pytest.LogCaptureFixt
     [
         ({"pools": "default=2..1"}, "upside down"),
         ({"pools": "default=2", "workers": 2}, "cannot be combined with CONSUMER_WORKERS"),
-        ({"pools": "default=2,video=1"}, "a consumer supports only one"),
+        ({"pools": "default=2,default=1"}, "'default' is given twice"),
     ],
 )
 def test_settings_that_cannot_be_had_are_refused(settings: dict[str, Any], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         ConsumerSettings(**settings)
+
+
+def test_each_of_several_pools_has_settings_of_its_own() -> None:
+    settings = ConsumerSettings(pools="default=2..8,io=async:200..2000,cpu=process:1", lease_s=7)
+
+    each = settings.of_each_pool()
+
+    sizes = [(s.pool, s.least_workers, s.most_workers, s.lease_s) for s in each]
+    assert sizes == [("default", 2, 8, 7), ("io", 200, 2000, 7), ("cpu", 1, 1, 7)]
+    assert [plan.kind for s in each for plan in s.pool_plans] == ["threads", "async", "process"]
+    assert ConsumerSettings(workers=3).of_each_pool()[0].most_workers == 24

@@ -9,16 +9,27 @@ from queuepool.errors.escaping import shown
 
 DEFAULT_POOL = "default"
 MAX_SLOTS = 4096
+MAX_POOLS = 15  # of a partition, besides the default one
 _NAME = re.compile("[a-z][a-z0-9_-]{0,31}")
 
 
 def check_pool(name: object) -> str:
     """Return a valid pool name. Raises InvalidInputError."""
-    if isinstance(name, str) and _NAME.fullmatch(name):
+    if isinstance(name, str) and is_pool(name):
         return name
     raise InvalidInputError(
         f"pool={shown(name)}: use a name of 1 to 32 of a-z 0-9 _ - that begins with a letter"
     )
+
+
+def is_pool(name: str) -> bool:
+    """Return whether a pool may have this name."""
+    return _NAME.fullmatch(name) is not None
+
+
+def place_text(partition: int, pool: str) -> str:
+    """Return the name for people of a partition's pool: 3, or 3/video."""
+    return str(partition) if pool == DEFAULT_POOL else f"{partition}/{pool}"
 
 
 def check_slots(slots: object) -> int:

@@ -1,0 +1,37 @@
+"""Verbs of a partition's pools: which there are besides the default one. Pure.
+
+They are sent to the base of the default pool.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from queuepool.errors import InvalidInputError
+from queuepool.models.places import MAX_POOLS, is_pool
+from queuepool.verbs import Verb
+
+
+def look() -> Verb[tuple[str, ...]]:
+    """Return the names of the pools besides the default one, sorted."""
+    return Verb("pools", ["", MAX_POOLS], _read)
+
+
+def add(pool: str) -> Verb[tuple[str, ...]]:
+    """Note that a partition has this pool, and return all. Raises InvalidInputError if too many."""
+
+    def read(reply: Any) -> tuple[str, ...]:
+        names = _read(reply)
+        if pool not in names:
+            raise InvalidInputError(
+                f"pool={pool!r}: a partition has at most {MAX_POOLS} pools besides the default "
+                f"one, and there are {', '.join(names)}"
+            )
+        return names
+
+    return Verb("pools", [pool, MAX_POOLS], read)
+
+
+def _read(reply: Any) -> tuple[str, ...]:
+    names = (name.decode("ascii", "replace") for name in reply)
+    return tuple(sorted(filter(is_pool, names)))
