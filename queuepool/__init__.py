@@ -29,6 +29,7 @@ from queuepool.errors import (
 from queuepool.models import (
     Durability,
     EnqueueStatus,
+    Eta,
     GroupStatus,
     JobId,
     JobState,
@@ -57,6 +58,7 @@ __all__ = [
     "EnqueueResults",
     "EnqueueStatus",
     "Enqueued",
+    "Eta",
     "FencedError",
     "GroupStatus",
     "InvalidInputError",

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from coordinator.core.model import InForce, PartitionView
 from coordinator.decisions.explain import alternative, named_figures, sentences
 from coordinator.decisions.ledger import DecisionRecord
 from coordinator.policy import Limits
 from queuepool import models
-from queuepool.rpc.v1 import cluster_pb2, decision_pb2, group_pb2, partition_pb2, policy_pb2
+from queuepool.models.eta import last_of
+from queuepool.rpc.v1 import (
+    cluster_pb2,
+    decision_pb2,
+    eta_pb2,
+    group_pb2,
+    partition_pb2,
+    policy_pb2,
+)
 
 _TOTALS = {  # field of the message -> counter
     "enqueued": "enqueued",
@@ -43,7 +52,21 @@ def partition(
         message.manual_until_ms = _int64(view.manual_until_ms)
     if view.state is not None:
         _fill(message, view.state)
+    _fill_eta(message, view.eta)
+    message.service_s = view.pace.service_s or 0.0
     return message
+
+
+def _fill_eta(message: Any, eta: models.Eta | None) -> None:
+    if eta is not None:
+        message.eta.MergeFrom(
+            eta_pb2.Eta(
+                low_s=eta.low_s,
+                likely_s=eta.likely_s,
+                high_s=eta.high_s,
+                confidence=eta.confidence,
+            )
+        )
 
 
 def _fill(message: partition_pb2.PartitionState, state: models.PartitionState) -> None:
@@ -100,7 +123,7 @@ def cluster_counts(views: Iterable[PartitionView]) -> cluster_pb2.Cluster:
     views = list(views)
     states = [view.state for view in views if view.state is not None]
     owners = [state.owner for state in states if state.owner is not None]
-    return cluster_pb2.Cluster(
+    message = cluster_pb2.Cluster(
         totals=totals(state.counters for state in states),
         backlog=_int64(sum(state.backlog for state in states)),
         in_flight=_int64(sum(state.in_flight for state in states)),
@@ -112,6 +135,8 @@ def cluster_counts(views: Iterable[PartitionView]) -> cluster_pb2.Cluster:
             busy=_int32(sum(owner.busy for owner in owners)),
         ),
     )
+    _fill_eta(message, last_of(view.eta for view in views))
+    return message
 
 
 def limits(bounds: Limits) -> cluster_pb2.Limits:
@@ -203,9 +228,11 @@ def explanation(record_id: str, record: DecisionRecord) -> decision_pb2.Explanat
     )
 
 
-def group(key: bytes, number: int, status: models.GroupStatus) -> group_pb2.TaskGroup:
+def group(
+    key: bytes, number: int, status: models.GroupStatus, eta: models.Eta | None = None
+) -> group_pb2.TaskGroup:
     """Return the totals of a task group."""
-    return group_pb2.TaskGroup(
+    message = group_pb2.TaskGroup(
         partition_key=key,
         partition=number,
         total=_int64(status.total),
@@ -226,6 +253,8 @@ def group(key: bytes, number: int, status: models.GroupStatus) -> group_pb2.Task
         serial=status.serial,
         weight=min(max(status.weight, 0), _UINT32_MAX),
     )
+    _fill_eta(message, eta)
+    return message
 
 
 # Absurd numbers of a damaged record must not break the reply about all others.

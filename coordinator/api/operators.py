@@ -23,7 +23,7 @@ from queuepool.client.pool import QueuePool
 from queuepool.client.scaling import ScalingRecords
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import key_text
-from queuepool.models import GroupStatus, Limit, LimitStatus, ScalingRecord
+from queuepool.models import Eta, GroupStatus, Limit, LimitStatus, ScalingRecord
 from queuepool.verbs.leader import verbs as lead
 
 T = TypeVar("T")
@@ -58,6 +58,12 @@ class Operators:
         """Return (partition, current totals) of a task group."""
         route = self._pool.producer.route(key)
         return route.partition, self._pool.partition(route.partition).group(route.group)
+
+    def eta(self, key: bytes, over_s: float) -> Eta | None:
+        """Watch a task group for so long; return when it ends, None if that is unknown."""
+        group: Any = self._pool.group(_text(key))
+        found: Eta | None = group.eta(over_s=over_s)
+        return found
 
     def decisions(
         self, token: str, size: int, partition: int | None

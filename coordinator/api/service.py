@@ -25,6 +25,9 @@ from queuepool.rpc.v1 import queue_pool_pb2 as api
 _log = logging.getLogger("coordinator.status")
 
 
+_MOST_WATCH_MS = 5_000  # of one group, on one of few threads
+
+
 class StatusService(StreamCalls):
     """The service. Runs on one event loop; the store wakes its watchers from its own thread."""
 
@@ -110,7 +113,10 @@ class StatusService(StreamCalls):
                 "this group is unknown: nothing was enqueued under this key, or it ended so "
                 "long ago that its totals were removed",
             )
-        return api.GetGroupResponse(group=messages.group(key, number, status))
+        eta, over_s = None, min(request.watch_ms, _MOST_WATCH_MS) / 1000
+        if over_s:
+            eta = await self._operators.off_loop(lambda: self._operators.eta(key, over_s))
+        return api.GetGroupResponse(group=messages.group(key, number, status, eta))
 
     @with_status_codes
     async def ListDecisions(  # noqa: N802

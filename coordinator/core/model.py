@@ -11,7 +11,8 @@ from enum import StrEnum
 
 from coordinator.core.overlays.rules import Rules
 from coordinator.policy import Direction, LimitUse
-from queuepool.models import Leader, PartitionState, ScalingRecord
+from queuepool.models import Eta, Leader, PartitionState, ScalingRecord
+from queuepool.models.eta import Pace, foretell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +140,7 @@ class PartitionView:
     """One partition as last observed.
 
     state is the last one observed; problem says why the latest observation failed. target is what
-    this process wants or, on a standby, the target that the consumer reports.
+    this process wants or, on a standby, the target that the consumer reports. pace: of late.
     """
 
     partition: int
@@ -150,6 +151,19 @@ class PartitionView:
     finished_per_s: float
     target: int
     manual_until_ms: int | None
+    pace: Pace = field(default_factory=Pace)
+
+    @property
+    def eta(self) -> Eta | None:
+        """Return when the jobs that are there now have ended, None if that is unknown."""
+        state = self.state
+        if state is None or self.problem:
+            return None
+        left = state.backlog + state.in_flight
+        owner = state.owner
+        if not left or (owner is not None and owner.lease_ms > 0):
+            return foretell(left, max(self.target, owner.workers if owner else 0), self.pace)
+        return None  # nobody runs them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

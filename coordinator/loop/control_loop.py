@@ -171,6 +171,7 @@ class ControlLoop:
             observations=observations,
             memories=term.memories if term is not None and leads else {},
             finished_per_s=parts.observer.finished_per_s,
+            paces=parts.observer.paces,
             reached=parts.observer.reached,
             in_force=parts.scaling.in_force(leader.now_ms if leader is not None else 0),
         )

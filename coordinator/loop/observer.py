@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,14 +11,19 @@ from coordinator.core.model import Observation, finished_total
 from coordinator.events import ObservationFailed
 from coordinator.loop.fleet import Fleet
 from queuepool.errors import QueuePoolError
+from queuepool.models.eta import Pace
 from queuepool.telemetry.events import Listener, ignore
 from queuepool.verbs.operator.verbs import observe
+
+_PACE_S = 15.0  # by which what was seen fades
+_UNKNOWN = Pace()
 
 
 @dataclass(frozen=True, slots=True)
 class _Count:
     at_s: float
     finished: int
+    running: int
 
 
 class Observer:
@@ -30,6 +36,7 @@ class Observer:
         self._verbs = [(n, observe(n)) for n in fleet.partitions]
         self._last: dict[int, _Count] = {}
         self.finished_per_s: dict[int, float] = {}
+        self.paces: dict[int, Pace] = {}
         self.reached: dict[str, bool] = dict.fromkeys(fleet.servers, False)
 
     def observe(self) -> Sequence[Observation]:
@@ -64,10 +71,15 @@ class Observer:
     def _measure(self, seen: Observation) -> None:
         if seen.state is None:
             return
-        now = _Count(seen.at_s, finished_total(seen.state))
+        owner = seen.state.owner
+        running = min(seen.state.in_flight, owner.workers if owner is not None else 0)
+        now = _Count(seen.at_s, finished_total(seen.state), max(running, 0))
         last = self._last.get(seen.partition)
         if last is not None and now.at_s > last.at_s:
             # A counter that fell back lost writes in a failover; it did not run backwards.
-            rate = max(now.finished - last.finished, 0) / (now.at_s - last.at_s)
-            self.finished_per_s[seen.partition] = rate
+            passed_s, ended = now.at_s - last.at_s, max(now.finished - last.finished, 0)
+            self.finished_per_s[seen.partition] = ended / passed_s
+            pace = self.paces.get(seen.partition, _UNKNOWN)
+            keep, worker_s = math.exp(-passed_s / _PACE_S), now.running * passed_s
+            self.paces[seen.partition] = pace.faded(keep, ended, worker_s)
         self._last[seen.partition] = now

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from coordinator.core.model import InForce, LeaseStatus, Observation, PartitionView, Snapshot
 from coordinator.core.planner import PartitionMemory
+from queuepool.models.eta import Pace
 from queuepool.routing.topology import Topology
+
+_UNKNOWN = Pace()
 
 
 class SnapshotBuilder:
@@ -26,12 +30,13 @@ class SnapshotBuilder:
         observations: Sequence[Observation],
         memories: Mapping[int, PartitionMemory],
         finished_per_s: Mapping[int, float],
+        paces: Mapping[int, Pace] = MappingProxyType({}),
         reached: Mapping[str, bool],
         in_force: InForce | None = None,
     ) -> Snapshot:
         """Return everything known after a cycle. memories: of the leader, else empty.
 
-        finished_per_s: by partition; reached: whether each server answered.
+        finished_per_s, paces: by partition; reached: whether each server answered.
         """
         leader = lease.leader
         manual = leader.manual if leader is not None else {}
@@ -42,6 +47,7 @@ class SnapshotBuilder:
                 memories.get(seen.partition),
                 finished_per_s.get(seen.partition, 0.0),
                 until[1] if until is not None else None,
+                paces.get(seen.partition, _UNKNOWN),
             )
         return Snapshot(
             cycle=cycle,
@@ -62,6 +68,7 @@ class SnapshotBuilder:
         memory: PartitionMemory | None,
         per_s: float,
         manual_until_ms: int | None,
+        pace: Pace,
     ) -> PartitionView:
         last = self._last.get(seen.partition)
         fresh = seen.state is not None
@@ -75,6 +82,7 @@ class SnapshotBuilder:
             finished_per_s=per_s if fresh else 0.0,
             target=_target(seen, memory, last),
             manual_until_ms=manual_until_ms,
+            pace=pace,
         )
 
 

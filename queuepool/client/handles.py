@@ -7,7 +7,7 @@ from typing import Any, Generic, cast
 
 from queuepool.client.arguments import check_wait
 from queuepool.client.effects import Pause, Steps
-from queuepool.client.group import raise_for_state
+from queuepool.client.endings import raise_for_state
 from queuepool.client.network import AsyncNetwork, Network
 from queuepool.client.questions import ask, find, find_in
 from queuepool.errors import WaitTimeoutError

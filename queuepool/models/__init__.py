@@ -30,6 +30,9 @@ from queuepool.models.cluster import (
 from queuepool.models.cluster import (
     ScalingRecord as ScalingRecord,
 )
+from queuepool.models.eta import (
+    Eta as Eta,
+)
 from queuepool.models.jobs import (
     DeadJob as DeadJob,
 )

@@ -39,6 +39,7 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
     Command("decisions", "list scaling decisions, the newest first", "decisions"),
     Command("policy", "show or set how worker counts are decided, at run time", "policy"),
     Command("simulate", "run scaling policies on a load in virtual time", "simulate"),
+    Command("what-if", "foretell when present jobs end, now and otherwise", "what_if"),
     Command("shadow", "run a policy beside the live one, and compare them", "shadow"),
     Command("record", "write what a coordinator sees and decides into a file", "record"),
     Command("replay", "decide a recording again, by its policy or another one", "replay"),

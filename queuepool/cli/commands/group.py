@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from queuepool.cli.arguments import Actions, add_grpc, add_json, count, duration
 from queuepool.cli.display import output
+from queuepool.cli.display.durations import range_of
 from queuepool.cli.display.fields import print_fields, when
 from queuepool.cli.display.names import key_of
 from queuepool.cli.exits import CommandError, Exit
@@ -16,7 +18,7 @@ from queuepool.cli.inspection.pools import open_pool
 from queuepool.cli.inspection.sources import group_of_message
 from queuepool.client import group as groups
 from queuepool.client.holding import check_settings
-from queuepool.models import GroupStatus
+from queuepool.models import Eta, GroupStatus
 from queuepool.routing.slots import key_bytes
 
 if TYPE_CHECKING:
@@ -33,6 +35,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
     for action in (showing, waiting, cancelling, configuring):
         action.add_argument("key", metavar="KEY", help="the partition key")
         action.add_argument("--tenant", metavar="NAME", help="the tenant, if it has one")
+    showing.add_argument(
+        "--watch", type=duration, default=1.0, metavar="TIME",
+        help="watch so long, to tell when it ends; default 1s",
+    )  # fmt: skip
     configuring.add_argument(
         "--max-running", type=count, metavar="N", help="jobs at once; 0: any number"
     )
@@ -51,7 +57,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def show(arguments: argparse.Namespace) -> Exit:
     """Show the totals of a task group."""
     with open_pool() as pool:
-        print_group(pool.group(key_of(arguments.key), tenant=arguments.tenant).status(), arguments)
+        group = pool.group(key_of(arguments.key), tenant=arguments.tenant)
+        eta = group.eta(over_s=arguments.watch)
+        print_group(group.status(), arguments, eta=eta)
     return Exit.OK
 
 
@@ -123,7 +131,9 @@ def _configure_directly(
         return changed, group.status() if arguments.json else None
 
 
-def print_group(status: GroupStatus, arguments: argparse.Namespace) -> None:
+def print_group(
+    status: GroupStatus, arguments: argparse.Namespace, *, eta: Eta | None = None
+) -> None:
     """Print the totals of a group. Raises CommandError when it has none."""
     plain = {"key": arguments.key} | groups.describe(status)
     if status.total == 0:
@@ -132,7 +142,7 @@ def print_group(status: GroupStatus, arguments: argparse.Namespace) -> None:
             "were enqueued under another key"
         )
     if arguments.json:
-        output.print_json(plain)
+        output.print_json(plain | ({} if eta is None else {"eta": asdict(eta)}))
     else:
         if not plain.pop("serial") | bool(plain["max_running"]):
             del plain["max_running"]
@@ -143,4 +153,5 @@ def print_group(status: GroupStatus, arguments: argparse.Namespace) -> None:
         since_ms = plain.pop("held_ms")
         release = f"queuepool release group {shlex.quote(arguments.key)}"
         held = {"held": f"since {when(since_ms)}: {release}"} if since_ms else {}
-        print_fields(plain | {"progress": f"{status.progress:.1%}"} | held)
+        ends = {"ends": range_of(eta)} if eta is not None and status.left else {}
+        print_fields(plain | {"progress": f"{status.progress:.1%}"} | ends | held)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from queuepool.cli.display import output, tables
-from queuepool.cli.display.durations import format_duration
+from queuepool.cli.display.durations import format_duration, range_of
 from queuepool.cli.display.shadows import in_short
 from queuepool.cli.display.tables import Column
 from queuepool.cli.display.view import ClusterView, PartitionRow, sparkline
@@ -66,6 +66,8 @@ class Board:
         for text in waiting:
             text.stylize("yellow")
         table = self._table(view, sparks=sparks, width=width)
+        if view.eta is not None and view.eta.high_s > 0:
+            waiting.append(output.styled(f"the jobs of now will have ended {range_of(view.eta)}"))
         shadow = [] if view.shadow is None else [output.styled(in_short(view.shadow), "dim")]
         return Group(*table, *problems, *waiting, *shadow, _leader(view))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from queuepool.errors.escaping import shown
+from queuepool.models import Eta
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")
@@ -35,3 +36,9 @@ def format_duration(seconds: float) -> str:
             rest = whole % size // lesser_size
             return f"{whole // size}{unit}" + (f"{rest}{lesser}" if rest else "")
     return f"{whole}s"
+
+
+def range_of(eta: Eta) -> str:
+    """Return a range as text: in 12s to 20s (80 %), likely 15s."""
+    low, likely, high = map(format_duration, (eta.low_s, eta.likely_s, eta.high_s))
+    return f"in {low} to {high} ({eta.confidence:.0%}), likely {likely}".replace("%", " %")

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from queuepool.models import PartitionState
+from queuepool.models import Eta, PartitionState
+from queuepool.models.eta import Pace, foretell, last_of
 
 _ENDED = ("done", "retried", "died")
 
@@ -42,6 +43,8 @@ class PartitionRow:
     capped: int = 0
     parked: int = 0
     held_ms: int | None = None
+    eta: Eta | None = None
+    service_s: float = 0.0
     problem: str = ""
 
     @property
@@ -67,6 +70,11 @@ class ClusterView:
     leader_epoch: int
     rows: tuple[PartitionRow, ...]
     shadow: Mapping[str, Any] | None = None
+
+    @property
+    def eta(self) -> Eta | None:
+        """Return when the jobs that are there now have ended; None if unknown of a partition."""
+        return last_of(row.eta for row in self.rows)
 
     def total(self, name: str) -> Any:
         """Return the sum of a number over all partitions; unknown ones count as 0."""
@@ -115,14 +123,20 @@ def with_rates(
     rated = []
     for row in rows:
         old = before.get(row.partition)
-        rate = None
+        rate, pace = None, Pace()
         if (
             old is not None
             and not (row.problem or old.problem)
             and row.observed_ms > old.observed_ms
         ):
-            rate = max(0.0, (row.ended - old.ended) * 1000 / (row.observed_ms - old.observed_ms))
-        rated.append(replace(row, per_s=rate))
+            seconds = (row.observed_ms - old.observed_ms) / 1000
+            rate = max(0.0, (row.ended - old.ended) / seconds)
+            busy = (min(row.in_flight, row.workers) + min(old.in_flight, old.workers)) / 2
+            pace = pace.faded(1.0, row.ended - old.ended, busy * seconds)
+        eta = None
+        if rate is not None and (row.owned or not row.backlog + row.in_flight):
+            eta = foretell(row.backlog + row.in_flight, max(row.target, row.workers), pace)
+        rated.append(replace(row, per_s=rate, eta=eta, service_s=pace.service_s or 0.0))
     return tuple(rated)
 
 
@@ -145,6 +159,7 @@ def as_json(view: ClusterView) -> dict[str, Any]:
         "source": view.source,
         "leader": view.leader or None,
         "leader_epoch": view.leader_epoch,
+        "eta": None if view.eta is None else asdict(view.eta),
         "shadow": None if view.shadow is None else dict(view.shadow),
         "totals": {name: _rounded(view.total(name)) for name in names},
         "partitions": [

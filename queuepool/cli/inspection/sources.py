@@ -14,7 +14,7 @@ from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
-from queuepool.models import GroupStatus, PartitionState
+from queuepool.models import Eta, GroupStatus, PartitionState
 from queuepool.settings import local_cluster as local
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate
@@ -131,8 +131,18 @@ def _row_of_message(m: Any) -> PartitionRow:
         capped=m.capped,
         parked=m.parked,
         held_ms=m.held_since_ms if m.HasField("held_since_ms") else None,
+        eta=eta_of_message(m),
+        service_s=m.service_s,
         problem=m.error or ("not observed for a while" if m.stale else ""),
     )
+
+
+def eta_of_message(m: Any) -> Eta | None:
+    """Return when the jobs of a message will have ended, None if it does not say."""
+    if not m.HasField("eta"):
+        return None
+    names = ("low_s", "likely_s", "high_s", "confidence")
+    return Eta(**{name: getattr(m.eta, name) for name in names})
 
 
 def group_of_message(m: Any) -> GroupStatus:

@@ -1,3 +1,4 @@
+from queuepool.rpc.v1 import eta_pb2 as _eta_pb2
 from queuepool.rpc.v1 import partition_pb2 as _partition_pb2
 from queuepool.rpc.v1 import shadow_pb2 as _shadow_pb2
 from google.protobuf.internal import containers as _containers
@@ -39,7 +40,7 @@ class Server(_message.Message):
     def __init__(self, name: _Optional[str] = ..., partitions: _Optional[int] = ..., reachable: bool = ...) -> None: ...
 
 class Cluster(_message.Message):
-    __slots__ = ("stage", "queue", "leader", "partition_count", "servers", "policy", "limits", "cycle_s", "totals", "backlog", "in_flight", "delayed", "dead", "workers", "version", "shadow")
+    __slots__ = ("stage", "queue", "leader", "partition_count", "servers", "policy", "limits", "cycle_s", "totals", "backlog", "in_flight", "delayed", "dead", "workers", "version", "shadow", "eta")
     STAGE_FIELD_NUMBER: _ClassVar[int]
     QUEUE_FIELD_NUMBER: _ClassVar[int]
     LEADER_FIELD_NUMBER: _ClassVar[int]
@@ -56,6 +57,7 @@ class Cluster(_message.Message):
     WORKERS_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     SHADOW_FIELD_NUMBER: _ClassVar[int]
+    ETA_FIELD_NUMBER: _ClassVar[int]
     stage: str
     queue: str
     leader: Leader
@@ -72,4 +74,5 @@ class Cluster(_message.Message):
     workers: _partition_pb2.Workers
     version: str
     shadow: _shadow_pb2.Shadow
-    def __init__(self, stage: _Optional[str] = ..., queue: _Optional[str] = ..., leader: _Optional[_Union[Leader, _Mapping]] = ..., partition_count: _Optional[int] = ..., servers: _Optional[_Iterable[_Union[Server, _Mapping]]] = ..., policy: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., cycle_s: _Optional[float] = ..., totals: _Optional[_Union[_partition_pb2.Totals, _Mapping]] = ..., backlog: _Optional[int] = ..., in_flight: _Optional[int] = ..., delayed: _Optional[int] = ..., dead: _Optional[int] = ..., workers: _Optional[_Union[_partition_pb2.Workers, _Mapping]] = ..., version: _Optional[str] = ..., shadow: _Optional[_Union[_shadow_pb2.Shadow, _Mapping]] = ...) -> None: ...
+    eta: _eta_pb2.Eta
+    def __init__(self, stage: _Optional[str] = ..., queue: _Optional[str] = ..., leader: _Optional[_Union[Leader, _Mapping]] = ..., partition_count: _Optional[int] = ..., servers: _Optional[_Iterable[_Union[Server, _Mapping]]] = ..., policy: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., cycle_s: _Optional[float] = ..., totals: _Optional[_Union[_partition_pb2.Totals, _Mapping]] = ..., backlog: _Optional[int] = ..., in_flight: _Optional[int] = ..., delayed: _Optional[int] = ..., dead: _Optional[int] = ..., workers: _Optional[_Union[_partition_pb2.Workers, _Mapping]] = ..., version: _Optional[str] = ..., shadow: _Optional[_Union[_shadow_pb2.Shadow, _Mapping]] = ..., eta: _Optional[_Union[_eta_pb2.Eta, _Mapping]] = ...) -> None: ...

@@ -51,10 +51,12 @@ class GetPartitionResponse(_message.Message):
     def __init__(self, partition: _Optional[_Union[_partition_pb2.PartitionState, _Mapping]] = ...) -> None: ...
 
 class GetGroupRequest(_message.Message):
-    __slots__ = ("partition_key",)
+    __slots__ = ("partition_key", "watch_ms")
     PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
+    WATCH_MS_FIELD_NUMBER: _ClassVar[int]
     partition_key: bytes
-    def __init__(self, partition_key: _Optional[bytes] = ...) -> None: ...
+    watch_ms: int
+    def __init__(self, partition_key: _Optional[bytes] = ..., watch_ms: _Optional[int] = ...) -> None: ...
 
 class GetGroupResponse(_message.Message):
     __slots__ = ("group",)

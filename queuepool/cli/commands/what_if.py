@@ -1,0 +1,86 @@
+"""queuepool what-if: when the present jobs would have ended otherwise."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import threading
+
+from queuepool.cli.arguments import add_grpc, add_json, count, duration, positive
+from queuepool.cli.display import output
+from queuepool.cli.display.view import ClusterView
+from queuepool.cli.display.what_if import Answer, with_most, with_rate
+from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection.pools import open_pool
+from queuepool.cli.inspection.sources import open_source
+from queuepool.errors.escaping import shown
+
+_RATE = re.compile(r"([A-Za-z0-9_.:@/-]{1,64})=(\d{1,9}(?:\.\d{1,6})?)/(s|m|h)")
+_UNIT_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
+DESCRIPTION = """\
+Foretell when the jobs that are there now will have ended, and when they would with another maximum
+of workers, or with another rate of a limit. Changes nothing. See docs/scaling.md.
+"""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `queuepool what-if`."""
+    add = parser.add_argument
+    add("--max", type=positive, metavar="N", help="most workers of each partition")
+    add("--limit", type=_rate, metavar="NAME=RATE",
+        help="rate of a limit, such as mail=40/s, for which all parked jobs wait")  # fmt: skip
+    add("--partition", type=count, metavar="N", help="only this one")
+    add("--watch", type=duration, default=2.0, metavar="TIME",
+        help="without a coordinator: look again after this time, default 2s")  # fmt: skip
+    add_grpc(parser)
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> Exit:
+    """Print when it ends now, and otherwise."""
+    view = _view(arguments)
+    rows = [row for row in view.rows if arguments.partition in (None, row.partition)]
+    if not rows:
+        raise CommandError(f"there is no partition {arguments.partition}", Exit.USAGE)
+    answers = [with_most(rows, None)]
+    if arguments.max is not None:
+        answers.append(with_most(rows, arguments.max))
+    if arguments.limit is not None:
+        name, per_s, text = arguments.limit
+        answers.append(with_rate(rows, name, _pace(name), "at the present rate"))
+        answers.append(with_rate(rows, name, per_s, f"at {text}"))
+    _print(answers, as_json=arguments.json)
+    return Exit.OK
+
+
+def _view(arguments: argparse.Namespace) -> ClusterView:
+    with open_source(arguments.grpc) as source:
+        view = source.look()
+        if all(row.per_s is None for row in view.rows):
+            threading.Event().wait(arguments.watch)  # a pace needs two observations
+            view = source.look()
+    return view
+
+
+def _pace(name: str) -> float | None:
+    with open_pool() as pool:
+        found = pool.limits.get(name)
+    if found is None:
+        raise CommandError(f"there is no limit {name}: `queuepool limit list` shows all")
+    known = found.effective
+    return None if known is None or found.pace is None else found.pace / known.per_s
+
+
+def _print(answers: list[Answer], *, as_json: bool) -> None:
+    if as_json:
+        output.print_json({"answers": [answer.plain() for answer in answers]})
+        return
+    for answer in answers:
+        output.say(output.clean(answer.line(), 500))
+
+
+def _rate(text: str) -> tuple[str, float, str]:
+    found = _RATE.fullmatch(text)
+    if found is None or not float(found[2]):
+        raise argparse.ArgumentTypeError(f"{shown(text)}: write NAME=RATE, such as mail=40/s")
+    return found[1], float(found[2]) / _UNIT_S[found[3]], f"{found[2]}/{found[3]}"

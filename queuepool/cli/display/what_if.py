@@ -1,0 +1,76 @@
+"""When the jobs that are there now would have ended otherwise. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from queuepool.cli.display.durations import range_of
+from queuepool.cli.display.view import PartitionRow
+from queuepool.models import Eta
+from queuepool.models.eta import Pace, at_rate, foretell, last_of
+
+_DRAIN_S: Final = 2.0  # of `sized`: workers for a backlog, so that it is worked off in that time
+_SEEN = 30.0  # jobs that a known service time is taken to be of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One case. workers: over all partitions; None where they do not matter."""
+
+    case: str
+    jobs: int
+    workers: int | None
+    eta: Eta | None
+
+    def line(self) -> str:
+        """Return it as a sentence."""
+        what = "" if self.workers is None else f" with {self.workers:,} workers"
+        ends = "at a time that is unknown: no job was seen to end"
+        return (
+            f"{self.case}: {self.jobs:,} jobs{what} end {range_of(self.eta) if self.eta else ends}"
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return asdict(self)
+
+
+def with_most(rows: Iterable[PartitionRow], most: int | None) -> Answer:
+    """Return when what is ready or in flight ends, now or with this maximum of each partition.
+
+    More workers come at once, as many as the backlog needs; fewer are left when jobs end.
+    """
+    rows = list(rows)
+    counts = [_workers(row, most) for row in rows]
+    jobs = [row.backlog + row.in_flight for row in rows]
+    return Answer(
+        case="now" if most is None else f"with at most {most:,} workers a partition",
+        jobs=sum(jobs),
+        workers=sum(counts),
+        eta=last_of(
+            foretell(left, count, Pace(_SEEN, _SEEN * row.service_s))
+            for row, left, count in zip(rows, jobs, counts, strict=True)
+        ),
+    )
+
+
+def with_rate(rows: Iterable[PartitionRow], name: str, per_s: float | None, case: str) -> Answer:
+    """Return when the parked jobs have started, if all of them wait for one limit."""
+    parked = sum(row.parked for row in rows)
+    eta = None if per_s is None else at_rate(parked, per_s)
+    return Answer(case=f"{case} of limit {name}", jobs=parked, workers=None, eta=eta)
+
+
+def _workers(row: PartitionRow, most: int | None) -> int:
+    present = max(row.target, row.workers)
+    if most is None:
+        return present
+    if most <= present:
+        return most
+    left = row.backlog + row.in_flight
+    waiting = max(left - present, 0)
+    needed = math.ceil(min(left, present) + waiting * row.service_s / _DRAIN_S)
+    return min(max(present, needed), most)

@@ -1,0 +1,32 @@
+"""How a job that someone waits for has ended."""
+
+from __future__ import annotations
+
+from queuepool.errors import JobCancelled, JobError, JobExpired
+from queuepool.errors.escaping import visible
+from queuepool.models import JobState, JobStatus
+
+
+class JobDiedError(JobError):
+    """The awaited job is dead; `status.error` says why."""
+
+    def __init__(self, status: JobStatus) -> None:
+        self.status = status
+        e = status.error
+        why = f"{e.type}: {e.message}" if e and e.type else (e.reason if e else "unknown")
+        why = visible(why)  # written by a handler, or by anyone who may write to the server
+        super().__init__(
+            f"job {status.job_id} is dead after {status.attempts} attempts: {why}. `queuepool "
+            "dead show` shows the details, `queuepool dead replay` runs it again."
+        )
+
+
+def raise_for_state(status: JobStatus) -> bool:
+    """Return whether a job is done; raise what says how it ended otherwise."""
+    if status.state is JobState.DEAD:
+        raise JobDiedError(status)
+    if status.state is JobState.CANCELLED:
+        raise JobCancelled(f"job {status.job_id} was cancelled")
+    if status.state is JobState.EXPIRED:
+        raise JobExpired(f"job {status.job_id} did not start in the time that it had")
+    return status.state is JobState.DONE

@@ -1,0 +1,81 @@
+"""What `queuepool what-if` and `shadow` print, and sizes that people type."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from queuepool.cli.commands.what_if import _rate
+from queuepool.cli.display.shadows import compared, in_short
+from queuepool.cli.display.sizes import parse_size
+from queuepool.cli.display.view import PartitionRow
+from queuepool.cli.display.what_if import with_most, with_rate
+
+
+def row(**more: object) -> PartitionRow:
+    found = {"backlog": 9_936, "in_flight": 64, "workers": 64, "target": 64, "service_s": 0.12}
+    return PartitionRow(partition=0, server="main", parked=400, **found | more)  # type: ignore[arg-type]
+
+
+def test_twice_the_workers_end_in_half_the_time() -> None:
+    now, more, fewer = (with_most([row()], most) for most in (None, 128, 32))
+
+    assert (now.workers, more.workers, fewer.workers) == (64, 128, 32)
+    assert now.eta is not None
+    assert more.eta is not None
+    assert fewer.eta is not None
+    assert more.eta.likely_s == pytest.approx(now.eta.likely_s / 2, rel=0.05)
+    assert fewer.eta.likely_s == pytest.approx(now.eta.likely_s * 2, rel=0.05)
+    assert now.line().startswith(
+        "now: 10,000 jobs with 64 workers end in 13s to 28s (80 %), likely 19s"
+    )
+
+
+def test_no_more_workers_come_than_the_backlog_needs() -> None:
+    assert with_most([row(backlog=0, in_flight=3)], 500).workers == 64
+    assert with_most([row(backlog=1_000)], 500).workers == 124
+    assert "unknown" in with_most([row(service_s=0.0)], 128).line()
+
+
+def test_parked_jobs_start_at_the_rate_of_the_limit() -> None:
+    answer = with_rate([row(), row()], "mail", 40.0, "at 40/s")
+
+    assert answer.line().startswith("at 40/s of limit mail: 800 jobs end in ")
+    assert answer.eta is not None
+    assert answer.eta.likely_s == 20
+    assert with_rate([row()], "mail", None, "now").eta is None
+
+
+def test_a_rate_is_typed_with_its_time() -> None:
+    assert _rate("mail=40/s") == ("mail", 40.0, "40/s")
+    assert _rate("a:b=90/m")[1] == 1.5
+    for text in ("mail", "mail=40", "mail=0/s", "mail=-1/s", "=4/s", "mail=4/d", "x y=4/s"):
+        with pytest.raises(argparse.ArgumentTypeError, match="write NAME=RATE"):
+            _rate(text)
+
+
+def test_a_size_is_typed_with_its_unit() -> None:
+    assert [parse_size(text) for text in ("500kB", "20MB", "1.5gb", "4000")] == [
+        500_000, 20_000_000, 1_500_000_000, 4_000,
+    ]  # fmt: skip
+    for text in ("", "MB", "20 miles", "-1MB", "1k", "9", "5000000GB"):
+        with pytest.raises(ValueError, match=r"size|use 1kB"):
+            parse_size(text)
+
+
+def test_a_comparison_is_a_small_table() -> None:
+    live = {"worker_s": 7200.0, "wait_mean_s": 1.0, "wait_p50_s": 0.0, "wait_p99_s": 7.1}
+    found = {
+        "policy": "pwqd", "seconds": 3600.0, "jobs": 86_400.0,
+        "live": live | {"changes": 9}, "candidate": live | {"worker_s": 9000.0, "changes": 1_200},
+    }  # fmt: skip
+
+    head, first, second, sentence = compared(found)
+
+    assert head.split() == ["worker", "hours", "mean", "wait", "p50", "p99", "changes"]
+    assert first.split() == ["as", "it", "was", "2.00", "1.0", "s", "0.0", "s", "7.1", "s", "9"]
+    assert second.split() == ["pwqd", "2.50", "1.0", "s", "0.0", "s", "7.1", "s", "1,200"]
+    assert len(head) == len(first) == len(second)
+    assert sentence.startswith("pwqd would have cost 125% of what there was, over 1h")
+    assert in_short(found).startswith("shadow pwqd: 125% of the cost, p99 wait 7.1 s instead")
