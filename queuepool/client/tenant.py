@@ -12,6 +12,8 @@ from queuepool.models import TenantStatus
 from queuepool.models.tenants import tenant_bytes
 from queuepool.verbs.producer import verbs as produce
 
+_SUMMED = ("ready", "groups", "running", "done", "died", "cancelled", "expired")
+
 
 class _Tenant:
     """What the tenants of both pools share."""
@@ -25,17 +27,18 @@ class _Tenant:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
-    def _configure(self, *, hold: bool | None = None, weight: int | None = None) -> Steps[bool]:
-        check_settings(weight=weight)
-        verb = produce.configure_tenant(tenant_bytes(self.name), hold=hold, weight=weight)
+    def _configure(self, *, hold: bool | None = None, **settings: int | None) -> Steps[bool]:
+        check_settings(**settings)
+        verb = produce.configure_tenant(tenant_bytes(self.name), hold=hold, **settings)
         return any((yield from ask_everywhere(self._network.config, verb)))
 
     def _status(self) -> Steps[TenantStatus]:
         verb = produce.tenant(tenant_bytes(self.name))
         known = yield from ask_everywhere(self._network.config, verb)
+        sums = {name: sum(getattr(each, name) for each in known) for name in _SUMMED}
         return TenantStatus(
-            ready=sum(each.ready for each in known),
-            groups=sum(each.groups for each in known),
+            **sums,
+            max_running=max((each.max_running for each in known if each.max_running), default=None),
             held_ms=min((each.held_ms for each in known if each.held_ms), default=None),
             weight=max(each.weight for each in known),
         )
@@ -54,12 +57,15 @@ class Tenant(_Tenant):
     __slots__ = ()
     _network: Network
 
-    def configure(self, *, weight: int) -> bool:
-        """Set its share of turns, 1 to 100, beside 1 of others; returns whether that changed it.
+    def configure(self, *, max_running: int | None = None, weight: int | None = None) -> bool:
+        """Set how the tenant's jobs may run; returns whether that changed anything.
 
-        It holds in each partition until it is set to 1, whether the tenant has jobs or not.
+        None leaves a setting unchanged. max_running: how many of its jobs run at once in each
+        partition, in all of its groups together; 0: any number. Jobs that wait for this do not
+        count as backlog. weight: 1 to 100, its share of turns, beside 1 of others. Settings last
+        until they are taken back, whether the tenant has jobs or not.
         """
-        return self._network.do(self._configure(weight=weight))
+        return self._network.do(self._configure(max_running=max_running, weight=weight))
 
     def hold(self) -> bool:
         """Start none of the tenant's jobs until it is released; returns False if it was held.
@@ -75,7 +81,7 @@ class Tenant(_Tenant):
         return self._network.do(self._configure(hold=False))
 
     def status(self) -> TenantStatus:
-        """Count the tenant's jobs that its groups let run, in all partitions."""
+        """Count the tenant's jobs, in all partitions, except those that its groups keep waiting."""
         return self._network.do(self._status())
 
 
@@ -85,9 +91,9 @@ class AsyncTenant(_Tenant):
     __slots__ = ()
     _network: AsyncNetwork
 
-    async def configure(self, *, weight: int) -> bool:
-        """Set its share of turns, as Tenant.configure does."""
-        return await self._network.do(self._configure(weight=weight))
+    async def configure(self, *, max_running: int | None = None, weight: int | None = None) -> bool:
+        """Set how the tenant's jobs may run, as Tenant.configure does."""
+        return await self._network.do(self._configure(max_running=max_running, weight=weight))
 
     async def hold(self) -> bool:
         """Start none of the tenant's jobs until it is released; returns False if it was held."""
@@ -98,5 +104,5 @@ class AsyncTenant(_Tenant):
         return await self._network.do(self._configure(hold=False))
 
     async def status(self) -> TenantStatus:
-        """Count the tenant's jobs that its groups let run, in all partitions."""
+        """Count the tenant's jobs, as Tenant.status does."""
         return await self._network.do(self._status())

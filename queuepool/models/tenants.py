@@ -23,13 +23,22 @@ _OF_TENANT = re.compile(rb"\xff\xff([^\xff]+)\xff(.+)", re.DOTALL)
 class TenantStatus:
     """What a tenant has, and how it may run.
 
-    ready: jobs that its groups let run; groups: those that have a turn, counted once a tier.
-    held_ms: since when it is held, None: it is not. weight: its share of turns beside 1 of others.
+    ready: jobs that its groups let run; running: jobs in flight; groups: those that have a turn,
+    counted once a tier. done, died, cancelled, expired: jobs that ended so, forgotten when none
+    ended for a day. held_ms: since when it is held, None: it is not. max_running: how many of its
+    jobs may run at once in a partition, None: any number. weight: its share of turns beside 1 of
+    others.
     """
 
     ready: int
     groups: int
+    running: int = 0
+    done: int = 0
+    died: int = 0
+    cancelled: int = 0
+    expired: int = 0
     held_ms: int | None = None
+    max_running: int | None = None
     weight: int = 1
 
 

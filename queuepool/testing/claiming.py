@@ -11,6 +11,7 @@ from queuepool.testing.data import Args, PartitionData, lane_of
 from queuepool.testing.fencing import fence
 from queuepool.testing.gates import CLAIMED, NEVER
 from queuepool.testing.groups import TIERS
+from queuepool.testing.tenants import tune_tenants
 from queuepool.testing.turns import Plan
 
 # A share is divided among at most this many lanes before any is visited again; a claim that
@@ -43,6 +44,9 @@ def claim(p: PartitionData, args: Args) -> Any:
     booked, limits = _book(p, int(args[1]), taken, starting)
     for name in [name for name, room in rooms.items() if room < p.managed.get(name, 0)]:
         more = p.tune(name, owning=True) > 0 or more
+    tune_tenants(p, owning=True)
+    served = [name for name, room in plan.tenants.items() if room < plan.had[name]]
+    more = more or any(p.tenants[name].able.total() for name in served)
     in_all = limit if full or more else len(taken)
     return [p.now, *booked, in_all, *([limits] if p.gates.limits or limits else [])]
 
@@ -111,7 +115,7 @@ def _book(
         if name in p.managed:
             p.groups[name].waiting[tier] -= 1
         else:
-            p.count(f"r{tier}", -1)
+            p.count_able((tier, name), -1)
         crashed = p.crashes.get(job_id)
         if crashed == 0 or (crashed is None and n <= starting):
             p.begin(epoch, job_id)

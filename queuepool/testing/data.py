@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from queuepool.models.tenants import tenant_of
 from queuepool.protocol import codec
 from queuepool.testing.ended import Ended
 from queuepool.testing.gates import Gates
@@ -20,7 +19,8 @@ from queuepool.testing.limits import Limit
 from queuepool.testing.records import Lane, OwnerRecord, StoredCommand
 from queuepool.testing.scored import ScoredSet
 from queuepool.testing.seats import Seats
-from queuepool.testing.tenants import Tenant
+from queuepool.testing.tallies import Tallies
+from queuepool.testing.tenants import Tenant, is_bounded
 from queuepool.testing.wishes import Wishes
 
 STARTED = 1e12  # scores of in-flight jobs: below, a claim sequence; from here, the ms of a start
@@ -54,6 +54,7 @@ class PartitionData:
     groups: dict[bytes, Group] = field(default_factory=dict)  # g:<group>
     managed: dict[bytes, int] = field(default_factory=dict)  # mg: how many jobs may be claimed
     tenants: dict[bytes, Tenant] = field(default_factory=dict)  # mt, and tn:<tenant>
+    tallies: Tallies = field(default_factory=Tallies)  # tt:<tenant>
     counters: dict[str, int] = field(default_factory=dict)  # c
     owner: OwnerRecord | None = None  # o
     draining: dict[int, tuple[bytes, int]] = field(default_factory=dict)  # dr
@@ -119,9 +120,9 @@ class PartitionData:
             self.count_able(lane, by)
 
     def count_able(self, lane: Lane, by: int) -> None:
-        """Count jobs that may be claimed, unless their tenant is held."""
-        tenant = self.tenants.get(tenant_of(lane[1]) or b"")
-        self.count("held" if tenant and tenant.hold else f"r{lane[0]}", by)
+        """Count jobs that may be claimed; those of a bounded tenant `tune_tenants` counts."""
+        if not is_bounded(self, lane[1]):
+            self.count(f"r{lane[0]}", by)
 
     def tune(self, name: bytes, *, owning: bool = False) -> int:
         """Count what may be claimed of a managed group now; return how many jobs that are.
@@ -257,6 +258,7 @@ class PartitionData:
         self.forget(job_id)
         self.remember(b"!" + job_id)
         self.count("cancelled")
+        self.tallies.note(codec.read_group(body), "cancelled", self.now)
         self.count("bytes", -len(body))
         group = group or self.group_of(body)
         group.cancelled += 1
@@ -268,6 +270,7 @@ class PartitionData:
         self.remember(b"!" + job_id)
         self.remember(b"~" + job_id)
         self.count("expired")
+        self.tallies.note(codec.read_group(body), "expired", self.now)
         self.count("bytes", -len(body))
         group = self.group_of(body)
         group.expired += 1

@@ -10,6 +10,7 @@ from queuepool.protocol import codec
 from queuepool.testing.data import STARTED, Args, PartitionData, lane_of
 from queuepool.testing.fencing import fence_or_drain
 from queuepool.testing.groups import Group
+from queuepool.testing.tenants import tune_tenants
 
 
 @fence_or_drain
@@ -43,9 +44,11 @@ def finish(p: PartitionData, args: Args) -> Any:
         if done:
             group = p.find_group(name) or p.groups.setdefault(name, Group())
             group.done += len(done)
+            p.tallies.note(name, "done", p.now, len(done))
             p.leave_group(group, len(done), owning=_owns(p, args))
     p.count("done", finished)
     p.counters["bytes"] = p.counters.get("bytes", 0) - freed if p.jobs else 0
+    tune_tenants(p, owning=_owns(p, args))
     duplicates = sent - finished - len(left)
     if duplicates:
         p.count("duplicate_finish", duplicates)
@@ -68,6 +71,7 @@ def finish_stray(p: PartitionData, args: Args) -> Any:
                 p.results[job_id] = (value, p.now + int(ttl_ms))
             group = p.group_of(body)
             group.done += 1
+            p.tallies.note(codec.read_group(body), "done", p.now)
             p.leave_group(group, owning=_owns(p, args))
         if job_id not in p.jobs:
             p.remember(job_id)
@@ -76,6 +80,7 @@ def finish_stray(p: PartitionData, args: Args) -> Any:
         p.count("duplicate_finish", duplicates)
     if rolled:
         p.count("rollback_finish", rolled)
+    tune_tenants(p, owning=_owns(p, args))
     return [finished, duplicates, rolled]
 
 
@@ -185,6 +190,7 @@ def add_dead(p: PartitionData, job_id: bytes, body: bytes, error: bytes) -> None
     p.dead.add(job_id, p.now)
     p.errors[job_id] = error
     p.count("died")
+    p.tallies.note(codec.read_group(body), "died", p.now)
     p.count("dead_bytes", len(body))
     group = p.group_of(body)
     group.dead += 1

@@ -9,7 +9,7 @@ from typing import Any
 from queuepool.testing.data import Args, PartitionData
 from queuepool.testing.groups import TIERS, Group
 from queuepool.testing.records import Lane
-from queuepool.testing.tenants import held_of_tenants
+from queuepool.testing.tenants import apart_of_tenants, recount_tenants
 
 
 def configure(p: PartitionData, args: Args) -> Any:
@@ -103,7 +103,7 @@ class Recount:
             told = self._p.groups[name]
             if (told.waiting, told.able, told.apart) != (waiting, able, apart):
                 return True
-        sums["held"] += held_of_tenants(self._p)
+        sums += apart_of_tenants(self._p)
         return any(self._p.counters.get(name, 0) != sums[name] for name in ("held", "capped"))
 
     def repair(self) -> None:
@@ -116,5 +116,6 @@ class Recount:
             group.state = "held" if group.hold else "capped"
             self._p.managed[name] = group.room(self._p.waits)
             sums[group.state] += group.apart
-        sums["held"] += held_of_tenants(self._p)
+        sums += apart_of_tenants(self._p)
+        recount_tenants(self._p)
         self._p.counters.update({name: sums[name] for name in ("held", "capped")})

@@ -13,7 +13,7 @@ from queuepool.testing.groups import TIERS
 from queuepool.testing.managing import Recount, is_managed, unlisted_groups
 from queuepool.testing.records import Lane, Seat
 from queuepool.testing.scored import ScoredSet
-from queuepool.testing.tenants import is_held
+from queuepool.testing.tenants import is_bounded
 
 _STAMPED = re.compile(rb"1[0-3]([0-9A-Fa-f]{11})")
 _SEARCHED = 1000  # the longest lane in which an audit searches for a job
@@ -272,10 +272,11 @@ def _recount(p: PartitionData, *, repair: bool) -> int:
 def _balance(p: PartitionData, ready: dict[int, int], seated: set[Lane], missing: int) -> None:
     """Correct the ready jobs by this many, only as far as the lanes confirm it."""
     for tier in TIERS:
-        mine = [lane for lane in seated if lane[0] == tier and not is_held(p, lane[1])]
+        mine = [lane for lane in seated if lane[0] == tier and not is_bounded(p, lane[1])]
         lanes = [p.lanes.get(lane, ()) for lane in mine if not is_managed(p, lane[1])]
-        managed = [n for n in p.managed if is_managed(p, n) and not is_held(p, n)]
+        managed = [n for n in p.managed if is_managed(p, n) and not is_bounded(p, n)]
         able = sum(p.groups[name].able[tier] for name in managed)
+        able += sum(known.able[tier] for known in p.tenants.values())
         gap = sum(i in p.jobs for ids in lanes for i in ids) + able - ready[tier]
         step = max(0, min(missing, gap)) if missing > 0 else min(0, max(missing, gap))
         missing -= step

@@ -13,6 +13,7 @@ from queuepool.testing.accepting import Accept
 from queuepool.testing.data import STARTED, Args, PartitionData
 from queuepool.testing.gates import NEVER
 from queuepool.testing.groups import TIERS, Group
+from queuepool.testing.tenants import is_bounded, tune_tenants
 
 _TIERS, _OF_TENANTS = (b"0", b"1", b"2", b"3"), (b"4", b"5", b"6", b"7")
 _MAX_JOBS = 2000  # far beyond what a client sends; the most that a script's commands accept
@@ -45,9 +46,11 @@ def enqueue(p: PartitionData, args: Args) -> Any:
             fresh = _to_gates(p, fresh, accept.gates, group, delay)
             sooner = (fresh and _settle(p, fresh, tier, group, delay)) or sooner
             names.add(group)
-            wake = wake or bool(fresh and idle and delay <= 0 and group not in p.managed)
+            apart = group in p.managed or is_bounded(p, group)
+            wake = wake or bool(fresh and idle and delay <= 0 and not apart)
     for name in names:
         wake = (p.tune(name, owning=True) > 0 and idle) or wake
+    wake = (_lets_run(p, names) and idle) or wake
     p.ended.heed_the_clock(p.now)
     if added:
         p.count("enqueued", added)
@@ -63,6 +66,13 @@ def enqueue(p: PartitionData, args: Args) -> Any:
         p.wake(b"d")
     status = bytes(accept.status)
     return [b"CONFLICT", status, *accept.by] if accept.by else status
+
+
+def _lets_run(p: PartitionData, names: set[bytes]) -> bool:
+    # Whether a bounded tenant of these groups has jobs that may be claimed.
+    tune_tenants(p, owning=True)
+    bounded = [p.tenants[tenant_of(name) or b""] for name in names if is_bounded(p, name)]
+    return any(tenant.able.total() for tenant in bounded)
 
 
 def _beyond_unique(wishes: Args) -> tuple[bytes, int, int] | None:

@@ -124,7 +124,10 @@ class MemoryServer:
             in_system = verb.script in _OF_SYSTEM
             data = self._systems.setdefault(key, SystemData()) if in_system else self.data(key)
             data.now = now_ms
-            return _VERBS[verb.script](data, args)
+            reply = _VERBS[verb.script](data, args)
+            if isinstance(data, PartitionData):
+                tenants.tune_tenants(data)
+            return reply
         return ScriptError(
             f"{self._name} knows no script {verb.script!r}: add it to queuepool.testing"
         )

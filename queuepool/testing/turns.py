@@ -15,7 +15,7 @@ from queuepool.testing.data import PartitionData
 from queuepool.testing.groups import TIERS, Group
 from queuepool.testing.records import Seat
 from queuepool.testing.seats import Ring
-from queuepool.testing.tenants import Tenant
+from queuepool.testing.tenants import Tenant, room_of
 
 _ABOUT_TO_END = 16  # jobs
 _ANY = 10**9
@@ -54,6 +54,9 @@ class Plan:
         self._p, self._limit, self._most = p, limit, most
         self._ahead, self._defers = ahead, False
         self.rooms = dict(p.managed)  # jobs that may still be taken of these
+        rooms = {name: room_of(p, name) for name in p.tenants}
+        self.had = {name: room for name, room in rooms.items() if room is not None}
+        self.tenants = dict(self.had)  # the same, of tenants
         self.turns: dict[int, list[Turn]] = {t: [] for t in TIERS if p.seats.tiers[t]}
         self._met = set[tuple[int, bytes]]()
 
@@ -72,7 +75,7 @@ class Plan:
         """Return whether a tenant that was served has more lanes."""
         served = (turn for turns in self.turns.values() for turn in turns)
         return any(
-            turn.seat.tenant and not self._is_held(turn.seat) and self._p.seats.behind(turn.seat)
+            turn.seat.tenant and not self._is_full(turn.seat) and self._p.seats.behind(turn.seat)
             for turn in served
         )
 
@@ -118,7 +121,8 @@ class Plan:
         if self._defers and weight == 1 and b"%d%s" % (turn.seat.tier, group) in self._ahead:
             return 0
         share = turn.owed or quantum * weight
-        room = 0 if self._is_held(turn.seat) else self.rooms.get(group, left)
+        tenant = turn.seat.tenant
+        room = self.tenants.get(tenant, left) if tenant else self.rooms.get(group, left)
         n = min(share, turn.size - turn.take, left, room)
         if turn.seat.tenant and n > 0:
             ring = self._p.seats.behind(turn.seat)
@@ -127,7 +131,9 @@ class Plan:
         turn.owed = share - max(0, n) if not alone and weight > 1 else 0
         if n <= 0:
             return 0
-        if group in self.rooms:
+        if tenant in self.tenants:
+            self.tenants[tenant] -= n
+        elif not tenant and group in self.rooms:
             self.rooms[group] -= n
         turn.take += n
         return n
@@ -137,8 +143,8 @@ class Plan:
             return self._p.tenants.get(seat.tenant, Tenant()).weight
         return self._p.groups[seat.group].weight if seat.group in self._p.managed else 1
 
-    def _is_held(self, seat: Seat) -> bool:
-        return bool(seat.tenant) and self._p.tenants.get(seat.tenant, Tenant()).hold > 0
+    def _is_full(self, seat: Seat) -> bool:
+        return self.tenants.get(seat.tenant) == 0
 
     def _owed(self, seat: Seat) -> Counter[int]:
         # By tier; a new one where nothing is kept.
@@ -176,7 +182,7 @@ class Plan:
                 rest = self._take_of_tenant(turn, taken)
             else:
                 rest, about_to_end = self._take_of_lane(turn, taken)
-            if rest and self._is_held(turn.seat):
+            if rest and self._is_full(turn.seat):
                 self._p.tenants[turn.seat.tenant].out.add(turn.seat.tier)
             elif rest and self.rooms.get(turn.seat.group) == 0:
                 self._p.groups[turn.seat.group].out.add(turn.seat.tier)

@@ -30,6 +30,7 @@ PRODUCER = _grant("""
     ring  rpush
     tr    rpush unlink
     tn    hset hincrby hdel unlink
+    tt    hset hincrby pexpire unlink
     mt    hset hdel
     dl    zadd zrem
     dg    sadd srem unlink
@@ -63,6 +64,7 @@ CONSUMER = _grant("""
     ring  rpush lpush lpop unlink
     tr    rpush lpush lpop unlink
     tn    hset hincrby hdel unlink
+    tt    hset hincrby pexpire unlink
     mt    unlink
     fl    zadd zrem unlink
     dl    zadd zrem unlink

@@ -129,7 +129,7 @@ def busy(world: World) -> Busy:
     world.partition.run(produce.configure(b"capped", max_running=1))
     w.enqueue(world, ["held", "held-mark", "held-more"], b"held")
     world.partition.run(produce.configure(b"held", hold=True))
-    world.partition.run(produce.configure_tenant(b"tenant", weight=3))
+    world.partition.run(produce.configure_tenant(b"tenant", weight=3, max_running=100))
     w.enqueue(world, ["t-held"], group_of(b"k", b"held"))
     world.partition.run(produce.configure_tenant(b"held", hold=True))
     _use_limits(world)
@@ -239,6 +239,7 @@ def _of_applications() -> list[Verb[Any]]:
         *(produce.configure(group, max_running=1, serial=True) for group in groups),
         *(produce.configure_tenant(b"tenant", hold=on, weight=2) for on in (True, False)),
         produce.configure_tenant(b"held", hold=False),
+        *(produce.configure_tenant(b"tenant", max_running=most) for most in (1, 9, 0)),
         produce.tenant(b"tenant"),
         produce.configure(b"capped", max_running=0),
         *(produce.cancel(i) for i in ("cap-a", "cap-b")),

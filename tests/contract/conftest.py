@@ -105,7 +105,10 @@ def check_places(state: dict[str, Any], when: str) -> None:
     tenants = [(b"%d" % (int(tier) + 4), name) for tier, name in state["tenants"]]
     placed = sorted([*sitting, *state["shut"]])
     assert placed == sorted(tenants), f"{when}: a tenant has no seat, or two (I17)"
-    assert {name for _, name in state["shut"]} <= state["tenants_held"], f"{when}: shut (I17)"
+    full = {
+        name for name, bounds in state["tenant_apart"].items() if not room_of(state, name, bounds)
+    }
+    assert {name for _, name in state["shut"]} <= full, f"{when}: shut for no reason (I17)"
     check_holds(state, when)
     check_gates(state, when)
     for notes in ("attempts", "crashes", "errors"):
@@ -137,11 +140,44 @@ def check_holds(state: dict[str, Any], when: str) -> None:
         apart[kind] += rest
     able = of_tenants(state)
     assert state["tenant_able"] == able, f"{when}: jobs of tenants are miscounted"
-    apart["held"] += sum(n for (_, name), n in able.items() if name in state["tenants_held"])
+    check_tenants(state, able, apart, when)
     for kind in ("held", "capped"):
         assert state["counters"].get(kind, 0) == apart[kind], f"{when}: {kind} miscounted"
     closed = {group for group, room in state["managed"].items() if room == 0}
     assert {group for _, group in state["out"]} <= closed, f"{when}: out for no reason (I17)"
+
+
+def room_of(state: dict[str, Any], tenant: bytes, bounds: tuple[str, int, bool, int]) -> int:
+    """Return how many jobs of a bounded tenant may be claimed."""
+    _kind, _apart, held, most = bounds
+    return 0 if held else max(0, most - state["tenant_running"].get(tenant, 0)) if most else 10**9
+
+
+def check_tenants(
+    state: dict[str, Any],
+    able: dict[tuple[bytes, bytes], int],
+    apart: Counter[str],
+    when: str,
+) -> None:
+    """Fail unless the records of tenants count jobs in flight, and what may be claimed."""
+    in_flight = (i for book in state["books"] for _, i in book if i in state["jobs"])
+    names = (tenant_of(group_in(state["jobs"][i])) for i in in_flight)
+    running = Counter(name for name in names if name)
+    assert state["tenant_running"] == running, f"{when}: running jobs of tenants"
+    for name, bounds in state["tenant_apart"].items():
+        ready = sum(n for (_, tenant), n in able.items() if tenant == name)
+        may = sum(n for (_, tenant), n in state["tenant_shares"].items() if tenant == name)
+        kind, rest, held, _most = bounds
+        assert (may, rest) == (min(ready, room_of(state, name, bounds)), ready - may), (
+            f"{when}: {name!r} is miscounted: {bounds}, {able}, {state['tenant_shares']}"
+        )
+        assert kind == ("held" if held else "capped"), f"{when}: {name!r} is {kind}"
+        apart[kind] += rest
+
+
+def group_in(body: bytes) -> bytes:
+    """Return the group of a body whose stamp was left out."""
+    return body[7 : 7 + int(body[5:7], 16)]
 
 
 def of_tenants(state: dict[str, Any]) -> dict[tuple[bytes, bytes], int]:

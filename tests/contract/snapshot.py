@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from queuepool.models.tenants import tenant_of
+from queuepool.protocol import codec
 from queuepool.testing.data import STARTED, PartitionData
 from queuepool.testing.groups import Group
 from queuepool.testing.records import Seat
 from queuepool.testing.server import MemoryServer
-from queuepool.testing.tenants import able_of
+from queuepool.testing.tenants import able_of, running_of
 from tests.contract.world import World
 
 _TIMES = ("cut", "dn", "dn_since", "aside", "largest", "hold", "rare")
@@ -49,7 +50,23 @@ def _of_memory(p: PartitionData) -> dict[str, Any]:
             for tier, n in able_of(p, name).items()
             if n
         },
-        "tenants_held": {name for name, known in p.tenants.items() if known.hold},
+        "tenant_running": {
+            name: running_of(p, name)
+            for name in {tenant_of(codec.read_group(body)) or b"" for body in p.jobs.values()}
+            if name and running_of(p, name)
+        },
+        "tenant_apart": {
+            name: (known.state, known.apart, known.hold > 0, known.most)
+            for name, known in p.tenants.items()
+            if known.state
+        },
+        "tenant_shares": {
+            (b"%d" % t, name): n
+            for name, known in p.tenants.items()
+            for t, n in known.able.items()
+            if n
+        },
+        "tallies": {name: dict(p.tallies.of(name, p.now)) for name in p.tallies.counts},
         "bounds": {name: 0 if k.hold else k.weight for name, k in p.tenants.items()},
         "books": [_book(p.books[e].entries()) for e in sorted(p.books)],
         "delayed": [i for _, i in p.delayed.entries()],
@@ -119,10 +136,16 @@ def _of_server(client: Any, base: bytes) -> dict[str, Any]:
             (field[1:], name)
             for name, fields in tenants.items()
             for field in fields
-            if field[:1] == b"o"
+            if field[:1] == b"o" and len(field) == 2
         },
         "tenant_able": _by_lane(tenants, b"e"),
-        "tenants_held": {name for name, fields in tenants.items() if b"hold" in fields},
+        "tenant_running": {n: int(f[b"run"]) for n, f in tenants.items() if b"run" in f},
+        "tenant_apart": {n: _bounds(f) for n, f in tenants.items() if b"state" in f},
+        "tenant_shares": _by_lane(tenants, b"c"),
+        "tallies": {
+            name: {k.decode(): int(n) for k, n in client.hgetall(key(b"tt:" + name)).items()}
+            for name in suffixes(b"tt")
+        },
         "bounds": {name: int(said) for name, said in client.hgetall(key("mt")).items()},
         "books": [_book(_swap(client, key(b"fl:" + s))) for _, s in books],
         "delayed": [i for _, i in _swap(client, key("dl"))],
@@ -213,6 +236,11 @@ def _settings(fields: dict[bytes, bytes]) -> tuple[str, int, int, bool]:
     number = {name: int(fields.get(name, 0)) for name in (b"apart", b"max", b"serial")}
     state = fields[b"state"].decode()
     return state, number[b"apart"], number[b"max"], bool(number[b"serial"])
+
+
+def _bounds(fields: dict[bytes, bytes]) -> tuple[str, int, bool, int]:
+    most = int(fields.get(b"max", 0))
+    return fields[b"state"].decode(), int(fields[b"apart"]), b"hold" in fields, most
 
 
 def _by_lane(groups: dict[bytes, dict[bytes, bytes]], kind: bytes) -> dict[Any, int]:

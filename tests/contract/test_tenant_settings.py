@@ -130,8 +130,9 @@ def test_what_a_tenant_has_is_told(world: World) -> None:
     assert (weigh(world, "t", 5), weigh(world, "t", 5)) == (True, False)
     assert status(world, "t").weight == 5
     assert (weigh(world, "t", 1), weigh(world, "t", 1)) == (True, False)
-    claimed(world, 10)
-    assert status(world, "t") == status(world, "nobody") == TenantStatus(ready=0, groups=0)
+    assert claimed(world, 10) == {"t": 6}
+    assert status(world, "t") == TenantStatus(ready=0, groups=0, running=6)
+    assert status(world, "nobody") == TenantStatus(ready=0, groups=0)
     assert snapshot(world)["bounds"] == {}
 
 
@@ -139,7 +140,8 @@ def test_nothing_is_kept_of_a_tenant_without_jobs_and_settings(server_world: Wor
     fill(server_world, "t", 3)
     hold(server_world, "t")
     hold(server_world, "t", on=False)
-    claimed(server_world, 10)
+    owned = server_world.own(nonce="n")
+    w.finish(owned, w.claim(owned, 10))
 
     assert server_world.client.keys("*:t[nr]:*") == server_world.client.keys("*:mt") == []
 

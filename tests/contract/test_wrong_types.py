@@ -40,7 +40,9 @@ EXCEPTIONS = {
     ("observe", "q"): "one lane of many, looked at for its age",
     ("observe", "tr"): "of one tenant of many, for the same",
 }
-MAKES_WAY = {"q", "tr", "tn", "g", "dg", "wk", "li", "lc", "lt", "lw", "ls", "lp", "gq", "gr", "gg"}
+MAKES_WAY = {
+    *("q", "tr", "tn", "tt", "g", "dg", "wk", "li", "lc", "lt", "lw", "ls", "lp", "gq", "gr", "gg")
+}
 
 
 def _is_fenced(reply: Any) -> bool:

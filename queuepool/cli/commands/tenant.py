@@ -9,7 +9,7 @@ from dataclasses import asdict
 from queuepool.cli.arguments import Actions, add_json, count
 from queuepool.cli.display import output
 from queuepool.cli.display.fields import print_fields, when
-from queuepool.cli.exits import Exit
+from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.client.holding import check_settings
 from queuepool.client.tenant import Tenant
@@ -19,11 +19,13 @@ DESCRIPTION = (
     "partition until they are taken back."
 )
 
+_TOTALS = ("ready", "running", "groups", "done", "died", "cancelled", "expired")
+
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `queuepool tenant`."""
     actions = Actions(parser)
-    configuring = actions.add("configure", configure, "set how many turns a tenant has")
+    configuring = actions.add("configure", configure, "say how a tenant may run")
     for action in (
         actions.add("show", show, "show a tenant"),
         configuring,
@@ -33,11 +35,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
         action.add_argument("name", metavar="NAME", help="the tenant")
         add_json(action)
     configuring.add_argument(
-        "--weight",
+        "--max-running",
         type=count,
-        required=True,
         metavar="N",
-        help="its share of turns, 1 to 100; 1: as others",
+        help="jobs at once in each partition; 0: any number",
+    )
+    configuring.add_argument(
+        "--weight", type=count, metavar="N", help="its share of turns, 1 to 100; 1: as others"
     )
 
 
@@ -52,16 +56,22 @@ def show(arguments: argparse.Namespace) -> Exit:
     if status.held_ms:
         back = f"queuepool tenant release {shlex.quote(arguments.name)}"
         held = {"held": f"since {when(status.held_ms)}: {back}"}
-    fields = {"tenant": arguments.name, "ready": status.ready, "groups": status.groups}
+    fields: dict[str, object] = {"tenant": arguments.name}
+    fields |= {name: getattr(status, name) for name in _TOTALS}
+    if status.max_running is not None:
+        fields["max_running"] = f"{status.max_running:,} in each partition"
     print_fields(fields | {"weight": status.weight} | held)
     return Exit.OK
 
 
 def configure(arguments: argparse.Namespace) -> Exit:
-    """Set the weight of a tenant."""
-    check_settings(weight=arguments.weight)
+    """Set how a tenant may run."""
+    settings = {name: getattr(arguments, name) for name in ("max_running", "weight")}
+    if all(value is None for value in settings.values()):
+        raise CommandError("give --max-running N or --weight N", Exit.USAGE)
+    check_settings(**settings)
     with open_pool() as pool:
-        changed = pool.tenant(arguments.name).configure(weight=arguments.weight)
+        changed = pool.tenant(arguments.name).configure(**settings)
     return _told(arguments, "configured", changed)
 
 

@@ -106,12 +106,13 @@ if repair and page[1] == '0' and missing ~= 0 then
 end
 -- uses: only_wrong_types
 if repair then -- from here on, writes
-  -- uses: make_way, recount
+  -- uses: make_way, recount, tune_tenant
   put_at_gates()
   recount_parked()
   for _, job in ipairs(late) do redis.call('SADD', base .. ':dg:' .. job.group, job.id) end
   for _, job in ipairs(lost) do redis.call('RPUSH', lane_key(job.lane), job.id) end
   for _, fields in ipairs(amended) do redis.call('HSET', unpack(fields)) end
+  for tenant in pairs(#amended > 0 and shut or {}) do tune_tenant(tenant) end
   for _, one in ipairs(absent) do
     redis.call('RPUSH', base .. ':ring:' .. one.tier,
       one.tier + 4 .. string.format('%011x', now) .. one.tenant)

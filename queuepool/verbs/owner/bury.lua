@@ -2,7 +2,7 @@
 -- bury: move running jobs that will not be retried to dead, and keep dead within its bounds.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c j fl:<epoch> dead at cr er pr cn g:<group> mg ring:<0-3>
---         tr:<0-3>:<tenant> tn:<tenant> u uk ex lm ga dl wk
+--         tr:<0-3>:<tenant> tn:<tenant> tt:<tenant> u uk ex lm ga dl wk
 -- ARGV    nonce, epoch, dead jobs kept, dead bytes kept, ms a dead job is kept, then n * (id,
 --         error, stamp of the body that was claimed ('': whichever))
 -- Returns {one character per job: b buried, 0 not in flight here or another body; evicted}; or
@@ -12,14 +12,14 @@
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j, dead = base .. ':c', base .. ':j', base .. ':dead'
 -- uses: fence_or_drain, check_hashes, is_claimed, group_of, bury, forget_dead, add, whole, ours
--- uses: probe_tenant
+-- uses: probe_tenant, leave
 check_hashes('at', 'cr', 'er', 'pr', 'cn')
 
 local jobs, status, evicted, size = {}, {}, 0, whole(redis.call('HGET', c, 'dead_bytes'))
 for i = 6, #ARGV, 3 do
   local body = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
   if body and is_claimed(body, ARGV[i + 2]) then
-    jobs[i] = {g = base .. ':g:' .. group_of(body), size = #body}
+    jobs[i] = {g = base .. ':g:' .. group_of(body), group = group_of(body), size = #body}
     probe_tenant(group_of(body))
     ours('HLEN', jobs[i].g)
     size = size + #body
@@ -44,6 +44,7 @@ for i = 6, #ARGV, 3 do
     add(base .. ':at', id, 1)
     add(c, 'failed', 1)
     bury(id, job.g, job.size, ARGV[i + 1])
+    leave(job.group, 1)
     for _ = 1, 2 do
       local oldest = redis.call('ZRANGE', dead, 0, 0, 'WITHSCORES')
       local over = redis.call('ZCARD', dead) > tonumber(ARGV[3])

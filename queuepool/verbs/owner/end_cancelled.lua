@@ -2,13 +2,14 @@
 -- end_cancelled: end running jobs as cancelled, because that was requested and they stopped.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c j fl:<epoch> at cr er pr cn g:<group> dn:<0|1> mg ring:<0-3>
---         tr:<0-3>:<tenant> tn:<tenant> u uk ex lm ga dl wk
+--         tr:<0-3>:<tenant> tn:<tenant> tt:<tenant> u uk ex lm ga dl wk
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed ('': whichever))
 -- Returns how many were in this in-flight set with that body; or {FENCED, current epoch}. A
 -- draining         owner may call it. O(n).
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
 -- uses: fence_or_drain, check_hashes, end_cancelled, is_claimed, group_of, ours, probe_tenant
+-- uses: leave
 local bodies = {}
 check_hashes('c', 'at', 'cr', 'er', 'pr', 'cn')
 for i = 3, #ARGV, 2 do
@@ -27,6 +28,7 @@ for i = 3, #ARGV, 2 do
     n = n + 1
     redis.call('HDEL', base .. ':pr', id)
     end_cancelled(id, base .. ':g:' .. group_of(body), #body)
+    leave(group_of(body), 1)
   end
 end
 return n

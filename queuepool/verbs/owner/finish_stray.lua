@@ -2,7 +2,8 @@
 -- finish_stray: record the end of jobs that succeeded, wherever they are by now.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl dg:<group> ua dead cx g:<group> dn:<0|1>
---         r:<id> at cr er pr cn mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> u uk ex lm ga wk
+--         r:<id> at cr er pr cn mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> tt:<tenant> u uk ex lm
+--         ga wk
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed, ttl ms (0: no result),
 --         result)
 -- Returns {finished, duplicates, how many finished outside this in-flight set}; or {FENCED, current
@@ -14,7 +15,7 @@
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local j, c, dl, totals = base .. ':j', base .. ':c', base .. ':dl', {}
 -- uses: fence_or_drain, managed, check_hashes, remember, count_done, is_claimed, unaside, group_of
--- uses: undelay, add, ours, let_go, mark, probe_tenant
+-- uses: undelay, add, ours, let_go, mark, probe_tenant, leave, tally
 check_hashes('j', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua')
 for _, k in ipairs({'dl', 'dead'}) do redis.call('ZCARD', base .. ':' .. k) end
 -- uses: epochs_in_flight
@@ -36,10 +37,16 @@ for i = 3, #ARGV, 4 do
 end
 -- uses: make_way
 
-local function leave(id, job) -- remove it from where it is; whether not from this set
-  if redis.call('ZREM', book, id) == 1 then return 0 end
-  for _, e in ipairs(epochs) do
-    if redis.call('ZREM', base .. ':fl:' .. e, id) == 1 then return 1 end
+local owns = owner[1] == ARGV[1]
+local function take_out(id, job) -- remove it from where it is; whether not from this set
+  local here = redis.call('ZREM', book, id) == 1
+  local elsewhere = false
+  for _, e in ipairs(here and {} or epochs) do
+    elsewhere = elsewhere or redis.call('ZREM', base .. ':fl:' .. e, id) == 1
+  end
+  if here or elsewhere then
+    leave(job.group, 1, owns)
+    return here and 0 or 1
   end
   if redis.call('ZREM', dl, id) == 1 then
     unaside(id)
@@ -55,7 +62,7 @@ for i = 3, #ARGV, 4 do
   local id, job = ARGV[i], jobs[i]
   n = n + 1
   if job and redis.call('HDEL', j, id) == 1 then
-    rolled = rolled + leave(id, job)
+    rolled = rolled + take_out(id, job)
     finished, freed = finished + 1, freed + #job.body
     for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do
       redis.call('HDEL', base .. ':' .. k, id)
@@ -65,6 +72,7 @@ for i = 3, #ARGV, 4 do
       redis.call('SET', base .. ':r:' .. id, ARGV[i + 3], 'PX', ARGV[i + 2])
     end
     count_done(job.g, totals[job.g], 1)
+    tally(job.group, 'done', 1)
   end
   if redis.call('HEXISTS', j, id) == 0 then remember({id}, 1, 1) end
 end

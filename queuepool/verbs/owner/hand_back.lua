@@ -2,7 +2,7 @@
 -- hand_back: return claimed jobs, uncharged and in order, to the front of their lanes.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c j wk fl:<epoch> at cr er pr cn g:<group> dn:<0|1> q:<tier>:<group>
---         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mg u uk ex lm ga dl
+--         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> tt:<tenant> mg u uk ex lm ga dl
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed ('': whichever)), in claim
 --         order
 -- Returns how many were in this in-flight set with that body; or {FENCED, current epoch}. A
@@ -10,7 +10,7 @@
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
 -- uses: fence_or_drain, check_hashes, check_lane, end_cancelled, is_cancelled, is_claimed
--- uses: push_front, wake, group_of, tier_of, count_ready, ours, tune
+-- uses: push_front, wake, group_of, tier_of, count_ready, ours, tune, leave
 local bodies = {}
 ours('LLEN', base .. ':wk')
 check_hashes('c', 'pr', 'cn', 'at', 'cr', 'er')
@@ -39,6 +39,7 @@ for i = #ARGV - 1, 3, -2 do
       count_ready(job.tier, job.group, 1)
       if managed then tune(job.group) end
     end
+    leave(job.group, 1)
   end
 end
 if back > 0 then wake('w') end

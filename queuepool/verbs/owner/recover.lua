@@ -2,7 +2,8 @@
 -- recover: return up to 200 in-flight jobs of a dead owner to the front of their lanes.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j rec wk at cr cn er pr dead fl:<old epoch> q:<tier>:<group>
---         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> g:<group> dn:<0|1> mg u uk ex lm ga dl
+--         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> tt:<tenant> g:<group> dn:<0|1> mg u uk ex lm ga
+--         dl
 -- ARGV    nonce, epoch, crashes that bury a job, the error to store with it
 -- Returns {in-flight sets left, recovered, crashed, buried, cancelled}; or {FENCED, current epoch}.
 -- Only started jobs are charged a crash; claimed ones may have started without a record, and are
@@ -17,7 +18,7 @@ local trials = 3
 local old = redis.call('LINDEX', rec, 0)
 if not old then return {0, 0, 0, 0, 0} end
 -- uses: check_hashes, check_lane, end_cancelled, is_cancelled, bury, push_front, wake, group_of
--- uses: tier_of, add, count_ready, ours, tune
+-- uses: tier_of, add, count_ready, ours, tune, leave
 local book = base .. ':fl:' .. old
 -- From the last to the first, each to the front: the next call puts the rest before these.
 local entries = redis.call('ZREVRANGEBYSCORE', book, '(1e12', '-inf', 'WITHSCORES', 'LIMIT', 0, 200)
@@ -66,6 +67,7 @@ for i = 1, #entries, 2 do
       if managed then tune(job.group) end
     end
   end
+  if job then leave(job.group, 1) end
 end
 add(c, 'recovered', recovered)
 if recovered > 0 then wake('w') end

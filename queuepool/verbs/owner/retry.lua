@@ -2,7 +2,7 @@
 -- retry: send running jobs back to delayed, to run again when their delay is over.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c j fl:<epoch> dl dg:<group> ua at cr er pr cn g:<group> dn:<0|1> mg
---         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> u uk ex lm ga wk
+--         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> tt:<tenant> u uk ex lm ga wk
 -- ARGV    nonce, epoch, then n * (id, delay ms, charge (1: a failed attempt, 0: none, ':' and a
 --         task: set aside), error or '', stamp of the body that was claimed ('': whichever))
 -- Returns one character per job: r retried, c cancelled instead (as requested), 0 not in this
@@ -11,7 +11,7 @@
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
 -- uses: fence_or_drain, check_hashes, end_cancelled, is_cancelled, is_claimed, group_of, delay, add
--- uses: whole, ours, note_start, managed, tune, probe_tenant
+-- uses: whole, ours, note_start, managed, tune, probe_tenant, leave
 local bodies = {}
 redis.call('ZCARD', base .. ':dl')
 check_hashes('c', 'at', 'cr', 'er', 'pr', 'cn', 'ua')
@@ -61,6 +61,7 @@ for i = 3, #ARGV, 5 do
       end
       if ARGV[i + 3] ~= '' then redis.call('HSET', base .. ':er', id, ARGV[i + 3]) end
     end
+    leave(job.group, 1)
     status[#status + 1] = job.cancelled and 'c' or 'r'
   end
 end

@@ -1,7 +1,15 @@
 -- uses: tenant_of, ours
--- Before the first write: what is named after the tenant of a group
+-- Before the first write: what is named after the tenant of a group, and what `tune_tenant` touches
+local probed = {}
 local function probe_tenant(group)
   local tenant = tenant_of(group)
-  if tenant then ours('HLEN', base .. ':tn:' .. tenant) end
-  for t = 0, tenant and 3 or -1 do ours('LLEN', base .. ':tr:' .. t .. ':' .. tenant) end
+  if not tenant or probed[tenant] then return end
+  probed[tenant] = true
+  ours('HLEN', base .. ':tn:' .. tenant)
+  ours('HLEN', base .. ':tt:' .. tenant)
+  ours('LLEN', base .. ':wk')
+  for t = 0, 3 do
+    ours('LLEN', base .. ':tr:' .. t .. ':' .. tenant)
+    redis.call('LLEN', base .. ':ring:' .. t)
+  end
 end

@@ -2,8 +2,8 @@
 -- cancel_group: cancel the current jobs of a task group, one bounded step per call.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j c o dr dl dg:<group> ua cn wk at cr er cx g:<group> q:<0-3>:<group>
---         fl:<epochs> dn:<0|1> mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> u uk ex lm ga gt
---         gg:<group> gq:<tier>:<gate>~<group>
+--         fl:<epochs> dn:<0|1> mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> tt:<tenant> u uk ex lm
+--         ga gt gg:<group> gq:<tier>:<gate>~<group>
 -- ARGV    group, cursor ('start', then what the last call returned)
 -- Returns {next cursor ('' when done), waiting jobs cancelled, running jobs asked}.
 -- The first call sets the cut: jobs enqueued up to then are cancelled wherever they appear later
@@ -15,7 +15,7 @@
 local base, group, cursor = KEYS[1], ARGV[1], ARGV[2]
 local j, c, g, cn = base .. ':j', base .. ':c', base .. ':g:' .. ARGV[1], base .. ':cn'
 -- uses: check_hashes, remember, settle, unaside, wake, group_of, stamp_of, undelay, add, whole
--- uses: newest_cut, ours, let_go, count_ready, unpark, leave_gate, probe_tenant
+-- uses: newest_cut, ours, let_go, count_ready, unpark, leave_gate, probe_tenant, tally
 check_hashes('j', 'c', 'cn', 'at', 'cr', 'er', 'cx', 'ua', 'gt')
 local dl, dg, gg = base .. ':dl', base .. ':dg:' .. group, base .. ':gg:' .. group
 redis.call('ZCARD', dl)
@@ -138,6 +138,7 @@ if #gone > 0 then
   add(c, 'cancelled', #gone)
   add(c, 'bytes', -size)
   add(g, 'cancelled', #gone)
+  tally(group, 'cancelled', #gone)
   settle(g, #gone)
 end
 return {cursor, #gone, asked}

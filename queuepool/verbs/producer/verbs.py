@@ -193,15 +193,21 @@ def configure(
 
 
 def configure_tenant(
-    tenant: bytes, *, hold: bool | None = None, weight: int | None = None
+    tenant: bytes,
+    *,
+    hold: bool | None = None,
+    max_running: int | None = None,
+    weight: int | None = None,
 ) -> Verb[bool]:
-    """Hold a tenant, or release it; set its share of turns. Returns whether that changed anything.
+    """Set how a tenant may run; hold it, or release it. Returns whether that changed anything.
 
-    What is None stays as it is; weight 1: as others.
+    What is None stays as it is; max_running 0: any number; weight 1: as others.
     """
     args: list[Argument] = [tenant]
     if hold is not None:
         args += ["hold", b"1" if hold else b""]
+    if max_running is not None:
+        args += ["max", max_running or b""]
     if weight is not None:
         args += ["weight", b"" if weight == 1 else weight]
     return Verb("configure_tenant", args, lambda r: r == 1)
@@ -211,7 +217,18 @@ def tenant(name: bytes) -> Verb[TenantStatus]:
     """Return what a tenant has in a partition."""
 
     def read(reply: Any) -> TenantStatus:
-        ready, groups, held_ms, weight = reply
-        return TenantStatus(ready=ready, groups=groups, held_ms=held_ms or None, weight=weight or 1)
+        ready, groups, held_ms, weight, most, running, done, died, cancelled, expired = reply
+        return TenantStatus(
+            ready=ready,
+            running=running,
+            groups=groups,
+            done=done,
+            died=died,
+            cancelled=cancelled,
+            expired=expired,
+            held_ms=held_ms or None,
+            max_running=most or None,
+            weight=weight or 1,
+        )
 
     return Verb("tenant", [name], read)

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from queuepool.models import JobId, Replayed
+from queuepool.models.tenants import tenant_of
 from queuepool.verbs.producer.verbs import Conflicts
 from tests.property.model import gating
 from tests.property.model.names import size_of, tail_of
-from tests.property.model.records import Book, Job, Place, Totals
+from tests.property.model.records import Book, Bounds, Job, Place, Totals
 from tests.property.model.state import State
 
 
@@ -112,6 +113,8 @@ def claim(
         assert not s.held, f"I19: claimed {job_id!r} while the partition was held"
         assert not s.groups[job.group].held, f"I19: claimed {job_id!r} of a held group"
         assert s.room(job.group) > 0, f"I12: {job_id!r} is one more than its group may run"
+        tenant = tenant_of(job.group)
+        assert tenant is None or s.room_of(tenant) > 0, f"I19: {job_id!r}: its tenant has no room"
         gating.take(s, epoch, job_id)
         s.leave(job_id)
         job.place, job.epoch = Place.BOOKED, epoch
@@ -198,6 +201,20 @@ def configure(
     target.weight = target.weight if weight is None else weight
     target.forget_next()
     return before != (target.most, target.serial, target.weight)
+
+
+def configure_tenant(
+    s: State, tenant: bytes, held: bool | None, most: int | None, weight: int | None
+) -> bool:
+    """Set how a tenant may run; returns whether that changed anything."""
+    before = s.tenants.get(tenant, Bounds())
+    target = Bounds(
+        before.held if held is None else held,
+        before.most if most is None else most,
+        before.weight if weight is None else weight,
+    )
+    s.tenants[tenant] = target
+    return before != target
 
 
 def hold(s: State, group: bytes | None, *, on: bool) -> bool | None:

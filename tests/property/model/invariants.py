@@ -6,7 +6,7 @@ from collections import Counter
 
 from queuepool.models.tenants import tenant_of
 from tests.property.model import gate_laws
-from tests.property.model.records import Place
+from tests.property.model.records import Bounds, Place
 from tests.property.model.space import Space
 from tests.property.model.state import State
 
@@ -71,7 +71,15 @@ def check_seats(space: Space) -> None:
     """I3, I17: a lane with ids has one seat, or is out, as nothing of it may run; never both."""
     tops = [(int(seat[:1]), seat[12:]) for ring in space.rings for seat in ring]
     tenants = Counter((tier - 4, name) for tier, name in tops if tier > 3)
+    shut = [
+        (t, name) for name, f in space.records.items() for t in range(4) if b"o%d" % (t + 4) in f
+    ]
+    tenants.update(shut)
     assert tenants == Counter(list(space.tenants)), f"I17: {tenants} sit, not {space.tenants}"
+    for _, name in shut:
+        fields = space.records[name]
+        full = int(fields.get(b"max", 10**9)) <= int(fields.get(b"run", 0))
+        assert b"hold" in fields or full, f"I17: {name!r} is out for no reason: {fields}"
     inner = [(int(s[:1]), s[12:]) for ring in space.tenants.values() for s in ring]
     seats = Counter([*(seat for seat in tops if seat[0] < 4), *inner])
     managed = {
@@ -106,12 +114,19 @@ def check_counters(space: Space) -> None:
     jobs, marks = space.hash("j"), set(space.hash("cx"))
     counted = {k.decode(): int(v) for k, v in space.hash("c").items() if k[:1] != b"k"}
     dead, managed = space.ids("dead"), space.hash("mg")
+    bounded = {name for name, fields in space.records.items() if b"state" in fields}
 
     assert not [k for k, v in counted.items() if v < 0], f"I8: below 0: {counted}"
     for tier in range(4):
-        lanes = [ids for (t, g), ids in space.lanes.items() if t == tier and g not in managed]
+        lanes = [
+            ids
+            for (t, g), ids in space.lanes.items()
+            if t == tier and g not in managed and tenant_of(g) not in bounded
+        ]
         ready = sum(i not in marks for ids in lanes for i in ids)
-        ready += sum(int(space.groups[name][b"c%d" % tier]) for name in managed)
+        free = [name for name in managed if tenant_of(name) not in bounded]
+        ready += sum(int(space.groups[name][b"c%d" % tier]) for name in free)
+        ready += sum(int(space.records[name][b"c%d" % tier]) for name in bounded)
         assert counted.get(f"r{tier}", 0) == ready, f"I8: r{tier} is not {ready}: {counted}"
         told = {n: int(fields.get(b"w%d" % tier, 0)) for n, fields in space.groups.items()}
         kept = {group: jobs for group, jobs in told.items() if jobs}
@@ -128,10 +143,12 @@ def check_counters(space: Space) -> None:
         (int(field[1:]), name): int(n)
         for name, fields in space.records.items()
         for field, n in fields.items()
+        if field[:1] == b"e"
     }
     assert said == {lane: n for lane, n in able.items() if n}, f"I8: of tenants: {said}, {able}"
     for kind in ("held", "capped"):
-        states = [f for f in space.groups.values() if f.get(b"state") == kind.encode()]
+        records = [*space.groups.values(), *space.records.values()]
+        states = [f for f in records if f.get(b"state") == kind.encode()]
         apart = sum(int(fields[b"apart"]) for fields in states)
         assert counted.get(kind, 0) == apart, f"I8: {kind} is not {apart}: {counted}"
     assert counted.get("bytes", 0) == sum(map(len, jobs.values())), f"I8: bytes: {counted}"
@@ -205,6 +222,7 @@ def check_same(space: Space, state: State) -> None:
     }, "the index of delayed jobs differs"
     assert space.ids("dead") == sorted(dead, key=lambda i: (dead[i], i)), "the dead differ"
     check_same_notes(space, state)
+    check_same_tenants(space, state)
     check_same_books(space, state)
     check_same_totals(space, state)
     check_same_control(space, state)
@@ -231,6 +249,18 @@ def check_same_notes(space: Space, state: State) -> None:
     for i, body in space.hash("j").items():
         job = state.jobs[i]
         assert (int(body[1:2]), len(body)) == (job.tier, job.size), f"the body of {i!r}"
+
+
+def check_same_tenants(space: Space, state: State) -> None:
+    """How tenants may run, how many of their jobs are in flight, and how others ended."""
+    for name in {*space.records, *state.names(), *state.tenants}:
+        fields, bounds = space.records.get(name, {}), state.tenants.get(name, Bounds())
+        books = (i for book in state.books.values() for i in book.order())
+        running = sum(tenant_of(state.jobs[i].group) == name for i in books)
+        told = (b"hold" in fields, int(fields.get(b"max", 0)), int(fields.get(b"weight", 1)))
+        assert told == (bounds.held, bounds.most, bounds.weight), f"the bounds of {name!r}"
+        assert int(fields.get(b"run", 0)) == running, f"running jobs of {name!r}: {fields}"
+    assert not [key for key in space.lasting if key.startswith(b"tt:")], "totals kept forever"
 
 
 def check_same_books(space: Space, state: State) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from queuepool.protocol import codec
 from queuepool.routing.slots import group_of as _named
 
-GROUPS = (b"a", b"bb", b"c:{x}*", b"\x00\xff", _named(b"d", b"t"), _named(b"e", b"t"))
+TENANT = b"t"
+GROUPS = (b"a", b"bb", b"c:{x}*", b"\x00\xff", _named(b"d", TENANT), _named(b"e", TENANT))
 
 
 def group_of(job_id: bytes) -> bytes:

@@ -93,6 +93,15 @@ class Totals:
 
 
 @dataclass(slots=True)
+class Bounds:
+    """How a tenant may run. most: jobs at once; 0: any number."""
+
+    held: bool = False
+    most: int = 0
+    weight: int = 1
+
+
+@dataclass(slots=True)
 class Owner:
     """Who owns the partition; no one when the nonce is empty."""
 

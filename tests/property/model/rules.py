@@ -14,7 +14,7 @@ from queuepool.verbs.producer import verbs as produce
 from tests.property.model import ending, enqueueing, owning
 from tests.property.model.gates import GatesMachine
 from tests.property.model.machine import CRASHED, LEASES_S, OWN_IDS, PLACES, picks, who
-from tests.property.model.names import GROUPS, group_of
+from tests.property.model.names import GROUPS, TENANT, group_of
 from tests.property.model.process import FENCED, Life
 from tests.property.model.records import Book, Place
 from tests.property.model.space import read
@@ -177,6 +177,15 @@ class PartitionMachine(GatesMachine):
         wishes = (most, serial, weight)
         promised = enqueueing.configure(self.state, group, *wishes)
         assert self.run(verb) == promised
+
+    @rule(
+        on=st.sampled_from((None, None, False, True)),
+        most=st.sampled_from((None, None, 0, 1, 4)),
+        weight=st.sampled_from((None, None, 1, 3)),
+    )
+    def configure_tenant(self, on: bool | None, most: int | None, weight: int | None) -> None:
+        verb = produce.configure_tenant(TENANT, hold=on, max_running=most, weight=weight)
+        assert self.run(verb) == enqueueing.configure_tenant(self.state, TENANT, on, most, weight)
 
     @rule(on=st.sampled_from((False, False, False, True)))
     def hold_the_partition(self, on: bool) -> None:

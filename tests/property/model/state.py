@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from tests.property.model.records import MINUTE_S, Book, Ends, Job, Owner, Place, Totals
+from queuepool.models.tenants import tenant_of
+from tests.property.model.records import (
+    MINUTE_S,
+    Book,
+    Bounds,
+    Ends,
+    Job,
+    Owner,
+    Place,
+    Totals,
+)
 
 DAY_S = 86_400
 Waiting = tuple[bytes, int, bytes]  # a lane at a gate: gate, tier, group
@@ -29,6 +39,7 @@ class State:
     marks: set[bytes] = field(default_factory=set)
     holders: dict[bytes, bytes] = field(default_factory=dict)  # unique key -> job
     groups: dict[bytes, Totals] = field(default_factory=dict)
+    tenants: dict[bytes, Bounds] = field(default_factory=dict)
     counters: Counter[str] = field(default_factory=Counter)
     ends: Ends = field(default_factory=Ends)
     ended: dict[int, str] = field(default_factory=dict)
@@ -44,9 +55,35 @@ class State:
         return [i for i, job in self.jobs.items() if job.place is place]
 
     def ready(self, tier: int | None = None) -> int:
-        """Return how many jobs are ready, of each group no more than it may run."""
+        """Return how many jobs are ready, of each group and tenant no more than it may run."""
         tiers = range(4) if tier is None else (tier,)
-        return sum(self.able(group)[t] for group in self.groups for t in tiers)
+        plain = [self.able(group) for group in self.groups if tenant_of(group) is None]
+        return sum(able[t] for able in [*plain, *map(self.able_of, self.names())] for t in tiers)
+
+    def names(self) -> set[bytes]:
+        """Return the tenants that have groups."""
+        return {tenant for group in self.groups if (tenant := tenant_of(group)) is not None}
+
+    def let(self, tenant: bytes) -> list[int]:
+        """Return how many ready jobs of a tenant its groups let run, by tier."""
+        ables = [self.able(group) for group in self.groups if tenant_of(group) == tenant]
+        return [sum(able[t] for able in ables) for t in range(4)]
+
+    def able_of(self, tenant: bytes) -> list[int]:
+        """Return how many ready jobs of a tenant may be claimed, by tier: of high ones first."""
+        left, able = self.room_of(tenant), []
+        for jobs in self.let(tenant):
+            able.append(min(left, jobs))
+            left -= able[-1]
+        return able
+
+    def room_of(self, tenant: bytes) -> int:
+        """Return how many jobs of a tenant may be claimed now."""
+        bounds, books = self.tenants.get(tenant, Bounds()), self.books.values()
+        running = sum(tenant_of(self.jobs[i].group) == tenant for b in books for i in b.order())
+        if bounds.held:
+            return 0
+        return max(0, bounds.most - running) if bounds.most else 1_000_000
 
     def able(self, name: bytes) -> list[int]:
         """Return how many ready jobs of a group may be claimed, by tier: of high ones first."""
@@ -71,9 +108,11 @@ class State:
         return job is not None and job.place in {Place.DELAYED, Place.PARKED}
 
     def kept(self, *, held: bool) -> int:
-        """Return how many ready jobs may not be claimed: of held groups, or of others."""
+        """Return how many ready jobs may not be claimed: of what is held, or of the rest."""
+        tenants = (t for t in self.names() if self.tenants.get(t, Bounds()).held == held)
+        apart = sum(sum(self.let(t)) - sum(self.able_of(t)) for t in tenants)
         waiting = {n: [ids for (_, g), ids in self.lanes.items() if g == n] for n in self.groups}
-        return sum(
+        return apart + sum(
             sum(map(len, lanes)) - sum(self.able(name))
             for name, lanes in waiting.items()
             if self.groups[name].held == held

@@ -24,13 +24,31 @@ for _, job in ipairs(lost) do if not apart[job.lane.group] then more_jobs(job.la
 for group, able in pairs(able_of) do
   for t = 0, 3 do more_jobs({tier = t, group = group}, able[t]) end
 end
+-- uses: audit/running
 for tenant in pairs(recounted and known or {}) do
   local record = base .. ':tn:' .. tenant
-  local said = ours('HMGET', record, 'e0', 'e1', 'e2', 'e3') or {}
+  local f, waiting = ours('HMGET', record, unpack(BOUNDS)) or {}, {}
+  local function amend(place, value)
+    if whole(f[place]) ~= value then amended[#amended + 1] = {record, BOUNDS[place], value} end
+  end
+  if running then
+    amend(3, running[tenant] or 0)
+    f[3] = running[tenant] or 0
+  end
   for t = 0, 3 do
-    local jobs = jobs_of[tenant] and jobs_of[tenant][t] or whole(said[t + 1])
-    if jobs ~= whole(said[t + 1]) then amended[#amended + 1] = {record, 'e' .. t, jobs} end
-    if shut[tenant] then sums.held = sums.held + jobs end
+    waiting[t] = jobs_of[tenant] and jobs_of[tenant][t] or math.max(0, whole(f[6 + t]))
+    amend(6 + t, waiting[t])
+  end
+  if shut[tenant] then
+    local room, able, state, rest = tenant_shares(f, waiting)
+    sums[state] = sums[state] + rest
+    amend(5, rest)
+    local lost_seat = room > 0 and (f[14] or f[15] or f[16] or f[17])
+    if state ~= f[4] or lost_seat then amended[#amended + 1] = {record, 'state', state} end
+    for t = 0, 3 do
+      amend(10 + t, able[t])
+      standing[t] = standing[t] + able[t]
+    end
   end
 end
 if #amended > 0 then miscounted = miscounted + 1 end

@@ -1,4 +1,4 @@
--- Of the tenants of these seats that have settings: nothing if they are held, and their weights
+-- Of the tenants of these seats that have settings: how many jobs may be taken, and their weights
 local bounds = {}
 for _, t in ipairs(active) do
   local names = {}
@@ -9,9 +9,10 @@ for _, t in ipairs(active) do
     local name = names[k]
     if said and not bounds[name] then
       local record = base .. ':tn:' .. name
-      local f, owed = ours('HMGET', record, 't4', 't5', 't6', 't7') or {}, {}
+      local f, owed = ours('HMGET', record, 't4', 't5', 't6', 't7', 'max', 'run') or {}, {}
       for d = 4, 7 do owed[tostring(d)] = whole(f[d - 3]) end
-      bounds[name] = {most = said == '0' and 0 or 1 / 0, weight = math.max(1, whole(said)),
+      local most = f[5] and math.max(0, whole(f[5]) - whole(f[6])) or 1 / 0
+      bounds[name] = {most = said == '0' and 0 or most, weight = math.max(1, whole(said)),
         owed = owed, taken = 0, record = record}
     end
     if said then extra[t] = extra[t] + bounds[name].weight - 1 end

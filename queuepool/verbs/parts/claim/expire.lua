@@ -1,5 +1,5 @@
 -- Jobs that should have started by now end here.
--- uses: group_of, tier_of, remember, settle, add, let_go
+-- uses: group_of, tier_of, remember, settle, add, let_go, tally
 local gone = {}
 for k, said in ipairs(redis.call('HMGET', base .. ':ex', unpack(ids))) do
   local id, body = ids[k], bodies[k]
@@ -18,6 +18,7 @@ for k, said in ipairs(redis.call('HMGET', base .. ':ex', unpack(ids))) do
     add(c, 'bytes', 0 - #body) -- not -#: Redis 7.0 rejects -0
     add(c, 'expired', 1)
     add(g, 'expired', 1)
+    tally(group, 'expired', 1)
     settle(g, 1)
     gone[#gone + 1] = id
     bodies[k] = nil -- no mark: it leaves the count of ready jobs only now

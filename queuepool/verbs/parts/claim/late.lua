@@ -2,10 +2,13 @@
 -- uses: special
 late, limited = redis.call('HLEN', base .. ':ex') > 0, redis.call('HLEN', base .. ':lm') > 0
 if late or limited then
-  -- uses: ours
+  -- uses: ours, probe_tenant
   for p = 0, 1 do redis.call('SCARD', base .. ':dn:' .. p) end
   for _, t in ipairs(active) do
-    for i = 1, served[t] do ours('HLEN', base .. ':g:' .. lanes[t][i].group) end
+    for i = 1, served[t] do
+      ours('HLEN', base .. ':g:' .. lanes[t][i].group)
+      probe_tenant(lanes[t][i].group)
+    end
   end
 end
 if limited then

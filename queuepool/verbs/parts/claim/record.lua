@@ -42,6 +42,9 @@ if n > 0 then
   if asks then
     -- uses: claim/begin
   end
+  if seats.tenants then
+    -- uses: claim/count_running
+  end
 end
 if n > 0 or late or limited then
   if rooms then
@@ -57,5 +60,11 @@ if rooms then
   -- uses: tune
   for group, room in pairs(rooms) do
     if room.taken > 0 and tune(group, true) > 0 then more = true end
+  end
+end
+if seats.bounds then
+  -- uses: tune_tenant
+  for tenant, room in pairs(seats.bounds) do
+    if room.taken > 0 and tune_tenant(tenant, true) > 0 then more = true end
   end
 end

@@ -41,7 +41,8 @@ for _, t in ipairs(active) do
       list[place] = list[place] or {}
       list[place][#list[place] + 1] = home .. stamp .. lane.group
     end
-    more = more or lane.length and lane.size > 0 and not (lane.room and lane.room.most == 0)
+    more = more or lane.length and lane.size > 0
+      and not (lane.room and lane.room.taken >= lane.room.most)
   end
   redis.call('LPOP', rings[t], visited[t])
   more = more or visited[t] >= limit

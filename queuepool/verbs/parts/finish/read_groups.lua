@@ -9,9 +9,8 @@ while i <= words do
     foreign[g] = counts
   end
   totals[g] = counts
-  if managed then
-    -- uses: probe_tenant
-    probe_tenant(ARGV[i])
+  if string.byte(ARGV[i]) == 255 then -- perhaps of a tenant
+    -- uses: finish/of_tenant
   end
   local last = i + 3
   if ARGV[last] ~= '0' then last = last + 3 * ARGV[last] end

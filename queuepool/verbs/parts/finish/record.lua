@@ -18,3 +18,6 @@ while i <= words do
   if d > 0 then count_done(g, totals[g], d) end
 end
 if not sizes then redis.call('HDEL', j, unpack(gone, first, last)) end
+if totals.tenants then
+  -- uses: finish/tenants
+end
