@@ -118,7 +118,7 @@ class RecordsLost:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCalled:
-    """A call of an operators' method. partition, group, limit: on what; None: not that or unread.
+    """A call of an operators' method. partition, group, limit, tenant: on what; None: not that.
 
     Of many refused calls only the first are events of this kind; `CallsLeftOut` counts the rest.
     """
@@ -130,6 +130,7 @@ class OperatorCalled:
     result: str
     group: str | None = None
     limit: str | None = None
+    tenant: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,22 @@ class OperatorCalls(QueuePoolServicer):
         return api.ConfigureGroupResponse(changed=changed)
 
     @with_status_codes
+    async def ConfigureTenant(  # noqa: N802
+        self, request: api.ConfigureTenantRequest, context: Context
+    ) -> api.ConfigureTenantResponse:
+        changed = await self._act(
+            context,
+            lambda: self._operators.configure_tenant(
+                request.tenant,
+                max_running=request.max_running if request.HasField("max_running") else None,
+                weight=request.weight if request.HasField("weight") else None,
+                reason=request.reason,
+                actor=caller(context),
+            ),
+        )
+        return api.ConfigureTenantResponse(changed=changed)
+
+    @with_status_codes
     async def SetLimit(  # noqa: N802
         self, request: api.SetLimitRequest, context: Context
     ) -> api.SetLimitResponse:
@@ -151,7 +167,7 @@ class OperatorCalls(QueuePoolServicer):
     ) -> int:
         what = target_of(request)
         if what is None or isinstance(what, LimitTarget):
-            raise InvalidInputError("say what: a partition_key, a partition, or all=true")
+            raise InvalidInputError("say what: a partition_key, a tenant, a partition, or all=true")
         if isinstance(what, int):
             await self._check_partition(what, context)
         return await self._act(

@@ -25,6 +25,7 @@ from coordinator.api.calls import (
     Context,
     LimitTarget,
     Target,
+    TenantTarget,
     abort,
     caller,
     read_request,
@@ -139,7 +140,7 @@ class Authorization(grpc.aio.ServerInterceptor):
     ) -> None:
         names = names_of(context.auth_context())
         role = self._role(by_token, names, context)
-        target: Target | LimitTarget | None = None
+        target: Target | LimitTarget | TenantTarget | None = None
         result = "CANCELLED"  # unless the call completes
         try:
             request = await self._request(role, handler, context)
@@ -217,11 +218,18 @@ async def _session(messages: AsyncGenerator[Any], context: Context) -> None:
 
 
 def _called(
-    actor: str, role: ApiRole, method: str, target: Target | LimitTarget | None, result: str
+    actor: str,
+    role: ApiRole,
+    method: str,
+    target: Target | LimitTarget | TenantTarget | None,
+    result: str,
 ) -> OperatorCalled:
     if isinstance(target, LimitTarget):
         limit = cleaned(target.name[:_LONGEST_NAME])
         return OperatorCalled(actor, role, method, None, result, limit=limit)
+    if isinstance(target, TenantTarget):
+        tenant = cleaned(target.name[:_LONGEST_NAME])
+        return OperatorCalled(actor, role, method, None, result, tenant=tenant)
     if isinstance(target, bytes):
         return OperatorCalled(actor, role, method, None, result, cleaned(key_text(target)))
     return OperatorCalled(actor, role, method, target, result)

@@ -39,6 +39,13 @@ class LimitTarget:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class TenantTarget:
+    """A call acts on the tenant of this name, which comes from the caller."""
+
+    name: str
+
+
 def with_status_codes(call: Unary[Request, Response]) -> Unary[Request, Response]:
     """Limit the time of a call, and turn every error into a status code."""
 
@@ -127,7 +134,7 @@ async def abort(context: Context, code: grpc.StatusCode, message: str) -> NoRetu
     raise AssertionError("abort always raises")
 
 
-def target_of(request: Any) -> Target | LimitTarget | None:
+def target_of(request: Any) -> Target | LimitTarget | TenantTarget | None:
     """Return what an operator's request names; None if it does not say."""
     fields = request.DESCRIPTOR.fields_by_name
     if "limit" in fields:
@@ -136,10 +143,14 @@ def target_of(request: Any) -> Target | LimitTarget | None:
         return None
     if "all" in fields:
         named = request.WhichOneof("what")
+    elif "tenant" in fields:
+        named = "tenant"
     else:
         named = "partition" if "partition" in fields else "partition_key"
     if named == "all":
         return "all" if request.all else None
+    if named == "tenant":
+        return TenantTarget(request.tenant)
     return getattr(request, named) if named else None
 
 

@@ -18,6 +18,7 @@ from queuepool.rpc.v1 import (
     group_pb2,
     partition_pb2,
     policy_pb2,
+    tenant_pb2,
 )
 
 _TOTALS = {  # field of the message -> counter
@@ -255,6 +256,23 @@ def group(
     )
     _fill_eta(message, eta)
     return message
+
+
+def tenant(name: str, status: models.TenantStatus) -> tenant_pb2.Tenant:
+    """Return what a tenant has."""
+    return tenant_pb2.Tenant(
+        name=name,
+        ready=_int64(status.ready),
+        in_flight=_int64(status.running),
+        groups=_int64(status.groups),
+        done=_int64(status.done),
+        died=_int64(status.died),
+        cancelled=_int64(status.cancelled),
+        expired=_int64(status.expired),
+        held_since_ms=status.held_ms,
+        max_running=status.max_running,
+        weight=min(max(status.weight, 0), _UINT32_MAX),
+    )
 
 
 # Absurd numbers of a damaged record must not break the reply about all others.

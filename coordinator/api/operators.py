@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from coordinator.api.callers import cleaned
-from coordinator.api.calls import Target
+from coordinator.api.calls import Target, TenantTarget
 from coordinator.core.model import Mode
 from coordinator.core.overlays.values import merged
 from coordinator.decisions.ledger import DecisionBook, DecisionRecord
@@ -23,7 +23,7 @@ from queuepool.client.pool import QueuePool
 from queuepool.client.scaling import ScalingRecords
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import key_text
-from queuepool.models import Eta, GroupStatus, Limit, LimitStatus, ScalingRecord
+from queuepool.models import Eta, GroupStatus, Limit, LimitStatus, ScalingRecord, TenantStatus
 from queuepool.verbs.leader import verbs as lead
 
 T = TypeVar("T")
@@ -137,14 +137,21 @@ class Operators:
         verb.read(server.run(key, [verb])[0])
         self._note(partition, None, "returned to automatic scaling", reason, actor)
 
-    def switch(self, what: Target, *, on: bool, reason: str, actor: str) -> int:
-        """Hold or release a group, a partition or all; returns how many of them changed.
+    def tenant(self, name: str) -> TenantStatus:
+        """Return what a tenant has in all partitions."""
+        return self._pool.tenant(name).status()
+
+    def switch(self, what: Target | TenantTarget, *, on: bool, reason: str, actor: str) -> int:
+        """Hold or release a group, a tenant, a partition or all; returns how many changed.
 
         Raises UnknownGroupError.
         """
         if isinstance(what, bytes):
             group = self._pool.group(_text(what))
             changed, named = int(group.hold() if on else group.release()), _named(what)
+        elif isinstance(what, TenantTarget):
+            tenant = self._pool.tenant(what.name)
+            changed, named = int(tenant.hold() if on else tenant.release()), f"tenant {what.name}"
         else:
             number = None if what == "all" else what
             act = self._pool.hold if on else self._pool.release
@@ -164,6 +171,20 @@ class Operators:
             "configured %s", _named(key),
             extra={
                 **{name: value for name, value in settings.items() if value is not None},
+                "changed": changed, "reason": _plain(reason), "actor": actor,
+            },
+        )  # fmt: skip
+        return changed
+
+    def configure_tenant(
+        self, name: str, *, reason: str, actor: str, **settings: int | None
+    ) -> bool:
+        """Set how a tenant may run; returns whether that changed it."""
+        changed = self._pool.tenant(name).configure(**settings)
+        _log.info(
+            "configured tenant %s", name,
+            extra={
+                **{setting: value for setting, value in settings.items() if value is not None},
                 "changed": changed, "reason": _plain(reason), "actor": actor,
             },
         )  # fmt: skip

@@ -119,6 +119,16 @@ class StatusService(StreamCalls):
         return api.GetGroupResponse(group=messages.group(key, number, status, eta))
 
     @with_status_codes
+    async def GetTenant(  # noqa: N802
+        self,
+        request: api.GetTenantRequest,
+        context: Context,  # noqa: ARG002
+    ) -> api.GetTenantResponse:
+        name = request.tenant
+        status = await self._operators.off_loop(lambda: self._operators.tenant(name))
+        return api.GetTenantResponse(tenant=messages.tenant(name, status))
+
+    @with_status_codes
     async def ListDecisions(  # noqa: N802
         self, request: api.ListDecisionsRequest, context: Context
     ) -> api.ListDecisionsResponse:

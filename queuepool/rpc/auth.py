@@ -22,8 +22,8 @@ OPEN_SERVICES: Final = ("/grpc.health.v1.Health/",)
 _SERVICE: Final = "/queuepool.rpc.v1.QueuePool/"
 _FOR_VIEWERS: Final = frozenset((
     *(_SERVICE + name for name in (
-        "GetCluster", "ListPartitions", "GetPartition", "GetGroup", "ListDecisions",
-        "WatchPartitions", "ListLimits", "GetPolicy", "Explain",
+        "GetCluster", "ListPartitions", "GetPartition", "GetGroup", "GetTenant",
+        "ListDecisions", "WatchPartitions", "ListLimits", "GetPolicy", "Explain",
         "Record",
     )),
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
@@ -31,6 +31,7 @@ _FOR_VIEWERS: Final = frozenset((
 _FOR_OPERATORS: Final = frozenset(
     _SERVICE + name for name in (
         "SetWorkers", "ClearWorkers", "Hold", "Release", "ConfigureGroup",
+        "ConfigureTenant",
         "SetLimit", "PauseLimit", "RemoveLimit", "SetPolicy",
     )
 )  # fmt: skip

@@ -85,6 +85,7 @@ class QueuePoolClient(QueuePoolStub, AbstractContextManager["QueuePoolClient"]):
     ListPartitions: Unary[api.ListPartitionsRequest, api.ListPartitionsResponse]
     GetPartition: Unary[api.GetPartitionRequest, api.GetPartitionResponse]
     GetGroup: Unary[api.GetGroupRequest, api.GetGroupResponse]
+    GetTenant: Unary[api.GetTenantRequest, api.GetTenantResponse]
     Explain: Unary[api.ExplainRequest, api.ExplainResponse]
     ListDecisions: Unary[api.ListDecisionsRequest, api.ListDecisionsResponse]
     WatchPartitions: grpc.UnaryStreamMultiCallable[
@@ -96,6 +97,7 @@ class QueuePoolClient(QueuePoolStub, AbstractContextManager["QueuePoolClient"]):
     Hold: Unary[api.HoldRequest, api.HoldResponse]
     Release: Unary[api.ReleaseRequest, api.ReleaseResponse]
     ConfigureGroup: Unary[api.ConfigureGroupRequest, api.ConfigureGroupResponse]
+    ConfigureTenant: Unary[api.ConfigureTenantRequest, api.ConfigureTenantResponse]
     ListLimits: Unary[api.ListLimitsRequest, api.ListLimitsResponse]
     SetLimit: Unary[api.SetLimitRequest, api.SetLimitResponse]
     PauseLimit: Unary[api.PauseLimitRequest, api.PauseLimitResponse]

@@ -11,6 +11,7 @@ from queuepool.testing.data import Args, PartitionData, lane_of
 from queuepool.testing.fencing import fence
 from queuepool.testing.gates import CLAIMED
 from queuepool.testing.records import Lane
+from queuepool.testing.tenants import room_of
 
 _IDLE_SEATS = 32
 
@@ -81,8 +82,7 @@ def admit(p: PartitionData, args: Args) -> Any:
 
 def _may_go(p: PartitionData, lane: Lane, job_id: bytes) -> bool:
     name = lane[1]
-    tenant = p.tenants.get(tenant_of(name) or b"")
-    if tenant and tenant.hold:
+    if room_of(p, tenant_of(name) or b"") == 0:
         return False
     if name not in p.managed:
         return True

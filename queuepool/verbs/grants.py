@@ -65,7 +65,7 @@ CONSUMER = _grant("""
     tr    rpush lpush lpop unlink
     tn    hset hincrby hdel unlink
     tt    hset hincrby pexpire unlink
-    mt    unlink
+    mt    hset unlink
     fl    zadd zrem unlink
     dl    zadd zrem unlink
     dg    sadd srem unlink

@@ -229,6 +229,14 @@ REQUESTS = st.one_of(
         reason=REASONS,
     ),
     st.builds(
+        api.ConfigureTenantRequest,
+        tenant=NAMES,
+        max_running=st.none() | SIZES,
+        weight=st.none() | SIZES,
+        reason=REASONS,
+    ),
+    st.builds(api.GetTenantRequest, tenant=NAMES),
+    st.builds(
         api.ConfigureGroupRequest,
         partition_key=KEYS,
         max_running=st.none() | SIZES,

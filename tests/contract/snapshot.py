@@ -13,7 +13,7 @@ from queuepool.testing.data import STARTED, PartitionData
 from queuepool.testing.groups import Group
 from queuepool.testing.records import Seat
 from queuepool.testing.server import MemoryServer
-from queuepool.testing.tenants import able_of, running_of
+from queuepool.testing.tenants import able_of, room_of, running_of
 from tests.contract.world import World
 
 _TIMES = ("cut", "dn", "dn_since", "aside", "largest", "hold", "rare")
@@ -67,7 +67,7 @@ def _of_memory(p: PartitionData) -> dict[str, Any]:
             if n
         },
         "tallies": {name: dict(p.tallies.of(name, p.now)) for name in p.tallies.counts},
-        "bounds": {name: 0 if k.hold else k.weight for name, k in p.tenants.items()},
+        "bounds": {name: 0 if room_of(p, name) == 0 else k.weight for name, k in p.tenants.items()},
         "books": [_book(p.books[e].entries()) for e in sorted(p.books)],
         "delayed": [i for _, i in p.delayed.entries()],
         "asides": p.asides,

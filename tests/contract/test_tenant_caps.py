@@ -7,6 +7,7 @@ import pytest
 from queuepool.models import TenantStatus
 from queuepool.routing.slots import group_of
 from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.owner.gates import admit
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
@@ -55,6 +56,22 @@ def test_a_tenant_can_be_bounded_while_more_of_its_jobs_run(world: World) -> Non
     w.finish(owned, claims, 1)
     assert backlog(world) == (1, 1)
     assert len(w.claim(owned, 100).ids) == 1
+
+
+def test_what_waits_for_its_limits_stays_at_its_gate_while_its_tenant_has_no_room(
+    world: World,
+) -> None:
+    group = group_of(b"k", b"t")
+    w.enqueue(world, ["a", "b", "c"], group, limits=b"mail")
+    bound(world, "t", 1)
+    owned = world.own(nonce="n")
+    assert owned.run(admit(owned.ownership, "mail", 1, most_waiting=9)).admitted == 1
+    claims = w.claim(owned, 10)
+
+    assert owned.run(admit(owned.ownership, "mail", 2, most_waiting=9)).admitted == 0
+    w.finish(owned, claims)
+    assert owned.run(admit(owned.ownership, "mail", 1, most_waiting=9)).admitted == 1
+    assert w.claim(owned, 10).ids == [b"b"]
 
 
 ENDS = ("finish", "finish_stray", "retry", "bury", "hand_back", "cancel", "takeover")

@@ -221,6 +221,10 @@ def calls(client: Any) -> dict[str, Callable[[], object]]:
         "ConfigureGroup": lambda: client.ConfigureGroup(
             api.ConfigureGroupRequest(partition_key=b"k0", max_running=100)
         ),
+        "GetTenant": lambda: client.GetTenant(api.GetTenantRequest(tenant="canary")),
+        "ConfigureTenant": lambda: client.ConfigureTenant(
+            api.ConfigureTenantRequest(tenant="canary", weight=2)
+        ),
         "ListLimits": lambda: client.ListLimits(api.ListLimitsRequest()),
         "SetLimit": lambda: client.SetLimit(
             api.SetLimitRequest(limit="canary", definition=LimitDefinition(rate=9))

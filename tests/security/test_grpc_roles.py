@@ -45,6 +45,7 @@ LOOKS: dict[str, Call] = {
         iter(c.WatchPartitions(api.WatchPartitionsRequest(), timeout=5))
     ),
     "GetGroup": lambda c: c.GetGroup(api.GetGroupRequest(partition_key=b"none")),
+    "GetTenant": lambda c: c.GetTenant(api.GetTenantRequest(tenant="none")),
     "ListLimits": lambda c: c.ListLimits(api.ListLimitsRequest()),
     "Explain": lambda c: c.Explain(api.ExplainRequest(partition=1)),
     "Record": lambda c: next(iter(c.Record(api.RecordRequest(), timeout=5))),
@@ -59,6 +60,9 @@ ACTS: dict[str, Call] = {
     "Release": lambda c: c.Release(api.ReleaseRequest(all=True)),
     "ConfigureGroup": lambda c: c.ConfigureGroup(
         api.ConfigureGroupRequest(partition_key=b"none", max_running=2)
+    ),
+    "ConfigureTenant": lambda c: c.ConfigureTenant(
+        api.ConfigureTenantRequest(tenant="none", max_running=2)
     ),
     "SetLimit": lambda c: c.SetLimit(
         api.SetLimitRequest(limit="roles", definition=LimitDefinition(rate=9))
@@ -218,6 +222,7 @@ def call_of(request: Any) -> Call:
     [
         (api.HoldRequest(partition_key=b"of\nbob"), None, r"of\\x0abob"),
         (api.HoldRequest(partition=1), 1, None),
+        (api.HoldRequest(tenant="acme"), None, None),
         (api.HoldRequest(all=True), "all", None),
         (api.ConfigureGroupRequest(partition_key=b"bulk-42", serial=True), None, "bulk-42"),
         (api.HoldRequest(), None, None),

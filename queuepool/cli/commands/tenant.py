@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Callable
 from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from queuepool.cli.arguments import Actions, add_json, count
+from queuepool.cli.arguments import Actions, add_grpc, add_json, count
 from queuepool.cli.display import output
 from queuepool.cli.display.fields import print_fields, when
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection.acting import act
 from queuepool.cli.inspection.pools import open_pool
+from queuepool.cli.inspection.sources import tenant_of_message
 from queuepool.client.holding import check_settings
 from queuepool.client.tenant import Tenant
+from queuepool.models import TenantStatus
 
+if TYPE_CHECKING:
+    from queuepool.rpc.client import QueuePoolClient
+
+T = TypeVar("T")
 DESCRIPTION = (
     "Turns go between tenants first, then between the groups of each. Settings hold in each "
     "partition until they are taken back."
@@ -33,6 +42,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         actions.add("release", release, "end the hold of a tenant"),
     ):
         action.add_argument("name", metavar="NAME", help="the tenant")
+        add_grpc(action)
         add_json(action)
     configuring.add_argument(
         "--max-running",
@@ -47,8 +57,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def show(arguments: argparse.Namespace) -> Exit:
     """Show what a tenant has, and how it may run."""
-    with open_pool() as pool:
-        status = pool.tenant(arguments.name).status()
+    status = act(
+        arguments.grpc,
+        lambda client: _status_by_coordinator(client, arguments.name),
+        lambda: _directly(arguments, lambda tenant: tenant.status()),
+    )
     if arguments.json:
         output.print_json({"tenant": arguments.name} | asdict(status))
         return Exit.OK
@@ -70,22 +83,60 @@ def configure(arguments: argparse.Namespace) -> Exit:
     if all(value is None for value in settings.values()):
         raise CommandError("give --max-running N or --weight N", Exit.USAGE)
     check_settings(**settings)
-    with open_pool() as pool:
-        changed = pool.tenant(arguments.name).configure(**settings)
-    return _told(arguments, "configured", changed)
+    changed = act(
+        arguments.grpc,
+        lambda client: _configure_by_coordinator(client, arguments.name, settings),
+        lambda: _directly(arguments, lambda tenant: tenant.configure(**settings)),
+    )
+    return _told(arguments, "configured now", changed)
 
 
 def hold(arguments: argparse.Namespace) -> Exit:
     """Start no more jobs of a tenant."""
-    with open_pool() as pool:
-        tenant: Tenant = pool.tenant(arguments.name)
-        return _told(arguments, "held now", tenant.hold())
+    return _told(arguments, "held now", _switch(arguments, on=True))
 
 
 def release(arguments: argparse.Namespace) -> Exit:
     """End the hold of a tenant."""
+    return _told(arguments, "released now", _switch(arguments, on=False))
+
+
+def _switch(arguments: argparse.Namespace, *, on: bool) -> bool:
+    return act(
+        arguments.grpc,
+        lambda client: _switch_by_coordinator(client, arguments.name, on=on),
+        lambda: _directly(arguments, lambda t: t.hold() if on else t.release()),
+    )
+
+
+def _directly(arguments: argparse.Namespace, ask: Callable[[Tenant], T]) -> T:
     with open_pool() as pool:
-        return _told(arguments, "released now", pool.tenant(arguments.name).release())
+        return ask(pool.tenant(arguments.name))
+
+
+def _status_by_coordinator(client: QueuePoolClient, name: str) -> TenantStatus:
+    from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+    return tenant_of_message(client.GetTenant(api.GetTenantRequest(tenant=name)).tenant)
+
+
+def _configure_by_coordinator(client: QueuePoolClient, name: str, settings: dict[str, Any]) -> bool:
+    from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+    request = api.ConfigureTenantRequest(
+        tenant=name, reason="queuepool tenant configure", **settings
+    )
+    return client.ConfigureTenant(request).changed
+
+
+def _switch_by_coordinator(client: QueuePoolClient, name: str, *, on: bool) -> bool:
+    from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+    if on:
+        hold = api.HoldRequest(tenant=name, reason="queuepool tenant hold")
+        return client.Hold(hold).changed > 0
+    release = api.ReleaseRequest(tenant=name, reason="queuepool tenant release")
+    return client.Release(release).changed > 0
 
 
 def _told(arguments: argparse.Namespace, done: str, changed: bool) -> Exit:

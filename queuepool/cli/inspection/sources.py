@@ -14,7 +14,7 @@ from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
-from queuepool.models import Eta, GroupStatus, PartitionState
+from queuepool.models import Eta, GroupStatus, PartitionState, TenantStatus
 from queuepool.settings import local_cluster as local
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate
@@ -156,6 +156,17 @@ def group_of_message(m: Any) -> GroupStatus:
         found[name] = getattr(m, name) if m.HasField(name) else None
     found["held_ms"] = m.held_since_ms if m.HasField("held_since_ms") else None
     return GroupStatus(**found)
+
+
+def tenant_of_message(m: Any) -> TenantStatus:
+    """Return what a tenant has as a coordinator sent it."""
+    names = ("ready", "groups", "done", "died", "cancelled", "expired", "weight")
+    return TenantStatus(
+        **{name: getattr(m, name) for name in names},
+        running=m.in_flight,
+        held_ms=m.held_since_ms if m.HasField("held_since_ms") else None,
+        max_running=m.max_running if m.HasField("max_running") else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)

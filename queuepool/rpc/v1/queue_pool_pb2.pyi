@@ -4,6 +4,7 @@ from queuepool.rpc.v1 import group_pb2 as _group_pb2
 from queuepool.rpc.v1 import limit_pb2 as _limit_pb2
 from queuepool.rpc.v1 import partition_pb2 as _partition_pb2
 from queuepool.rpc.v1 import policy_pb2 as _policy_pb2
+from queuepool.rpc.v1 import tenant_pb2 as _tenant_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -63,6 +64,18 @@ class GetGroupResponse(_message.Message):
     GROUP_FIELD_NUMBER: _ClassVar[int]
     group: _group_pb2.TaskGroup
     def __init__(self, group: _Optional[_Union[_group_pb2.TaskGroup, _Mapping]] = ...) -> None: ...
+
+class GetTenantRequest(_message.Message):
+    __slots__ = ("tenant",)
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    def __init__(self, tenant: _Optional[str] = ...) -> None: ...
+
+class GetTenantResponse(_message.Message):
+    __slots__ = ("tenant",)
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    tenant: _tenant_pb2.Tenant
+    def __init__(self, tenant: _Optional[_Union[_tenant_pb2.Tenant, _Mapping]] = ...) -> None: ...
 
 class ListDecisionsRequest(_message.Message):
     __slots__ = ("partition", "page_size", "page_token")
@@ -157,16 +170,18 @@ class ClearWorkersResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class HoldRequest(_message.Message):
-    __slots__ = ("partition_key", "partition", "all", "reason")
+    __slots__ = ("partition_key", "partition", "all", "tenant", "reason")
     PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     ALL_FIELD_NUMBER: _ClassVar[int]
+    TENANT_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     partition_key: bytes
     partition: int
     all: bool
+    tenant: str
     reason: str
-    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., all: bool = ..., reason: _Optional[str] = ...) -> None: ...
+    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., all: bool = ..., tenant: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class HoldResponse(_message.Message):
     __slots__ = ("changed",)
@@ -175,16 +190,18 @@ class HoldResponse(_message.Message):
     def __init__(self, changed: _Optional[int] = ...) -> None: ...
 
 class ReleaseRequest(_message.Message):
-    __slots__ = ("partition_key", "partition", "all", "reason")
+    __slots__ = ("partition_key", "partition", "all", "tenant", "reason")
     PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     ALL_FIELD_NUMBER: _ClassVar[int]
+    TENANT_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     partition_key: bytes
     partition: int
     all: bool
+    tenant: str
     reason: str
-    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., all: bool = ..., reason: _Optional[str] = ...) -> None: ...
+    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., all: bool = ..., tenant: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class ReleaseResponse(_message.Message):
     __slots__ = ("changed",)
@@ -207,6 +224,24 @@ class ConfigureGroupRequest(_message.Message):
     def __init__(self, partition_key: _Optional[bytes] = ..., max_running: _Optional[int] = ..., serial: bool = ..., weight: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class ConfigureGroupResponse(_message.Message):
+    __slots__ = ("changed",)
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    changed: bool
+    def __init__(self, changed: bool = ...) -> None: ...
+
+class ConfigureTenantRequest(_message.Message):
+    __slots__ = ("tenant", "max_running", "weight", "reason")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    MAX_RUNNING_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    max_running: int
+    weight: int
+    reason: str
+    def __init__(self, tenant: _Optional[str] = ..., max_running: _Optional[int] = ..., weight: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class ConfigureTenantResponse(_message.Message):
     __slots__ = ("changed",)
     CHANGED_FIELD_NUMBER: _ClassVar[int]
     changed: bool

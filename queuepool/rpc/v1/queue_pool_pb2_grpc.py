@@ -54,6 +54,11 @@ class QueuePoolStub(object):
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetGroupRequest.SerializeToString,
                 response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetGroupResponse.FromString,
                 _registered_method=True)
+        self.GetTenant = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/GetTenant',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetTenantRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetTenantResponse.FromString,
+                _registered_method=True)
         self.ListDecisions = channel.unary_unary(
                 '/queuepool.rpc.v1.QueuePool/ListDecisions',
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListDecisionsRequest.SerializeToString,
@@ -98,6 +103,11 @@ class QueuePoolStub(object):
                 '/queuepool.rpc.v1.QueuePool/ConfigureGroup',
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureGroupRequest.SerializeToString,
                 response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureGroupResponse.FromString,
+                _registered_method=True)
+        self.ConfigureTenant = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/ConfigureTenant',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureTenantRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureTenantResponse.FromString,
                 _registered_method=True)
         self.ListLimits = channel.unary_unary(
                 '/queuepool.rpc.v1.QueuePool/ListLimits',
@@ -162,6 +172,13 @@ class QueuePoolServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetTenant(self, request, context):
+        """One tenant, read at this moment; all is 0 of one that nobody has named.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListDecisions(self, request, context):
         """Recent decisions, the newest first, a page at a time.
         """
@@ -207,7 +224,7 @@ class QueuePoolServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Hold(self, request, context):
-        """Start no more jobs of a group, of a partition or of all partitions, until they are released.
+        """Start no more jobs of a group, of a tenant, of a partition or of all partitions, until they are released.
         Running jobs continue. NOT_FOUND for a group without jobs on record, or no such partition.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -215,7 +232,7 @@ class QueuePoolServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Release(self, request, context):
-        """End the hold of a group, of a partition or of all partitions, each apart from the others.
+        """End the hold of a group, of a tenant, of a partition or of all partitions, each apart from the others.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -223,6 +240,13 @@ class QueuePoolServicer(object):
 
     def ConfigureGroup(self, request, context):
         """Set how the jobs of a group may run; NOT_FOUND when it has no jobs on record.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ConfigureTenant(self, request, context):
+        """Set how the jobs of a tenant may run, in each partition, whether it has jobs or not.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -293,6 +317,11 @@ def add_QueuePoolServicer_to_server(servicer, server):
                     request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetGroupRequest.FromString,
                     response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetGroupResponse.SerializeToString,
             ),
+            'GetTenant': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetTenant,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetTenantRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetTenantResponse.SerializeToString,
+            ),
             'ListDecisions': grpc.unary_unary_rpc_method_handler(
                     servicer.ListDecisions,
                     request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListDecisionsRequest.FromString,
@@ -337,6 +366,11 @@ def add_QueuePoolServicer_to_server(servicer, server):
                     servicer.ConfigureGroup,
                     request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureGroupRequest.FromString,
                     response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureGroupResponse.SerializeToString,
+            ),
+            'ConfigureTenant': grpc.unary_unary_rpc_method_handler(
+                    servicer.ConfigureTenant,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureTenantRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureTenantResponse.SerializeToString,
             ),
             'ListLimits': grpc.unary_unary_rpc_method_handler(
                     servicer.ListLimits,
@@ -477,6 +511,33 @@ class QueuePool(object):
             '/queuepool.rpc.v1.QueuePool/GetGroup',
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetGroupRequest.SerializeToString,
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetGroupResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetTenant(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/GetTenant',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetTenantRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetTenantResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -720,6 +781,33 @@ class QueuePool(object):
             '/queuepool.rpc.v1.QueuePool/ConfigureGroup',
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureGroupRequest.SerializeToString,
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureGroupResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ConfigureTenant(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/ConfigureTenant',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureTenantRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ConfigureTenantResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -3,13 +3,13 @@
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j gt ga gk lm gr:<tier>:<gate> gq:<tier>:<gate>~<group> gg:<group> at
 --         cr er cn cx ex u uk dl wk dn:<0|1> mg g:<group> q:<tier>:<group> ring:<0-3>
---         tr:<0-3>:<tenant> tn:<tenant> mt
+--         tr:<0-3>:<tenant> tn:<tenant> tt:<tenant> mt
 -- ARGV    nonce, epoch, gate, jobs at most (0-200), jobs that may be admitted and not claimed yet
 -- Returns {admitted, admitted and not claimed yet, ids left at the gate, cancelled}; or {FENCED,
 --         current epoch}.
--- Groups take turns, one job a turn; tiers 6:3:2:1. A group whose room is 0, or whose tenant is
--- held, keeps its place; a partition that is held admits nothing. What was cancelled with its group
--- ends here; what should have started by now goes to its lane in addition, for a claim to end it.
+-- Groups take turns, one job a turn; tiers 6:3:2:1. A group whose room is 0, or whose tenant's is,
+-- keeps its place; a partition that is held admits nothing. What was cancelled with its group ends
+-- here; what should have started by now goes to its lane in addition, for a claim to end it.
 -- O(jobs): a call visits at most twice as many seats as it may admit jobs, and 32.
 local base, gate, n = KEYS[1], ARGV[3], tonumber(ARGV[4])
 local c, j = base .. ':c', base .. ':j'

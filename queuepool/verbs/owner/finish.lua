@@ -2,7 +2,7 @@
 -- finish: record the end of jobs that succeeded and forget them.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c j fl:<epoch> g:<group> dn:<0|1> r:<id> at cr er pr cn mg
---         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> tt:<tenant> u uk ex lm ga dl wk
+--         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex lm ga dl wk
 -- ARGV    nonce, epoch, how many ids, ids of one group after the other, then of each group: its
 --         name, its bytes, its number of ids, m, m * (id, ttl ms, result)
 -- Returns {finished, duplicates, how many are left alone, their ids ...}; or {FENCED, current

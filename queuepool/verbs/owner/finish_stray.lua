@@ -2,8 +2,8 @@
 -- finish_stray: record the end of jobs that succeeded, wherever they are by now.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl dg:<group> ua dead cx g:<group> dn:<0|1>
---         r:<id> at cr er pr cn mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> tt:<tenant> u uk ex lm
---         ga wk
+--         r:<id> at cr er pr cn mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex
+--         lm ga wk
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed, ttl ms (0: no result),
 --         result)
 -- Returns {finished, duplicates, how many finished outside this in-flight set}; or {FENCED, current

@@ -5,6 +5,7 @@ local function probe_tenant(group)
   local tenant = tenant_of(group)
   if not tenant or probed[tenant] then return end
   probed[tenant] = true
+  redis.call('HLEN', base .. ':mt')
   ours('HLEN', base .. ':tn:' .. tenant)
   ours('HLEN', base .. ':tt:' .. tenant)
   ours('LLEN', base .. ':wk')

@@ -1,6 +1,6 @@
 -- uses: whole
 local BOUNDS = {'hold', 'max', 'run', 'state', 'apart', 'e0', 'e1', 'e2', 'e3',
-  'c0', 'c1', 'c2', 'c3', 'o4', 'o5', 'o6', 'o7'}
+  'c0', 'c1', 'c2', 'c3', 'o4', 'o5', 'o6', 'o7', 'weight'}
 -- What of a tenant may be claimed: how many jobs; by tier, the ones among those that its groups let
 -- run; what counts the others, and how many these are. f: its fields; waiting: the former, by tier
 local function tenant_shares(f, waiting)

@@ -1,4 +1,4 @@
--- uses: tenant_shares, clock, add, wake
+-- uses: tenant_shares, clock, add, whole, wake
 -- After each change of a tenant that is held or bounded: count what may be claimed of it now, and
 -- give it the seats back that it lost, when something may. Returns how many. owning: the caller
 -- claims next
@@ -17,6 +17,7 @@ local function tune_tenant(tenant, owning)
   end
   redis.call('HSET', record, 'state', state, 'apart', apart, 'c0', able[0], 'c1', able[1],
     'c2', able[2], 'c3', able[3])
+  redis.call('HSET', base .. ':mt', tenant, room > 0 and math.max(1, whole(f[18])) or 0)
   for t = 0, room > 0 and 3 or -1 do
     if f[14 + t] then
       redis.call('HDEL', record, 'o' .. t + 4)

@@ -2,8 +2,8 @@
 -- cancel_group: cancel the current jobs of a task group, one bounded step per call.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j c o dr dl dg:<group> ua cn wk at cr er cx g:<group> q:<0-3>:<group>
---         fl:<epochs> dn:<0|1> mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> tt:<tenant> u uk ex lm
---         ga gt gg:<group> gq:<tier>:<gate>~<group>
+--         fl:<epochs> dn:<0|1> mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex
+--         lm ga gt gg:<group> gq:<tier>:<gate>~<group>
 -- ARGV    group, cursor ('start', then what the last call returned)
 -- Returns {next cursor ('' when done), waiting jobs cancelled, running jobs asked}.
 -- The first call sets the cut: jobs enqueued up to then are cancelled wherever they appear later

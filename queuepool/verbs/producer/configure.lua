@@ -2,7 +2,7 @@
 -- configure: set how a group may run; hold a group or the partition, or release it.
 -- ROLES   producer coordinator ops
 -- KEYS[1] base; derived: c j cx dl mg wk g:<group> q:<0-3>:<group> ring:<0-3> tr:<0-3>:<tenant>
---         tn:<tenant> tt:<tenant> lm
+--         tn:<tenant> mt tt:<tenant> lm
 -- ARGV    group ('': the partition), then n * (setting, value ('': none)): hold (1), max (jobs that
 --         run at once), serial (1: one job after the other), weight (share of turns in its tiers,
 --         beside 1 of others); of the partition only hold

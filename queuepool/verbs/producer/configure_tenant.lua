@@ -49,7 +49,7 @@ if not apart then redis.call('HDEL', record, 'state', 'apart', 'c0', 'c1', 'c2',
 if not apart and wish.weight == '' then
   redis.call('HDEL', mt, tenant)
 else
-  redis.call('HSET', mt, tenant, hold and 0 or math.max(1, whole(wish.weight)))
+  if not apart then redis.call('HSET', mt, tenant, wish.weight) end
   redis.call('HSET', c, 'rare', 1)
 end
 return 1

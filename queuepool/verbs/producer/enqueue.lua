@@ -2,8 +2,8 @@
 -- enqueue: accept up to 200 jobs; each id is accepted once.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j dl dg:<group> c wk cx dead dn:<0|1> g:<group> q:<tier>:<group>
---         ring:<tier> tr:<0-3>:<tenant> tn:<tenant> tt:<tenant> u uk ex mg o dr rec fl:<epochs> lm
---         gt gr:<tier>:<gate> gg:<group> gq:<tier>:<gate>~<group>
+--         ring:<tier> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex mg o dr rec fl:<epochs>
+--         lm gt gr:<tier>:<gate> gg:<group> gq:<tier>:<gate>~<group>
 -- ARGV    max_depth (jobs), max_bytes, jobs, bytes, words about single jobs (0: none)
 --         then runs of jobs alike: tier (0-3; of a tenant's group 4-7), group, delay ms, n, n *
 --         (id, body from its slot on), then n * (place of a job in the call, until when it holds

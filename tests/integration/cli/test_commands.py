@@ -472,9 +472,13 @@ def test_a_tenant_is_held_shown_weighed_and_released(shell: Shell, pool: QueuePo
     assert "queuepool tenant release acme" in shell.out
     assert shell.run("tenant", "release", "acme") == Exit.OK
     assert shell.run("tenant", "show", "acme", "--json") == Exit.OK
-    known = {"ready": 1, "groups": 1, "held_ms": None, "weight": 3}
-    assert shell.lines[-1] == {"tenant": "acme"} | known
+    ends = dict.fromkeys(("done", "died", "cancelled", "expired"), 0)
+    known = {"ready": 1, "running": 0, "groups": 1, "held_ms": None, "weight": 3}
+    assert shell.lines[-1] == {"tenant": "acme", "max_running": None} | known | ends
+    assert shell.run("tenant", "configure", "acme", "--max-running", "5") == Exit.OK
+    assert shell.run("tenant", "show", "acme") == Exit.OK and "5 in each" in shell.out
     assert shell.run("tenant", "configure", "acme", "--weight", "0") == Exit.USAGE
+    assert shell.run("tenant", "configure", "acme") == Exit.USAGE
 
 
 def test_jobs_of_a_tenant_are_shown_with_it(shell: Shell, pool: QueuePool) -> None:

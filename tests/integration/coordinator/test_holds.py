@@ -94,6 +94,32 @@ def test_a_group_is_configured_and_what_is_left_out_stays(
     assert (pool.group(KEY).status().weight, group.weight, group.total) == (3, 3, 1)
 
 
+def test_a_tenant_is_configured_held_and_shown(pool: QueuePool, client: QueuePoolClient) -> None:
+    pool.enqueue("work", partition_key=KEY, tenant="acme")
+
+    def configure(**settings: Any) -> bool:
+        return client.ConfigureTenant(api.ConfigureTenantRequest(tenant="acme", **settings)).changed
+
+    assert (configure(max_running=3), configure(max_running=3), configure()) == (True, False, False)
+    assert configure(weight=2)
+    for on in (True, False):
+        calls: list[Any] = (
+            [client.Hold, api.HoldRequest] if on else [client.Release, api.ReleaseRequest]
+        )
+        call, request = calls
+        assert [call(request(tenant="acme")).changed for _ in range(2)] == [1, 0]
+        shown = client.GetTenant(api.GetTenantRequest(tenant="acme")).tenant
+        assert shown.HasField("held_since_ms") == on
+    assert (shown.ready, shown.max_running, shown.weight) == (1, 3, 2)
+    status = pool.tenant("acme").status()
+    assert (status.max_running, status.weight, status.held_ms) == (3, 2, None)
+    for name, value in (("max_running", 100_001), ("weight", 101), ("tenant", "")):
+        invalid: Any = api.ConfigureTenantRequest(tenant="acme")
+        setattr(invalid, name, value)
+        assert refusal(client.ConfigureTenant, invalid)[0] == "INVALID_ARGUMENT"
+    assert held(pool) == [False, False]
+
+
 def test_what_cannot_be_held_or_configured_is_refused_as_by_the_library(
     pool: QueuePool, client: QueuePoolClient
 ) -> None:
@@ -209,3 +235,22 @@ def test_without_a_coordinator_they_do_it_themselves_unless_one_is_named(
     assert (code, held(pool)) == (Exit.UNAVAILABLE, [False, False]), err
     code, out, err = shell.run_with(*words, QUEUEPOOL_GRPC=away, **settings)
     assert (code, out, held(pool)) == (Exit.OK, "2 partitions held\n", [True, True]), err
+
+
+def test_commands_about_tenants_go_to_the_coordinator(
+    running: Process, pool: QueuePool, shell: Shell, stage: str
+) -> None:
+    def run(action: str, *more: str) -> str:
+        words = ("tenant", action, "acme", *more)
+        code, out, err = shell.run_with(*words, **nowhere(running, stage))
+        assert code == Exit.OK, err
+        return out
+
+    assert run("configure", "--max-running", "3") == "tenant acme is configured now\n"
+    assert run("hold") == "tenant acme is held now\n"
+    assert "3 in each partition" in run("show")
+    status = pool.tenant("acme").status()
+    assert (status.max_running, status.held_ms is not None) == (3, True)
+    run("release")
+    assert pool.tenant("acme").status().held_ms is None
+    wait_until(lambda: any("configured tenant acme" in line for line in running.log))

@@ -57,6 +57,9 @@ ACTS: dict[str, Call] = {
     "ConfigureGroup": lambda c: c.ConfigureGroup(
         api.ConfigureGroupRequest(partition_key=GROUP.encode(), max_running=CAP)
     ),
+    "ConfigureTenant": lambda c: c.ConfigureTenant(
+        api.ConfigureTenantRequest(tenant="stolen", max_running=CAP)
+    ),
     "SetLimit": lambda c: c.SetLimit(
         api.SetLimitRequest(limit=LIMIT, definition=LimitDefinition(rate=9))
     ),

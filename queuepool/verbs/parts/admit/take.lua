@@ -1,7 +1,7 @@
 -- The next job of a group's lane at the gate goes to the group's lane, if it may run.
 local function may_go(tier, group, id) -- and whether it goes before what is there
   local room, tenant = redis.call('HGET', base .. ':mg', group), tenant_of(group)
-  if tenant and redis.call('HGET', base .. ':mt', tenant) == '0' then return false end -- held
+  if tenant and redis.call('HGET', base .. ':mt', tenant) == '0' then return false end -- no room
   if not room then return true, false end
   local rt, hold, serial = unpack(redis.call('HMGET', base .. ':g:' .. group, 'rt', 'hold',
     'serial'))
