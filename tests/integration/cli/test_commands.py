@@ -462,10 +462,9 @@ def test_every_engine_here_passes_the_check(
 
 def test_a_tenant_is_held_shown_weighed_and_released(shell: Shell, pool: QueuePool) -> None:
     pool.enqueue("t", partition_key="k", tenant="acme")
-    assert shell.run("tenant", "hold", "acme") == Exit.OK
-    assert "tenant acme is held now" in shell.out
-    assert shell.run("tenant", "hold", "acme") == Exit.OK
-    assert "nothing changed" in shell.out
+    for said in ("tenant acme is held now", "nothing changed"):
+        assert shell.run("tenant", "hold", "acme") == Exit.OK
+        assert said in shell.out
     assert shell.run("tenant", "configure", "acme", "--weight", "3", "--json") == Exit.OK
     assert shell.lines[-1] == {"tenant": "acme", "changed": True}
     assert shell.run("tenant", "show", "acme") == Exit.OK
@@ -476,7 +475,8 @@ def test_a_tenant_is_held_shown_weighed_and_released(shell: Shell, pool: QueuePo
     known = {"ready": 1, "running": 0, "groups": 1, "held_ms": None, "weight": 3}
     assert shell.lines[-1] == {"tenant": "acme", "max_running": None} | known | ends
     assert shell.run("tenant", "configure", "acme", "--max-running", "5") == Exit.OK
-    assert shell.run("tenant", "show", "acme") == Exit.OK and "5 in each" in shell.out
+    shell.run("tenant", "show", "acme")
+    assert "5 in each" in shell.out
     assert shell.run("tenant", "configure", "acme", "--weight", "0") == Exit.USAGE
     assert shell.run("tenant", "configure", "acme") == Exit.USAGE
 
