@@ -134,11 +134,7 @@ class Costs:
             return []
         found: list[tuple[float, bytes]] = []
         for tier in {name[:1] for name in self._lanes}:
-            lanes = {
-                name: lane
-                for name, lane in self._lanes.items()
-                if name[:1] == tier and not lane.empty
-            }
+            lanes = self._of_tier(tier)
             means = [lane.mean_s for lane in lanes.values()]
             if len(means) < 2 or max(means) < FACTOR * min(means):
                 continue
@@ -163,10 +159,12 @@ class Costs:
 
     def _lowest_s(self, tier: bytes) -> float:
         # Of what ended: what runs, or only waits in memory, may be handed back.
-        alike = (
-            lane.cost_s for name, lane in self._lanes.items() if name[:1] == tier and not lane.empty
-        )
-        return min(alike, default=0.0)
+        return min((lane.cost_s for lane in self._of_tier(tier).values()), default=0.0)
+
+    def _of_tier(self, tier: bytes) -> dict[bytes, _Lane]:
+        # Those that have jobs.
+        lanes = self._lanes.items()
+        return {name: lane for name, lane in lanes if name[:1] == tier and not lane.empty}
 
     @staticmethod
     def _lane_of(job: ClaimedJob) -> bytes:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import secrets
 import socket
 import sys
@@ -35,7 +34,7 @@ from queuepool.errors import ConfigurationError, FencedError, QueuePoolError
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.partitions.route import Leave
 from queuepool.servers import Bell as ServerBell
-from queuepool.servers.namespaces import pid_namespace
+from queuepool.servers.namespaces import has_ended
 from queuepool.tasks.limiting import declared
 from queuepool.tasks.registry import Registry, default_registry
 from queuepool.telemetry.events import Listener, ignore
@@ -203,24 +202,6 @@ def shuffled(pool: QueuePool) -> list[int]:
     numbers = [partition.number for partition in pool.partitions()]
     random.shuffle(numbers)
     return numbers
-
-
-def has_ended(host: str, namespace: str) -> bool:
-    """Return whether an owner, `host:pid`, was a process here that has ended.
-
-    namespace: of its pid; where that is unknown, nothing is sure. The pid may be ours by now.
-    """
-    name, _, pid = host.rpartition(":")
-    here = name == socket.gethostname() and namespace != "" and namespace == pid_namespace()
-    if not here or not re.fullmatch("[1-9][0-9]{0,9}", pid):
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except (OSError, OverflowError):
-        return False
-    return int(pid) == os.getpid()
 
 
 def _check_recursion_limit() -> None:

@@ -1,4 +1,4 @@
-"""Three scenarios, killed at each of their script calls: all points are listed, and all are clean.
+"""Three scenarios, killed at their script calls: all are listed, and a third of them is tried here.
 
 When a scenario no longer makes every call, give it another seed or more jobs.
 """
@@ -24,7 +24,7 @@ SCRIPTS = {
     "finish", "finish_stray", "hand_back", "in_flight", "lead", "observe", "progress", "promote",
     "record", "recover", "release", "renew", "retry", "rotate_nonce", "start",
 }  # fmt: skip
-PARTS = 4
+PARTS, STEP = 4, 3  # `make simulate` tries every point
 
 
 OF_EXTRAS = {
@@ -59,8 +59,8 @@ def test_a_scenario_has_unique_keys_and_claims_that_expire_jobs() -> None:
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=IDS)
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_crash_point_is_clean(part: int, scenario: Scenario) -> None:
-    found = undisturbed(scenario)[0][part::PARTS]
+def test_crash_points_are_clean(part: int, scenario: Scenario) -> None:
+    found = undisturbed(scenario)[0][::STEP][part::PARTS]
 
     unclean = [f"{p} {mode}: {wrong}" for p, mode, wrong in outcomes(scenario, found) if wrong]
 

@@ -1,4 +1,4 @@
-"""A few hundred seeds of the simulation, and proof that a broken core does not get through.
+"""Many seeds of the simulation, and proof that a broken core does not get through.
 
 `make simulate` runs ten thousand; a failure names the command that replays it step by step.
 """
@@ -19,7 +19,7 @@ from tests.simulation.consuming import NewCore
 from tests.simulation.scenario import Faults
 from tests.simulation.simulation import simulate
 
-BLOCKS, SEEDS_A_BLOCK = 8, 40
+BLOCKS, SEEDS_A_BLOCK = 8, 20
 MOST_SEEDS = 200  # until a broken core must have shown itself
 
 

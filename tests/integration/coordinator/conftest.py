@@ -5,14 +5,19 @@ import pytest
 
 from coordinator.assembly import Coordinator, assemble
 from coordinator.settings import load
+from queuepool.cli.exits import Exit
 from queuepool.client.pool import QueuePool
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
+from queuepool.rpc.client import QueuePoolClient, connect
 from queuepool.settings.config import PoolConfig
 from tests.integration.coordinator.cluster import FAST, Process
+from tests.shell import Shell
 
 StartCoordinator = Callable[..., Coordinator]
 StartProcess = Callable[..., Process]
+Command = Callable[..., Any]
+StartCommand = Callable[[str], Command]
 
 
 @pytest.fixture
@@ -52,3 +57,38 @@ def process(redis_url: str, stage: str) -> Iterator[StartProcess]:
     yield start
     for each in running:
         each.kill()
+
+
+@pytest.fixture
+def running(process: StartProcess, pool: QueuePool) -> Process:
+    """A coordinator process over `pool`."""
+    return process()
+
+
+@pytest.fixture
+def client(running: Process) -> Iterator[QueuePoolClient]:
+    """A client of `running`."""
+    with connect(running.grpc, deadline_s=30) as made:
+        yield made
+
+
+@pytest.fixture(params=["coordinator", "servers"])
+def command(
+    request: pytest.FixtureRequest, pool: QueuePool, redis_url: str, stage: str
+) -> StartCommand:
+    """Make what runs one command of the shell, by a coordinator alone or on the servers alone."""
+    shell = Shell(request.getfixturevalue("capsys"))
+    settings = {"QUEUEPOOL_URL": redis_url, "QUEUEPOOL_STAGE": stage, "QUEUEPOOL_PARTITIONS": "2"}
+    if request.param == "coordinator":
+        settings["QUEUEPOOL_URL"] = "redis://127.0.0.1:1/0"
+        settings["QUEUEPOOL_GRPC"] = request.getfixturevalue("running").grpc
+
+    def make(name: str) -> Command:
+        def run(*words: str, code: int = Exit.OK) -> Any:
+            found, out, err = shell.run_with(name, *words, **settings)
+            assert found == code, out + err
+            return shell.lines if "--json" in words and code == Exit.OK else out + err
+
+        return run
+
+    return make

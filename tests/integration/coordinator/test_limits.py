@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc
@@ -11,28 +10,17 @@ import pytest
 from queuepool import Limit
 from queuepool.cli.exits import Exit
 from queuepool.client.pool import QueuePool
-from queuepool.rpc.client import QueuePoolClient, connect
+from queuepool.rpc.client import QueuePoolClient
 from queuepool.rpc.limits import definition_of, status_of
 from queuepool.rpc.v1 import limit_pb2
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from tests.integration.coordinator.cluster import Process
-from tests.integration.coordinator.conftest import StartProcess
+from tests.integration.coordinator.conftest import Command, StartCommand
 from tests.shell import Shell
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.xdist_group("coordinator-process")
 MAIL = Limit("mail", rate=100, per_s=60, burst=5, concurrency=3)
-
-
-@pytest.fixture
-def running(process: StartProcess, pool: QueuePool) -> Process:
-    return process()
-
-
-@pytest.fixture
-def client(running: Process) -> Iterator[QueuePoolClient]:
-    with connect(running.grpc, deadline_s=30) as made:
-        yield made
 
 
 def set_request(limit: Limit, reason: str = "") -> api.SetLimitRequest:
@@ -143,23 +131,9 @@ def test_the_log_says_what_an_operator_did_and_why(
 # -- commands --------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["coordinator", "servers"])
-def run(
-    request: pytest.FixtureRequest, pool: QueuePool, redis_url: str, stage: str
-) -> Callable[..., Any]:
-    """Runs `queuepool limit`, by a coordinator alone or on the servers alone."""
-    shell = Shell(request.getfixturevalue("capsys"))
-    settings = {"QUEUEPOOL_URL": redis_url, "QUEUEPOOL_STAGE": stage, "QUEUEPOOL_PARTITIONS": "2"}
-    if request.param == "coordinator":
-        settings["QUEUEPOOL_URL"] = "redis://127.0.0.1:1/0"
-        settings["QUEUEPOOL_GRPC"] = request.getfixturevalue("running").grpc
-
-    def do(*words: str, code: int = Exit.OK) -> Any:
-        found, out, err = shell.run_with("limit", *words, **settings)
-        assert found == code, err
-        return shell.lines if "--json" in words and code == Exit.OK else out + err
-
-    return do
+@pytest.fixture
+def run(command: StartCommand) -> Command:
+    return command("limit")
 
 
 def test_commands_do_the_same_by_a_coordinator_and_without_one(run: Any, pool: QueuePool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc
@@ -15,22 +14,10 @@ from queuepool.client.scaling import ScalingRecords
 from queuepool.rpc.client import QueuePoolClient, connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from tests.integration.coordinator.cluster import FakeOwner, Process, obey_until
-from tests.integration.coordinator.conftest import StartProcess
-from tests.shell import Shell
+from tests.integration.coordinator.conftest import Command, StartCommand, StartProcess
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.xdist_group("coordinator-process")
-
-
-@pytest.fixture
-def running(process: StartProcess, pool: QueuePool) -> Process:
-    return process()
-
-
-@pytest.fixture
-def client(running: Process) -> Iterator[QueuePoolClient]:
-    with connect(running.grpc, deadline_s=30) as made:
-        yield made
 
 
 def put(client: QueuePoolClient, **values: str) -> api.SetPolicyResponse:
@@ -129,23 +116,9 @@ def test_a_damaged_record_keeps_the_last_good_one_and_is_told_once(
 # -- commands --------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["coordinator", "servers"])
-def run(
-    request: pytest.FixtureRequest, pool: QueuePool, redis_url: str, stage: str
-) -> Callable[..., Any]:
-    """Runs `queuepool policy`, by a coordinator alone or on the servers alone."""
-    shell = Shell(request.getfixturevalue("capsys"))
-    settings = {"QUEUEPOOL_URL": redis_url, "QUEUEPOOL_STAGE": stage, "QUEUEPOOL_PARTITIONS": "2"}
-    if request.param == "coordinator":
-        settings["QUEUEPOOL_URL"] = "redis://127.0.0.1:1/0"
-        settings["QUEUEPOOL_GRPC"] = request.getfixturevalue("running").grpc
-
-    def do(*words: str, code: int = Exit.OK) -> Any:
-        found, out, err = shell.run_with("policy", *words, **settings)
-        assert found == code, out + err
-        return shell.lines if "--json" in words and code == Exit.OK else out + err
-
-    return do
+@pytest.fixture
+def run(command: StartCommand) -> Command:
+    return command("policy")
 
 
 def test_commands_do_the_same_by_a_coordinator_and_without_one(run: Any, pool: QueuePool) -> None:
