@@ -10,9 +10,9 @@ from pydantic import field_validator, model_validator
 from pydantic_settings import BaseSettings
 
 from consumer.core.commands import MAX_WORKERS
-from consumer.core.pools import Kind, PoolPlan, parse_pools
 from queuepool.errors.escaping import shown
 from queuepool.models.places import DEFAULT_POOL
+from queuepool.models.pools import Kind, PoolPlan, parse_pools
 from queuepool.settings import fields
 from queuepool.settings.fields import read_from, setting
 

@@ -28,6 +28,7 @@ from coordinator.assembly import Coordinator, assemble
 from coordinator.core.reached import advertised, is_loopback
 from coordinator.loop.crew import Crew
 from coordinator.loop.limit_watch import LimitWatch
+from coordinator.loop.pools import PoolCoordinators
 from coordinator.loop.watchdog import Watchdog
 from coordinator.settings import ENV_PREFIX, CoordinatorSettings, load
 from coordinator.snapshots.limits import LimitBoard
@@ -100,12 +101,15 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
 
     store, registry = SnapshotStore(), CollectorRegistry()
     board = LimitBoard()
-    emit = fan_out([EventLog(), Metrics(registry, store, board)])
+    metrics = Metrics(registry, store, board)
+    emit = fan_out([EventLog(), metrics])
     server = StatusServer(settings, emit)
     bound = server.bind()
     address = settings.grpc_address or advertised(bound, socket.gethostname())
     coordinator = assemble(pool, settings, address=address, store=store, emit=emit)
-    operators = Operators(pool, store, coordinator.book, max_workers=settings.limits().max_workers)
+    others = _other_pools(pool, settings, address, metrics)
+    most = settings.limits().max_workers
+    operators = Operators(pool, store, coordinator.book, max_workers=most, others=others)
     watchdog = Watchdog(coordinator.loop, settings.watchdog_s, _end)
     stopping, refused = _stop_on_signals(), list[ConfigurationError]()
     here = asyncio.get_running_loop()
@@ -123,19 +127,28 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
         await server.start(service)
         _warn_if_open(settings)
         try:
-            coordinator.start()
-            watchdog.start()
-            keeper.start()
-            limits.start()
+            for part in (coordinator, watchdog, keeper, limits, others):
+                part.start()
             _announce(bound, "none" if url is None else f"{url}/metrics")
             await _until(stopping, store, server)
         finally:
-            limits.stop()
-            keeper.stop()
-            watchdog.stop()
-            await _stop(coordinator, server, operators)
+            for watching in (limits, keeper, watchdog):
+                watching.stop()
+            await _stop(coordinator, others, server, operators)
     if refused:
         raise refused[0]
+
+
+def _other_pools(
+    pool: QueuePool, settings: CoordinatorSettings, address: str, metrics: Metrics
+) -> PoolCoordinators:
+    def coordinator_of(name: str) -> Coordinator:
+        emit = fan_out([EventLog(name), metrics.of_pool])
+        return assemble(pool, settings, address=address, emit=emit, of=name)
+
+    others = PoolCoordinators(pool, coordinator_of)
+    metrics.show(others.views)
+    return others
 
 
 class ApiEndedError(HindranceError):
@@ -171,8 +184,11 @@ def _call(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
         loop.call_soon_threadsafe(event.set)
 
 
-async def _stop(coordinator: Coordinator, server: StatusServer, operators: Operators) -> None:
-    ended, _ = await asyncio.gather(_end_loop(coordinator), server.stop(_GRACE_S))
+async def _stop(
+    coordinator: Coordinator, others: PoolCoordinators, server: StatusServer, operators: Operators
+) -> None:
+    pools = _end_loop(others, "coordinator-stop-pools")
+    ended, _, _ = await asyncio.gather(_end_loop(coordinator), server.stop(_GRACE_S), pools)
     operators.close()
     if not ended:
         _log.warning(
@@ -181,9 +197,11 @@ async def _stop(coordinator: Coordinator, server: StatusServer, operators: Opera
     _log.info("stopped; worker counts stay the same")
 
 
-async def _end_loop(coordinator: Coordinator) -> bool:
+async def _end_loop(
+    coordinator: Coordinator | PoolCoordinators, name: str = "coordinator-stop"
+) -> bool:
     try:
-        ending = Crew(1, "coordinator-stop").submit(lambda: coordinator.stop(_STOP_S))
+        ending = Crew(1, name).submit(lambda: coordinator.stop(_STOP_S))
     except UnavailableError:  # no thread for it: calls to the API wait that long
         return coordinator.stop(_STOP_S)
     return await asyncio.wrap_future(ending)

@@ -23,6 +23,7 @@ from coordinator.snapshots.shadows import ShadowBoard
 from coordinator.snapshots.store import SnapshotStore
 from queuepool.client.pool import QueuePool
 from queuepool.client.scaling import ScalingRecords
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.telemetry.events import Listener, ignore
 
 
@@ -65,13 +66,15 @@ def assemble(
     clock: Callable[[], float] = time.monotonic,
     draw: Callable[[], float] = random.random,
     nonce: str | None = None,
+    of: str = DEFAULT_POOL,
 ) -> Coordinator:
-    """Return a coordinator of all partitions of a pool. address: where its API is reached.
+    """Return a coordinator of all partitions of a queue. address: where its API is reached.
 
+    of: the pool of workers that it scales, with a lead and a scaling record of that pool.
     nonce: of its claims to lead; None for a new one. draw: random numbers from 0 to 1.
     """
-    config, store = pool.config, store or SnapshotStore()
-    server, key = pool.system
+    config, store = pool.config.of(of), store or SnapshotStore()
+    server, key = pool.system[0], config.keyspace.system()
     fleet = Fleet(config.topology, config.keyspace, pool.servers)
     leadership = Leadership(
         server, key, lease_s=settings.lease_s, address=address, nonce=nonce, clock=clock
@@ -95,20 +98,20 @@ def assemble(
         )
 
     scaling = ScalingWatch(
-        ScalingRecords(server, key), _planner(settings), settings.make_policy, emit=emit
+        ScalingRecords(server, key), _planner(settings, of), settings.make_policy, emit=emit
     )
     observer = Observer(fleet, emit=emit, clock=clock)
-    views = SnapshotBuilder(config.topology)
+    views = SnapshotBuilder(config.topology, of)
     parts = Components(leadership, observer, views, store, scaling, new_term)
     loop = ControlLoop(parts, cycle_s=settings.cycle_s, emit=emit, clock=clock, draw=draw)
     shadow = ShadowRunner(cycles, shadows, settings.make_policy, emit=emit)
     return Coordinator(loop, store, book, leadership, fleet, cycles, shadows, shadow)
 
 
-def _planner(settings: CoordinatorSettings) -> Planner:
+def _planner(settings: CoordinatorSettings, pool: str) -> Planner:
     return Planner(
         policy=settings.make_policy(),
-        limits=settings.limits(),
+        limits=settings.limits(pool),
         cycle_s=settings.cycle_s,
         command_ttl_s=settings.command_ttl_s,
     )

@@ -23,6 +23,8 @@ from coordinator.policy import (
 )
 from coordinator.policy.gain_check import GainCheckSettings
 from queuepool.errors import ConfigurationError
+from queuepool.models.places import DEFAULT_POOL
+from queuepool.models.pools import PoolPlan, parse_pools
 from queuepool.settings import environment, fields
 from queuepool.settings.fields import read_from, setting
 
@@ -73,6 +75,11 @@ class CoordinatorSettings(_PolicyNumbers):
     min_workers: int | None = setting(None, "Minimum workers; the base by default.", ge=1, le=4096)
     max_workers: int | None = setting(
         None, "Maximum workers; 8 times the base by default.", ge=1, le=4096
+    )
+    pools: str = setting(
+        "",
+        "Limits of each worker pool, in the form of CONSUMER_POOLS: `default=8..64,video=1..2`. "
+        "Pools that are not named have the limits above.",
     )
     policy: str = setting(DEFAULT_POLICY, f"One of {', '.join(POLICIES)}.")
     gain_check: bool = setting(True, "pwqd, sized: undo a step up that did not raise completions.")
@@ -137,6 +144,15 @@ class CoordinatorSettings(_PolicyNumbers):
                 f"COORDINATOR_MAX_WORKERS={most} must not be below the minimum, {least} "
                 "(COORDINATOR_MIN_WORKERS or COORDINATOR_BASE_WORKERS)"
             )
+        sizes = {"base_workers", "min_workers", "max_workers"} & self.model_fields_set
+        try:
+            if sizes and DEFAULT_POOL in self._plans():
+                found.append(
+                    "COORDINATOR_POOLS names `default`, so drop COORDINATOR_BASE_WORKERS, "
+                    "_MIN_WORKERS and _MAX_WORKERS: default=8..64 means the same as 8 and 64"
+                )
+        except ValueError as error:
+            found.append(f"COORDINATOR_POOLS: {error}")
         try:
             self.make_policy()
         except ValueError as error:
@@ -217,9 +233,14 @@ class CoordinatorSettings(_PolicyNumbers):
         least = self.base_workers if self.min_workers is None else self.min_workers
         return least, 8 * self.base_workers if self.max_workers is None else self.max_workers
 
-    def limits(self) -> Limits:
-        """Return the bounds of every partition's worker count."""
-        least, most = self._bounds()
+    def _plans(self) -> dict[str, PoolPlan]:
+        return {plan.name: plan for plan in parse_pools(self.pools)} if self.pools else {}
+
+    def limits(self, pool: str = DEFAULT_POOL) -> Limits:
+        """Return the bounds of the worker count of every partition's pool."""
+        plan, (least, most) = self._plans().get(pool), self._bounds()
+        if plan is not None:
+            least, most = plan.least, plan.most
         return Limits(min_workers=least, max_workers=most)
 
     def make_policy(

@@ -1,91 +1,18 @@
-"""Parses `--pools`, and checks that the tasks fit. Pure.
+"""Checks that tasks fit into the pools of a consumer. Pure.
 
-    default=8..64            8 to 64 threads, the default kind
-    io=async:200..2000       coroutines on one event loop
-    cpu=process:2            always 2 child processes
-
-A consumer runs these pools side by side. Each has lanes, a lease and an owner of its own; jobs for
+A consumer runs its pools side by side. Each has lanes, a lease and an owner of its own; jobs for
 any other pool wait for a consumer that has it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from consumer.core.commands import MAX_WORKERS
-from queuepool.errors import InvalidInputError
-from queuepool.errors.escaping import shown
-from queuepool.models.places import check_pool
+from queuepool.models.pools import Kind, PoolPlan
 
 if TYPE_CHECKING:
     from queuepool.tasks.registry import Task
-
-_MAX_PROCESSES = 256
-_MAX_POOLS = 16
-_POOL = re.compile(r"([^=]*)=(?:([a-z]+):)?(\d{1,6})(?:\.\.(\d{1,6}))?", re.ASCII)
-
-
-class Kind(StrEnum):
-    """The kind of workers of a pool."""
-
-    THREADS = "threads"
-    ASYNC = "async"
-    PROCESS = "process"
-
-
-@dataclass(frozen=True, slots=True)
-class PoolPlan:
-    """One pool of `least` to `most` workers."""
-
-    name: str
-    kind: Kind
-    least: int
-    most: int
-
-    def __str__(self) -> str:
-        """Return the text that `parse_pools` reads."""
-        return f"{self.name}={self.kind}:{self.least}..{self.most}"
-
-
-def parse_pools(text: str) -> tuple[PoolPlan, ...]:
-    """Return the pools of a text such as `default=8..64,cpu=process:2`. Raises ValueError."""
-    plans = tuple(_parsed(part.strip()) for part in text.split(",", _MAX_POOLS))
-    names = [plan.name for plan in plans]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise ValueError(f"pool {min(twice)!r} is given twice")
-    if len(plans) > _MAX_POOLS:
-        raise ValueError(f"use at most {_MAX_POOLS} pools")
-    return plans
-
-
-def _parsed(part: str) -> PoolPlan:
-    found = _POOL.fullmatch(part)
-    if found is None:
-        raise ValueError(
-            f"{shown(part)}: use NAME=SIZE, such as default=4, default=4..32 or default=process:2"
-        )
-    try:
-        name = check_pool(found[1])
-    except InvalidInputError as error:
-        raise ValueError(str(error)) from None
-    if (found[2] or Kind.THREADS) not in tuple(Kind):
-        raise ValueError(
-            f"pool {name!r}: kind {shown(found[2])} is unknown; use one of {', '.join(Kind)}"
-        )
-    kind, least = Kind(found[2] or Kind.THREADS), int(found[3])
-    most = int(found[4]) if found[4] else least
-    if most < least:
-        raise ValueError(
-            f"pool {name!r}: {least}..{most} is upside down; the smaller number comes first"
-        )
-    limit = _MAX_PROCESSES if kind is Kind.PROCESS else MAX_WORKERS
-    if not 1 <= least <= most <= limit:
-        raise ValueError(f"pool {name!r}: {least}..{most}: use 1 to {limit} for kind {kind}")
-    return PoolPlan(name, kind, least, most)
 
 
 def problems_of(tasks: Iterable[Task], plans: Sequence[PoolPlan]) -> list[str]:

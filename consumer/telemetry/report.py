@@ -20,7 +20,7 @@ class EventLog:
     def __init__(self, pool: str = DEFAULT_POOL) -> None:
         """Log for one pool; what concerns another one than the default says which."""
         self._pool = pool
-        name = "consumer" if pool == DEFAULT_POOL else f"consumer.{pool}"
+        name = "consumer" if pool == DEFAULT_POOL else f"consumer.pool.{pool}"
         self._log = logging.getLogger(name)
         self._failing: set[type] = set()  # kinds of errors since the server answered last
         self._standing_by = False

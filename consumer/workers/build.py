@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from consumer.core import pools
 from consumer.core.jobs import ClaimedJob
-from consumer.core.pools import Kind, PoolPlan
 from consumer.settings import ConsumerSettings
 from consumer.workers.dispatcher import ClosableWorkers, Dispatcher, task_of
 from consumer.workers.event_loop import HandlerLoop
 from consumer.workers.runner import Runner
 from consumer.workers.thread_pool import ThreadPool
 from queuepool.errors import ConfigurationError
+from queuepool.models.pools import Kind, PoolPlan
 from queuepool.tasks.registry import Registry
 from queuepool.verbs.owner.verbs import Ownership
 

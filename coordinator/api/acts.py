@@ -15,6 +15,7 @@ from coordinator.api.calls import (
     LimitTarget,
     abort,
     caller,
+    pool_of,
     target_of,
     with_status_codes,
 )
@@ -48,6 +49,7 @@ class OperatorCalls(QueuePoolServicer):
                 request.partition,
                 request.workers,
                 request.ttl_s,
+                pool=pool_of(request),
                 reason=request.reason,
                 actor=caller(context),
             )
@@ -61,7 +63,10 @@ class OperatorCalls(QueuePoolServicer):
         await self._check_partition(request.partition, context)
         await self._operators.act_off_loop(
             lambda: self._operators.clear_workers(
-                request.partition, reason=request.reason, actor=caller(context)
+                request.partition,
+                pool=pool_of(request),
+                reason=request.reason,
+                actor=caller(context),
             )
         )
         return api.ClearWorkersResponse()
@@ -168,12 +173,15 @@ class OperatorCalls(QueuePoolServicer):
         what = target_of(request)
         if what is None or isinstance(what, LimitTarget):
             raise InvalidInputError("say what: a partition_key, a tenant, a partition, or all=true")
+        if request.pool and not isinstance(what, int) and what != "all":
+            raise InvalidInputError("groups and tenants are held in all pools: omit the pool")
         if isinstance(what, int):
             await self._check_partition(what, context)
+        pool = pool_of(request) if request.pool else None
         return await self._act(
             context,
             lambda: self._operators.switch(
-                what, on=on, reason=request.reason, actor=caller(context)
+                what, pool, on=on, reason=request.reason, actor=caller(context)
             ),
         )
 

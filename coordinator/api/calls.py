@@ -17,6 +17,7 @@ from google.protobuf.message import DecodeError
 from coordinator.api.budgets import Place, YieldingPlaces
 from coordinator.api.callers import described, host_of
 from queuepool.errors import ConfigurationError, InvalidInputError, UnavailableError
+from queuepool.models.places import DEFAULT_POOL, check_pool
 
 _log = logging.getLogger("coordinator.status")
 
@@ -152,6 +153,11 @@ def target_of(request: Any) -> Target | LimitTarget | TenantTarget | None:
     if named == "tenant":
         return TenantTarget(request.tenant)
     return getattr(request, named) if named else None
+
+
+def pool_of(request: Any) -> str:
+    """Return the pool that a request names. Raises InvalidInputError."""
+    return check_pool(request.pool) if request.pool else DEFAULT_POOL
 
 
 def clamped(asked: int) -> int:

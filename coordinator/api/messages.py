@@ -11,6 +11,7 @@ from coordinator.decisions.ledger import DecisionRecord
 from coordinator.policy import Limits
 from queuepool import models
 from queuepool.models.eta import last_of
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.rpc.v1 import (
     cluster_pb2,
     decision_pb2,
@@ -47,6 +48,7 @@ def partition(
         error=view.problem,
         throughput_per_s=view.finished_per_s,
         workers=partition_pb2.Workers(target=_int32(view.target)),
+        pool="" if view.pool == DEFAULT_POOL else view.pool,
     )
     if view.manual_until_ms is not None:
         message.mode = partition_pb2.MODE_MANUAL

@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 
 from coordinator.api.callers import cleaned
 from coordinator.api.calls import Target, TenantTarget
-from coordinator.core.model import Mode
+from coordinator.core.model import Mode, PartitionView
 from coordinator.core.overlays.values import merged
 from coordinator.decisions.ledger import DecisionBook, DecisionRecord
 from coordinator.loop.crew import Crew
+from coordinator.loop.pools import PoolCoordinators
 from coordinator.snapshots.store import SnapshotStore
 from queuepool.client.limits import MAX_PAGE
 from queuepool.client.pool import QueuePool
@@ -24,6 +25,7 @@ from queuepool.client.scaling import ScalingRecords
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import key_text
 from queuepool.models import Eta, GroupStatus, Limit, LimitStatus, ScalingRecord, TenantStatus
+from queuepool.models.places import DEFAULT_POOL, place_text
 from queuepool.verbs.leader import verbs as lead
 
 T = TypeVar("T")
@@ -38,9 +40,15 @@ class Operators:
     """Answers operators. Safe to share between threads; the coroutines run the rest."""
 
     def __init__(
-        self, pool: QueuePool, store: SnapshotStore, book: DecisionBook, *, max_workers: int
+        self,
+        pool: QueuePool,
+        store: SnapshotStore,
+        book: DecisionBook,
+        *,
+        max_workers: int,
+        others: PoolCoordinators | None = None,
     ) -> None:
-        self._pool, self._store, self._book = pool, store, book
+        self._pool, self._store, self._book, self._others = pool, store, book, others
         self._max_workers = max_workers
         self._records = ScalingRecords(*pool.system)
         self._looks = Crew(_THREADS, "coordinator-operators")
@@ -55,9 +63,9 @@ class Operators:
         return await asyncio.wrap_future(self._acts.submit(work))
 
     def group(self, key: bytes) -> tuple[int, GroupStatus]:
-        """Return (partition, current totals) of a task group."""
-        route = self._pool.producer.route(key)
-        return route.partition, self._pool.partition(route.partition).group(route.group)
+        """Return (partition, current totals) of a task group, in all its pools."""
+        group: Any = self._pool.group(_text(key))
+        return group.partition.number, group.status()
 
     def eta(self, key: bytes, over_s: float) -> Eta | None:
         """Watch a task group for so long; return when it ends, None if that is unknown."""
@@ -76,7 +84,14 @@ class Operators:
         return self._book.why(partition, at_ms)
 
     def set_workers(
-        self, partition: int, workers: int, ttl_s: float, *, reason: str, actor: str
+        self,
+        partition: int,
+        workers: int,
+        ttl_s: float,
+        *,
+        pool: str = DEFAULT_POOL,
+        reason: str,
+        actor: str,
     ) -> tuple[int, int]:
         """Set a count for a time; returns (workers after the limits, ms at which it ends).
 
@@ -86,18 +101,29 @@ class Operators:
             raise InvalidInputError("ttl_s: use more than 0, at most 604,800 seconds (7 days)")
         if workers < 1:
             raise InvalidInputError("workers: use at least 1; stop the consumer to run none")
-        count = min(workers, self.max_workers)
-        server, key = self._pool.system
+        (store, _book), (server, key) = self._of(pool), self._pool.system_of(pool)
+        held = store.snapshot.in_force
+        most = self._max_workers if held is None else held.rules.limits.max_workers
+        count = min(workers, most)
         verb = lead.set_manual(partition, count, ttl_ms=max(1, round(ttl_s * 1000)))
         until_ms = verb.read(server.run(key, [verb])[0])
-        self._note(partition, count, f"set manually for {ttl_s:g} s", reason, actor)
+        self._note(partition, pool, count, f"set manually for {ttl_s:g} s", reason, actor)
         return count, until_ms
 
-    @property
-    def max_workers(self) -> int:
-        """Return the most workers of a partition: what operators set, else the settings' own."""
-        held = self._store.snapshot.in_force
-        return self._max_workers if held is None else held.rules.limits.max_workers
+    def views_of_pools(self) -> list[PartitionView]:
+        """Return the other pools that partitions have, as last observed."""
+        return [] if self._others is None else self._others.views()
+
+    def _of(self, pool: str) -> tuple[SnapshotStore, DecisionBook]:
+        """Return the snapshots and the ledger of a pool. Raises InvalidInputError."""
+        if pool == DEFAULT_POOL:
+            return self._store, self._book
+        found = None if self._others is None else self._others.find(pool)
+        if found is None:
+            raise InvalidInputError(
+                f"pool {pool!r} is unknown: no consumer runs it, and no job was enqueued for it"
+            )
+        return found.store, found.book
 
     def policy(self) -> ScalingRecord:
         """Return the scaling record."""
@@ -130,21 +156,32 @@ class Operators:
         )  # fmt: skip
         return before, after
 
-    def clear_workers(self, partition: int, *, reason: str, actor: str) -> None:
-        """Return a partition to its policy."""
-        server, key = self._pool.system
+    def clear_workers(
+        self, partition: int, *, pool: str = DEFAULT_POOL, reason: str, actor: str
+    ) -> None:
+        """Return a partition's pool to its policy. Raises InvalidInputError if it is unknown."""
+        self._of(pool)
+        server, key = self._pool.system_of(pool)
         verb = lead.clear_manual(partition)
         verb.read(server.run(key, [verb])[0])
-        self._note(partition, None, "returned to automatic scaling", reason, actor)
+        self._note(partition, pool, None, "returned to automatic scaling", reason, actor)
 
     def tenant(self, name: str) -> TenantStatus:
         """Return what a tenant has in all partitions."""
         return self._pool.tenant(name).status()
 
-    def switch(self, what: Target | TenantTarget, *, on: bool, reason: str, actor: str) -> int:
+    def switch(
+        self,
+        what: Target | TenantTarget,
+        pool: str | None = None,
+        *,
+        on: bool,
+        reason: str,
+        actor: str,
+    ) -> int:
         """Hold or release a group, a tenant, a partition or all; returns how many changed.
 
-        Raises UnknownGroupError.
+        pool: only this one of partitions. Raises UnknownGroupError.
         """
         if isinstance(what, bytes):
             group = self._pool.group(_text(what))
@@ -155,8 +192,9 @@ class Operators:
         else:
             number = None if what == "all" else what
             act = self._pool.hold if on else self._pool.release
-            changed = act(partition=number)
+            changed = act(partition=number, pool=pool)
             named = "all partitions" if number is None else f"partition {number}"
+            named += "" if pool is None else f", pool {pool}"
         _log.info(
             "%s %s", "held" if on else "released", named,
             extra={"changed": changed, "reason": _plain(reason), "actor": actor},
@@ -212,14 +250,15 @@ class Operators:
         return _tell_limit("removed", name, self._pool.limits.remove(name), reason, actor)
 
     def _note(
-        self, partition: int, workers: int | None, what: str, reason: str, actor: str
+        self, partition: int, pool: str, workers: int | None, what: str, reason: str, actor: str
     ) -> None:
         why = _plain(reason)
         _log.info(
-            "partition %d %s", partition, what,
+            "partition %s %s", place_text(partition, pool), what,
             extra={"workers": workers, "reason": why, "actor": actor},
         )  # fmt: skip
-        snapshot = self._store.snapshot
+        store, book = self._of(pool)
+        snapshot = store.snapshot
         known = {view.partition: view for view in snapshot.partitions}.get(partition)
         target = known.target if known is not None else 0
         record = DecisionRecord(
@@ -235,7 +274,7 @@ class Operators:
             reason=f"{what} by an operator" + (f": {why}" if why else ""),
         )
         # A separate ledger: the loop's is for the loop's thread only. Lost if no one leads.
-        self._book.fresh().write(snapshot.leader_epoch, [record])
+        book.fresh().write(snapshot.leader_epoch, [record])
 
     def close(self) -> None:
         """Accept no more work. Idempotent; does not wait for a hanging server."""

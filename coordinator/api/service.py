@@ -11,7 +11,7 @@ import logging
 import grpc
 
 from coordinator.api import messages
-from coordinator.api.calls import Context, abort, clamped, with_status_codes
+from coordinator.api.calls import Context, abort, clamped, pool_of, with_status_codes
 from coordinator.api.shadows import shadow
 from coordinator.api.streams import StreamCalls
 from coordinator.core.model import Snapshot
@@ -38,7 +38,7 @@ class StatusService(StreamCalls):
         context: Context,
     ) -> api.GetClusterResponse:
         snapshot, info = await self._snapshot(context), self._info
-        cluster, held = messages.cluster_counts(snapshot.partitions), snapshot.in_force
+        cluster, held = messages.cluster_counts(self._views(snapshot)), snapshot.in_force
         cluster.MergeFrom(
             cluster_pb2.Cluster(
                 stage=info.keyspace.stage,
@@ -85,7 +85,7 @@ class StatusService(StreamCalls):
             )
         begin = int(token or 0)
         end = begin + clamped(request.page_size)
-        views = snapshot.partitions
+        views = self._views(snapshot)
         return api.ListPartitionsResponse(
             partitions=[self._message(view) for view in views[begin:end]],
             next_page_token=str(end) if end < len(views) else "",
@@ -97,7 +97,15 @@ class StatusService(StreamCalls):
     ) -> api.GetPartitionResponse:
         await self._check_partition(request.partition, context)
         snapshot = await self._snapshot(context)
-        view = snapshot.partitions[request.partition]
+        pool = pool_of(request)
+        found = (view for view in self._views(snapshot) if view.partition == request.partition)
+        view = next((view for view in found if view.pool == pool), None)
+        if view is None:
+            await abort(
+                context,
+                grpc.StatusCode.NOT_FOUND,
+                f"partition {request.partition} has no pool {pool}",
+            )
         return api.GetPartitionResponse(partition=self._message(view))
 
     @with_status_codes

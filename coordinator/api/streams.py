@@ -19,7 +19,7 @@ from coordinator.api.calls import Context, abort
 from coordinator.api.cluster_info import ClusterInfo
 from coordinator.api.operators import Operators
 from coordinator.api.recording import NotLeadingError, TooManyFollowersError, recorded
-from coordinator.core.model import PartitionView
+from coordinator.core.model import PartitionView, Snapshot
 from coordinator.snapshots.cycles import CycleFeed
 from coordinator.snapshots.shadows import ShadowBoard
 from coordinator.snapshots.store import SnapshotStore
@@ -121,12 +121,16 @@ class StreamCalls(OperatorCalls):
             yield api.WatchPartitionsResponse(
                 partitions=[
                     self._message(view)
-                    for view in snapshot.partitions
+                    for view in self._views(snapshot)
                     if not wanted or view.partition in wanted
                 ]
             )
             if interval_s:
                 await asyncio.sleep(interval_s)
+
+    def _views(self, snapshot: Snapshot) -> list[PartitionView]:
+        """Return the partitions, then the other pools that they have."""
+        return [*snapshot.partitions, *self._operators.views_of_pools()]
 
     def _message(self, view: PartitionView) -> Any:
         return messages.partition(

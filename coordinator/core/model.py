@@ -13,6 +13,7 @@ from coordinator.core.overlays.rules import Rules
 from coordinator.policy import Direction, LimitUse
 from queuepool.models import Eta, Leader, PartitionState, ScalingRecord
 from queuepool.models.eta import Pace, foretell
+from queuepool.models.places import DEFAULT_POOL, place_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +153,7 @@ class PartitionView:
     target: int
     manual_until_ms: int | None
     pace: Pace = field(default_factory=Pace)
+    pool: str = DEFAULT_POOL
 
     @property
     def eta(self) -> Eta | None:
@@ -164,6 +166,11 @@ class PartitionView:
         if not left or (owner is not None and owner.lease_ms > 0):
             return foretell(left, max(self.target, owner.workers if owner else 0), self.pace)
         return None  # nobody runs them
+
+    @property
+    def name(self) -> str:
+        """Return its name for people: 3, or 3/video."""
+        return place_text(self.partition, self.pool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from coordinator.core.model import InForce, LeaseStatus, Observation, PartitionView, Snapshot
 from coordinator.core.planner import PartitionMemory
 from queuepool.models.eta import Pace
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.routing.topology import Topology
 
 _UNKNOWN = Pace()
@@ -16,8 +17,8 @@ _UNKNOWN = Pace()
 class SnapshotBuilder:
     """Keeps the last view of each partition. Used by the loop's thread alone."""
 
-    def __init__(self, topology: Topology) -> None:
-        self._topology = topology
+    def __init__(self, topology: Topology, pool: str = DEFAULT_POOL) -> None:
+        self._topology, self._pool = topology, pool
         self._last: dict[int, PartitionView] = {}
 
     def snapshot(
@@ -83,6 +84,7 @@ class SnapshotBuilder:
             target=_target(seen, memory, last),
             manual_until_ms=manual_until_ms,
             pace=pace,
+            pool=self._pool,
         )
 
 

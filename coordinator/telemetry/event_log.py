@@ -7,15 +7,18 @@ import logging
 from coordinator import events as e
 from coordinator.core.model import Snapshot
 from coordinator.policy import Direction
+from queuepool.models.places import DEFAULT_POOL
 
-_log = logging.getLogger("coordinator")
 _audit = logging.getLogger("coordinator.audit")
 
 
 class EventLog:
     """Logs events. Called on the loop's thread; for calls, on the API's."""
 
-    def __init__(self) -> None:
+    def __init__(self, pool: str = DEFAULT_POOL) -> None:
+        """Log for one pool; what concerns another one than the default says which."""
+        name = "coordinator" if pool == DEFAULT_POOL else f"coordinator.pool.{pool}"
+        self._log = logging.getLogger(name)
         self._away: dict[str, str] = {}  # server -> problem
         self._lead_unknown = False
 
@@ -23,42 +26,44 @@ class EventLog:
         """Log one event if it is new."""
         match event:
             case e.LeadGained(epoch):
-                _log.info("leading", extra={"epoch": epoch})
+                self._log.info("leading", extra={"epoch": epoch})
             case e.LeadLost(epoch, why):
-                _log.info("lost leadership: %s", why, extra={"epoch": epoch})
+                self._log.info("lost leadership: %s", why, extra={"epoch": epoch})
             case e.LeaderChanged(epoch, address):
-                _log.info("standing by", extra={"epoch": epoch, "leader": address})
+                self._log.info("standing by", extra={"epoch": epoch, "leader": address})
             case e.LeadUnknown(error):
                 self._lead_is_unknown(error)
             case e.ObservationFailed(server, partitions, problem):
                 self._server_is_away(server, partitions, problem)
             case e.Decided(decision):
                 level = logging.INFO if decision.direction is not Direction.HOLD else logging.DEBUG
-                _log.log(
+                self._log.log(
                     level, "partition %d: %d -> %d workers: %s",
                     decision.partition, decision.previous, decision.target, decision.reason,
                 )  # fmt: skip
             case e.CommandSent() | e.CommandFailed() | e.CommandRefused():
-                _tell_command(event)
+                _tell_command(self._log, event)
             case e.OperatorCalled() | e.CallsLeftOut():
                 _tell_call(event)
             case e.RecordsLost(count):
-                _log.warning("%d decisions were not stored while their server was down", count)
+                self._log.warning("%d decisions were not stored while their server was down", count)
             case e.TurnFailed(error, pause_s):
-                _log.error("a pass failed; the next one starts in %.1f s", pause_s, exc_info=error)
+                self._log.error(
+                    "a pass failed; the next one starts in %.1f s", pause_s, exc_info=error
+                )
             case e.CycleEnded(_seconds, snapshot):
                 self._cycle_ended(snapshot)
             case _:
-                _tell_scaling(event)
+                _tell_scaling(self._log, event)
 
     def _lead_is_unknown(self, error: Exception) -> None:
         if not self._lead_unknown:
-            _log.warning("the leader is unknown; retrying: %s", error)
+            self._log.warning("the leader is unknown; retrying: %s", error)
         self._lead_unknown = True
 
     def _server_is_away(self, server: str, partitions: tuple[int, ...], problem: str) -> None:
         if server not in self._away:
-            _log.warning(
+            self._log.warning(
                 "server %s: %d partitions cannot be observed; their worker counts stay the "
                 "same: %s",
                 server, len(partitions), problem,
@@ -68,33 +73,33 @@ class EventLog:
     def _cycle_ended(self, snapshot: Snapshot) -> None:
         if self._lead_unknown and snapshot.leader_known:
             self._lead_unknown = False
-            _log.info("the leader is known again", extra={"epoch": snapshot.leader_epoch})
+            self._log.info("the leader is known again", extra={"epoch": snapshot.leader_epoch})
         failing = {view.server for view in snapshot.partitions if view.problem}
         for server in [name for name in self._away if name not in failing]:
             del self._away[server]
-            _log.info("server %s responds again", server)
+            self._log.info("server %s responds again", server)
 
 
-def _tell_scaling(event: object) -> None:
+def _tell_scaling(log: logging.Logger, event: object) -> None:
     match event:
         case e.ScalingChanged(record):
             values = " ".join(f"{name}={text}" for name, text in record.values.items())
-            _log.info(
+            log.info(
                 "scaling record: %s", values or "no values",
                 extra={"version": record.version, "by": record.by, "reason": record.reason},
             )  # fmt: skip
         case e.ScalingRefused(version, problem):
-            _log.warning(
+            log.warning(
                 "the scaling record (version %d) is not obeyed; what held before does: %s",
                 version,
                 problem,
             )
         case e.ShadowStarted(text):
-            _log.info("shadow: %s runs beside the policy and moves nothing", text)
+            log.info("shadow: %s runs beside the policy and moves nothing", text)
         case e.ShadowEnded(text, ""):
-            _log.info("shadow: %s has ended; `queuepool policy shadow` shows its figures", text)
+            log.info("shadow: %s has ended; `queuepool policy shadow` shows its figures", text)
         case e.ShadowEnded(text, problem):
-            _log.warning("shadow: %s failed and was ended; nothing else is: %s", text, problem)
+            log.warning("shadow: %s failed and was ended; nothing else is: %s", text, problem)
 
 
 def _tell_call(event: e.OperatorCalled | e.CallsLeftOut) -> None:
@@ -116,25 +121,27 @@ def _tell_call(event: e.OperatorCalled | e.CallsLeftOut) -> None:
             )  # fmt: skip
 
 
-def _tell_command(event: e.CommandSent | e.CommandFailed | e.CommandRefused) -> None:
+def _tell_command(
+    log: logging.Logger, event: e.CommandSent | e.CommandFailed | e.CommandRefused
+) -> None:
     command = event.command
     match event:
         case e.CommandSent(_, command_id):
-            _log.info(
+            log.info(
                 "sent %s to partition %d",
                 command.type,
                 command.partition,
                 extra={"target": command.target, "command": command_id},
             )
         case e.CommandFailed(_, problem):
-            _log.warning(
+            log.warning(
                 "%s may not have reached partition %d; it is repeated while needed: %s",
                 command.type,
                 command.partition,
                 problem,
             )
         case e.CommandRefused(_, newest):
-            _log.warning(
+            log.warning(
                 "%s to partition %d rejected: %s is newer, another coordinator leads",
                 command.type,
                 command.partition,

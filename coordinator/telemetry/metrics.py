@@ -31,6 +31,7 @@ JOB_EVENTS = (
     "evicted", "discarded", "replayed",
     "duplicate", "duplicate_finish", "rollback_finish", "conflicts", "expired", "replaced",
 )  # fmt: skip
+Views = Callable[[], Iterable[PartitionView]]
 REFUSED = ("UNAUTHENTICATED", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "UNIMPLEMENTED")
 
 
@@ -52,7 +53,10 @@ class Metrics:
     """Counts events. Called on the loop's thread and the API's, read by the HTTP threads."""
 
     def __init__(
-        self, registry: CollectorRegistry, store: SnapshotStore, limits: LimitBoard | None = None
+        self,
+        registry: CollectorRegistry,
+        store: SnapshotStore,
+        limits: LimitBoard | None = None,
     ) -> None:
         counter = partial(_counter, registry)
         self._leader = Gauge(f"{_PREFIX}leader", "1 while this process leads.", registry=registry)
@@ -83,7 +87,8 @@ class Metrics:
         self._broken = counter("turns_failed", "Passes that failed unexpectedly.")
         meaning = "Rejected calls of the gRPC API, by status code."
         self._refused = counter("calls_refused", meaning, "result", REFUSED)
-        registry.register(_Observed(store))
+        self._observed = _Observed(store)
+        registry.register(self._observed)
         registry.register(_Limits(limits or LimitBoard()))
 
     def __call__(self, event: object) -> None:
@@ -110,6 +115,15 @@ class Metrics:
                 self._broken.inc()
             case _:
                 pass
+
+    def show(self, pools: Views) -> None:
+        """Export the partitions' other pools, too. pools: returns them as last observed."""
+        self._observed.pools = pools
+
+    def of_pool(self, event: object) -> None:
+        """Count one event of another pool: what it decided and sent, with those of the default."""
+        if isinstance(event, (e.CommandSent, e.CommandRefused, e.CommandFailed, e.Decided)):
+            self(event)
 
 
 class _Family(NamedTuple):
@@ -171,16 +185,18 @@ class _Observed(Collector):
 
     def __init__(self, store: SnapshotStore) -> None:
         self._store = store
+        self.pools: Views = tuple
 
     def collect(self) -> Iterable[Metric]:
-        views = [view for view in self._store.snapshot.partitions if not view.problem]
+        everything = (*self._store.snapshot.partitions, *self.pools())
+        views = [view for view in everything if not view.problem]
         for family in _FAMILIES:
             labels = ["partition", family.label] if family.label else ["partition"]
             metric = family.kind(family.name, family.meaning, labels=labels)
             for view in views:
                 if view.state is not None:
                     for value, count in family.values(view, view.state).items():
-                        metric.add_metric([str(view.partition), value][: len(labels)], count)
+                        metric.add_metric([view.name, value][: len(labels)], count)
             yield metric
 
 

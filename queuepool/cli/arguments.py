@@ -8,9 +8,11 @@ from collections.abc import Callable
 from queuepool.cli.display.durations import parse_duration
 from queuepool.cli.exits import Exit
 from queuepool.errors.escaping import shown
+from queuepool.models.places import DEFAULT_POOL, is_pool
 
 Run = Callable[[argparse.Namespace], Exit]
 
+_LONGEST_NUMBER = 18  # digits
 _MOST = 2**62
 _LONGEST_S = 36_500 * 86400  # a thread cannot wait longer than 292 years
 
@@ -71,6 +73,18 @@ def count(text: str) -> int:
     if number > _MOST:
         raise argparse.ArgumentTypeError(f"must be at most {_MOST:,}")
     return number
+
+
+def place(text: str) -> tuple[int, str]:
+    """Return the number and the pool of a typed partition: 3, or 3/video."""
+    number, slash, pool = text.partition("/")
+    if not (number.isascii() and number.isdigit() and len(number) <= _LONGEST_NUMBER):
+        raise argparse.ArgumentTypeError(
+            f"{shown(text)} is no partition: use its number, such as 3, or 3/video for a pool"
+        )
+    if slash and not is_pool(pool):
+        raise argparse.ArgumentTypeError(f"{shown(pool)} is not the name of a pool")
+    return int(number), pool or DEFAULT_POOL
 
 
 def duration(text: str) -> float:

@@ -31,7 +31,7 @@ from queuepool.client.holding import hold_partitions
 from queuepool.client.limits import Limits
 from queuepool.client.network import Network
 from queuepool.client.pipeline import Bulk
-from queuepool.client.questions import pools_in
+from queuepool.client.questions import places_of
 from queuepool.client.results import EnqueueResults
 from queuepool.client.tenant import Tenant
 from queuepool.models import JobState, JobStatus
@@ -262,24 +262,9 @@ class QueuePool(BasePool[Port]):
         return [self.partition(n) for n in range(self.config.topology.partitions)]
 
     def places(self, partition: int | None = None) -> list[Partition]:
-        """Return a partition, or all, each followed by the other pools that it has.
-
-        A partition has a pool once a job was enqueued for it, or once a consumer has run it.
-        """
-        known = self.partitions() if partition is None else [self.partition(partition)]
-        having = self._network.do(pools_in(self.config, [each.number for each in known]))
-        return [
-            place
-            for each in known
-            for place in (
-                each,
-                *(
-                    self.partition(each.number, p)
-                    for p, its in having.items()
-                    if each.number in its
-                ),
-            )
-        ]
+        """Return a partition, or all, each followed by the other pools that it has."""
+        found = self._network.do(places_of(self.config, partition))
+        return [self.partition(number, pool) for number, pool in found]
 
     def add_to(self, partition: int, pool: str) -> None:
         """Tell a partition that it has this pool, unless it was told in the last minute."""
@@ -288,7 +273,12 @@ class QueuePool(BasePool[Port]):
     @property
     def system(self) -> tuple[Port, bytes]:
         """Return the server and the base key of the coordinators' shared keys."""
-        return self._network.servers[self.config.topology.system], self.config.keyspace.system()
+        return self.system_of(self.config.keyspace.pool)
+
+    def system_of(self, pool: str) -> tuple[Port, bytes]:
+        """Return the server and the base key of what coordinators share about one pool."""
+        server = self._network.servers[self.config.topology.system]
+        return server, self.config.of(pool).keyspace.system()
 
     @property
     def route(self) -> Verifier:

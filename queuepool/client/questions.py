@@ -81,6 +81,17 @@ def pools_in(config: PoolConfig, partitions: Sequence[int]) -> Steps[dict[str, l
     return {name: sorted(found[name]) for name in sorted(found)}
 
 
+def places_of(config: PoolConfig, partition: int | None) -> Steps[list[tuple[int, str]]]:
+    """Return a partition, or all, with the default pool and then its others."""
+    numbers = range(config.topology.partitions) if partition is None else [partition]
+    config.topology.server_of(numbers[0])  # raises for a partition that is not there
+    known = yield from pools_in(config, numbers)
+    default = config.keyspace.pool
+    others = [(number, pool) for pool, having in known.items() for number in having]
+    places = [*((number, default) for number in numbers), *others]
+    return sorted(places, key=lambda place: (place[0], place[1] != default, place[1]))
+
+
 def _of(number: int, verb: Verb[T]) -> Verb[tuple[int, T]]:
     return Verb(verb.script, verb.args, lambda reply: (number, verb.read(reply)))
 

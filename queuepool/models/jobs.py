@@ -8,6 +8,7 @@ from enum import IntEnum, StrEnum
 from typing import Any, NewType
 
 from queuepool.errors.escaping import key_text, visible
+from queuepool.models.places import DEFAULT_POOL, place_text
 from queuepool.models.tenants import key_in, tenant_text
 
 JobId = NewType("JobId", str)
@@ -159,6 +160,12 @@ class DeadJob:
     payload: Mapping[str, Any] | None
     body: bytes = field(repr=False, default=b"")
     long_key: str | None = field(repr=False, default=None)
+    pool: str = field(repr=False, default=DEFAULT_POOL)
+
+    @property
+    def place(self) -> str:
+        """Return the name of the partition, or of its pool: 3, or 3/video."""
+        return place_text(self.partition, self.pool)
 
     @property
     def key(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from queuepool.errors import InvalidInputError
@@ -82,7 +82,10 @@ class Partition:
         """List dead jobs, the oldest first; count 1 to 200."""
         if offset < 0 or not 1 <= count <= own.MAX_BATCH:
             raise InvalidInputError(f"dead(offset={offset}, count={count}): count is 1 to 200")
-        return self.run(operate.dead(self.number, offset, count))
+        found = self.run(operate.dead(self.number, offset, count))
+        if self.pool == DEFAULT_POOL:
+            return found
+        return [replace(job, pool=self.pool) for job in found]
 
     def replay(self, ids: Sequence[str]) -> Replayed:
         """Send dead jobs back to their lanes; returns how many went, and which may not."""

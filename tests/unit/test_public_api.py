@@ -73,6 +73,7 @@ def test_sync_and_asyncio_have_the_same_methods_and_arguments() -> None:
         "places",
         "add_to",
         "system",
+        "system_of",
         "servers",
     }  # for processes, which are sync
     for sync, twin in (

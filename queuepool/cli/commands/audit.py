@@ -22,19 +22,22 @@ def run(arguments: argparse.Namespace) -> Exit:
     """Check whole partitions for inconsistencies."""
     with open_pool() as pool:
         one = arguments.partition
-        chosen = pool.partitions() if one is None else [pool.partition(one)]
-        reports = {p.number: p.audit(repair=arguments.repair) for p in chosen}
+        chosen = pool.places(one)
+        reports = {p: p.audit(repair=arguments.repair) for p in chosen}
     unclean = sum(not report.clean for report in reports.values())
     if arguments.json:
         output.print_json(
-            [{"partition": n, **asdict(r), "clean": r.clean} for n, r in reports.items()]
+            [
+                {"partition": p.number, "pool": p.pool, **asdict(r), "clean": r.clean}
+                for p, r in reports.items()
+            ]
         )
     else:
-        for number, report in reports.items():
+        for place, report in reports.items():
             found = ", ".join(
                 f"{count:,} {name}" for name, count in asdict(report).items() if count
             )
-            output.say(f"partition {number}: {found or 'clean'}")
+            output.say(f"partition {place.name}: {found or 'clean'}")
     if unclean and arguments.repair:
         output.remark("fixed what could be fixed; run it again to verify")
     elif unclean:

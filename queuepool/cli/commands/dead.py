@@ -36,6 +36,8 @@ COLUMNS = (
     Column("error", left=True, prose=True),
 )
 
+Place = tuple[int, str]  # partition, pool
+
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `queuepool dead`, each with the filters that choose jobs."""
@@ -121,19 +123,19 @@ def _change(arguments: argparse.Namespace, verb: str, past: str) -> Exit:
     if not (arguments.ids or arguments.all or _is_filtered(arguments)):
         raise CommandError(f"specify which jobs to {verb}: ids, a filter, or --all", Exit.USAGE)
     with open_pool() as pool:
-        chosen: dict[int, list[str]] = {}
+        chosen: dict[Place, list[str]] = {}
         damage: list[QueuePoolError] = []
         for dead in matching(pool, arguments, damage):
-            chosen.setdefault(dead.partition, []).append(dead.job_id)
+            chosen.setdefault((dead.partition, dead.pool), []).append(dead.job_id)
         wanted = sum(map(len, chosen.values()))
         if verb == "discard" and wanted and not arguments.yes:
             _confirm(wanted)
         changed, kept_out = 0, list[str]()
-        for n, ids in chosen.items():
+        for place, ids in chosen.items():
             if verb == "discard":
-                changed += pool.partition(n).discard(ids)
+                changed += pool.partition(*place).discard(ids)
             else:
-                answer = pool.partition(n).replay(ids)
+                answer = pool.partition(*place).replay(ids)
                 changed += answer.replayed
                 kept_out += answer.kept_out
     if arguments.json:
@@ -179,9 +181,7 @@ def matching(
 
     damage: collects why a partition cannot be read; the others are still read.
     """
-    chosen = pool.partitions()
-    if arguments.partition is not None:
-        chosen = [pool.partition(arguments.partition)]
+    chosen = pool.places(arguments.partition)
     if arguments.key is not None:
         at_home = pool.producer.route(key_of(arguments.key)).partition
         chosen = [p for p in chosen if p.number == at_home]
@@ -193,7 +193,7 @@ def matching(
                 yield from (dead for dead in page if matches(dead))
                 offset += len(page)
         except (ScriptError, UndecodableError) as error:
-            error.add_note(f"so no further dead jobs of partition {partition.number} were read")
+            error.add_note(f"so no further dead jobs of partition {partition.name} were read")
             damage.append(error)
 
 
@@ -230,6 +230,7 @@ def describe(dead: DeadJob) -> dict[str, Any]:
     return {
         "job_id": dead.job_id,
         "partition": dead.partition,
+        "pool": dead.pool,
         "task": dead.task,
         "key": dead.key,
         "died_ms": dead.died_ms,
@@ -249,7 +250,7 @@ def cells(dead: DeadJob) -> list[str]:
         id_cell(dead.job_id),
         output.clean(dead.task),
         key_cell(dead.key),
-        str(dead.partition),
+        dead.place,
         format_duration(time.time() - dead.died_ms / 1000) + " ago",
         str(dead.attempts),
         output.clean(dead.error.reason, 60),
@@ -264,7 +265,7 @@ def print_dead(dead: DeadJob) -> None:
         "job": id_cell(dead.job_id),
         "task": dead.task,
         "key": dead.key,
-        "partition": str(dead.partition),
+        "partition": dead.place,
         "died": when(dead.died_ms),
         "attempts": dead.attempts,
         "crashes": dead.crashes,

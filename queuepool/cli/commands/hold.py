@@ -5,29 +5,36 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from queuepool.cli.arguments import add_grpc, add_json
+from queuepool.cli.arguments import add_grpc, add_json, place
 from queuepool.cli.display import output
 from queuepool.cli.display.names import key_of
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
 from queuepool.cli.inspection.pools import open_pool
+from queuepool.errors import InvalidInputError
+from queuepool.models.places import check_pool
 from queuepool.routing.slots import key_bytes
+from queuepool.routing.topology import MAX_PARTITIONS
 
 if TYPE_CHECKING:
     from queuepool.rpc.client import QueuePoolClient
 
-_LONGEST_NUMBER = 9  # digits
 DESCRIPTION = (
-    "Start no more jobs of a group, of a partition, or at all, until they are released. Running "
-    "jobs continue; enqueued jobs wait, and do not count as backlog."
+    "Start no more jobs of a group, of a partition, of a pool, or at all, until they are released. "
+    "Running jobs continue; enqueued jobs wait, and do not count as backlog."
 )
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool hold`."""
     add = parser.add_argument
-    add("what", choices=("group", "partition", "all"))
-    add("name", nargs="?", metavar="KEY|N", help="the partition key, or the number")
+    add("what", choices=("group", "partition", "pool", "all"))
+    add(
+        "name",
+        nargs="?",
+        metavar="KEY|N|POOL",
+        help="the partition key; the number, or 3/video; or the pool",
+    )
     add("--tenant", metavar="NAME", help="of a group: its tenant, if it has one")
     add_grpc(parser)
     add_json(parser)
@@ -44,14 +51,15 @@ def switch(arguments: argparse.Namespace, *, on: bool) -> int:
     what, name = arguments.what, arguments.name
     if (what == "all") == (name is not None):
         raise CommandError(
-            "say group and its key, partition and its number, or only all", Exit.USAGE
+            "say group and its key, partition and its number, pool and its name, or only all",
+            Exit.USAGE,
         )
     if arguments.tenant is not None:  # a coordinator takes keys alone
         if what != "group":
             raise CommandError("--tenant is for groups; see `queuepool tenant hold`", Exit.USAGE)
         return _directly(what, name, arguments.tenant, on=on)
-    if what == "partition":
-        _number(name)
+    if what in ("partition", "pool"):
+        _place(what, name)
     return act(
         arguments.grpc,
         lambda client: _by_coordinator(client, what, name, on=on),
@@ -65,8 +73,10 @@ def _by_coordinator(client: QueuePoolClient, what: str, name: str, *, on: bool) 
     named: dict[str, Any] = {"all": True}
     if what == "group":
         named = {"partition_key": key_bytes(key_of(name))}
-    elif what == "partition":
-        named = {"partition": _number(name)}
+    elif what != "all":
+        number, pool = _place(what, name)
+        named = {"all": True} if number is None else {"partition": number}
+        named |= {} if pool is None else {"pool": pool}
     if on:
         return client.Hold(api.HoldRequest(**named, reason="queuepool hold")).changed
     return client.Release(api.ReleaseRequest(**named, reason="queuepool release")).changed
@@ -77,14 +87,22 @@ def _directly(what: str, name: str, tenant: str | None, *, on: bool) -> int:
         if what == "group":
             group = pool.group(key_of(name), tenant=tenant)
             return int(group.hold() if on else group.release())
-        number = _number(name) if what == "partition" else None
-        return pool.hold(partition=number) if on else pool.release(partition=number)
+        number, its = (None, None) if what == "all" else _place(what, name)
+        switch = pool.hold if on else pool.release
+        return switch(partition=number, pool=its)
 
 
-def _number(name: str) -> int:
-    if name.isascii() and name.isdigit() and len(name) <= _LONGEST_NUMBER:
-        return int(name)
-    raise CommandError(f"{name!r} is not the number of a partition", Exit.USAGE)
+def _place(what: str, name: str) -> tuple[int | None, str | None]:
+    """Return the partition and the pool that are meant; None: all."""
+    try:
+        if what == "pool":
+            return None, check_pool(name)
+        number, pool = place(name)
+        if number >= MAX_PARTITIONS:  # a request has no room for any number
+            raise InvalidInputError(f"there is no partition {number}")
+        return number, pool if "/" in name else None
+    except (argparse.ArgumentTypeError, InvalidInputError) as error:
+        raise CommandError(str(error), Exit.USAGE) from None
 
 
 def told(arguments: argparse.Namespace, changed: int, done: str, before: str) -> Exit:

@@ -6,12 +6,13 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from queuepool.cli.arguments import add_grpc, add_json, count, duration, positive
+from queuepool.cli.arguments import add_grpc, add_json, duration, place, positive
 from queuepool.cli.display import output
 from queuepool.cli.display.durations import format_duration
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
 from queuepool.cli.inspection.pools import open_pool
+from queuepool.models.places import DEFAULT_POOL, place_text
 from queuepool.routing.topology import MAX_PARTITIONS
 from queuepool.verbs.leader import verbs as lead
 
@@ -30,7 +31,7 @@ DESCRIPTION = (
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool scale`."""
     add = parser.add_argument
-    add("partition", type=count, metavar="PARTITION")
+    add("partition", type=place, metavar="PARTITION", help="its number; 3/video for a pool of it")
     add("workers", type=positive, nargs="?", metavar="N")
     add("--auto", action="store_true", help="return to automatic scaling now")
     add("--for", dest="duration", type=duration, default=600.0, metavar="TIME", help="default 10m")
@@ -61,13 +62,17 @@ def run(arguments: argparse.Namespace) -> Exit:
 def _by_coordinator(arguments: argparse.Namespace, client: QueuePoolClient) -> dict[str, Any]:
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
-    number = arguments.partition
+    number, pool = arguments.partition
     if number >= MAX_PARTITIONS:  # a request has no room for any number
         raise CommandError(f"there is no partition {number}", Exit.USAGE)
     if arguments.auto:
-        client.ClearWorkers(api.ClearWorkersRequest(partition=number, reason="queuepool scale"))
-        return {"partition": number, "mode": "automatic"}
-    most = client.GetCluster(api.GetClusterRequest()).cluster.limits.max_workers
+        client.ClearWorkers(_named(api.ClearWorkersRequest, number, pool))
+        return {"partition": _shown(number, pool), "mode": "automatic"}
+    most = (
+        0
+        if pool != DEFAULT_POOL
+        else client.GetCluster(api.GetClusterRequest()).cluster.limits.max_workers
+    )
     if 0 < most < arguments.workers:
         raise CommandError(
             f"{arguments.workers:,} workers are above the maximum of {most:,} of the "
@@ -76,27 +81,34 @@ def _by_coordinator(arguments: argparse.Namespace, client: QueuePoolClient) -> d
             Exit.USAGE,
         )
     reply = client.SetWorkers(
-        api.SetWorkersRequest(
-            partition=number,
+        _named(
+            api.SetWorkersRequest,
+            number,
+            pool,
             workers=arguments.workers,
             ttl_s=arguments.duration,
-            reason="queuepool scale",
         )
     )
-    return _manual(number, reply.workers, reply.manual_until_ms)
+    return _manual(_shown(number, pool), reply.workers, reply.manual_until_ms)
 
 
 def _directly(arguments: argparse.Namespace) -> dict[str, Any]:
-    number = arguments.partition
+    number, name = arguments.partition
     if not arguments.auto and arguments.workers > _MOST:
         raise CommandError(
             f"{arguments.workers:,} workers are above {_MOST:,}, the most that "
             "COORDINATOR_MAX_WORKERS and CONSUMER_MAX_WORKERS can be; nothing was changed",
             Exit.USAGE,
         )
-    with open_pool() as pool:
-        pool.config.topology.server_of(number)  # raises for a partition that is not there
-        server, key = pool.system
+    with open_pool() as queue:
+        queue.config.topology.server_of(number)  # raises for a partition that is not there
+        if name != DEFAULT_POOL and name not in queue.partition(number).pools():
+            raise CommandError(
+                f"partition {number} has no pool {name}: no consumer runs it there, and no job was "
+                "enqueued for it",
+                Exit.USAGE,
+            )
+        server, key = queue.system_of(name)
         look = lead.lead("", lease_ms=0, address="")
         leads = look.read(server.run(key, [look])[0]).lease_ms > 0
         if arguments.auto:
@@ -107,15 +119,25 @@ def _directly(arguments: argparse.Namespace) -> dict[str, Any]:
     if not leads:
         output.remark("no coordinator leads; the change takes effect when one does")
     if arguments.auto:
-        return {"partition": number, "mode": "automatic"}
+        return {"partition": _shown(number, name), "mode": "automatic"}
     output.remark(
         "no coordinator was reached, so its maximum is unknown: at most COORDINATOR_MAX_WORKERS "
         "and CONSUMER_MAX_WORKERS are applied (`queuepool status`)"
     )
-    return _manual(number, arguments.workers, until_ms)
+    return _manual(_shown(number, name), arguments.workers, until_ms)
 
 
-def _manual(number: int, workers: int, until_ms: int) -> dict[str, Any]:
+def _named(kind: Any, number: int, pool: str, **more: Any) -> Any:
+    if pool != DEFAULT_POOL:
+        more["pool"] = pool
+    return kind(partition=number, reason="queuepool scale", **more)
+
+
+def _shown(number: int, pool: str) -> int | str:
+    return number if pool == DEFAULT_POOL else place_text(number, pool)
+
+
+def _manual(number: int | str, workers: int, until_ms: int) -> dict[str, Any]:
     return {"partition": number, "mode": "manual", "workers": workers, "until_ms": until_ms}
 
 

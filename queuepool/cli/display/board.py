@@ -28,12 +28,12 @@ class Board:
     """Draws views, and remembers the worker counts of the last ones for sparklines."""
 
     def __init__(self) -> None:
-        self._workers: dict[int, deque[float]] = {}
+        self._workers: dict[str, deque[float]] = {}
 
     def note(self, view: ClusterView) -> None:
         """Remember the worker counts of a view."""
         for row in view.rows:
-            history = self._workers.setdefault(row.partition, deque(maxlen=_HISTORY))
+            history = self._workers.setdefault(row.name, deque(maxlen=_HISTORY))
             history.append(float(row.workers))
 
     def draw(self, view: ClusterView, *, sparks: bool, width: int) -> Group:
@@ -41,27 +41,32 @@ class Board:
         from rich.console import Group
 
         problems = [
-            output.styled(f"partition {row.partition}: {output.clean(row.problem)}", "red")
+            output.styled(f"partition {row.name}: {output.clean(row.problem)}", "red")
             for row in view.rows
             if row.problem
         ]
         waiting = [
-            output.styled(f"partition {row.partition}: {unknown(row.set_aside, row.unknown_tasks)}")
+            output.styled(f"partition {row.name}: {unknown(row.set_aside, row.unknown_tasks)}")
             for row in view.rows
             if row.set_aside
         ]
         waiting += [
-            output.styled(f"partition {row.partition}: {held(row)}")
+            output.styled(f"partition {row.name}: {held(row)}")
             for row in view.rows
             if row.held or row.held_ms
         ]
         waiting += [
             output.styled(
-                f"partition {row.partition}: {row.parked:,} jobs wait for their limits; "
+                f"partition {row.name}: {row.parked:,} jobs wait for their limits; "
                 "`queuepool limit list` shows these"
             )
             for row in view.rows
             if row.parked
+        ]
+        waiting += [
+            output.styled(f"partition {row.name}: {unattended(row)}")
+            for row in view.rows
+            if row.unattended
         ]
         for text in waiting:
             text.stylize("yellow")
@@ -96,7 +101,7 @@ class Board:
 
     def _sparks(self, view: ClusterView, width: int) -> list[str]:
         top = max((max(h) for h in self._workers.values()), default=1.0)
-        histories = [list(self._workers.get(row.partition, ())) for row in view.rows]
+        histories = [list(self._workers.get(row.name, ())) for row in view.rows]
         return [sparkline(_thinned(h, width), width, top) for h in histories]
 
 
@@ -129,7 +134,7 @@ def _rate(per_s: float | None) -> str:
 
 
 FIELDS: tuple[tuple[Column, Callable[[PartitionRow], Any]], ...] = (
-    (Column("partition", left=True), lambda row: str(row.partition)),
+    (Column("partition", left=True), lambda row: row.name),
     (Column("owner", left=True, goes=5), _owner),
     (Column("owned", left=True), _owned),
     (Column("epoch", goes=9), lambda row: str(row.epoch or "-")),
@@ -188,16 +193,23 @@ def held(row: PartitionRow) -> str:
     """Return the message about what is held in a partition, with the remedy."""
     jobs = f"{row.held:,} jobs wait"
     if row.held_ms:
-        return f"held: {jobs}; start them with `queuepool release partition {row.partition}`"
+        return f"held: {jobs}; start them with `queuepool release partition {row.name}`"
     remedy = "`queuepool release group KEY`, or `queuepool tenant release NAME`"
     return f"{jobs} in groups or of tenants that are held; start them with {remedy}"
+
+
+def unattended(row: PartitionRow) -> str:
+    """Return the message about a pool that no consumer runs."""
+    return (
+        f"jobs wait, but no consumer runs pool {row.pool}: start one with `--pools "
+        f"{row.pool}=SIZE`, beside other pools or alone"
+    )
 
 
 def plain_line(view: ClusterView) -> str:
     """Return one line for a log: totals, and each partition's backlog and workers."""
     parts = " ".join(
-        f"p{row.partition}:{row.backlog}/{row.workers}w{'' if row.owned else '!'}"
-        for row in view.rows
+        f"p{row.name}:{row.backlog}/{row.workers}w{'' if row.owned else '!'}" for row in view.rows
     )
     rates = [row.per_s for row in view.rows if row.per_s is not None]
     rate = f" {sum(rates):,.0f}/s" if rates else ""

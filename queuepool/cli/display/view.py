@@ -8,6 +8,7 @@ from typing import Any
 
 from queuepool.models import Eta, PartitionState
 from queuepool.models.eta import Pace, foretell, last_of
+from queuepool.models.places import DEFAULT_POOL, place_text
 
 _ENDED = ("done", "retried", "died")
 
@@ -46,6 +47,18 @@ class PartitionRow:
     eta: Eta | None = None
     service_s: float = 0.0
     problem: str = ""
+    pool: str = DEFAULT_POOL
+
+    @property
+    def name(self) -> str:
+        """Return the name of the partition, or of its pool: 3, or 3/video."""
+        return place_text(self.partition, self.pool)
+
+    @property
+    def unattended(self) -> bool:
+        """Return whether jobs wait for a pool that no consumer runs."""
+        waiting = self.backlog + self.delayed + self.held + self.parked + self.in_flight
+        return self.pool != DEFAULT_POOL and not self.owned and waiting > 0
 
     @property
     def owned(self) -> bool:
@@ -81,7 +94,12 @@ class ClusterView:
         return sum(getattr(row, name) or 0 for row in self.rows)
 
 
-def row_of(state: PartitionState, server: str, manual_until_ms: int | None = None) -> PartitionRow:
+def row_of(
+    state: PartitionState,
+    server: str,
+    manual_until_ms: int | None = None,
+    pool: str = DEFAULT_POOL,
+) -> PartitionRow:
     """Return a row from an observation made directly on the server."""
     owner = state.owner
     row = PartitionRow(
@@ -102,6 +120,7 @@ def row_of(state: PartitionState, server: str, manual_until_ms: int | None = Non
         capped=state.capped,
         parked=state.parked,
         held_ms=state.held_ms,
+        pool=pool,
     )
     if owner is None:
         return row
@@ -117,12 +136,12 @@ def row_of(state: PartitionState, server: str, manual_until_ms: int | None = Non
 
 
 def with_rates(
-    rows: Iterable[PartitionRow], before: Mapping[int, PartitionRow]
+    rows: Iterable[PartitionRow], before: Mapping[str, PartitionRow]
 ) -> tuple[PartitionRow, ...]:
     """Return rows with executions per second since an earlier view, if there was one."""
     rated = []
     for row in rows:
-        old = before.get(row.partition)
+        old = before.get(row.name)
         rate, pace = None, Pace()
         if (
             old is not None

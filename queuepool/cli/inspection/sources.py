@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,10 +14,14 @@ from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
-from queuepool.models import Eta, GroupStatus, PartitionState, TenantStatus
+from queuepool.models import Eta, GroupStatus, Leader, PartitionState, TenantStatus
+from queuepool.models.places import DEFAULT_POOL
+from queuepool.partitions.partition import Partition
 from queuepool.settings import local_cluster as local
+from queuepool.verbs import Verb
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate
+from queuepool.verbs.producer import pools
 
 if TYPE_CHECKING:
     from queuepool.rpc.client import QueuePoolClient
@@ -37,16 +41,25 @@ class ServerSource:
 
     def __init__(self, pool: QueuePool) -> None:
         self._pool = pool
-        self._before: dict[int, PartitionRow] = {}
+        self._having: dict[int, tuple[str, ...]] = {}  # partition -> its other pools
+        self._before: dict[str, PartitionRow] = {}
 
     def look(self) -> ClusterView:
         """Return the cluster; rates are available from the second call."""
         server, key = self._pool.system
         verb = lead.lead("", lease_ms=0, address="")
         leader = verb.read(server.run(key, [verb])[0])
-        until = {n: until_ms for n, (_, until_ms) in leader.manual.items()}
-        rows = with_rates(self._observe(until), self._before)
-        self._before = {row.partition: row for row in rows}
+        observed = self._observe(self._pool.partitions(), _until(leader))
+        for pool in sorted({name for names in self._having.values() for name in names}):
+            server, key = self._pool.system_of(pool)
+            of_pool = verb.read(server.run(key, [verb])[0])
+            places = [
+                self._pool.partition(n, pool) for n in self._having if pool in self._having[n]
+            ]
+            observed += self._observe(places, _until(of_pool))
+        observed.sort(key=lambda row: row.partition)  # and by pool, as they came
+        rows = with_rates(observed, self._before)
+        self._before = {row.name: row for row in rows}
         leads = leader.lease_ms > 0
         return ClusterView(
             source="servers",
@@ -55,26 +68,44 @@ class ServerSource:
             rows=rows,
         )
 
-    def _observe(self, manual_until: dict[int, int]) -> list[PartitionRow]:
+    def _observe(
+        self, places: Sequence[Partition], manual_until: Mapping[int, int]
+    ) -> list[PartitionRow]:
         rows: list[PartitionRow] = []
-        topology = self._pool.config.topology
         for name, server in self._pool.servers.items():
-            numbers = [n for n in range(topology.partitions) if topology.server_of(n) == name]
-            for start in range(0, len(numbers), _BATCH):
-                some = numbers[start : start + _BATCH]
-                calls = [(self._pool.partition(n).key, operate.observe(n)) for n in some]
+            ours = [place for place in places if place.server is server]
+            for start in range(0, len(ours), _BATCH):
+                some = ours[start : start + _BATCH]
+                calls = [(place.key, operate.observe(place.number)) for place in some]
+                named = [place for place in some if place.pool == DEFAULT_POOL]
+                looks = [(place.key, pools.look()) for place in named]
                 try:
-                    replies: list[Any] = server.run_many(calls)
+                    replies: list[Any] = server.run_many([*calls, *looks])
                 except UnavailableError as error:
-                    replies = [error] * len(calls)
-                for number, (_, verb), reply in zip(some, calls, replies, strict=True):
-                    try:
-                        state: PartitionState = verb.read(reply)
-                    except QueuePoolError as error:
-                        rows.append(PartitionRow(partition=number, server=name, problem=str(error)))
-                    else:
-                        rows.append(row_of(state, name, manual_until.get(number)))
-        return sorted(rows, key=lambda row: row.partition)
+                    replies = [error] * (len(calls) + len(looks))
+                for place, (_, look), reply in zip(
+                    named, looks, replies[len(calls) :], strict=True
+                ):
+                    with suppress(QueuePoolError):
+                        self._having[place.number] = look.read(reply)
+                for place, (_, verb), reply in zip(some, calls, replies, strict=False):
+                    rows.append(_row(place, name, verb, reply, manual_until.get(place.number)))
+        return rows
+
+
+def _row(
+    place: Partition, server: str, verb: Verb[PartitionState], reply: Any, until_ms: int | None
+) -> PartitionRow:
+    try:
+        return row_of(verb.read(reply), server, until_ms, place.pool)
+    except QueuePoolError as error:
+        return PartitionRow(
+            partition=place.number, server=server, pool=place.pool, problem=str(error)
+        )
+
+
+def _until(leader: Leader) -> dict[int, int]:
+    return {number: until_ms for number, (_, until_ms) in leader.manual.items()}
 
 
 class CoordinatorSource:
@@ -133,6 +164,7 @@ def _row_of_message(m: Any) -> PartitionRow:
         held_ms=m.held_since_ms if m.HasField("held_since_ms") else None,
         eta=eta_of_message(m),
         service_s=m.service_s,
+        pool=m.pool or DEFAULT_POOL,
         problem=m.error or ("not observed for a while" if m.stale else ""),
     )
 

@@ -40,10 +40,12 @@ class ListPartitionsResponse(_message.Message):
     def __init__(self, partitions: _Optional[_Iterable[_Union[_partition_pb2.PartitionState, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class GetPartitionRequest(_message.Message):
-    __slots__ = ("partition",)
+    __slots__ = ("partition", "pool")
     PARTITION_FIELD_NUMBER: _ClassVar[int]
+    POOL_FIELD_NUMBER: _ClassVar[int]
     partition: int
-    def __init__(self, partition: _Optional[int] = ...) -> None: ...
+    pool: str
+    def __init__(self, partition: _Optional[int] = ..., pool: _Optional[str] = ...) -> None: ...
 
 class GetPartitionResponse(_message.Message):
     __slots__ = ("partition",)
@@ -138,16 +140,18 @@ class RecordResponse(_message.Message):
     def __init__(self, lines: _Optional[bytes] = ..., cycles: _Optional[int] = ..., missed: _Optional[int] = ...) -> None: ...
 
 class SetWorkersRequest(_message.Message):
-    __slots__ = ("partition", "workers", "ttl_s", "reason")
+    __slots__ = ("partition", "workers", "ttl_s", "reason", "pool")
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     WORKERS_FIELD_NUMBER: _ClassVar[int]
     TTL_S_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    POOL_FIELD_NUMBER: _ClassVar[int]
     partition: int
     workers: int
     ttl_s: float
     reason: str
-    def __init__(self, partition: _Optional[int] = ..., workers: _Optional[int] = ..., ttl_s: _Optional[float] = ..., reason: _Optional[str] = ...) -> None: ...
+    pool: str
+    def __init__(self, partition: _Optional[int] = ..., workers: _Optional[int] = ..., ttl_s: _Optional[float] = ..., reason: _Optional[str] = ..., pool: _Optional[str] = ...) -> None: ...
 
 class SetWorkersResponse(_message.Message):
     __slots__ = ("workers", "manual_until_ms")
@@ -158,30 +162,34 @@ class SetWorkersResponse(_message.Message):
     def __init__(self, workers: _Optional[int] = ..., manual_until_ms: _Optional[int] = ...) -> None: ...
 
 class ClearWorkersRequest(_message.Message):
-    __slots__ = ("partition", "reason")
+    __slots__ = ("partition", "reason", "pool")
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    POOL_FIELD_NUMBER: _ClassVar[int]
     partition: int
     reason: str
-    def __init__(self, partition: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+    pool: str
+    def __init__(self, partition: _Optional[int] = ..., reason: _Optional[str] = ..., pool: _Optional[str] = ...) -> None: ...
 
 class ClearWorkersResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
 class HoldRequest(_message.Message):
-    __slots__ = ("partition_key", "partition", "all", "tenant", "reason")
+    __slots__ = ("partition_key", "partition", "all", "tenant", "reason", "pool")
     PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     ALL_FIELD_NUMBER: _ClassVar[int]
     TENANT_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    POOL_FIELD_NUMBER: _ClassVar[int]
     partition_key: bytes
     partition: int
     all: bool
     tenant: str
     reason: str
-    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., all: bool = ..., tenant: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+    pool: str
+    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., all: bool = ..., tenant: _Optional[str] = ..., reason: _Optional[str] = ..., pool: _Optional[str] = ...) -> None: ...
 
 class HoldResponse(_message.Message):
     __slots__ = ("changed",)
@@ -190,18 +198,20 @@ class HoldResponse(_message.Message):
     def __init__(self, changed: _Optional[int] = ...) -> None: ...
 
 class ReleaseRequest(_message.Message):
-    __slots__ = ("partition_key", "partition", "all", "tenant", "reason")
+    __slots__ = ("partition_key", "partition", "all", "tenant", "reason", "pool")
     PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     ALL_FIELD_NUMBER: _ClassVar[int]
     TENANT_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    POOL_FIELD_NUMBER: _ClassVar[int]
     partition_key: bytes
     partition: int
     all: bool
     tenant: str
     reason: str
-    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., all: bool = ..., tenant: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+    pool: str
+    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., all: bool = ..., tenant: _Optional[str] = ..., reason: _Optional[str] = ..., pool: _Optional[str] = ...) -> None: ...
 
 class ReleaseResponse(_message.Message):
     __slots__ = ("changed",)

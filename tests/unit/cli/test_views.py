@@ -29,7 +29,7 @@ def drawn(seen: ClusterView, width: int, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_a_rate_needs_two_good_looks() -> None:
-    before = {0: row(ended=100, observed_ms=1000), 1: row(1, problem="away")}
+    before = {"0": row(ended=100, observed_ms=1000), "1": row(1, problem="away")}
 
     first, second, third = with_rates(
         [row(ended=150, observed_ms=1500), row(1, ended=9, observed_ms=1500), row(2)], before
@@ -39,7 +39,7 @@ def test_a_rate_needs_two_good_looks() -> None:
 
 
 def test_a_server_that_lost_writes_shows_no_negative_rate() -> None:
-    (after,) = with_rates([row(ended=5, observed_ms=2000)], {0: row(ended=9, observed_ms=1000)})
+    (after,) = with_rates([row(ended=5, observed_ms=2000)], {"0": row(ended=9, observed_ms=1000)})
 
     assert after.per_s == 0
 

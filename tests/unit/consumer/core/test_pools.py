@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from consumer.core.pools import Kind, PoolPlan, parse_pools, problems_of, unplaced
+from consumer.core.pools import problems_of, unplaced
 from queuepool import Registry
+from queuepool.models.pools import Kind, PoolPlan, parse_pools
 
 
 def test_pools_of_each_kind_are_read() -> None:

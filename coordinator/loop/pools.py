@@ -1,0 +1,114 @@
+"""Finds the pools of the partitions, and keeps a coordinator for each besides the default one.
+
+    every few seconds: which pools do partitions have? -> a new one gets a coordinator of its own
+
+Each has a lead, commands, a scaling record and a ledger of its own, in keys of that pool. So pools
+never wait for each other, and several coordinators may lead different ones.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Mapping
+from typing import Protocol
+
+from coordinator.core.model import PartitionView
+from coordinator.decisions.ledger import DecisionBook
+from coordinator.snapshots.store import SnapshotStore
+from queuepool.client.pool import QueuePool
+from queuepool.errors import QueuePoolError
+from queuepool.errors.hindrances import start_thread
+
+INTERVAL_S = 2.0
+_log = logging.getLogger("coordinator.pools")
+
+
+class PoolCoordinator(Protocol):
+    """The coordinator of one pool."""
+
+    @property
+    def store(self) -> SnapshotStore:
+        """Return where its snapshots are."""
+
+    @property
+    def book(self) -> DecisionBook:
+        """Return its ledger of decisions."""
+
+    def start(self) -> None:
+        """Start observing and, once the lead is ours, deciding."""
+
+    def stop(self, timeout_s: float = 5.0) -> bool:
+        """Stop and resign; returns whether it ended in time."""
+
+
+class PoolCoordinators:
+    """The coordinators of other pools, from start() to stop(). make: returns one of a pool."""
+
+    def __init__(
+        self,
+        pool: QueuePool,
+        make: Callable[[str], PoolCoordinator],
+        *,
+        interval_s: float = INTERVAL_S,
+    ) -> None:
+        self._pool, self._make, self._interval_s = pool, make, interval_s
+        self._coordinators: Mapping[str, PoolCoordinator] = {}
+        self._having: Mapping[str, Collection[int]] = {}
+        self._stopping = threading.Event()
+        self._trouble = False
+        # A daemon, so that a hanging server does not keep the process from exiting.
+        self._thread = threading.Thread(target=self._run, name="coordinator-pools", daemon=True)
+
+    def start(self) -> None:
+        """Start; call once. Raises NoThreadError."""
+        start_thread(self._thread, "to find pools")
+
+    def stop(self, timeout_s: float) -> bool:
+        """Stop and resign in every pool; returns whether all ended in time. Idempotent."""
+        self._stopping.set()
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+        ended = [each.stop(timeout_s) for each in self._coordinators.values()]
+        return all(ended)
+
+    def find(self, pool: str) -> PoolCoordinator | None:
+        """Return the coordinator of a pool, if there is such a pool."""
+        return self._coordinators.get(pool)
+
+    def views(self) -> list[PartitionView]:
+        """Return the partitions that have other pools, as last observed, by partition and pool."""
+        found = [
+            view
+            for name, each in self._coordinators.items()
+            for view in each.store.snapshot.partitions
+            if view.partition in self._having.get(name, ())
+        ]
+        return sorted(found, key=lambda view: (view.partition, view.pool))
+
+    def look(self) -> None:
+        """Find pools once, and start the coordinators of new ones."""
+        try:
+            places = self._pool.places()
+        except QueuePoolError as error:
+            if not self._trouble:
+                _log.warning("new pools cannot be found; known ones are scaled: %s", error)
+            self._trouble = True
+            return
+        self._trouble = False
+        having: dict[str, set[int]] = {}
+        for place in places:
+            if place.pool != self._pool.config.keyspace.pool:
+                having.setdefault(place.pool, set()).add(place.number)
+        self._having = having
+        for name in having.keys() - self._coordinators.keys():
+            if not self._stopping.is_set():
+                made = self._make(name)
+                self._coordinators = {**self._coordinators, name: made}
+                made.start()
+                _log.info("scaling pool %s", name)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self.look()
+            self._stopping.wait(self._interval_s)

@@ -1,0 +1,130 @@
+"""Each pool is scaled by itself; people see it and set it as 0/video. Real processes."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+import pytest
+
+from queuepool.client.pool import QueuePool
+from queuepool.rpc.client import QueuePoolClient, connect
+from queuepool.rpc.v1 import queue_pool_pb2 as api
+from tests.integration.coordinator.cluster import FakeOwner
+from tests.integration.coordinator.conftest import StartProcess
+from tests.shell import Shell
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.xdist_group("coordinator-process")
+LIMITS = "default=8..64,video=1..3"
+GROUP = "album"
+
+
+@pytest.fixture
+def video(pool: QueuePool) -> FakeOwner:
+    """The owner of a pool of the partition of the group, with many jobs for one worker."""
+    pool.enqueue_many("encode", [{}] * 500, partition_key=GROUP, pool="video")
+    number = pool.group(GROUP).partition.number
+    return FakeOwner(pool.partition(number, "video"), workers=1)
+
+
+@pytest.fixture
+def client(process: StartProcess) -> Iterator[QueuePoolClient]:
+    with connect(process(pools=LIMITS).grpc, deadline_s=30) as made:
+        yield made
+
+
+def rows(client: QueuePoolClient) -> dict[tuple[int, str], int]:
+    """Return the wanted workers of each partition and pool; none before the first observation."""
+    try:
+        found = client.ListPartitions(api.ListPartitionsRequest()).partitions
+    except grpc.RpcError as error:
+        if error.code() is not grpc.StatusCode.UNAVAILABLE:
+            raise
+        return {}
+    return {(each.partition, each.pool): each.workers.target for each in found}
+
+
+def test_a_pool_is_scaled_by_its_own_work_within_its_own_limits(
+    pool: QueuePool, video: FakeOwner, client: QueuePoolClient
+) -> None:
+    number = video.owned.partition.number
+    plain = FakeOwner(pool.partition(number), workers=8)
+
+    def grown() -> bool:
+        video.busy = video.workers
+        video.obey()
+        plain.obey()
+        return video.workers == 3
+
+    wait_until(grown, 30)
+
+    assert plain.workers == 8  # has no work, and no command for it
+    assert all(command.target_workers <= 3 for command in video.scales())
+    wait_until(lambda: rows(client).get((number, "video")) == 3)
+    assert {key for key in rows(client) if key[1]} == {(number, "video")}
+
+
+def test_people_set_the_workers_of_a_pool(
+    pool: QueuePool, video: FakeOwner, client: QueuePoolClient
+) -> None:
+    number = video.owned.partition.number
+    wait_until(lambda: (number, "video") in rows(client), 30)
+    request = api.SetWorkersRequest(partition=number, pool="video", workers=9, ttl_s=60)
+
+    assert client.SetWorkers(request).workers == 3  # the most of that pool
+
+    wait_until(lambda: video.renew() and video.scales(), 30)
+    assert video.scales()[-1].target_workers == 3
+    got = client.GetPartition(api.GetPartitionRequest(partition=number, pool="video")).partition
+    assert (got.pool, got.backlog, got.HasField("manual_until_ms")) == ("video", 500, True)
+    client.ClearWorkers(api.ClearWorkersRequest(partition=number, pool="video"))
+    with pytest.raises(Exception, match="pool 'none' is unknown"):
+        client.SetWorkers(api.SetWorkersRequest(partition=number, pool="none", workers=1, ttl_s=60))
+
+
+def test_people_hold_a_pool(pool: QueuePool, video: FakeOwner, client: QueuePoolClient) -> None:
+    held = client.Hold(api.HoldRequest(all=True, pool="video"))
+
+    assert held.changed == 1
+    assert video.owned.partition.observe().held == 500
+    assert pool.partition(0).observe().held_ms is None
+    assert client.Release(api.ReleaseRequest(all=True, pool="video")).changed == 1
+
+
+def test_the_command_line_names_pools(
+    pool: QueuePool, redis_url: str, stage: str, monkeypatch: pytest.MonkeyPatch, shell: Shell
+) -> None:
+    for name, value in (("URL", redis_url), ("STAGE", stage), ("PARTITIONS", "2")):
+        monkeypatch.setenv(f"QUEUEPOOL_{name}", value)
+    monkeypatch.delenv("QUEUEPOOL_GRPC", raising=False)
+    pool.enqueue("encode", {}, partition_key=GROUP, pool="video")
+    number = pool.group(GROUP).partition.number
+
+    def partitions() -> list[dict[str, Any]]:
+        shell.run("status", "--json")
+        return list(json.loads(shell.out)["partitions"])
+
+    waiting = [(row["partition"], row["pool"]) for row in partitions() if row["backlog"]]
+    assert waiting == [(number, "video")]
+    shell.run("status")
+    assert f"\n{number}/video " in shell.out
+    unattended = f"partition {number}/video: jobs wait, but no consumer runs pool video"
+    assert unattended in " ".join(shell.out.split())
+    shell.run("check")
+    assert unattended in shell.out
+
+    shell.run("hold", "pool", "video")
+    assert shell.out == "pool video is held now\n"
+    assert shell.run("release", "partition", f"{number}/video") == 0
+    assert shell.run("hold", "pool", "vidoe") != 0
+    assert "known pools: default, video" in shell.err
+    assert shell.run("hold", "pool", "}{") == 2
+    assert shell.run("scale", f"{number}/video", "2") == 0
+    assert shell.out.startswith(f"partition {number}/video: 2 workers for ")
+    assert [row["pool"] for row in partitions() if row["manual_until_ms"]] == ["video"]
+    assert shell.run("scale", f"{number}/none", "2") == 2
+    with pytest.raises(SystemExit, match="2"):
+        shell.run("scale", "x/video", "2")
+    shell.run("audit")
+    assert f"partition {number}/video: clean" in shell.out
