@@ -66,8 +66,8 @@ chaos: $(VENV)/.installed-dev ## kill, stop and cut off real processes, many tim
 soak: $(VENV)/.installed-dev ## steady load and a random fault a minute, for MINUTES=30: nothing may grow
 	$(BIN)/python -m tests.chaos.soak --minutes $(MINUTES)
 
-mutate: $(VENV)/.installed-dev ## drop each line of each script: a test must notice; writes docs/reliability.md
-	$(BIN)/python -m tests.mutation --jobs 2 --write
+mutate: $(VENV)/.installed-dev ## drop each line of each Lua file: a test must notice; goes on with .mutants.jsonl; writes docs/reliability.md
+	$(BIN)/python -m tests.mutation --jobs 2 --record .mutants.jsonl --write
 
 fuzz: $(VENV)/.installed-fuzz ## feed odd bytes to all that reads bytes, guided by coverage, for MINUTES=60
 	$(BIN)/python -m tests.fuzz --minutes $(if $(filter command line,$(origin MINUTES)),$(MINUTES),60)

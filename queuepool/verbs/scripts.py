@@ -15,18 +15,12 @@ The phases of a long script are also parts, in a folder named after it: `claim/p
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha1
 from pathlib import Path
 
-CALLERS = (
-    "producer",
-    "owner",
-    "operator",
-    "leader",
-    "limits",
-)  # folders: who calls what is in them
+PARTS = "parts/"  # the other folders are named after who calls what is in them
 _USES = re.compile(rb"^( *)-- uses: (.+)\n", re.MULTILINE)
 _FIELD = r"^-- %s +(.*(?:\n--  +.*)*)"  # continues in lines that are indented
 _LINE = re.compile(rb"^(?=.)", re.MULTILINE)
@@ -66,29 +60,18 @@ def names() -> list[str]:
     return sorted(_scripts)
 
 
-def _read() -> dict[str, Script]:
-    """Return all scripts, by their names."""
+def files() -> dict[str, bytes]:
+    """Read all files, and return their texts: `owner/claim`, `parts/fence`, `parts/claim/plan`."""
     verbs = Path(__file__).parent
-    parts = {name.encode(): text for name, text in _parts(verbs / "parts", "")}
-    return {
-        name: named(name, _joined(text, parts, set()))
-        for caller in CALLERS
-        for name, text in _texts(verbs / caller)
-    }
+    found = sorted(verbs.rglob("*.lua"))
+    return {f.relative_to(verbs).with_suffix("").as_posix(): f.read_bytes() for f in found}
 
 
-def _texts(folder: Path) -> Iterator[tuple[str, bytes]]:
-    for file in folder.iterdir():
-        if file.suffix == ".lua":
-            yield file.stem, file.read_bytes()
-
-
-def _parts(folder: Path, within: str) -> Iterator[tuple[str, bytes]]:
-    for name, text in _texts(folder):
-        yield within + name, text
-    for inner in folder.iterdir():
-        if inner.is_dir():
-            yield from _parts(inner, f"{within}{inner.name}/")
+def joined(files: Mapping[str, bytes]) -> dict[str, Script]:
+    """Return the scripts that such texts make, by their names."""
+    parts = {f.removeprefix(PARTS).encode(): t for f, t in files.items() if f.startswith(PARTS)}
+    verbs = {f.rpartition("/")[2]: t for f, t in files.items() if not f.startswith(PARTS)}
+    return {name: named(name, _joined(text, parts, set())) for name, text in verbs.items()}
 
 
 def _joined(text: bytes, known: dict[bytes, bytes], used: set[bytes]) -> bytes:
@@ -107,4 +90,4 @@ def _joined(text: bytes, known: dict[bytes, bytes], used: set[bytes]) -> bytes:
 
 # Read once, when a process starts. Later they could be those of another version after an upgrade in
 # place, or unreadable: removed by a deployment, or for lack of a descriptor.
-_scripts = _read()
+_scripts = joined(files())

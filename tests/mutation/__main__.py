@@ -1,19 +1,25 @@
-"""Run: `python -m tests.mutation [--script NAME] [--jobs N] [--operators] [--write]`."""
+"""Judge the tests: each line of each Lua file is dropped, and a test must notice.
+
+Run: `python -m tests.mutation [--file NAME] [--record FILE] [--jobs N] [--operators] [--write]`.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
 
 import redis
 
 from queuepool.embedded import EmbeddedServer
-from queuepool.verbs.scripts import names, script
 from tests.mutation import report, survivors
 from tests.mutation.court import verdicts
+from tests.mutation.files import changed, named, texts
 from tests.mutation.judge import JUDGES, Verdict
-from tests.mutation.mutants import Mutants, with_other_operators, without_lines
+from tests.mutation.mutants import Mutant, Mutants, with_other_operators, without_lines
+from tests.mutation.record import Record
 from tools import tables
 
 AT_LEAST = 0.95
@@ -21,25 +27,12 @@ AT_LEAST = 0.95
 
 def main() -> int:
     """Judge mutants; return 0 when enough die, and each that lives has a reason."""
-    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
-    parser.add_argument("--script", action="append", choices=names(), help="only these")
-    parser.add_argument("--jobs", type=int, default=1, help="processes that judge")
-    parser.add_argument("--write", action="store_true", help="write docs/reliability.md")
-    parser.add_argument("--operators", action="store_true", help="change operators instead")
-    options = parser.parse_args()
-    chosen = options.script or names()
-    if options.write and (options.script or options.operators):
-        parser.error("--write needs all lines of all scripts")
-
+    options = _parser().parse_args()
+    chosen = named(options.file)
     made = _made(chosen, with_other_operators if options.operators else without_lines)
-    found: list[Verdict] = []
-    jobs = max(1, min(options.jobs, len(chosen)))
-    for verdict in verdicts([m.mutants for m in made.values()], jobs=jobs, tests=JUDGES):
-        found.append(verdict)
-        if verdict.killer is None:
-            _say(f"lives: {verdict.script}.lua:{verdict.line}: {verdict.text}")
-
     reasons = [] if options.operators else survivors.read()
+    found = _judged(made, reasons, Record(options.record), again=options.again, jobs=options.jobs)
+
     text = report.table(found, {name: m.not_compiling for name, m in made.items()})
     lived = report.living(found, reasons)
     share = report.killed_share(found)
@@ -47,7 +40,7 @@ def main() -> int:
     if options.operators:
         return 0
     wrong = survivors.problems(found, reasons, chosen)
-    if share < AT_LEAST and not options.script:
+    if share < AT_LEAST and not options.file:
         wrong.append(f"only {share:.1%} were killed; at least {AT_LEAST:.0%} must be")
     for line in wrong:
         _say(line)
@@ -55,6 +48,51 @@ def main() -> int:
         rest = f" Those that live:\n\n{lived}" if lived else ""
         tables.write("mutants", f"{text}\n\n{share:.1%} were killed.{rest}")
     return bool(wrong)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
+    only = parser.add_argument("--file", action="append", default=[], metavar="NAME")
+    only.help = "only this file or folder: owner/claim, parts/fence, producer; may be repeated"
+    parser.add_argument(
+        "--record", type=Path, metavar="FILE", help="keep verdicts; skip known ones"
+    )
+    parser.add_argument("--again", action="store_true", help="judge again what lives on record")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that judge")
+    parser.add_argument("--write", action="store_true", help="write docs/reliability.md")
+    parser.add_argument("--operators", action="store_true", help="change operators instead")
+    return parser
+
+
+def _judged(
+    made: dict[str, Mutants], reasons: Iterable[survivors.Reason], record: Record,
+    *, again: bool, jobs: int,
+) -> list[Verdict]:  # fmt: skip
+    """Return the verdicts on record that hold, and judge the rest."""
+    listed = {(reason.file, reason.line) for reason in reasons}
+    found: list[Verdict] = []
+    lists: dict[str, list[Mutant]] = {}
+    last, killers = [], {}
+    for mutant in (mutant for mutants in made.values() for mutant in mutants.mutants):
+        known, before = record.known(mutant), record.before(mutant)
+        if known is not None and (known.killer or not again):
+            found.append(known)
+        elif (mutant.file, mutant.text) in listed or (before and not before.killer):
+            last.append(mutant)
+        else:
+            lists.setdefault(mutant.file, []).append(mutant)
+            killers[mutant] = before.killer if before and before.killer else ""
+    _say(f"{len(found)} are judged, {len(last) + len(killers)} are not")
+    if not last and not lists:
+        return found
+    for mutant, verdict in verdicts(
+        lists.values(), last=last, killers=killers, jobs=jobs, tests=JUDGES
+    ):
+        record.add(mutant, verdict)
+        found.append(verdict)
+        if verdict.killer is None and (mutant.file, mutant.text) not in listed:
+            _say(f"lives: {mutant}")
+    return found
 
 
 def _say(text: str) -> None:
@@ -66,14 +104,17 @@ def _made(chosen: list[str], change: Callable[..., Mutants]) -> dict[str, Mutant
     with EmbeddedServer(appendonly=False) as server:
         client = redis.Redis.from_url(server.url)
 
-        def compiles(source: bytes) -> bool:
-            try:
-                client.script_load(source)
-            except redis.ResponseError:
-                return False
-            return True
+        def compiles(file: str, source: bytes) -> bool:
+            loads = client.pipeline(transaction=False)
+            for script in changed({file: source}).values():
+                loads.script_load(script.source)
+            replies = loads.execute(raise_on_error=False)
+            return not any(isinstance(reply, redis.ResponseError) for reply in replies)
 
-        made = {name: change(name, script(name).source, compiles) for name in chosen}
+        made = {}
+        for name in chosen:
+            made[name] = change(name, texts()[name], partial(compiles, name))
+            client.script_flush()
         client.close()
     return made
 

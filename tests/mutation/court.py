@@ -1,4 +1,8 @@
-"""Several processes, each with servers and tests of its own, that take scripts from one list."""
+"""Several processes, each with servers and tests of its own, that judge what is handed to them.
+
+Mutants are judged alone, file by file, as long as patience lasts: most die soon. Those that it does
+not last for, and those that are known to live, are judged together, one of each file.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,24 @@ import multiprocessing
 import os
 import resource
 import sys
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.queues import Queue
 from queue import Empty
 from typing import Any
 
-from tests.mutation.judge import Judge, NotGreenError, Verdict, run_judge
+from tests.mutation.judge import Judge, Verdict, run_judge
 from tests.mutation.mutants import Mutant
+from tests.mutation.runner import NotGreenError
 
 # A mutant that gathers forever in a loop shall not take the machine's memory.
 _MEMORY_BYTES = 4 * 2**30
 _ALIVE_S = 5.0
+_PATIENCE = 0.15  # of the time that all tests of a mutant take
+_TOGETHER = 16
+
+Judged = tuple[Mutant, Verdict]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,33 +35,74 @@ class _Failure:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """A process has judged what it was handed, but for these."""
+
+    undecided: Sequence[Mutant] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    mutants: Sequence[Mutant]
+    together: bool = False
+
+
 def verdicts(
-    lists: Sequence[Sequence[Mutant]], *, jobs: int, tests: Sequence[str]
-) -> Iterator[Verdict]:
-    """Judge lists of mutants, the longest first; a list stays in one process.
+    lists: Iterable[Sequence[Mutant]], *, jobs: int, tests: Sequence[str],
+    last: Iterable[Mutant] = (), killers: Mapping[Mutant, str] | None = None,
+) -> Iterator[Judged]:  # fmt: skip
+    """Judge lists of mutants, and last those that are known to live. killers: of earlier runs.
 
     Raises NotGreenError when the tests fail on the scripts as they are.
     """
     context = multiprocessing.get_context("spawn")
-    tasks, results = context.Queue(), context.Queue()
-    for mutants in sorted(lists, key=len, reverse=True):
-        tasks.put(list(mutants))
-    processes = [
-        context.Process(target=_work, args=(tasks, results, tuple(tests))) for _ in range(jobs)
-    ]
+    cases, results = context.Queue(), context.Queue()
+    arguments = (cases, results, tuple(tests), dict(killers or {}))
+    processes = [context.Process(target=_work, args=arguments) for _ in range(jobs)]
     for process in processes:
-        tasks.put(None)
         process.start()
     try:
-        for _ in range(sum(map(len, lists))):
-            yield _next(results, processes)
+        yield from _lead(lists, last, cases, results, processes)
     finally:
         for process in processes:
             process.terminate()
             process.join()
 
 
-def _next(results: Queue[Any], processes: Sequence[Any]) -> Verdict:
+def _lead(
+    lists: Iterable[Sequence[Mutant]], last: Iterable[Mutant],
+    cases: Queue[Any], results: Queue[Any], processes: Sequence[Any],
+) -> Iterator[Judged]:  # fmt: skip
+    """Hand out cases, one to a process; yield what is judged."""
+    alone, waiting, busy = deque(lists), list(last), 0
+    while busy or alone or waiting:
+        while busy < len(processes) and (alone or waiting):
+            batch = one_of_each_file(waiting, _TOGETHER)
+            if len(batch) == _TOGETHER or not alone:
+                waiting = [mutant for mutant in waiting if mutant not in batch]
+                cases.put(_Case(batch, together=True))
+            else:
+                cases.put(_Case(alone.popleft()))
+            busy += 1
+        result = _next(results, processes)
+        if isinstance(result, _Done):
+            busy -= 1
+            waiting += result.undecided
+        else:
+            yield result
+
+
+def one_of_each_file(mutants: Iterable[Mutant], most: int) -> list[Mutant]:
+    """Return the first mutant of each file: two of one might hide each other."""
+    found: dict[str, Mutant] = {}
+    for mutant in mutants:
+        if len(found) < most:
+            found.setdefault(mutant.file, mutant)
+    return list(found.values())
+
+
+def _next(results: Queue[Any], processes: Sequence[Any]) -> Judged | _Done:
     while True:
         try:
             result = results.get(timeout=_ALIVE_S)
@@ -61,20 +112,32 @@ def _next(results: Queue[Any], processes: Sequence[Any]) -> Verdict:
             continue
         if isinstance(result, _Failure):
             raise NotGreenError(result.text)
-        verdict: Verdict = result
-        return verdict
+        found: Judged | _Done = result
+        return found
 
 
-def _work(tasks: Queue[Any], results: Queue[Any], tests: tuple[str, ...]) -> None:
+def _work(
+    cases: Queue[Any], results: Queue[Any], tests: Sequence[str], killers: Mapping[Mutant, str]
+) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     sys.stdout.flush()
     with open(os.devnull, "w") as nothing:  # noqa: PTH123
         os.dup2(nothing.fileno(), 1)  # pytest has nothing to tell
 
     def judge_all(judge: Judge) -> None:
-        while (mutants := tasks.get()) is not None:
-            for mutant in mutants:
-                results.put(judge.judge(mutant))
+        while True:
+            case: _Case = cases.get()
+            if case.together:
+                for judged in judge.judge_together(case.mutants):
+                    results.put(judged)
+            undecided = []
+            for mutant in () if case.together else case.mutants:
+                verdict = judge.judge(mutant, killers.get(mutant, ""), _PATIENCE)
+                if verdict is None:
+                    undecided.append(mutant)
+                else:
+                    results.put((mutant, verdict))
+            results.put(_Done(undecided))
 
     try:
         run_judge(judge_all, tests)

@@ -1,9 +1,10 @@
-"""From a script to its mutants. Pure, but for the question whether a text compiles.
+"""From a Lua file to its mutants. Pure, but for the question whether a text compiles.
 
 Dropped is one line of code; or the whole statement that begins on it, where the line alone leaves
 no Lua. A line that ends or divides a statement (`end`, `else`) is dropped alone or not at all. The
-first line says what the server allows the script, and loses its flags; without any, it gains one:
-dropped altogether it would choose the old dialect, in which the first write's kind decides.
+first line of a verb's file says what the server allows the script, and loses its flags; without
+any, it gains one: dropped altogether it would choose the old dialect, in which the first write's
+kind decides.
 """
 
 from __future__ import annotations
@@ -26,33 +27,35 @@ _OPERATORS = (
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A script with one change. line: where, from 1; text: what stands there in the script."""
+    """A file with one change. line: where, from 1; text: what stands there in the file."""
 
-    script: str
+    file: str
     line: int
     text: str
     source: bytes
 
     def __str__(self) -> str:
-        return f"{self.script}.lua:{self.line}: {self.text}"
+        return f"{self.file}.lua:{self.line}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True)
 class Mutants:
-    """The mutants of one script, and how many lines could not be dropped alone."""
+    """The mutants of one file, and how many lines could not be dropped alone."""
 
     mutants: tuple[Mutant, ...]
     not_compiling: int
 
 
-def without_lines(script: str, source: bytes, compiles: Compiles) -> Mutants:
+def without_lines(file: str, source: bytes, compiles: Compiles) -> Mutants:
     """Return a mutant for each line of code, or for the statement that begins on it."""
     lines, broken = source.split(b"\n"), 0
-    flags = _FLAGLESS if lines[0] != _FLAGLESS else _FLAGLESS + b" flags=allow-oom"
-    made = [Mutant(script, 1, _text(lines[0]), b"\n".join([flags, *lines[1:]]))]
+    made = []
+    if lines[0].startswith(_FLAGLESS):  # a verb's, not a part's
+        flags = _FLAGLESS if lines[0] != _FLAGLESS else _FLAGLESS + b" flags=allow-oom"
+        made.append(Mutant(file, 1, _text(lines[0]), b"\n".join([flags, *lines[1:]])))
     for i in _code(lines):
         for last in range(i, len(lines)):
-            mutant = _dropped(script, lines, i, last)
+            mutant = _dropped(file, lines, i, last)
             if compiles(mutant.source):
                 made.append(mutant)
                 break
@@ -62,7 +65,7 @@ def without_lines(script: str, source: bytes, compiles: Compiles) -> Mutants:
     return Mutants(tuple(made), broken)
 
 
-def with_other_operators(script: str, source: bytes, compiles: Compiles) -> Mutants:
+def with_other_operators(file: str, source: bytes, compiles: Compiles) -> Mutants:
     """Return a mutant for each operator that can be changed: `<=` to `<`, `+ 1` to nothing."""
     lines, made, broken = source.split(b"\n"), [], 0
     for i in _code(lines):
@@ -73,7 +76,7 @@ def with_other_operators(script: str, source: bytes, compiles: Compiles) -> Muta
                 text = f"{_text(code)}  [{found[0].decode()} at {found.start() + 1}]"
                 changed = b"\n".join([*lines[:i], line, *lines[i + 1 :]])
                 if compiles(changed):
-                    made.append(Mutant(script, i + 1, text, changed))
+                    made.append(Mutant(file, i + 1, text, changed))
                 else:
                     broken += 1
     return Mutants(tuple(made), broken)
@@ -85,9 +88,9 @@ def _code(lines: list[bytes]) -> Iterator[int]:
             yield i
 
 
-def _dropped(script: str, lines: list[bytes], first: int, last: int) -> Mutant:
+def _dropped(file: str, lines: list[bytes], first: int, last: int) -> Mutant:
     rest = [*lines[:first], *[b""] * (last - first + 1), *lines[last + 1 :]]
-    return Mutant(script, first + 1, _text(lines[first]), b"\n".join(rest))
+    return Mutant(file, first + 1, _text(lines[first]), b"\n".join(rest))
 
 
 def _text(line: bytes) -> str:

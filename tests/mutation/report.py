@@ -1,20 +1,21 @@
-"""The figures of a run, as a table a script and a list of those that live."""
+"""The figures of a run, as a table by file and a list of those that live."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from queuepool.verbs.scripts import PARTS
 from tests.mutation.judge import Verdict
 from tests.mutation.survivors import Reason
 from tools.tables import markdown
 
-HEADS = ("script", "mutants", "killed", "by time", "survived", "not compiling", "seconds")
+HEADS = ("file or folder", "mutants", "killed", "by time", "survived", "not compiling", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The outcome of the mutants of one script."""
+    """The outcome of the mutants of one file, or of several."""
 
     mutants: int
     killed: int
@@ -47,21 +48,26 @@ def killed_share(verdicts: Sequence[Verdict]) -> float:
 
 
 def table(verdicts: Sequence[Verdict], not_compiling: Mapping[str, int]) -> str:
-    """Return a row a script, and the sums."""
+    """Return a row a file of a verb, one a folder of parts, and the sums."""
     rows = []
-    for script, broken in sorted(not_compiling.items()):
-        own = [v for v in verdicts if v.script == script]
-        rows.append((f"`{script}`", *figures(own, broken).row))
+    for row in sorted({_row(file) for file in not_compiling}):
+        own = [v for v in verdicts if _row(v.file) == row]
+        broken = sum(n for file, n in not_compiling.items() if _row(file) == row)
+        rows.append((f"`{row}`", *figures(own, broken).row))
     rows.append(("**all**", *figures(verdicts, sum(not_compiling.values())).row))
     return markdown(HEADS, rows)
 
 
+def _row(file: str) -> str:
+    return f"{file.rpartition('/')[0]}/" if file.startswith(PARTS) else file
+
+
 def living(verdicts: Sequence[Verdict], reasons: Sequence[Reason]) -> str:
     """Return those that live, with the reason where there is one; '' when none does."""
-    known = {(r.script, r.line): r.reason for r in reasons}
+    known = {(r.file, r.line): r.reason for r in reasons}
     rows = [
-        (f"`{v.script}`", v.line, f"`{v.text}`", known.get((v.script, v.text), ""))
-        for v in sorted(verdicts, key=lambda v: (v.script, v.line))
+        (f"`{v.file}`", v.line, f"`{v.text}`", known.get((v.file, v.text), ""))
+        for v in sorted(verdicts, key=lambda v: (v.file, v.line))
         if v.killer is None
     ]
-    return markdown(("script", "line", "without", "why it lives"), rows) if rows else ""
+    return markdown(("file", "line", "without", "why it lives"), rows) if rows else ""

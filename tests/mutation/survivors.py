@@ -15,33 +15,33 @@ FILE = Path(__file__).with_name("survivors.toml")
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why mutants of a line live. count: how many lines of the script have this text."""
+    """Why mutants of a line live. count: how many lines of the file have this text."""
 
-    script: str
+    file: str
     line: str
     reason: str
     count: int = 1
 
 
 def read(path: Path = FILE) -> list[Reason]:
-    """Return the reasons that are written down. An entry may name several `scripts`."""
+    """Return the reasons that are written down. An entry may name several `files`."""
     entries = tomllib.loads(path.read_text()).get("survivor", [])
-    return [Reason(script, **entry) for entry in entries for script in entry.pop("scripts")]
+    return [Reason(file, **entry) for entry in entries for file in entry.pop("files")]
 
 
 def problems(
-    verdicts: Iterable[Verdict], reasons: Sequence[Reason], scripts: Iterable[str]
+    verdicts: Iterable[Verdict], reasons: Sequence[Reason], files: Iterable[str]
 ) -> list[str]:
     """Return what is wrong: survivors without a reason, and reasons without a survivor.
 
-    scripts: those that were judged; reasons of others are not looked at.
+    files: those that were judged; reasons of others are not looked at.
     """
-    lived = Counter((v.script, v.text) for v in verdicts if v.killer is None)
-    judged = set(scripts)
+    lived = Counter((v.file, v.text) for v in verdicts if v.killer is None)
+    judged = set(files)
     said: Counter[tuple[str, str]] = Counter()
     for reason in reasons:
-        if reason.script in judged:
-            said[reason.script, reason.line] += reason.count
+        if reason.file in judged:
+            said[reason.file, reason.line] += reason.count
     return [
         *(f"lives without a reason: {s}.lua: {t} ({n})" for (s, t), n in (lived - said).items()),
         *(f"has a reason but does not live: {s}.lua: {t}" for s, t in (said - lived)),

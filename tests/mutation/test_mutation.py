@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from queuepool.verbs.scripts import script
 from tests.mutation import report, survivors
-from tests.mutation.court import verdicts
-from tests.mutation.judge import NotGreenError, Verdict
+from tests.mutation.court import one_of_each_file, verdicts
+from tests.mutation.files import changed, named, texts, users
+from tests.mutation.judge import Verdict
 from tests.mutation.mutants import Mutant, with_other_operators, without_lines
+from tests.mutation.record import Record
+from tests.mutation.runner import NotGreenError
 
 JUDGES = ("tests/contract/test_leading.py",)
 LOOP = b"if redis.call('HGET', leader, 'nonce') ~= ARGV[1] then return 0 end"
@@ -32,6 +38,7 @@ def test_each_line_is_dropped_or_the_statement_that_begins_on_it() -> None:
     assert made.mutants[0].source.startswith(b"#!lua flags=allow-oom\n")
     assert made.mutants[2].source == b"#!lua\n-- a comment\nlocal a = 1\n\n\n\n\nreturn a"
     assert made.not_compiling == 2
+    assert [m.line for m in without_lines("parts/p", b"-- a comment\nb()", compiles).mutants] == [2]
 
 
 def test_operators_are_changed_one_at_a_time() -> None:
@@ -46,31 +53,90 @@ def test_operators_are_changed_one_at_a_time() -> None:
     ]
 
 
-def mutant(line: bytes, instead: bytes, name: str = "resign") -> Mutant:
-    source = script(name).source
-    assert source.count(line) == 1, "name a line that is still in the script"
+def mutant(line: bytes, instead: bytes, name: str = "leader/resign") -> Mutant:
+    source = texts()[name]
+    assert source.count(line) == 1, "name a line that is still in the file"
     return Mutant(name, 0, instead.decode(), source.replace(line, instead))
 
 
+def test_a_change_of_a_part_is_in_every_script_that_uses_it() -> None:
+    line, instead = b"local function wake(token)", b"local function wake(another)"
+    in_part = mutant(line, instead, "parts/wake")
+
+    scripts = changed({in_part.file: in_part.source})
+
+    assert scripts.keys() == users()["parts/wake"] > {"enqueue", "replay"}
+    for name, made in scripts.items():
+        assert made.source == script(name).source.replace(line, instead) != script(name).source
+    assert users()["leader/resign"] == {"resign"}
+
+
+def test_files_are_named_alone_or_by_their_folder() -> None:
+    assert named(["parts/wake", "leader/resign"]) == ["parts/wake", "leader/resign"]
+    assert set(named(["parts/claim"])) == {n for n in texts() if n.startswith("parts/claim/")}
+    assert named([]) == list(texts())
+    with pytest.raises(LookupError, match="'claim'"):
+        named(["claim"])
+
+
+TOLD = mutant(b"-- Returns 1 if it led. O(1).", b"")
+SILENT = mutant(b"redis.call('HSET', leader, 'nonce', '', 'expires', 0)", b"")
+ENDLESS = mutant(LOOP, b"while true do end")
+BROKEN = mutant(LOOP, b"")
+
+
 def test_a_mutant_that_matters_dies_and_one_that_does_not_lives() -> None:
-    told = mutant(b"-- Returns 1 if it led. O(1).", b"")
-    silent = mutant(b"redis.call('HSET', leader, 'nonce', '', 'expires', 0)", b"")
-    endless = mutant(LOOP, b"while true do end")
-    broken_after = mutant(LOOP, b"")
+    made = [TOLD, ENDLESS, SILENT, BROKEN]
 
-    found = list(verdicts([[told, endless, silent, broken_after]], jobs=1, tests=JUDGES))
+    found = dict(verdicts([made], jobs=1, tests=JUDGES))
 
-    killers = [v.killer is not None for v in found]
-    assert killers == [False, True, True, True]
-    assert [v.out_of_time for v in found] == [False, True, False, False]
-    assert "resigns" in str(found[2].killer)
+    assert {m: v.killer is not None for m, v in found.items()} == {
+        TOLD: False, ENDLESS: True, SILENT: True, BROKEN: True,
+    }  # fmt: skip
+    assert [v.out_of_time for v in found.values()].count(True) == found[ENDLESS].out_of_time == 1
+    assert "resigns" in str(found[SILENT].killer)
+
+
+def test_mutants_judged_together_are_told_from_each_other() -> None:
+    address = b"left > 0 and address or ''"
+    broken = mutant(address, b"address", "leader/lead")
+    as_good = mutant(b"-- Returns how", b"-- Tells how", "leader/record")
+
+    found = dict(verdicts([], last=[TOLD, broken, as_good, SILENT], jobs=1, tests=JUDGES))
+
+    assert {m: v.killer is not None for m, v in found.items()} == {
+        TOLD: False, broken: True, as_good: False, SILENT: True,
+    }  # fmt: skip
+
+
+def test_no_two_mutants_of_a_file_are_judged_together() -> None:
+    made = [Mutant(file, n, "", b"") for n, file in enumerate("aabbc")]
+
+    assert [m.line for m in one_of_each_file(made, 9)] == [0, 2, 4]
+    assert [m.line for m in one_of_each_file(made, 2)] == [0, 2]
+
+
+def test_a_verdict_on_record_holds_until_the_code_of_a_script_changes(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    died = Verdict(SILENT.file, 7, SILENT.text, "a test", False, 0.5)
+    Record(path).add(SILENT, died)
+
+    record = Record(path)
+
+    assert record.known(SILENT) == replace(died, line=SILENT.line)
+    assert record.known(replace(SILENT, source=SILENT.source + b"\n  -- a comment")) is not None
+    newer = replace(SILENT, source=SILENT.source.replace(b"return 1", b"return 2"))
+    assert record.known(newer) is None
+    assert record.before(newer) == died
+    assert record.known(TOLD) is None
+    assert Record(None).known(SILENT) is None
 
 
 def test_tests_that_fail_on_whole_scripts_judge_nothing() -> None:
     unknown = ("tests/contract/no_such_test.py",)
 
     with pytest.raises(NotGreenError, match="collected"):
-        list(verdicts([[mutant(LOOP, b"")]], jobs=1, tests=unknown))
+        list(verdicts([[BROKEN]], jobs=1, tests=unknown))
 
 
 def verdict(line: int, text: str, killer: str | None) -> Verdict:
@@ -92,15 +158,20 @@ def test_a_survivor_needs_a_reason_and_a_reason_a_survivor() -> None:
 def test_the_report_counts_what_died() -> None:
     found = [verdict(1, "a", "t"), verdict(2, "b", None)]
 
-    assert "| `s` | 2 | 1 | 0 | 1 | 3 | 1 |" in report.table(found, {"s": 3})
+    found += [replace(v, file=f"parts/f/{v.text}") for v in found]
+    table = report.table(found, {"s": 3, "parts/f/a": 1, "parts/f/b": 1})
+
+    assert "| `s` | 2 | 1 | 0 | 1 | 3 | 1 |" in table
+    assert "| `parts/f/` | 2 | 1 | 0 | 1 | 2 | 1 |" in table
+    assert "| **all** | 4 | 2 | 0 | 2 | 5 | 2 |" in table
     assert "| `s` | 2 | `b` | since |" in report.living(
         found, [survivors.Reason("s", "b", "since")]
     )
     assert report.killed_share(found) == 0.5
 
 
-def test_every_reason_names_a_line_of_a_script() -> None:
+def test_every_reason_names_a_line_of_a_file() -> None:
     for reason in survivors.read():
-        lines = [line.strip() for line in script(reason.script).source.decode().splitlines()]
+        lines = [line.strip() for line in texts()[reason.file].decode().splitlines()]
         assert lines.count(reason.line) >= reason.count, reason
         assert reason.reason.endswith("."), reason

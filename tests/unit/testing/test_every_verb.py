@@ -4,7 +4,7 @@ import re
 
 from queuepool.testing import server
 from queuepool.verbs.acl import ROLES
-from queuepool.verbs.scripts import _joined, names, script
+from queuepool.verbs.scripts import joined, names, script
 from tests.paths import ROOT
 
 
@@ -26,10 +26,10 @@ def test_every_script_names_roles_that_there_are_and_operators() -> None:
 
 
 def test_a_part_named_within_a_block_is_there_for_that_block_alone() -> None:
-    parts = {b"n": b"local n = 1\n", b"m": b"-- uses: n\nlocal m = n\n"}
+    parts = {"parts/n": b"local n = 1\n", "parts/m": b"-- uses: n\nlocal m = n\n"}
     inner = b"do\n  -- uses: m, n\nend\n"
 
-    twice = _joined(inner + b"-- uses: n\n" + inner, parts, set())
+    twice = joined({"owner/twice": inner + b"-- uses: n\n" + inner, **parts})["twice"].source
 
     block = b"do\n  local n = 1\n  local m = n\nend\n"
     assert twice == block + b"local n = 1\n" + b"do\n  local m = n\nend\n"
