@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from coordinator.api.callers import cleaned
 from coordinator.api.calls import Target, TenantTarget
+from coordinator.api.wording import named, plain, tell_limit, text_of
 from coordinator.core.model import Mode, PartitionView
 from coordinator.core.overlays.values import merged
 from coordinator.decisions.ledger import DecisionBook, DecisionRecord
@@ -23,7 +23,6 @@ from queuepool.client.limits import MAX_PAGE
 from queuepool.client.pool import QueuePool
 from queuepool.client.scaling import ScalingRecords
 from queuepool.errors import InvalidInputError
-from queuepool.errors.escaping import key_text
 from queuepool.models import Eta, GroupStatus, Limit, LimitStatus, ScalingRecord, TenantStatus
 from queuepool.models.places import DEFAULT_POOL, place_text
 from queuepool.verbs.leader import verbs as lead
@@ -33,7 +32,6 @@ _log = logging.getLogger("coordinator.operators")
 
 _THREADS = 4  # of each kind
 _MAX_TTL_S = 7 * 86400
-_MAX_REASON = 200
 
 
 class Operators:
@@ -64,12 +62,12 @@ class Operators:
 
     def group(self, key: bytes) -> tuple[int, GroupStatus]:
         """Return (partition, current totals) of a task group, in all its pools."""
-        group: Any = self._pool.group(_text(key))
+        group: Any = self._pool.group(text_of(key))
         return group.partition.number, group.status()
 
     def eta(self, key: bytes, over_s: float) -> Eta | None:
         """Watch a task group for so long; return when it ends, None if that is unknown."""
-        group: Any = self._pool.group(_text(key))
+        group: Any = self._pool.group(text_of(key))
         found: Eta | None = group.eta(over_s=over_s)
         return found
 
@@ -142,13 +140,13 @@ class Operators:
 
         Raises ChangedMeanwhileError, UnreadableRecordError, InvalidInputError.
         """
-        why = _plain(reason)
+        why = plain(reason)
         before, after = self._records.change(
             changes, merged, by=actor, reason=why, version=version, replace=replace
         )
         told = " ".join(f"{name}={text}" for name, text in changes.items())
         _log.info(
-            "set policy %s", _plain(told),
+            "set policy %s", plain(told),
             extra={
                 "changed": before.version != after.version, "version": after.version,
                 "replace": replace, "reason": why, "actor": actor,
@@ -184,32 +182,32 @@ class Operators:
         pool: only this one of partitions. Raises UnknownGroupError.
         """
         if isinstance(what, bytes):
-            group = self._pool.group(_text(what))
-            changed, named = int(group.hold() if on else group.release()), _named(what)
+            group = self._pool.group(text_of(what))
+            changed, name = int(group.hold() if on else group.release()), named(what)
         elif isinstance(what, TenantTarget):
             tenant = self._pool.tenant(what.name)
-            changed, named = int(tenant.hold() if on else tenant.release()), f"tenant {what.name}"
+            changed, name = int(tenant.hold() if on else tenant.release()), f"tenant {what.name}"
         else:
             number = None if what == "all" else what
             act = self._pool.hold if on else self._pool.release
             changed = act(partition=number, pool=pool)
-            named = "all partitions" if number is None else f"partition {number}"
-            named += "" if pool is None else f", pool {pool}"
+            name = "all partitions" if number is None else f"partition {number}"
+            name += "" if pool is None else f", pool {pool}"
         _log.info(
-            "%s %s", "held" if on else "released", named,
-            extra={"changed": changed, "reason": _plain(reason), "actor": actor},
+            "%s %s", "held" if on else "released", name,
+            extra={"changed": changed, "reason": plain(reason), "actor": actor},
         )  # fmt: skip
         return changed
 
     def configure(self, key: bytes, *, reason: str, actor: str, **settings: int | None) -> bool:
         """Set how a group may run; returns whether that changed it. Raises UnknownGroupError."""
-        group: Any = self._pool.group(_text(key))
+        group: Any = self._pool.group(text_of(key))
         changed: bool = group.configure(**settings)
         _log.info(
-            "configured %s", _named(key),
+            "configured %s", named(key),
             extra={
                 **{name: value for name, value in settings.items() if value is not None},
-                "changed": changed, "reason": _plain(reason), "actor": actor,
+                "changed": changed, "reason": plain(reason), "actor": actor,
             },
         )  # fmt: skip
         return changed
@@ -223,7 +221,7 @@ class Operators:
             "configured tenant %s", name,
             extra={
                 **{setting: value for setting, value in settings.items() if value is not None},
-                "changed": changed, "reason": _plain(reason), "actor": actor,
+                "changed": changed, "reason": plain(reason), "actor": actor,
             },
         )  # fmt: skip
         return changed
@@ -238,21 +236,21 @@ class Operators:
     def set_limit(self, limit: Limit, *, reason: str, actor: str) -> bool:
         """Define a limit; returns whether that changed it."""
         changed = self._pool.limits.set(limit)
-        return _tell_limit("set", limit.name, changed, reason, actor, limit.definition)
+        return tell_limit("set", limit.name, changed, reason, actor, limit.definition)
 
     def pause_limit(self, name: str, *, on: bool, reason: str, actor: str) -> bool:
         """Pause or resume a limit; returns whether that changed it. Raises UnknownLimitError."""
         changed = self._pool.limits.pause(name) if on else self._pool.limits.resume(name)
-        return _tell_limit("paused" if on else "resumed", name, changed, reason, actor)
+        return tell_limit("paused" if on else "resumed", name, changed, reason, actor)
 
     def remove_limit(self, name: str, *, reason: str, actor: str) -> bool:
         """Forget what people set of a limit; returns whether they had. Raises UnknownLimitError."""
-        return _tell_limit("removed", name, self._pool.limits.remove(name), reason, actor)
+        return tell_limit("removed", name, self._pool.limits.remove(name), reason, actor)
 
     def _note(
         self, partition: int, pool: str, workers: int | None, what: str, reason: str, actor: str
     ) -> None:
-        why = _plain(reason)
+        why = plain(reason)
         _log.info(
             "partition %s %s", place_text(partition, pool), what,
             extra={"workers": workers, "reason": why, "actor": actor},
@@ -280,30 +278,3 @@ class Operators:
         """Accept no more work. Idempotent; does not wait for a hanging server."""
         self._looks.close()
         self._acts.close()
-
-
-def _tell_limit(
-    done: str, name: str, changed: bool, reason: str, actor: str, definition: str = ""
-) -> bool:
-    said = {"definition": definition} if definition else {}
-    _log.info(
-        "%s limit %s", done, name,
-        extra={**said, "changed": changed, "reason": _plain(reason), "actor": actor},
-    )  # fmt: skip
-    return changed
-
-
-def _plain(reason: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in reason[:_MAX_REASON]).strip()
-
-
-def _text(key: bytes) -> str | bytes:
-    """Return a key as text, as producers and messages have it, if it is any."""
-    try:
-        return key.decode()
-    except UnicodeDecodeError:
-        return key
-
-
-def _named(key: bytes) -> str:
-    return f"group {cleaned(key_text(key))}"
