@@ -114,7 +114,7 @@ class StatusService(StreamCalls):
     ) -> api.GetGroupResponse:
         key = request.partition_key
         number, status = await self._operators.off_loop(lambda: self._operators.group(key))
-        if status.total == 0:
+        if status.total == 0 and not status.has_settings:
             await abort(
                 context,
                 grpc.StatusCode.NOT_FOUND,

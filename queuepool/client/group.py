@@ -207,6 +207,7 @@ class TaskGroup(_Group):
         max_running: int | None = None,
         serial: bool | None = None,
         weight: int | None = None,
+        create: bool = False,
     ) -> bool:
         """Set how the group's jobs may run; returns whether that changed anything.
 
@@ -214,8 +215,10 @@ class TaskGroup(_Group):
         any number. serial: one at a time, in the order in which they were enqueued within a tier; a
         job that is retried delays the others. Jobs that wait for this do not count as backlog.
         weight: 1 to 100, its share of turns among the groups of a tier, which have 1 by default.
-        Settings last as long as the group is remembered. Raises InvalidInputError for a group
-        without jobs.
+        Settings last as long as the group is remembered. create: set them before the first job,
+        and keep them for 32 days without work, instead of a day or less; they are forgotten with
+        the last one that is set back. Raises InvalidInputError for a group without jobs, unless
+        create is set.
 
         >>> pool.enqueue("greet", {"name": "Ada"}, partition_key="bulk-44").accepted
         True
@@ -224,7 +227,7 @@ class TaskGroup(_Group):
         (True, 3)
         """
         return self._network.do(
-            self._configure(max_running=max_running, serial=serial, weight=weight)
+            self._configure(max_running=max_running, serial=serial, weight=weight, create=create)
         )
 
 
@@ -266,10 +269,11 @@ class AsyncTaskGroup(_Group):
         max_running: int | None = None,
         serial: bool | None = None,
         weight: int | None = None,
+        create: bool = False,
     ) -> bool:
         """Set how the group's jobs may run, as TaskGroup.configure does."""
         return await self._network.do(
-            self._configure(max_running=max_running, serial=serial, weight=weight)
+            self._configure(max_running=max_running, serial=serial, weight=weight, create=create)
         )
 
     async def release(self) -> bool:

@@ -14,6 +14,7 @@ from queuepool.models.places import DEFAULT_POOL
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs.producer import verbs as produce
 
+KEPT_MS = 32 * 86_400_000  # settings of a group without work: more than a month
 _MOST = 100_000
 _HEAVIEST = 100
 
@@ -44,21 +45,28 @@ def configure_group(
     max_running: int | None = None,
     serial: bool | None = None,
     weight: int | None = None,
+    create: bool = False,
 ) -> Steps[bool]:
     """Return whether that changed how a group may run. None leaves a setting unchanged.
 
+    create: also of a group without jobs, whose settings are kept for a time.
     Raises UnknownGroupError if the group has no jobs, InvalidInputError like `check_settings`.
     """
     check_settings(max_running=max_running, weight=weight)
     verb = produce.configure(
-        route.group, hold=hold, max_running=max_running, serial=serial, weight=weight
+        route.group,
+        hold=hold,
+        max_running=max_running,
+        serial=serial,
+        weight=weight,
+        keep_ms=KEPT_MS if create else 0,
     )
     found = yield from ask_pools(config, route.partition, verb)
     if all(changed is None for changed in found):
         raise UnknownGroupError(
             f"group {key!r} has no jobs: none were enqueued, or they ended some time ago and the "
             "group was forgotten, so there is nothing to configure, hold or release. Enqueue its "
-            "jobs first, or hold their partition"
+            "jobs first, configure it with create=True (--create), or hold their partition"
         )
     return any(found)
 

@@ -253,6 +253,12 @@ class GroupStatus:
         )
 
     @property
+    def has_settings(self) -> bool:
+        """Return whether it is held, bounded, serial, or has another weight than 1."""
+        bounded = self.max_running is not None or self.serial
+        return bounded or self.held_ms is not None or self.weight != 1
+
+    @property
     def left(self) -> int:
         """Return how many jobs have not ended: they are ready, parked, delayed or in flight."""
         return self.ready + self.parked + self.delayed + self.in_flight

@@ -157,7 +157,8 @@ class PartitionData:
     def expire_group(self, group: Group) -> None:
         """Forget a group without work or dead jobs: after a minute per job, at most a day."""
         if group.left <= 0 and group.dead <= 0:
-            group.expires = self.now + min(DAY_MS, MINUTE_MS * max(group.total, 1))
+            kept = min(DAY_MS, MINUTE_MS * max(group.total, 1))
+            group.expires = self.now + max(kept, group.keep)
 
     def remember(self, member: bytes) -> None:
         """Remember that a job ended, for one to two minutes."""

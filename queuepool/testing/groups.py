@@ -40,6 +40,7 @@ class Group:
     owed: Counter[int] = field(default_factory=Counter)  # t0-t3: jobs left of a turn cut short
     out: set[int] = field(default_factory=set)  # o0-o3: tiers of lanes that lost their seats
     expires: int | None = None
+    keep: int = 0  # ms for which settings stay without work; 0: as other groups
 
     @property
     def settings(self) -> tuple[object, ...]:

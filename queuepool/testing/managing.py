@@ -17,10 +17,27 @@ def configure(p: PartitionData, args: Args) -> Any:
     name, settings = args[0], dict(zip(args[1::2], args[2::2], strict=True))
     if not name:
         return _hold_partition(p, on=settings[b"hold"] == b"1")
-    group = p.find_group(name)
-    if group is None:
+    group, keep = p.find_group(name), int(settings.get(b"keep", 0))
+    if group is None and not keep:
         return -1
-    before = group.settings
+    group = group or p.groups.setdefault(name, Group())
+    before = (*group.settings, group.keep)
+    _set(p, group, settings)
+    group.keep = keep or group.keep
+    if keep and group.left <= 0 and group.dead <= 0:
+        group.expires = max(group.expires or 0, p.now + keep)
+    if before == (*group.settings, group.keep):
+        return 0
+    if not group.state:
+        _manage(p, name, group)
+    if p.tune(name) > 0:
+        p.wake(b"w")
+    if not group.has_settings:
+        _unmanage(p, name, group)
+    return 1
+
+
+def _set(p: PartitionData, group: Group, settings: dict[bytes, bytes]) -> None:
     if b"hold" in settings:
         group.hold = (group.hold or p.now) if settings[b"hold"] else 0
     if b"max" in settings:
@@ -29,19 +46,16 @@ def configure(p: PartitionData, args: Args) -> Any:
         group.serial = bool(settings[b"serial"])
     if b"weight" in settings:
         group.weight = int(settings[b"weight"] or 1)
-    if before == group.settings:
-        return 0
-    if not group.state:
-        _manage(p, name, group)
-    if p.tune(name) > 0:
-        p.wake(b"w")
-    if not group.has_settings:
-        p.managed.pop(name, None)
-        group.state, group.next_id = "", None
-        group.waiting.clear()
-        group.able.clear()
-        group.owed.clear()
-    return 1
+
+
+def _unmanage(p: PartitionData, name: bytes, group: Group) -> None:
+    p.managed.pop(name, None)
+    group.state, group.next_id, group.keep = "", None, 0
+    group.waiting.clear()
+    group.able.clear()
+    group.owed.clear()
+    if group.total == 0 and group.cancelled_at < 0:
+        del p.groups[name]  # nothing is left of its record
 
 
 def _hold_partition(p: PartitionData, *, on: bool) -> int:

@@ -235,6 +235,8 @@ def _of_applications() -> list[Verb[Any]]:
         produce.cancel_group(b"serial", b"start"),
         produce.cancel_group(b"serial", b"lanes"),
         produce.configure(b"serial", serial=False),
+        produce.configure(b"made", weight=2, keep_ms=60_000),
+        produce.configure(b"dead", weight=2, keep_ms=60_000),
         *(produce.configure(group, hold=on) for group in (*groups, None) for on in (True, False)),
         *(produce.configure(group, max_running=1, serial=True) for group in groups),
         *(produce.configure_tenant(b"tenant", hold=on, weight=2) for on in (True, False)),

@@ -48,6 +48,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
     configuring.add_argument(
         "--weight", type=count, metavar="N", help="its share of turns, 1 to 100; 1: as other groups"
     )
+    configuring.add_argument(
+        "--create",
+        action="store_true",
+        help="also before the first job, and kept for 32 days without work",
+    )
     add_grpc(configuring)
     waiting.add_argument("--timeout", type=duration, metavar="TIME")
     for action in (showing, waiting, cancelling, configuring):
@@ -91,6 +96,7 @@ def configure(arguments: argparse.Namespace) -> Exit:
     if all(value is None for value in settings.values()):
         raise CommandError("give --max-running N, --weight N, --serial or --no-serial", Exit.USAGE)
     check_settings(max_running=arguments.max_running, weight=arguments.weight)
+    settings["create"] = arguments.create
     if arguments.tenant is not None:  # a coordinator takes keys alone
         changed, status = _configure_directly(arguments, settings)
     else:
@@ -136,7 +142,7 @@ def print_group(
 ) -> None:
     """Print the totals of a group. Raises CommandError when it has none."""
     plain = {"key": arguments.key} | groups.describe(status)
-    if status.total == 0:
+    if status.total == 0 and not status.has_settings:
         raise CommandError(
             f"there are no jobs with the key {arguments.key!r}: they ended some time ago, or "
             "were enqueued under another key"

@@ -21,7 +21,8 @@ local function count_done(g, counts, n)
     end
   end
   if managed then
-    -- uses: tune
+    -- uses: tune, forget_soon
     tune(string.sub(g, #base + 4), owner[1] == ARGV[1])
+    if left <= 0 and (tonumber(counts[4]) or 0) <= 0 then forget_soon(g, total) end
   end
 end

@@ -5,7 +5,8 @@
 --         tn:<tenant> mt tt:<tenant> lm
 -- ARGV    group ('': the partition), then n * (setting, value ('': none)): hold (1), max (jobs that
 --         run at once), serial (1: one job after the other), weight (share of turns in its tiers,
---         beside 1 of others); of the partition only hold
+--         beside 1 of others), keep (ms for which its record stays without work; makes the record
+--         of a group that has none); of the partition only hold
 -- Returns 1 if that changed anything, else 0; -1 for a group that is unknown or was forgotten.
 -- Claimed jobs continue. A group with settings counts its ready jobs in its record, by tier: all
 -- (w0-w3), and those that may be claimed (c0-c3, within r0-r3 of c); the rest (apart) is within
@@ -35,8 +36,9 @@ for t = 0, 3 do
   jobs[t] = state and 0 or jobs_of(lane)
 end
 -- uses: make_way
-if known == 0 then return -1 end
-local changed = 0
+local changed, keep = 0, 0
+for i = 2, #ARGV, 2 do if ARGV[i] == 'keep' then keep = whole(ARGV[i + 1]) end end
+if known == 0 and keep <= 0 then return -1 end
 for i = 2, #ARGV, 2 do
   local value = ARGV[i + 1]
   local was = redis.call('HGET', g, ARGV[i]) or ''
@@ -47,6 +49,10 @@ for i = 2, #ARGV, 2 do
   elseif value ~= was then
     redis.call('HSET', g, ARGV[i], ARGV[i] == 'hold' and now or value)
   end
+end
+local left, dead = unpack(redis.call('HMGET', g, 'left', 'dead'))
+if keep > 0 and whole(left) <= 0 and whole(dead) <= 0 then
+  redis.call('PEXPIRE', g, math.max(keep, redis.call('PTTL', g)))
 end
 if changed == 0 then return 0 end
 if not state then
@@ -59,5 +65,6 @@ local settings = redis.call('HMGET', g, 'hold', 'max', 'serial', 'weight')
 if not (settings[1] or settings[2] or settings[3] or settings[4]) then
   redis.call('HDEL', mg, group)
   redis.call('HDEL', g, 'rt', 't0', 't1', 't2', 't3', unpack(SETTINGS, 7, 20))
+  redis.call('HDEL', g, 'keep')
 end
 return 1

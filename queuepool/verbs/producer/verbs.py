@@ -177,11 +177,13 @@ def configure(
     max_running: int | None = None,
     serial: bool | None = None,
     weight: int | None = None,
+    keep_ms: int = 0,
 ) -> Verb[bool | None]:
     """Set how a group may run; hold it, or the whole partition (None), or release it.
 
-    What is None stays as it is; max_running 0: any number; weight 1: as other groups. Returns
-    whether that changed anything; None for a group that is unknown or was forgotten.
+    What is None stays as it is; max_running 0: any number; weight 1: as other groups. keep_ms: how
+    long its record stays without work; 0: as it was. Returns whether that changed anything; None
+    for a group that is unknown or was forgotten, unless keep_ms makes its record.
     """
     args: list[Argument] = [group or b""]
     ordinary = {"hold": 0, "max": 0, "serial": 0, "weight": 1}
@@ -189,6 +191,8 @@ def configure(
     for (name, usual), value in zip(ordinary.items(), settings, strict=True):
         if value is not None:
             args += [name, b"" if value == usual else int(value)]
+    if keep_ms:
+        args += ["keep", keep_ms]
     return Verb("configure", args, lambda r: None if r < 0 else r == 1)
 
 

@@ -94,6 +94,17 @@ def test_a_group_is_configured_and_what_is_left_out_stays(
     assert (pool.group(KEY).status().weight, group.weight, group.total) == (3, 3, 1)
 
 
+def test_a_group_is_configured_before_its_first_job(
+    pool: QueuePool, client: QueuePoolClient
+) -> None:
+    key = b"tonight"
+    request = api.ConfigureGroupRequest(partition_key=key, max_running=3, create=True)
+    assert [client.ConfigureGroup(request).changed for _ in range(2)] == [True, False]
+    assert client.GetGroup(api.GetGroupRequest(partition_key=key)).group.max_running == 3
+    pool.enqueue("work", partition_key="tonight")
+    assert pool.group("tonight").status().max_running == 3
+
+
 def test_a_tenant_is_configured_held_and_shown(pool: QueuePool, client: QueuePoolClient) -> None:
     pool.enqueue("work", partition_key=KEY, tenant="acme")
 

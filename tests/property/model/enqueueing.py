@@ -189,18 +189,33 @@ def promote(s: State, there: set[bytes]) -> tuple[int, int]:
 
 
 def configure(
-    s: State, group: bytes, most: int | None, serial: bool | None, weight: int | None
+    s: State,
+    group: bytes,
+    most: int | None,
+    serial: bool | None,
+    weight: int | None,
+    keep_s: int = 0,
 ) -> bool | None:
     """Set how many jobs of a group may run, and when; returns whether that changed anything."""
+    if keep_s:
+        s.groups.setdefault(group, Totals())
     target = s.groups.get(group)
     if target is None:
         return None
-    before = target.most, target.serial, target.weight
+    before = target.most, target.serial, target.weight, target.keep_s
+    target.keep_s = keep_s or target.keep_s
+    if keep_s and target.left == target.dead == 0:
+        target.forget_s = max(target.forget_s or 0, s.now_s + keep_s)
+    after = target.keep_s
     target.most = target.most if most is None else most
     target.serial = target.serial if serial is None else serial
     target.weight = target.weight if weight is None else weight
-    target.forget_next()
-    return before != (target.most, target.serial, target.weight)
+    changed = before != (target.most, target.serial, target.weight, after)
+    if changed:
+        target.forget_next()
+    if not (target.keep_s or target.total) and target.cut < 0:
+        del s.groups[group]  # nothing was set, so nothing is kept
+    return changed
 
 
 def configure_tenant(

@@ -85,7 +85,8 @@ def check_seats(space: Space) -> None:
     managed = {
         name: fields
         for name, fields in space.groups.items()
-        if fields.keys() & {b"hold", b"max", b"serial", b"weight"} and int(fields[b"left"]) > 0
+        if fields.keys() & {b"hold", b"max", b"serial", b"weight"}
+        and int(fields.get(b"left", 0)) > 0
     }
     out = [
         (t, name) for name, fields in space.groups.items() for t in range(4) if b"o%d" % t in fields

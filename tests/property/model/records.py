@@ -85,11 +85,12 @@ class Totals:
     weight: int = 1
     next_id: bytes | None = None  # which a serial group retried, or parked, last
     forget_s: float | None = None
+    keep_s: int = 0  # for which its settings stay without work
 
     def forget_next(self) -> None:
         """Without any settings left, it waits for no job."""
         if not (self.held or self.most or self.serial or self.weight > 1):
-            self.next_id = None
+            self.next_id, self.keep_s = None, 0
 
 
 @dataclass(slots=True)

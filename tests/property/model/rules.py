@@ -169,12 +169,15 @@ class PartitionMachine(GatesMachine):
         most=st.sampled_from((None, None, 0, 1, 3)),
         serial=st.sampled_from((None, False, True)),
         weight=st.sampled_from((None, None, 1, 3)),
+        keep_s=st.sampled_from((0, 0, 0, 1500, 100_000)),
     )
     def configure(
-        self, group: bytes, most: int | None, serial: bool | None, weight: int | None
+        self, group: bytes, most: int | None, serial: bool | None, weight: int | None, keep_s: int
     ) -> None:
-        verb = produce.configure(group, max_running=most, serial=serial, weight=weight)
-        wishes = (most, serial, weight)
+        verb = produce.configure(
+            group, max_running=most, serial=serial, weight=weight, keep_ms=keep_s * 1000
+        )
+        wishes = (most, serial, weight, keep_s)
         promised = enqueueing.configure(self.state, group, *wishes)
         assert self.run(verb) == promised
 

@@ -218,7 +218,7 @@ class State:
             self.remember(job_id)
         setattr(group, how, getattr(group, how) + 1)
         if group.left == 0 and group.dead == 0:
-            group.forget_s = self.now_s + min(DAY_S, MINUTE_S * group.total)
+            group.forget_s = self.now_s + max(group.keep_s, min(DAY_S, MINUTE_S * group.total))
 
     def free_key(self, job_id: bytes) -> None:
         """Free the key that a job holds, if it does."""
