@@ -15,9 +15,9 @@ import redis
 
 from queuepool.embedded import EmbeddedServer
 from tests.mutation import report, survivors
-from tests.mutation.court import verdicts
+from tests.mutation.court import Before, verdicts
 from tests.mutation.files import changed, named, texts
-from tests.mutation.judge import JUDGES, Verdict
+from tests.mutation.judge import JUDGES, Survey, Verdict
 from tests.mutation.mutants import Mutant, Mutants, with_other_operators, without_lines
 from tests.mutation.record import Record
 from tools import tables
@@ -74,20 +74,23 @@ def _judged(
     lists: dict[str, list[Mutant]] = {}
     last, killers = [], {}
     for mutant in (mutant for mutants in made.values() for mutant in mutants.mutants):
-        known, before = record.known(mutant), record.before(mutant)
+        known, older = record.known(mutant), record.before(mutant)
         if known is not None and (known.killer or not again):
             found.append(known)
-        elif (mutant.file, mutant.text) in listed or (before and not before.killer):
+        elif (mutant.file, mutant.text) in listed or (older and not older.killer):
             last.append(mutant)
         else:
             lists.setdefault(mutant.file, []).append(mutant)
-            killers[mutant] = before.killer if before and before.killer else ""
+            killers[mutant] = older.killer if older and older.killer else ""
     _say(f"{len(found)} are judged, {len(last) + len(killers)} are not")
     if not last and not lists:
         return found
-    for mutant, verdict in verdicts(
-        lists.values(), last=last, killers=killers, jobs=jobs, tests=JUDGES
-    ):
+    before = Before(killers, record.surveys)
+    for one in verdicts(lists.values(), last=last, before=before, jobs=jobs, tests=JUDGES):
+        if isinstance(one, Survey):
+            record.learn(one)
+            continue
+        mutant, verdict = one
         record.add(mutant, verdict)
         found.append(verdict)
         if verdict.killer is None and (mutant.file, mutant.text) not in listed:

@@ -12,12 +12,12 @@ import resource
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.queues import Queue
 from queue import Empty
 from typing import Any
 
-from tests.mutation.judge import Judge, Verdict, run_judge
+from tests.mutation.judge import Judge, Survey, Verdict, run_judge
 from tests.mutation.mutants import Mutant
 from tests.mutation.runner import NotGreenError
 
@@ -48,17 +48,25 @@ class _Case:
     together: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What earlier runs have found. killers: the test to begin with, by mutant."""
+
+    killers: Mapping[Mutant, str] = field(default_factory=dict)
+    surveys: Mapping[str, Survey] = field(default_factory=dict)
+
+
 def verdicts(
     lists: Iterable[Sequence[Mutant]], *, jobs: int, tests: Sequence[str],
-    last: Iterable[Mutant] = (), killers: Mapping[Mutant, str] | None = None,
-) -> Iterator[Judged]:  # fmt: skip
-    """Judge lists of mutants, and last those that are known to live. killers: of earlier runs.
+    last: Iterable[Mutant] = (), before: Before | None = None,
+) -> Iterator[Judged | Survey]:  # fmt: skip
+    """Judge lists of mutants, and last those that are known to live. Yields surveys, too.
 
     Raises NotGreenError when the tests fail on the scripts as they are.
     """
     context = multiprocessing.get_context("spawn")
     cases, results = context.Queue(), context.Queue()
-    arguments = (cases, results, tuple(tests), dict(killers or {}))
+    arguments = (cases, results, tuple(tests), before or Before())
     processes = [context.Process(target=_work, args=arguments) for _ in range(jobs)]
     for process in processes:
         process.start()
@@ -73,7 +81,7 @@ def verdicts(
 def _lead(
     lists: Iterable[Sequence[Mutant]], last: Iterable[Mutant],
     cases: Queue[Any], results: Queue[Any], processes: Sequence[Any],
-) -> Iterator[Judged]:  # fmt: skip
+) -> Iterator[Judged | Survey]:  # fmt: skip
     """Hand out cases, one to a process; yield what is judged."""
     alone, waiting, busy = deque(lists), list(last), 0
     while busy or alone or waiting:
@@ -102,7 +110,7 @@ def one_of_each_file(mutants: Iterable[Mutant], most: int) -> list[Mutant]:
     return list(found.values())
 
 
-def _next(results: Queue[Any], processes: Sequence[Any]) -> Judged | _Done:
+def _next(results: Queue[Any], processes: Sequence[Any]) -> Judged | Survey | _Done:
     while True:
         try:
             result = results.get(timeout=_ALIVE_S)
@@ -112,13 +120,11 @@ def _next(results: Queue[Any], processes: Sequence[Any]) -> Judged | _Done:
             continue
         if isinstance(result, _Failure):
             raise NotGreenError(result.text)
-        found: Judged | _Done = result
+        found: Judged | Survey | _Done = result
         return found
 
 
-def _work(
-    cases: Queue[Any], results: Queue[Any], tests: Sequence[str], killers: Mapping[Mutant, str]
-) -> None:
+def _work(cases: Queue[Any], results: Queue[Any], tests: Sequence[str], before: Before) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     sys.stdout.flush()
     with open(os.devnull, "w") as nothing:  # noqa: PTH123
@@ -132,7 +138,7 @@ def _work(
                     results.put(judged)
             undecided = []
             for mutant in () if case.together else case.mutants:
-                verdict = judge.judge(mutant, killers.get(mutant, ""), _PATIENCE)
+                verdict = judge.judge(mutant, before.killers.get(mutant, ""), _PATIENCE)
                 if verdict is None:
                     undecided.append(mutant)
                 else:
@@ -140,6 +146,6 @@ def _work(
             results.put(_Done(undecided))
 
     try:
-        run_judge(judge_all, tests)
+        run_judge(judge_all, tests, before.surveys, results.put)
     except Exception as error:
         results.put(_Failure(str(error)))

@@ -1,15 +1,19 @@
 """Who judges one mutant after another, by the tests that call a script which it changes.
 
-    survey: every test once, on whole scripts --> judge(mutant) --> judge(mutant) ...
+    survey: each test once, on whole scripts --> judge(mutant) --> judge(mutant) ...
 
 In the survey each script has one comment more. A test that knows scripts by their hash, and would
-thus call every mutant dead, fails there: nothing is judged until it is fixed.
+thus call every mutant dead, fails there: nothing is judged until it is fixed. What earlier runs
+have found need not be found again; but before such a test may kill, it must pass once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha1
+from pathlib import Path
 from time import monotonic
 
 import pytest
@@ -37,6 +41,16 @@ class Verdict:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a test calls on whole scripts, and how long it takes. version: of its text."""
+
+    test: str
+    version: str
+    calls: tuple[str, ...]
+    seconds: float
+
+
 @dataclass(slots=True)
 class _Record:
     """What is known of a test: what it judges; its seconds on whole scripts; its kills."""
@@ -53,18 +67,32 @@ class _Record:
 
 
 class Judge:
-    """Judges mutants by the tests of a runner, which it surveys first."""
+    """Judges mutants by the tests of a runner. known: surveys of earlier runs; learn: takes new."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        known: Mapping[str, Survey] | None = None,
+        learn: Callable[[Survey], object] = lambda _: None,
+    ) -> None:
         self._runner = runner
         self._records: dict[str, _Record] = {}
+        self._sound: set[str] = set()  # tests that passed on whole scripts in this process
+        for item in runner.items:
+            survey = known.get(item.nodeid) if known else None
+            if survey is None or survey.version != _version(item.path):
+                survey = self._survey(item)
+                learn(survey)
+            self._records[item.nodeid] = _Record(_judged(item, survey.calls), survey.seconds)
+
+    def _survey(self, item: pytest.Item) -> Survey:
         same = b"\n-- the same in all but this line"
-        with runner.in_place({name: named(name, script(name).source + same) for name in names()}):
-            for item in runner.items:
-                run = runner.run(item)
-                if run.failed:
-                    raise NotGreenError(f"fails on whole scripts: {item.nodeid}\n{run.told}")
-                self._records[item.nodeid] = _Record(_judged(item, run.called), run.seconds)
+        with self._runner.in_place({n: named(n, script(n).source + same) for n in names()}):
+            run = self._runner.run(item)
+        if run.failed:
+            raise NotGreenError(f"fails on whole scripts: {item.nodeid}\n{run.told}")
+        self._sound.add(item.nodeid)
+        return Survey(item.nodeid, _version(item.path), tuple(sorted(run.called)), run.seconds)
 
     def judge(self, mutant: Mutant, first: str = "", patience: float = 1) -> Verdict | None:
         """Return whether a test notices a mutant; None if the patience ends before that is known.
@@ -116,6 +144,8 @@ class Judge:
             record.spent[mutant.file] = record.spent.get(mutant.file, 0) + run.seconds
             if run.failed:  # a test that fails by chance, or on a busy machine, is no judge
                 run = self._runner.run(item, record.seconds)
+        if run.failed and item.nodeid not in self._sound:
+            self._survey(item)
         record.kills[mutant.file] = record.kills.get(mutant.file, 0) + run.failed
         return run.failed, run.out_of_time
 
@@ -134,12 +164,23 @@ def _verdict(mutant: Mutant, killer: str | None, out_of_time: bool, seconds: flo
     return Verdict(mutant.file, mutant.line, mutant.text, killer, out_of_time, seconds)
 
 
-def _judged(item: pytest.Item, called: frozenset[str]) -> frozenset[str]:
+@cache
+def _version(path: Path) -> str:
+    """Return what changes with a test's file, and with what its folder shares."""
+    shared = sorted(p for p in path.parent.glob("*.py") if not p.name.startswith("test_"))
+    texts = b"".join(p.read_bytes() for p in (path, *shared))
+    return sha1(texts, usedforsecurity=False).hexdigest()
+
+
+def _judged(item: pytest.Item, calls: Sequence[str]) -> frozenset[str]:
     if any(test in item.nodeid for test in _OF_ONE):
         return frozenset({item.callspec.params["name"]})  # type: ignore[attr-defined]
-    return called
+    return frozenset(calls)
 
 
-def run_judge(work: Callable[[Judge], None], tests: Sequence[str] = JUDGES) -> None:
+def run_judge(
+    work: Callable[[Judge], None], tests: Sequence[str] = JUDGES,
+    known: Mapping[str, Survey] | None = None, learn: Callable[[Survey], object] = lambda _: None,
+) -> None:  # fmt: skip
     """Collect tests in this process, survey them, and let work judge. Raises what work raises."""
-    run_tests(lambda runner: work(Judge(runner)), tests)
+    run_tests(lambda runner: work(Judge(runner, known, learn)), tests)

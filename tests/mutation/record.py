@@ -1,7 +1,8 @@
 """Verdicts on file, so that the proof can be made in pieces, and soon after a change.
 
 A verdict holds as long as the code of every script that the mutant changes stays the same; comments
-do not count. When it no longer holds, the test that killed is still the first to be tried.
+do not count. When it no longer holds, the test that killed is still the first to be tried. What was
+found out of the tests is on file as well.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.mutation.files import changed
-from tests.mutation.judge import Verdict
+from tests.mutation.judge import Survey, Verdict
 from tests.mutation.mutants import Mutant
 
 
@@ -31,14 +32,15 @@ def _code(source: bytes) -> bytes:
 
 
 class Record:
-    """What a file holds, one verdict a line; and what is added to it. Without a path: nothing."""
+    """What a file holds, one verdict or survey a line, and is added. Without a path: nothing."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._known: dict[str, Verdict] = {}
         self._lines: dict[tuple[str, str], Verdict] = {}
+        self.surveys: dict[str, Survey] = {}
         for line in path.read_text().splitlines() if path and path.exists() else ():
-            self._learn(**json.loads(line))
+            self._read(json.loads(line))
 
     def known(self, mutant: Mutant) -> Verdict | None:
         """Return the verdict on a mutant that still holds."""
@@ -51,10 +53,22 @@ class Record:
 
     def add(self, mutant: Mutant, verdict: Verdict) -> None:
         """Keep a verdict."""
+        self._write({"key": key(mutant), **asdict(verdict)})
+
+    def learn(self, survey: Survey) -> None:
+        """Keep what a test calls."""
+        self._write(asdict(survey))
+
+    def _write(self, said: dict[str, Any]) -> None:
         if self._path:
             with self._path.open("a") as file:
-                file.write(json.dumps({"key": key(mutant), **asdict(verdict)}) + "\n")
+                file.write(json.dumps(said) + "\n")
 
-    def _learn(self, *, key: str, **said: Any) -> None:
+    def _read(self, said: dict[str, Any]) -> None:
+        if "test" in said:
+            said["calls"] = tuple(said["calls"])
+            self.surveys[said["test"]] = Survey(**said)
+            return
+        key = said.pop("key")
         verdict = self._known[key] = Verdict(**said)
         self._lines[verdict.file, verdict.text] = verdict

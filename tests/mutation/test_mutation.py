@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,9 +10,9 @@ import pytest
 
 from queuepool.verbs.scripts import script
 from tests.mutation import report, survivors
-from tests.mutation.court import one_of_each_file, verdicts
+from tests.mutation.court import Before, Judged, one_of_each_file, verdicts
 from tests.mutation.files import changed, named, texts, users
-from tests.mutation.judge import Verdict
+from tests.mutation.judge import Survey, Verdict
 from tests.mutation.mutants import Mutant, with_other_operators, without_lines
 from tests.mutation.record import Record
 from tests.mutation.runner import NotGreenError
@@ -85,10 +86,15 @@ ENDLESS = mutant(LOOP, b"while true do end")
 BROKEN = mutant(LOOP, b"")
 
 
-def test_a_mutant_that_matters_dies_and_one_that_does_not_lives() -> None:
-    made = [TOLD, ENDLESS, SILENT, BROKEN]
+def judged(
+    *made: Mutant, last: Sequence[Mutant] = (), before: Before | None = None
+) -> list[Judged]:
+    found = verdicts([made] if made else [], last=last, before=before, jobs=1, tests=JUDGES)
+    return [one for one in found if not isinstance(one, Survey)]
 
-    found = dict(verdicts([made], jobs=1, tests=JUDGES))
+
+def test_a_mutant_that_matters_dies_and_one_that_does_not_lives() -> None:
+    found = dict(judged(TOLD, ENDLESS, SILENT, BROKEN))
 
     assert {m: v.killer is not None for m, v in found.items()} == {
         TOLD: False, ENDLESS: True, SILENT: True, BROKEN: True,
@@ -102,7 +108,7 @@ def test_mutants_judged_together_are_told_from_each_other() -> None:
     broken = mutant(address, b"address", "leader/lead")
     as_good = mutant(b"-- Returns how", b"-- Tells how", "leader/record")
 
-    found = dict(verdicts([], last=[TOLD, broken, as_good, SILENT], jobs=1, tests=JUDGES))
+    found = dict(judged(last=[TOLD, broken, as_good, SILENT]))
 
     assert {m: v.killer is not None for m, v in found.items()} == {
         TOLD: False, broken: True, as_good: False, SILENT: True,
@@ -114,6 +120,19 @@ def test_no_two_mutants_of_a_file_are_judged_together() -> None:
 
     assert [m.line for m in one_of_each_file(made, 9)] == [0, 2, 4]
     assert [m.line for m in one_of_each_file(made, 2)] == [0, 2]
+
+
+def test_what_is_on_record_of_tests_is_believed_until_they_change(tmp_path: Path) -> None:
+    found = [s for s in verdicts([[SILENT]], jobs=1, tests=JUDGES) if isinstance(s, Survey)]
+    calls_nothing = [replace(survey, calls=()) for survey in found]
+    for survey in (*found, *calls_nothing):
+        Record(tmp_path / "record").learn(survey)
+    blind = Record(tmp_path / "record").surveys
+    stale = {test: replace(survey, version="older") for test, survey in blind.items()}
+
+    assert list(blind.values()) == calls_nothing != found
+    assert not [v.killer for _, v in judged(SILENT, before=Before(surveys=blind)) if v.killer]
+    assert [v.killer for _, v in judged(SILENT, before=Before(surveys=stale)) if v.killer]
 
 
 def test_a_verdict_on_record_holds_until_the_code_of_a_script_changes(tmp_path: Path) -> None:
