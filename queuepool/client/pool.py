@@ -233,9 +233,8 @@ class QueuePool(BasePool[Port]):
     def hold(self, *, partition: int | None = None, pool: str | None = None) -> int:
         """Start no more jobs, in one partition or in all, of one pool or of all, until released.
 
-        Returns how many partitions were not held before; each pool of one counts. Running jobs
-        continue, as do those that a consumer has already claimed. Jobs can be enqueued, and wait. A
-        hold survives restarts, and does not affect the holds of groups.
+        Returns how many partitions were not held; each pool of one counts. Running jobs continue,
+        as do claimed ones. A hold survives restarts, and does not affect the holds of groups.
 
         >>> pool.hold(), pool.hold(partition=1), pool.release()
         (4, 0, 4)
@@ -273,7 +272,7 @@ class QueuePool(BasePool[Port]):
     @property
     def system(self) -> tuple[Port, bytes]:
         """Return the server and the base key of the coordinators' shared keys."""
-        return self.system_of(self.config.keyspace.pool)
+        return self.system_of(DEFAULT_POOL)
 
     def system_of(self, pool: str) -> tuple[Port, bytes]:
         """Return the server and the base key of what coordinators share about one pool."""
@@ -282,10 +281,7 @@ class QueuePool(BasePool[Port]):
 
     @property
     def route(self) -> Verifier:
-        """Return the check that the keyspace has as many partitions as the config says.
-
-        Every call with a partition key asks it until the answer is known.
-        """
+        """Return the check that the keyspace has as many partitions as the config says."""
         return self._network.verifier
 
     @property

@@ -42,7 +42,12 @@ def test_every_process_has_all_the_rights_it_needs(
     settings = {"QUEUEPOOL_STAGE": stage, "QUEUEPOOL_PARTITIONS": str(PARTITIONS)}
     consumers = [
         ConsumerProcess(
-            guarded.url("consumer"), stage, tmp_path, partition=n, partitions=PARTITIONS
+            guarded.url("consumer"),
+            stage,
+            tmp_path,
+            partition=n,
+            partitions=PARTITIONS,
+            pools="default=8..64,video=1..2",
         )
         for n in range(PARTITIONS)
     ]
@@ -57,6 +62,7 @@ def test_every_process_has_all_the_rights_it_needs(
             keys = [f"k{n}" for n in range(20)]
             jobs = [(key, pool.enqueue("work", {}, partition_key=key)) for key in keys]
             jobs.append(("k0", pool.enqueue("work", {}, partition_key="k0", delay_s=0.2)))
+            jobs.append(("k3", pool.enqueue("work", {}, partition_key="k3", pool="video")))
             failing = pool.enqueue("fail", {}, partition_key="k1", max_attempts=2)
             gone = pool.enqueue("work", {}, partition_key="k2", delay_s=600)
 
@@ -64,6 +70,7 @@ def test_every_process_has_all_the_rights_it_needs(
             wait_until(lambda: all(state(*job) == "done" for job in jobs), 60.0, "all are done")
             wait_until(lambda: state("k1", failing) == "dead", 60.0, "the failing one is dead")
             assert pool.group("k0").status().done >= 2
+            at = pool.group("k3").partition.number
 
         def run(role: str, *words: str) -> tuple[int, str, str]:
             return shell.run_with(*words, QUEUEPOOL_URL=guarded.url(role), **settings)
@@ -80,6 +87,8 @@ def test_every_process_has_all_the_rights_it_needs(
         for words in (
             ("dead", "replay", "--all"),
             ("scale", "0", "9", "--grpc", coordinator.grpc),
+            ("scale", f"{at}/video", "2", "--grpc", coordinator.grpc),
+            ("hold", "pool", "video", "--grpc", coordinator.grpc),
             ("hold", "all", "--grpc", coordinator.grpc),
             ("release", "all", "--grpc", coordinator.grpc),
             ("group", "configure", "k0", "--max-running", "2", "--grpc", coordinator.grpc),
@@ -90,6 +99,8 @@ def test_every_process_has_all_the_rights_it_needs(
             code, out, err = run("ops", *words)
             assert code == 0, out + err
         wait_until(lambda: rows()[0]["workers"] == 9, 60.0, "9 workers")
+        video = {row["partition"]: row for row in rows() if row["pool"] == "video"}
+        assert video[at]["manual_until_ms"]
         assert Records(tmp_path).ended() >= 21
     finally:
         for consumer in consumers:

@@ -31,6 +31,8 @@ from queuepool.cli.rows.unique_keys import unique_by
 from queuepool.client.group import TaskGroup
 from queuepool.errors import ScriptError
 from queuepool.models import Durability, GroupStatus, Tier
+from queuepool.models.places import DEFAULT_POOL, check_pool
+from queuepool.partitions.partition import Partition
 from queuepool.tasks.limiting import limits_of
 from queuepool.telemetry import printing
 
@@ -70,6 +72,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="limit that holds for the jobs, or a template of columns: mail:{account}; up to 4",
     )
     add("--tenant", metavar="NAME", help="whose turns the jobs use; tenants take turns")
+    add("--pool", metavar="NAME", help="the worker pool that runs them (default: default)")
     add("--wait", action="store_true", help="wait until all jobs have ended")
     add("--timeout", type=duration, metavar="TIME", help="of --wait")
     add("--format", choices=("csv", "jsonl"), help="default: from the file's extension")
@@ -98,6 +101,7 @@ def run(arguments: argparse.Namespace) -> Exit:
     if arguments.unique is None and (arguments.until or arguments.on_conflict):
         raise CommandError("--until and --on-conflict need --unique COLUMN", Exit.USAGE)
     form = arguments.format or guess_format(arguments.file)
+    name = DEFAULT_POOL if arguments.pool is None else check_pool(arguments.pool)
     with open_pool() as pool:
         id_of, unique_of = _ids_for(arguments), unique_by(arguments.unique)
         limits = limits_of(arguments.limit or ())
@@ -121,7 +125,8 @@ def run(arguments: argparse.Namespace) -> Exit:
             _remark_on_conflicts(tally)
             _remark_on_a_second_run(tally, before)
         if arguments.wait:
-            after = _wait(arguments, group, tally)
+            place = pool.partition(group.partition.number, name)
+            after = _wait(arguments, group, tally, place)
             summary |= _outcome(before, after) | {"seconds": round(time.monotonic() - started, 3)}
             return _report(summary, group, as_json=arguments.json)
     if arguments.json:
@@ -146,9 +151,11 @@ def _summary(
     }
 
 
-def _wait(arguments: argparse.Namespace, group: TaskGroup, tally: Tally) -> GroupStatus:
+def _wait(
+    arguments: argparse.Namespace, group: TaskGroup, tally: Tally, place: Partition
+) -> GroupStatus:
     try:
-        _warn_without_consumer(group)
+        _warn_without_consumer(place)
         return group.wait(timeout_s=arguments.timeout, show=False if arguments.json else None)
     except KeyboardInterrupt:
         raise CommandError(
@@ -212,14 +219,14 @@ def _progress(total: int | None) -> Iterator[Advance]:
         yield lambda rows: bar.advance(task, rows)
 
 
-def _warn_without_consumer(group: TaskGroup) -> None:
+def _warn_without_consumer(place: Partition) -> None:
     try:
-        owner = group.partition.observe().owner
+        owner = place.observe().owner
     except ScriptError:  # a producer may not inspect partitions, and does not need to
         return
     if owner is None or owner.lease_ms <= 0:
         output.remark(
-            f"partition {group.partition.number} has no consumer: the jobs wait until one "
+            f"partition {place.name} has no consumer: the jobs wait until one "
             "starts (`queuepool up`, or `queuepool consumer`)"
         )
 

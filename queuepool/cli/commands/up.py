@@ -20,6 +20,8 @@ from queuepool.cli.local import secret_url
 from queuepool.cli.local.cluster import LocalClusterSpec, LocalProcesses
 from queuepool.client.pool import QueuePool
 from queuepool.errors import QueuePoolError
+from queuepool.models.places import DEFAULT_POOL
+from queuepool.models.pools import parse_pools
 from queuepool.servers.wire import display_name
 from queuepool.settings import local_cluster as local
 from queuepool.settings import private_files as private
@@ -81,6 +83,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     add("--base-workers", type=positive, metavar="N", help="workers of an idle consumer")
     add("--max-workers", type=positive, metavar="N", help="maximum number of workers")
+    add("--pools", metavar="POOLS", help="pools of each consumer: default=8..64,cpu=process:2..4")
     add("--data-dir", metavar="DIR", help="where jobs are stored (default .queuepool/data)")
     add(
         "--drain",
@@ -127,8 +130,25 @@ def _spec(arguments: argparse.Namespace) -> LocalClusterSpec:
         data_dir=_data_dir(arguments.data_dir),
         base_workers=arguments.base_workers,
         max_workers=arguments.max_workers,
+        pools=_pools(arguments),
         drain_s=arguments.drain,
     )
+
+
+def _pools(arguments: argparse.Namespace) -> str | None:
+    if arguments.pools is None:
+        return None
+    if arguments.base_workers or arguments.max_workers:
+        raise CommandError(
+            "--pools has the sizes: drop --base-workers and --max-workers", Exit.USAGE
+        )
+    try:
+        names = [plan.name for plan in parse_pools(arguments.pools)]
+    except ValueError as error:
+        raise CommandError(f"--pools: {error}", Exit.USAGE) from None
+    if DEFAULT_POOL not in names:
+        raise CommandError("--pools: add default=8..64, which runs all other jobs", Exit.USAGE)
+    return str(arguments.pools)
 
 
 def _data_dir(given: str | None) -> Path:

@@ -52,6 +52,7 @@ class LocalClusterSpec:
     data_dir: Path | None = None
     base_workers: int | None = None
     max_workers: int | None = None
+    pools: str | None = None
     drain_s: float = 30.0
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -131,6 +132,9 @@ class LocalProcesses:
         if spec.max_workers is not None:
             words += ["--max-workers", str(spec.max_workers)]
             coordinator["COORDINATOR_MAX_WORKERS"] = str(spec.max_workers)
+        if spec.pools is not None:
+            words += ["--pools", spec.pools]
+            coordinator["COORDINATOR_POOLS"] = spec.pools
         environment = {**shared, **coordinator, **spec.environment}
         consumers = {name: v for name, v in environment.items() if name not in _NOT_TOLD}
         consumer = command_line("consumer", words, tied_to=me)
