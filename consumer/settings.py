@@ -25,6 +25,10 @@ class ConsumerSettings(BaseSettings):
 
     app: str = setting("", "Modules that define tasks, separated by commas.")
     partition: str = setting("auto", "A partition number, or auto: any free one.")
+    roaming: bool = setting(
+        True,
+        "With CONSUMER_PARTITION=auto: leave an idle partition for one with work and no owner.",
+    )
     workers: int = setting(8, "Base number of workers.", ge=1, le=MAX_WORKERS)
     max_workers: int = setting(
         0, "Maximum workers a command may set; 0: 8 x CONSUMER_WORKERS.", ge=0, le=MAX_WORKERS

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from consumer.core.effects import Bell, Homes, Steps, Workers
     from consumer.core.liveness import Liveness
+    from consumer.core.roaming import Roaming
     from consumer.core.standby import Standby
     from consumer.settings import ConsumerSettings
     from queuepool.telemetry.events import Listener
@@ -64,7 +65,9 @@ class ConsumerLife:
         new_core: Callable[..., Core] = Core,
         make_homes: Callable[[], Homes] = NoHomes,
         definition_of: Callable[[str], str] = lambda _: "",
+        roaming: Roaming | None = None,
     ) -> None:
+        self._roaming = roaming
         self._make_homes, self._definition_of = make_homes, definition_of
         self._standby, self._settings, self._make_workers, self._tasks = (
             standby,
@@ -78,7 +81,10 @@ class ConsumerLife:
         self.handed_back = 0
 
     def run(self) -> Steps[None]:
-        """Own one partition until stopped. Raises FencedError if a newer owner took it."""
+        """Own one partition until stopped, or until work waits elsewhere (see roaming).
+
+        Raises FencedError if a newer owner took it.
+        """
         begun = yield from self._begin()
         if begun is None:
             return
@@ -104,7 +110,7 @@ class ConsumerLife:
             draw=self._draw,
             homes=self._make_homes(),
         )
-        yield from self._own(turns)
+        yield from self._own(core, turns)
         core.drain(self._clock())
         core.hand_back(workers.withdraw(), self._clock())
         self._emit(events.Draining(core.open, self._settings.drain_s))
@@ -136,10 +142,14 @@ class ConsumerLife:
             else:
                 return acquired, bell
 
-    def _own(self, turns: TurnLoop) -> Steps[None]:
-        listened_s = self._clock()
+    def _own(self, core: Core, turns: TurnLoop) -> Steps[None]:
+        listened_s, roaming = self._clock(), self._roaming
         while not self._stopping():
             wait_s = yield from turns.turn()
+            if roaming is not None:
+                if roaming.is_idle(core) and (yield from roaming.look(core)):
+                    break
+                wait_s = roaming.wait_s(wait_s)
             if wait_s > 0 or self._clock() - listened_s > _LISTEN_EVERY_S:
                 listened_s = self._clock()
                 yield from turns.sleep(wait_s)

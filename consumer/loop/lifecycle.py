@@ -20,6 +20,7 @@ from consumer.core.effects import Call, Effect, Pause, Rest, Sleep
 from consumer.core.life import ConsumerLife
 from consumer.core.liveness import Liveness
 from consumer.core.owner import Core
+from consumer.core.roaming import Roaming
 from consumer.core.standby import Standby
 from consumer.loop.homes import LimitHomes
 from consumer.loop.machine import Machine
@@ -83,9 +84,32 @@ class Consumer:
         self._ring()
 
     def run(self) -> None:
-        """Own one partition until stopped. Raises FencedError if a newer owner took it."""
-        life = ConsumerLife(
-            self._standby(),
+        """Own one partition at a time, until stopped. Raises FencedError if it was replaced."""
+        candidates = self._first_candidates()
+        roams = self._settings.partition == "auto" and self._settings.roaming
+        try:
+            while True:
+                roaming = Roaming(candidates, monotonic) if roams and len(candidates) > 1 else None
+                life = self._new_life(candidates, roaming)
+                self._drive(life)
+                if self.workers is not None and not life.handed_back:
+                    self.workers.close(_LEAVE_S)
+                if self._stop.is_set() or roaming is None or not roaming.wanted:
+                    break
+                candidates = roaming.order()
+                self._leave()
+        except FencedError:
+            for job in self.core.claimed.values() if self.core else ():
+                job.cancelled = True  # another process owns it: a handler that checks may stop
+            raise
+        finally:
+            self._close()
+            self._timekeeper.stop()
+            self._handlers.stop()
+
+    def _new_life(self, candidates: Sequence[int], roaming: Roaming | None) -> ConsumerLife:
+        return ConsumerLife(
+            self._standby(candidates),
             self._settings,
             make_workers=self._make_workers,
             stopping=self._stop.is_set,
@@ -96,24 +120,21 @@ class Consumer:
             tasks=[task.name for task in self._registry],
             make_homes=self._make_homes,
             definition_of=declared(self._registry),
+            roaming=roaming,
         )
-        try:
-            self._drive(life)
-            if self.workers is not None and not life.handed_back:
-                self.workers.close(_LEAVE_S)
-        except FencedError:
-            for job in self.core.claimed.values() if self.core else ():
-                job.cancelled = True  # another process owns it: a handler that checks may stop
-            raise
-        finally:
-            if self._bell is not None:
-                self._bell.close()
-            if self.workers is not None:
-                self.workers.close(0.0)
-            if self._homes is not None:
-                self._homes.close()
-            self._timekeeper.stop()
-            self._handlers.stop()
+
+    def _leave(self) -> None:
+        """Forget the partition that was released."""
+        self._close()
+        self._bell = self.workers = self._homes = self.core = self.partition = None
+
+    def _close(self) -> None:
+        if self._bell is not None:
+            self._bell.close()
+        if self.workers is not None:
+            self.workers.close(0.0)
+        if self._homes is not None:
+            self._homes.close()
 
     def _drive(self, life: ConsumerLife) -> None:
         """Step the life to its end. Raises what it raises."""
@@ -153,14 +174,17 @@ class Consumer:
         while not self._stop.is_set() and (left := until - monotonic()) > 0:
             self._resting.wait(min(_STEP_S, left))
 
-    def _standby(self) -> Standby:
+    def _first_candidates(self) -> list[int]:
         if self._settings.partition != "auto":
-            candidates = [int(self._settings.partition)]
-            self._pool.partition(candidates[0])  # a number that does not exist is reported at once
-        else:
-            candidates = list(self._candidates or shuffled(self._pool))
-            if not candidates:
-                raise ConfigurationError("there is no partition to own: QUEUEPOOL_PARTITIONS is 0")
+            number = int(self._settings.partition)
+            self._pool.partition(number)  # a number that does not exist is reported at once
+            return [number]
+        candidates = list(self._candidates or shuffled(self._pool))
+        if not candidates:
+            raise ConfigurationError("there is no partition to own: QUEUEPOOL_PARTITIONS is 0")
+        return candidates
+
+    def _standby(self, candidates: Sequence[int]) -> Standby:
         return Standby(
             candidates,
             self._settings,

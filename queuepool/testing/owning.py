@@ -1,4 +1,4 @@
-"""acquire, renew, release, rotate_nonce, promote, rouse, recover, in_flight: what an owner does."""
+"""acquire, renew, release, rotate_nonce, promote, rouse, recover, in_flight, vacancy: of owners."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from queuepool.protocol import codec
 from queuepool.testing.data import STARTED, Args, PartitionData, lane_of
 from queuepool.testing.ending import add_dead
 from queuepool.testing.fencing import fence, fence_or_drain
+from queuepool.testing.groups import TIERS
 from queuepool.testing.records import OwnerRecord, command_order
 
 _BATCH = 200
@@ -204,6 +205,20 @@ def _recover_one(
         p.place(job_id, lane_of(body), front=True, next_turn=True)
         p.tune(codec.read_group(body))
         yield "recovered"
+
+
+def vacancy(p: PartitionData, _args: Args) -> Any:
+    """Tell whether the partition has work, and no owner that does it."""
+    owner = p.owner
+    if owner is not None and owner.nonce and owner.expires > p.now:
+        return 0
+    if p.to_recover or (owner is not None and p.book(owner.epoch)):
+        return 2
+    if p.counters.get("hold"):
+        return 0
+    if any(p.counters.get(f"r{tier}", 0) > 0 for tier in TIERS) or _until_due(p) == 0:
+        return 2
+    return int(p.counters.get("parked", 0) > 0)
 
 
 def in_flight(p: PartitionData, args: Args) -> Any:

@@ -272,6 +272,7 @@ def _of_owner(ownership: own.Ownership) -> list[Verb[Any]]:
         own.release(ownership, drain_lease_ms=60_000),
         own.rotate_nonce(ownership.rotated()),
         own.in_flight(ownership),
+        own.vacancy(),
         own.claim(ownership, 10, starting=1, promote_after_ms=1, weights=w.WEIGHTS),
         own.start(ownership, [b"a", b"b"]),
         own.finish(ownership, {G: known}),

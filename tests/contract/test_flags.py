@@ -28,6 +28,7 @@ ONLY_READ = {
     "peek",
     "read_policy",
     "status",
+    "vacancy",
 }
 
 

@@ -258,6 +258,11 @@ def recover(ownership: Ownership, *, max_crashes: int, error: bytes) -> Verb[Rec
     return owned("recover", ownership, [max_crashes, error], lambda r: Recovered(*r))
 
 
+def vacancy() -> Verb[int]:
+    """Return 2 if nobody owns a partition that has work, 1 if that waits for limits; else 0."""
+    return Verb("vacancy", [], int)
+
+
 def in_flight(ownership: Ownership) -> Verb[Sequence[bytes]]:
     """List the ids in flight under this ownership."""
     return Verb("in_flight", [ownership.epoch], list)

@@ -1,0 +1,80 @@
+"""Fewer consumers than partitions: an owner with nothing to do goes where work waits. Pure.
+
+    owning --nothing is claimed for IDLE_S--> idle --looks every LOOK_S--> leaves --> standing by
+       ^                                       |                             for what it found first
+       `-------------- a job ------------------'
+
+Only consumers that may own any partition (`auto`) roam. One leaves for a partition that nobody owns
+and that has jobs to run; or, if it has none at all, also for jobs that wait for their limits. A
+partition that is busy keeps its consumer: what nobody owns waits until one is idle.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from consumer.core.effects import Call
+from queuepool.errors import QueuePoolError
+from queuepool.verbs.owner import verbs as own
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from consumer.core.effects import Steps
+    from consumer.core.owner import Core
+
+IDLE_S = 2.0
+LOOK_S = 1.0
+_A_LOOK = 16  # partitions, one call each; the next look goes on with the next ones
+
+
+class Roaming:
+    """Decides when an owner leaves. partitions: all that it may own, in the order of its looks."""
+
+    def __init__(self, partitions: Sequence[int], clock: Callable[[], float]) -> None:
+        self._partitions, self._clock = list(partitions), clock
+        self._next_s = clock() + IDLE_S
+        self.wanted: list[int] = []
+
+    def wait_s(self, seconds: float) -> float:
+        """Return how long the owner may sleep, of these seconds."""
+        return max(0.0, min(seconds, self._next_s - self._clock()))
+
+    def is_idle(self, core: Core) -> bool:
+        """Return whether it is time to look around."""
+        now_s = self._clock()
+        if core.claimed or core.in_flight.has_unrecorded:
+            self._next_s = now_s + IDLE_S
+            return False
+        return now_s >= self._next_s
+
+    def look(self, core: Core) -> Steps[bool]:
+        """Return whether to leave: for `wanted`, partitions in the order of their need."""
+        self._next_s = self._clock() + LOOK_S
+        least = 2 if core.state.gatekeeper.gates.known else 1
+        found: list[tuple[int, int]] = []
+        for partition in self._turn():
+            if partition != core.ownership.partition:
+                work = yield from _vacancy(partition)
+                if work >= least:
+                    found.append((-work, partition))
+        self.wanted = [partition for _, partition in sorted(found)]
+        return bool(self.wanted)
+
+    def order(self) -> list[int]:
+        """Return all partitions, those first for which it left."""
+        return self.wanted + [p for p in self._partitions if p not in self.wanted]
+
+    def _turn(self) -> list[int]:
+        turn = self._partitions[:_A_LOOK]
+        self._partitions = self._partitions[_A_LOOK:] + turn
+        return turn
+
+
+def _vacancy(partition: int) -> Steps[int]:
+    verb = own.vacancy()
+    try:
+        [reply] = yield Call(partition, [verb])
+        return verb.read(reply)
+    except QueuePoolError:
+        return 0  # its server is away

@@ -1,0 +1,83 @@
+"""Consumers that look for work are told of partitions that have some, and no owner."""
+
+from __future__ import annotations
+
+import pytest
+
+from queuepool.verbs.owner import gates as at_gates
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
+from tests.contract import world as w
+from tests.contract.world import World
+
+NOTHING, PARKED, WORK = 0, 1, 2
+
+
+def vacancy(world: World) -> int:
+    return world.partition.run(own.vacancy())
+
+
+def test_a_new_partition_has_no_work(world: World) -> None:
+    assert vacancy(world) == NOTHING
+
+
+@pytest.mark.parametrize("tier", range(4))
+def test_ready_jobs_wait_for_an_owner(world: World, tier: int) -> None:
+    w.enqueue(world, ["a"], tier=tier)
+
+    assert vacancy(world) == WORK
+
+    owned = world.own(lease_s=10)
+    assert vacancy(world) == NOTHING, "somebody owns it"
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
+    assert vacancy(world) == WORK
+
+
+def test_an_owner_whose_lease_is_over_is_none(world: World) -> None:
+    w.enqueue(world, ["a"])
+    owned = world.own(lease_s=10)
+    w.claim(owned)
+    assert vacancy(world) == NOTHING
+
+    world.advance(11)
+
+    assert vacancy(world) == WORK, "its job is to be recovered"
+
+
+def test_jobs_of_an_owner_that_left_are_to_be_recovered(world: World) -> None:
+    w.enqueue(world, ["a"])
+    owned = world.own()
+    w.claim(owned)
+
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
+
+    assert vacancy(world) == WORK
+
+
+def test_delayed_jobs_are_work_once_they_are_due(world: World) -> None:
+    w.enqueue(world, ["a"], delay_ms=5000)
+    assert vacancy(world) == NOTHING
+
+    world.advance(6)
+
+    assert vacancy(world) == WORK
+
+
+def test_jobs_that_wait_for_limits_are_told_apart(world: World) -> None:
+    w.enqueue(world, ["a"], limits=b"mail")
+    assert vacancy(world) == PARKED
+
+    owned = world.own()
+    owned.run(at_gates.admit(owned.ownership, "mail", 1, most_waiting=1))
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
+
+    assert vacancy(world) == WORK
+
+
+@pytest.mark.parametrize("group", [b"g", None])
+def test_what_is_held_is_no_work(world: World, group: bytes | None) -> None:
+    w.enqueue(world, ["a"], b"g")
+
+    world.partition.run(produce.configure(group, hold=True))
+
+    assert vacancy(world) == NOTHING

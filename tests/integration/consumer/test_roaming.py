@@ -1,0 +1,84 @@
+"""One consumer process serves all partitions, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from queuepool.client.pool import QueuePool
+from queuepool.partitions.partition import Partition
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.slots import home_of
+from queuepool.routing.topology import single
+from queuepool.settings.config import PoolConfig
+from tests.integration.consumer.conftest import StartConsumer
+from tests.integration.consumer.processes import Records, done
+from tests.waiting import wait_until
+
+PARTITIONS = 4
+
+
+@pytest.fixture
+def wide(redis_url: str, stage: str) -> Iterator[QueuePool]:
+    """Four partitions, in the keyspace of `consume`."""
+    config = PoolConfig(topology=single(redis_url, PARTITIONS), keyspace=Keyspace(stage))
+    with QueuePool(config=config) as pool:
+        yield pool
+
+
+def _enqueue(pool: QueuePool, partition: int, jobs: int, **payload: float) -> None:
+    key = next(k for k in map(str, range(99)) if home_of(k, PARTITIONS) == partition)
+    pool.enqueue_many("work", [payload] * jobs, partition_key=key)
+
+
+def _owned(pool: QueuePool) -> list[Partition]:
+    return [partition for partition in pool.partitions() if partition.observe().owner is not None]
+
+
+def test_an_idle_consumer_goes_where_work_waits(
+    wide: QueuePool, consume: StartConsumer, records: Records
+) -> None:
+    one = consume(partition="auto", partitions=PARTITIONS)
+    for number in range(PARTITIONS):
+        _enqueue(wide, number, 20)
+
+    wait_until(lambda: sum(map(done, wide.partitions())) == 20 * PARTITIONS, 60)
+
+    assert one.is_running()
+    assert set(records.begun().values()) == {1}
+    assert len(_owned(wide)) == 1
+    assert all(partition.audit().clean for partition in wide.partitions())
+
+
+def test_a_busy_consumer_stays(wide: QueuePool, consume: StartConsumer) -> None:
+    one = consume(partition="auto", partitions=PARTITIONS, workers=1, max_workers=1)
+    wait_until(lambda: len(_owned(wide)) == 1)
+    (busy,) = _owned(wide)
+    _enqueue(wide, busy.number, 30, ms=200)
+    other = (busy.number + 1) % PARTITIONS
+    wait_until(lambda: done(busy) > 0)
+
+    _enqueue(wide, other, 1)
+    wait_until(lambda: done(wide.partition(other)) == 1, 60)
+
+    assert done(busy) == 30
+    assert one.is_running()
+
+
+def test_a_consumer_that_is_told_to_stay_stays(wide: QueuePool, consume: StartConsumer) -> None:
+    stays = consume(partition="auto", partitions=PARTITIONS, roaming="false")
+    wait_until(lambda: len(_owned(wide)) == 1)
+    (owned,) = _owned(wide)
+    roams = consume(partition="auto", partitions=PARTITIONS)
+    wait_until(lambda: len(_owned(wide)) == 2)
+    others = [p for p in wide.partitions() if p.number != owned.number]
+    for partition in others:
+        _enqueue(wide, partition.number, 1)
+
+    wait_until(lambda: all(done(partition) == 1 for partition in others), 60)
+
+    owner = owned.observe().owner
+    assert owner is not None
+    assert owner.host.endswith(f":{stays.pid}")
+    assert roams.is_running()

@@ -1,0 +1,103 @@
+"""An owner leaves for work elsewhere only when it has none, and asks in bounded looks."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from consumer.core.effects import Call
+from consumer.core.roaming import IDLE_S, LOOK_S, Roaming
+from queuepool.errors import UnavailableError
+from queuepool.testing import FakeClock
+
+
+def core(partition: int = 0, *, claimed: bool = False, gates: bool = False) -> Any:
+    """Return what a roaming owner looks at."""
+    known = {"mail": object()} if gates else {}
+    return SimpleNamespace(
+        claimed={b"1": object()} if claimed else {},
+        in_flight=SimpleNamespace(has_unrecorded=False),
+        ownership=SimpleNamespace(partition=partition),
+        state=SimpleNamespace(gatekeeper=SimpleNamespace(gates=SimpleNamespace(known=known))),
+    )
+
+
+def look(roaming: Roaming, owner: Any, work: dict[int, int | Exception]) -> tuple[bool, list[int]]:
+    """Answer one look; return whether it leaves, and which partitions it asked."""
+    asked: list[int] = []
+    steps = roaming.look(owner)
+    try:
+        effect = next(steps)
+        while True:
+            assert isinstance(effect, Call)
+            asked.append(effect.partition)
+            reply = work.get(effect.partition, 0)
+            effect = steps.throw(reply) if isinstance(reply, Exception) else steps.send([reply])
+    except StopIteration as end:
+        return end.value, asked
+
+
+def test_it_looks_after_it_was_idle_for_a_while_and_then_every_second() -> None:
+    clock = FakeClock()
+    roaming = Roaming(range(3), clock)
+    assert not roaming.is_idle(core())
+    assert roaming.wait_s(60.0) == IDLE_S
+
+    clock.advance(IDLE_S)
+
+    assert roaming.is_idle(core())
+    assert look(roaming, core(), {}) == (False, [1, 2])
+    assert not roaming.is_idle(core())
+    clock.advance(LOOK_S)
+    assert roaming.is_idle(core())
+
+
+def test_a_job_restarts_the_time() -> None:
+    clock = FakeClock()
+    roaming = Roaming(range(3), clock)
+    clock.advance(IDLE_S)
+    assert not roaming.is_idle(core(claimed=True))
+
+    clock.advance(IDLE_S - 0.01)
+    assert not roaming.is_idle(core())
+    clock.advance(0.01)
+
+    assert roaming.is_idle(core())
+
+
+def test_it_leaves_for_work_first_and_then_for_what_waits_for_limits() -> None:
+    roaming = Roaming(range(4), FakeClock())
+
+    assert look(roaming, core(), {1: 1, 3: 2}) == (True, [1, 2, 3])
+
+    assert roaming.wanted == [3, 1]
+    assert roaming.order()[:2] == [3, 1]
+    assert sorted(roaming.order()) == [0, 1, 2, 3]
+
+
+def test_with_parked_jobs_of_its_own_it_leaves_only_for_what_can_run() -> None:
+    roaming = Roaming(range(3), FakeClock())
+
+    assert look(roaming, core(gates=True), {1: 1})[0] is False
+    assert look(roaming, core(gates=True), {1: 1, 2: 2})[0] is True
+    assert roaming.wanted == [2]
+
+
+def test_a_server_that_is_away_has_no_work() -> None:
+    roaming = Roaming(range(3), FakeClock())
+
+    assert look(roaming, core(), {1: UnavailableError("away"), 2: 2})[0] is True
+
+    assert roaming.wanted == [2]
+
+
+def test_many_partitions_are_asked_in_turns() -> None:
+    roaming = Roaming(range(100), FakeClock())
+    asked: list[int] = []
+
+    for _ in range(7):
+        found = look(roaming, core(partition=99), {})[1]
+        assert len(found) <= 16
+        asked += found
+
+    assert set(asked) == set(range(99))
