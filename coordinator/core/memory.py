@@ -25,7 +25,8 @@ class PartitionMemory:
     policy is None until the partition was observed. reason: why the target last changed. noted: the
     kind of the last decision, so that a lasting one is recorded once; held: kinds of holds that
     were recorded lately, and when, so that those that alternate fill no record. demand: what was
-    measured of its jobs, kept while an overlay needs it and the policy does not measure it.
+    measured of its jobs, kept while an overlay needs it and the policy does not measure it. last:
+    the server's ms and the ended executions of the last observation.
     """
 
     policy: PolicyState | None = None
@@ -38,3 +39,4 @@ class PartitionMemory:
     noted: tuple[object, ...] = ()
     held: tuple[tuple[tuple[object, ...], float], ...] = ()
     demand: Demand | None = None
+    last: tuple[int, int] = (0, 0)

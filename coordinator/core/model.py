@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from coordinator.core.doubts import damage
 from coordinator.core.overlays.rules import Rules
 from coordinator.policy import Direction, LimitUse
 from queuepool.models import Eta, Leader, PartitionState, ScalingRecord
@@ -42,7 +43,7 @@ class Observation:
             return "its consumer's lease has expired"
         if owner.target < 1:
             return "its consumer has not reported yet"
-        return ""
+        return damage(self.state, owner)
 
 
 class Mode(StrEnum):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from coordinator.core.doubts import doubt, within_a_step
 from coordinator.core.memory import PartitionMemory
 from coordinator.core.model import (
     Clamp,
@@ -33,6 +34,7 @@ class Draft:
     """What a partition asks for. chosen: by the policy, from `state`; None where it has no say.
 
     Then `decision` is final, and `memory` as well. demand: of the jobs, if an overlay needs it.
+    doubted: the policy learns nothing from the observation.
     """
 
     memory: PartitionMemory
@@ -41,6 +43,8 @@ class Draft:
     state: PolicyState | None = None
     reading: Reading | None = None
     demand: Demand | None = None
+    last: tuple[int, int] = (0, 0)
+    doubted: bool = False
 
     @property
     def partition(self) -> int:
@@ -81,14 +85,17 @@ class Ruler:
             owner=state.owner,
             demand=getattr(chosen.state, "demand", None) or demand,
             free="gain_check" not in chosen.clamps and reading.workers >= memory.target,
+            doubt=doubt(state, state.owner, reading.finished_total, memory.last),
         )
         return Draft(
             memory=memory,
-            demand=demand,
+            demand=memory.demand if now.doubt else demand,
+            doubted=bool(now.doubt),
             decision=self._by_policy(memory, seen.partition, inputs, chosen, now),
             chosen=chosen,
             state=memory.policy,
             reading=reading,
+            last=(state.observed_ms, reading.finished_total),
         )
 
     def ask(self, draft: Draft) -> Ask | None:
@@ -112,8 +119,8 @@ class Ruler:
         moved = decision.moved
         if granted != decision.target:
             moved += (Clamp(name="budget", before=decision.target, after=granted, why=why),)
-        after = chosen.state
-        if granted != chosen.target:
+        after = draft.state if draft.doubted else chosen.state
+        if granted != chosen.target and not draft.doubted:
             there = Limits(min_workers=granted, max_workers=granted)
             after = self.policy.decide(draft.reading, draft.state, there).state
         overlays = moved[_by_policy_itself(chosen) :]
@@ -136,6 +143,7 @@ class Ruler:
             noted=before.noted,
             held=before.held,
             demand=draft.demand,
+            last=draft.last,
         )
         return memory, decision
 
@@ -178,7 +186,13 @@ class Ruler:
         policy = replace(chosen.state, target=target)
         demand = self._demand(memory, policy, reading)
         memory = replace(
-            memory, policy=policy, target=target, manual=False, demand=demand, seen_s=seen.at_s
+            memory,
+            policy=policy,
+            target=target,
+            manual=False,
+            demand=demand,
+            seen_s=seen.at_s,
+            last=(seen.state.observed_ms if seen.state else 0, inputs.finished_total),
         )
         return Draft(memory=memory, decision=decision)
 
@@ -196,9 +210,16 @@ class Ruler:
         if limits.clamp(memory.target)[0] != memory.target:
             least, most = limits.min_workers, limits.max_workers
             reason = f"moved within the limits of {least} to {most}; {reason}"
-        target, moved = (
-            overlaid(chosen.target, now, self.rules) if self.may_move else (chosen.target, ())
-        )
+        target, moved = chosen.target, tuple[Clamp, ...]()
+        clamps = chosen.clamps
+        if now.doubt:
+            reason, clamps = f"{reason}; {now.doubt}: at most a step", (*clamps, "doubt")
+            target = limits.clamp(within_a_step(target, memory.target))[0]
+            if target != chosen.target:
+                moved = (Clamp(name="doubt", before=chosen.target, after=target),)
+        if self.may_move:
+            target, more = overlaid(target, now, self.rules)
+            moved += more
         if _by_policy_itself(chosen):
             own = Clamp(name=chosen.clamps[-1], before=chosen.wanted or 0, after=chosen.target)
             moved = (own, *moved)
@@ -208,7 +229,7 @@ class Ruler:
             previous=memory.target,
             target=target,
             reason=reason,
-            clamps=chosen.clamps,
+            clamps=clamps,
             inputs=inputs,
             moved=moved,
             figures=tuple(chosen.figures),

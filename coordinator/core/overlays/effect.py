@@ -26,7 +26,8 @@ class Situation:
     """What overlays look at. before: the count so far; ready: waiting jobs by tier.
 
     demand: what was measured of the jobs, None if nothing was. free: whether the policy is free to
-    grow: no gain check stands against it, and the workers of the last step have started.
+    grow: no gain check stands against it, and the workers of the last step have started. doubt: why
+    the observation is hardly true.
     """
 
     before: int
@@ -34,6 +35,7 @@ class Situation:
     owner: Owner | None = None
     demand: Demand | None = None
     free: bool = True
+    doubt: str = ""
 
 
 def overlaid(wanted: int, now: Situation, rules: Rules) -> tuple[int, tuple[Clamp, ...]]:

@@ -16,6 +16,7 @@ class _Owner(msgspec.Struct, array_like=True):
     busy: int
     target: int
     applied: str
+    heartbeat_ms: int
     cpu: float | None = None
     memory: float | None = None
 
@@ -28,6 +29,7 @@ class _Seen(msgspec.Struct, array_like=True):
     enqueued: int
     finished: int
     owner: _Owner | None
+    jobs: int
 
 
 class Reading(msgspec.Struct, array_like=True):
@@ -82,9 +84,11 @@ def _seen(state: PartitionState) -> _Seen:
             busy=owner.busy,
             target=owner.target,
             applied=owner.applied,
+            heartbeat_ms=owner.heartbeat_ms,
             cpu=owner.cpu,
             memory=owner.memory,
         ),
+        jobs=state.jobs,
     )
 
 
@@ -95,7 +99,7 @@ def _state(partition: int, seen: _Seen) -> PartitionState:
         observed_ms=seen.observed_ms,
         ready=seen.ready,
         lanes=(0, 0, 0, 0),
-        jobs=sum(seen.ready) + seen.in_flight,
+        jobs=seen.jobs,
         bytes=0,
         delayed=0,
         in_flight=seen.in_flight,
@@ -110,7 +114,7 @@ def _state(partition: int, seen: _Seen) -> PartitionState:
             host="",
             epoch=owner.epoch,
             lease_ms=owner.lease_ms,
-            heartbeat_ms=0,
+            heartbeat_ms=owner.heartbeat_ms,
             workers=owner.workers,
             busy=owner.busy,
             target=owner.target,

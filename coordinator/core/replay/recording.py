@@ -83,6 +83,7 @@ class _Memory(msgspec.Struct, array_like=True):
     noted: tuple[str, tuple[str, ...], bool] | None
     held: list[tuple[tuple[str, tuple[str, ...], bool], float]]
     demand: Demand | None
+    last: tuple[int, int]
     policy: dict[str, Any] | None
 
 
@@ -225,6 +226,7 @@ def _memory_line(partition: int, memory: PartitionMemory) -> _Memory:
         noted=noted,
         held=held,
         demand=memory.demand,
+        last=memory.last,
         policy=None if memory.policy is None else asdict(memory.policy),
     )
 
@@ -241,6 +243,7 @@ def _memory(line: _Memory, kind: type[Any]) -> PartitionMemory:
         noted=() if line.noted is None else _kind(line.noted),
         held=tuple((_kind(kind_), at_s) for kind_, at_s in line.held),
         demand=line.demand,
+        last=line.last,
     )
 
 

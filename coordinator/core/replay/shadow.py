@@ -211,6 +211,7 @@ def _shown(seen: Observation, state: PartitionState, owner: Owner, pair: _Partit
             state,
             ready=ready,
             in_flight=running,
+            jobs=max(state.jobs, sum(ready) + running),
             counters={"done": pair.start + int(world.finished)},
             owner=replace(
                 owner, workers=world.workers, busy=running, target=world.workers, applied=""

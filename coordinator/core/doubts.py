@@ -1,0 +1,60 @@
+"""Whether an observation can be believed: if not, nothing moves; if hardly, only a step. Pure.
+
+damaged    a negative or an impossibly large count: the count of workers is held
+doubtful   it contradicts itself, the one before, or the clock: at most one step, whatever the
+           policy wants, which learns nothing from it
+
+A doubt that lasts, as after a failover that lost writes, therefore slows scaling and stops nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from queuepool.models import Owner, PartitionState
+
+_MOST: Final = 10**12  # jobs
+_MOST_WORKERS: Final = 10**6
+_SLACK: Final = 1_000  # jobs whose places outlive them, such as cancelled ones
+_CLOCK_MS: Final = 60_000  # by which clocks may differ
+_LONGEST_LEASE_MS: Final = 24 * 3_600_000
+_FACTOR, _STEP = 2, 8
+
+
+def damage(state: PartitionState, owner: Owner) -> str:
+    """Return why nothing of an observation is true, or an empty string."""
+    counts = (*state.ready, state.in_flight, state.parked, owner.workers, owner.busy, state.jobs)
+    if min(counts) < 0:
+        return f"a count is negative ({min(counts)})"
+    if max(counts) > _MOST or max(owner.workers, owner.busy, owner.target) > _MOST_WORKERS:
+        return "a count is impossibly large"
+    return ""
+
+
+def doubt(state: PartitionState, owner: Owner, finished: int, last: tuple[int, int]) -> str:
+    """Return why an observation is hardly true, or an empty string.
+
+    finished: executions that have ended. last: (its ms, finished) of the one before, (0, 0) if
+    there was none.
+    """
+    last_ms, last_finished = last
+    waiting = state.backlog + state.in_flight
+    if waiting > 2 * state.jobs + _SLACK:
+        return f"{waiting} jobs are ready or in flight, of {state.jobs} that there are"
+    if finished < last_finished:
+        return f"finished jobs fell from {last_finished} to {finished}"
+    if last_ms and state.observed_ms < last_ms - _CLOCK_MS:
+        return f"it is {(last_ms - state.observed_ms) / 1000:.0f} s older than the one before"
+    if owner.heartbeat_ms > state.observed_ms + _CLOCK_MS:
+        ahead_s = (owner.heartbeat_ms - state.observed_ms) / 1000
+        return f"its consumer reported {ahead_s:.0f} s later than it was observed"
+    if owner.lease_ms > _LONGEST_LEASE_MS:
+        return f"its lease lasts for {owner.lease_ms / 3_600_000:.0f} more hours"
+    return ""
+
+
+def within_a_step(wanted: int, before: int) -> int:
+    """Return the count that is wanted, at most a step away from the one before."""
+    most = max(_FACTOR * before, before + _STEP)
+    least = min(before // _FACTOR, before - _STEP)
+    return min(max(wanted, least, 1), most)

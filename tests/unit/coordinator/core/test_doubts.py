@@ -1,0 +1,123 @@
+"""A wrong reading never moves a count by more than a step, and the decision says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from coordinator.core.doubts import within_a_step
+from coordinator.core.model import Observation, PartitionDecision
+from coordinator.core.planner import Planner
+from coordinator.policy import POLICIES, Limits, make_policy
+from queuepool.models import PartitionState
+from tests.unit.coordinator.observed import EPOCH, owner, state
+
+NOW_MS = 1_795_000_000_000
+Wrong = Callable[[PartitionState], PartitionState]
+
+
+def calm(second: int) -> PartitionState:
+    """10 of 20 workers busy with 50 jobs a second, and few waiting."""
+    held = replace(owner(20, busy=10), heartbeat_ms=NOW_MS + second * 1000 - 300)
+    seen = state(held, backlog=3, done=1_000 + 50 * second, observed_ms=NOW_MS + second * 1000)
+    return replace(seen, in_flight=10, jobs=13)
+
+
+def of_owner(**values: int) -> Wrong:
+    return lambda seen: replace(seen, owner=replace(seen.owner, **values))  # type: ignore[type-var]
+
+
+def of_state(**values: object) -> Wrong:
+    return lambda seen: replace(seen, **values)  # type: ignore[arg-type]
+
+
+def huge_backlog(backlog: int) -> Wrong:
+    return of_state(ready=(0, 0, backlog, 0))
+
+
+WRONG = {
+    "negative backlog": of_state(ready=(0, 0, -5, 0)),
+    "negative in flight": of_state(in_flight=-1),
+    "negative workers": of_owner(workers=-3),
+    "negative busy": of_owner(busy=-3),
+    "impossible backlog": huge_backlog(10**15),
+    "impossible workers": of_owner(workers=10**9),
+    "impossible target": of_owner(target=10**9),
+    "more ready than there are": huge_backlog(10**9),
+    "more in flight than there are": of_state(in_flight=10**7),
+    "fewer finished, and a bulk": of_state(
+        counters={"done": 5}, ready=(0, 0, 10**6, 0), jobs=10**6 + 10
+    ),
+    "an hour old, with a bulk": of_state(
+        observed_ms=NOW_MS - 3_600_000, ready=(0, 0, 10**6, 0), jobs=10**6 + 10
+    ),
+    "from the future": lambda seen: replace(
+        of_owner(heartbeat_ms=NOW_MS + 86_400_000)(seen), ready=(0, 0, 10**6, 0), jobs=10**6 + 10
+    ),
+    "an endless lease": lambda seen: replace(
+        of_owner(lease_ms=10**12)(seen), ready=(0, 0, 10**6, 0), jobs=10**6 + 10
+    ),
+}
+
+
+def decided(policy: str, wrong: Wrong) -> list[PartitionDecision]:
+    """Return the decisions before, with, and after one wrong reading."""
+    planner = Planner(
+        policy=make_policy(policy), limits=Limits(min_workers=4, max_workers=512), cycle_s=1.0
+    )
+    memories, found = {}, []  # type: ignore[var-annotated]
+    for second in range(1, 14):
+        seen = calm(second)
+        if second == 12:
+            seen = wrong(seen)
+        plan = planner.plan(
+            EPOCH, memories, [Observation(partition=0, at_s=float(second), state=seen)], {},
+            float(second), now_ms=NOW_MS,
+        )  # fmt: skip
+        memories = dict(plan.memories)
+        found += plan.decisions
+    return found[-3:]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_reading_moves_a_count_by_a_step_at_most(policy: str, what: str) -> None:
+    before, wrong, after = decided(policy, WRONG[what])
+
+    for made, earlier in ((wrong, before), (after, wrong)):
+        assert made.target == within_a_step(made.target, earlier.target), made
+    said = ("at most a step", "is negative", "impossibly large")
+    assert any(words in wrong.reason for words in said), wrong
+
+
+def test_the_decision_says_what_is_doubted() -> None:
+    before, wrong, _ = decided("utilisation", WRONG["fewer finished, and a bulk"])
+
+    assert wrong.target == max(2 * before.target, before.target + 8)
+    assert "doubt" in wrong.clamps
+    assert "finished jobs fell from 1550 to 5: at most a step" in wrong.reason
+
+
+def test_damage_holds_and_says_so() -> None:
+    before, wrong, _ = decided("utilisation", WRONG["negative backlog"])
+
+    assert wrong.target == before.target
+    assert wrong.reason == "a count is negative (-5): held"
+
+
+def test_a_true_bulk_is_no_doubt() -> None:
+    def bulk(seen: PartitionState) -> PartitionState:
+        return replace(seen, ready=(0, 0, 10**6, 0), jobs=10**6 + 10)
+
+    _, made, _ = decided("utilisation", bulk)
+
+    assert made.target == 512
+    assert "doubt" not in made.clamps
+
+
+def test_a_step_is_half_or_double_or_eight() -> None:
+    assert [within_a_step(wanted, 10) for wanted in (1, 2, 15, 99)] == [2, 2, 15, 20]
+    assert [within_a_step(wanted, 100) for wanted in (1, 60, 500)] == [50, 60, 200]
+    assert [within_a_step(wanted, 2) for wanted in (1, 9, 90)] == [1, 9, 10]
