@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from queuepool import Limit
 from queuepool.client.pool import QueuePool
 from queuepool.models import JobState
 from queuepool.partitions.partition import Partition
 from tests.integration.consumer.conftest import StartConsumer
-from tests.integration.consumer.processes import done, drained, has_lifeline, scale
+from tests.integration.consumer.processes import Records, done, drained, has_lifeline, scale
 from tests.integration.consumer.test_pools import workers
 from tests.waiting import wait_until
 
@@ -144,3 +145,25 @@ def test_a_pool_is_held_alone(
     assert pool.release(pool="cpu") == 1
 
     drained(places["cpu"], 1)
+
+
+def test_a_limit_holds_for_all_pools_together(
+    pool: QueuePool, places: dict[str, Partition], consume: StartConsumer, records: Records
+) -> None:
+    pool.limits.set(Limit("db", concurrency=2))
+    used = [places["default"], places["cpu"]]
+    for place in used:
+        pool.enqueue_many(
+            "work", [{"ms": 20}] * 20, partition_key=GROUP, pool=place.pool, limit="db"
+        )
+    first = consume(pools="default=4,cpu=4")
+    wait_until(lambda: all(done(place) >= 2 for place in used), 30)
+    first.kill()  # what either pool had is given back
+    killed_ns = max(run.began_ns for run in records.runs())
+
+    consume(pools="default=4,cpu=4")
+    for place in used:
+        drained(place, 20, 60)
+
+    assert 1 <= records.peak(killed_ns + 1) <= 2
+    wait_until(lambda: [s.running for s in [pool.limits.get("db")] if s] == [0], 30)
