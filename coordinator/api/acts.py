@@ -160,6 +160,7 @@ class OperatorCalls(QueuePoolServicer):
             context,
             lambda: self._operators.set_policy(
                 dict(request.changes),
+                pool=pool_of(request),
                 version=request.version if request.HasField("version") else None,
                 replace=request.replace,
                 reason=request.reason,

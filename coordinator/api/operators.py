@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from coordinator.api.calls import Target, TenantTarget
 from coordinator.api.wording import named, plain, tell_limit, text_of
-from coordinator.core.model import Mode, PartitionView
+from coordinator.core.model import InForce, Mode, PartitionView
 from coordinator.core.overlays.values import merged
 from coordinator.decisions.ledger import DecisionBook, DecisionRecord
 from coordinator.loop.crew import Crew
@@ -48,7 +48,6 @@ class Operators:
     ) -> None:
         self._pool, self._store, self._book, self._others = pool, store, book, others
         self._max_workers = max_workers
-        self._records = ScalingRecords(*pool.system)
         self._looks = Crew(_THREADS, "coordinator-operators")
         self._acts = Crew(_THREADS, "coordinator-acts")  # so that queued reads do not delay them
 
@@ -123,14 +122,24 @@ class Operators:
             )
         return found.store, found.book
 
-    def policy(self) -> ScalingRecord:
-        """Return the scaling record."""
-        return self._records.read()
+    def policy(self, pool: str = DEFAULT_POOL) -> ScalingRecord:
+        """Return the scaling record of a pool. Raises InvalidInputError if it is unknown."""
+        return self._records_of(pool).read()
+
+    def in_force(self, pool: str) -> InForce | None:
+        """Return what this coordinator decides by. Raises InvalidInputError if it is unknown."""
+        store, _book = self._of(pool)
+        return store.snapshot.in_force
+
+    def _records_of(self, pool: str) -> ScalingRecords:
+        self._of(pool)
+        return ScalingRecords(*self._pool.system_of(pool))
 
     def set_policy(
         self,
         changes: Mapping[str, str],
         *,
+        pool: str = DEFAULT_POOL,
         version: int | None,
         replace: bool,
         reason: str,
@@ -141,12 +150,12 @@ class Operators:
         Raises ChangedMeanwhileError, UnreadableRecordError, InvalidInputError.
         """
         why = plain(reason)
-        before, after = self._records.change(
+        before, after = self._records_of(pool).change(
             changes, merged, by=actor, reason=why, version=version, replace=replace
         )
         told = " ".join(f"{name}={text}" for name, text in changes.items())
         _log.info(
-            "set policy %s", plain(told),
+            "set policy %s%s", "" if pool == DEFAULT_POOL else f"of pool {pool} ", plain(told),
             extra={
                 "changed": before.version != after.version, "version": after.version,
                 "replace": replace, "reason": why, "actor": actor,

@@ -185,11 +185,12 @@ class StatusService(StreamCalls):
     @with_status_codes
     async def GetPolicy(  # noqa: N802
         self,
-        request: api.GetPolicyRequest,  # noqa: ARG002
+        request: api.GetPolicyRequest,
         context: Context,  # noqa: ARG002
     ) -> api.GetPolicyResponse:
-        record = await self._operators.off_loop(self._operators.policy)
-        held = self._store.snapshot.in_force
+        pool = pool_of(request)
+        record = await self._operators.off_loop(lambda: self._operators.policy(pool))
+        held = self._operators.in_force(pool)
         return api.GetPolicyResponse(
             record=message_of_record(record),
             in_force=None if held is None else messages.in_force(held),

@@ -6,6 +6,7 @@ import argparse
 import getpass
 import platform
 from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from queuepool.cli.display.fields import print_fields, when
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
 from queuepool.cli.inspection.pools import open_pool
+from queuepool.client.pool import QueuePool
 from queuepool.client.scaling import Merge, ScalingRecords
 from queuepool.errors.escaping import shown
 from queuepool.models import ScalingRecord
@@ -42,13 +44,16 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--replace", action="store_true", help="remove all other values, even damaged ones")
     add("--reason", default="", metavar="TEXT", help="why, kept with the values")
     for action in (showing, setting):
+        action.add_argument("--pool", metavar="NAME", help="of another pool of workers")
         add_grpc(action)
         add_json(action)
 
 
 def run_show(arguments: argparse.Namespace) -> Exit:
     """Show the scaling record, and what a coordinator makes of it."""
-    record, held = act(arguments.grpc, _ask, _look)
+    record, held = act(
+        arguments.grpc, partial(_ask, pool=arguments.pool), partial(_look, arguments.pool)
+    )
     if arguments.json:
         output.print_json(_described(record) | {"in_force": held})
         return Exit.OK
@@ -73,6 +78,7 @@ def run_set(arguments: argparse.Namespace) -> Exit:
         reason=arguments.reason,
         version=arguments.version,
         replace=arguments.replace,
+        pool=arguments.pool,
     )
     changed = before.version != after.version
     if arguments.json:
@@ -99,11 +105,13 @@ def _changes(words: list[str]) -> dict[str, str]:
     return found
 
 
-def _ask(client: QueuePoolClient) -> tuple[ScalingRecord, dict[str, Any] | None]:
+def _ask(
+    client: QueuePoolClient, *, pool: str | None
+) -> tuple[ScalingRecord, dict[str, Any] | None]:
     from queuepool.rpc.scaling import record_of
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
-    answer = client.GetPolicy(api.GetPolicyRequest())
+    answer = client.GetPolicy(api.GetPolicyRequest(pool=pool or ""))
     held = answer.in_force
     if not answer.HasField("in_force"):
         return record_of(answer.record), None
@@ -121,9 +129,21 @@ def _ask(client: QueuePoolClient) -> tuple[ScalingRecord, dict[str, Any] | None]
     }
 
 
-def _look() -> tuple[ScalingRecord, None]:
-    with open_pool() as pool:
-        return ScalingRecords(*pool.system).read(), None
+def _look(pool: str | None) -> tuple[ScalingRecord, None]:
+    with open_pool() as queue:
+        return _records(queue, pool).read(), None
+
+
+def _records(queue: QueuePool, pool: str | None) -> ScalingRecords:
+    if pool is None:
+        return ScalingRecords(*queue.system)
+    known = {place.pool for place in queue.places()}
+    if pool not in known:
+        raise CommandError(
+            f"pool {shown(pool)} is unknown: no consumer runs it, and no job was enqueued for it",
+            Exit.USAGE,
+        )
+    return ScalingRecords(*queue.system_of(pool))
 
 
 def change(
@@ -133,12 +153,15 @@ def change(
     reason: str = "",
     version: int | None = None,
     replace: bool = False,
+    pool: str | None = None,
 ) -> Outcome:
     """Change the scaling record; returns it before and after. given: a coordinator's address."""
     return act(
         given,
-        lambda client: _by_coordinator(client, changes, reason, version, replace=replace),
-        lambda: _directly(changes, reason, version, replace=replace),
+        lambda client: _by_coordinator(
+            client, changes, reason, version, replace=replace, pool=pool
+        ),
+        lambda: _directly(changes, reason, version, replace=replace, pool=pool),
     )
 
 
@@ -149,13 +172,14 @@ def _by_coordinator(
     version: int | None,
     *,
     replace: bool,
+    pool: str | None,
 ) -> Outcome:
     from queuepool.rpc.scaling import record_of
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
     try:
         request = api.SetPolicyRequest(
-            changes=changes, version=version, replace=replace, reason=reason
+            changes=changes, version=version, replace=replace, reason=reason, pool=pool or ""
         )
     except (ValueError, UnicodeError):
         raise CommandError("values and the reason must be text in UTF-8", Exit.USAGE) from None
@@ -164,11 +188,16 @@ def _by_coordinator(
 
 
 def _directly(
-    changes: Mapping[str, str], reason: str, version: int | None, *, replace: bool
+    changes: Mapping[str, str],
+    reason: str,
+    version: int | None,
+    *,
+    replace: bool,
+    pool: str | None,
 ) -> Outcome:
     merge: Merge = import_module(_RULES).merged
-    with open_pool() as pool:
-        return ScalingRecords(*pool.system).change(
+    with open_pool() as queue:
+        return _records(queue, pool).change(
             changes,
             merge,
             by=f"{_user()}@{platform.node()}",

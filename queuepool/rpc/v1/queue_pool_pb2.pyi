@@ -324,8 +324,10 @@ class RemoveLimitResponse(_message.Message):
     def __init__(self, changed: bool = ...) -> None: ...
 
 class GetPolicyRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("pool",)
+    POOL_FIELD_NUMBER: _ClassVar[int]
+    pool: str
+    def __init__(self, pool: _Optional[str] = ...) -> None: ...
 
 class GetPolicyResponse(_message.Message):
     __slots__ = ("record", "in_force")
@@ -336,7 +338,7 @@ class GetPolicyResponse(_message.Message):
     def __init__(self, record: _Optional[_Union[_policy_pb2.ScalingRecord, _Mapping]] = ..., in_force: _Optional[_Union[_policy_pb2.InForce, _Mapping]] = ...) -> None: ...
 
 class SetPolicyRequest(_message.Message):
-    __slots__ = ("changes", "version", "replace", "reason")
+    __slots__ = ("changes", "version", "replace", "reason", "pool")
     class ChangesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -348,11 +350,13 @@ class SetPolicyRequest(_message.Message):
     VERSION_FIELD_NUMBER: _ClassVar[int]
     REPLACE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    POOL_FIELD_NUMBER: _ClassVar[int]
     changes: _containers.ScalarMap[str, str]
     version: int
     replace: bool
     reason: str
-    def __init__(self, changes: _Optional[_Mapping[str, str]] = ..., version: _Optional[int] = ..., replace: bool = ..., reason: _Optional[str] = ...) -> None: ...
+    pool: str
+    def __init__(self, changes: _Optional[_Mapping[str, str]] = ..., version: _Optional[int] = ..., replace: bool = ..., reason: _Optional[str] = ..., pool: _Optional[str] = ...) -> None: ...
 
 class SetPolicyResponse(_message.Message):
     __slots__ = ("before", "after")

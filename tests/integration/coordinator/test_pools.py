@@ -83,6 +83,26 @@ def test_people_set_the_workers_of_a_pool(
         client.SetWorkers(api.SetWorkersRequest(partition=number, pool="none", workers=1, ttl_s=60))
 
 
+def test_people_set_how_a_pool_is_scaled(
+    pool: QueuePool, video: FakeOwner, client: QueuePoolClient
+) -> None:
+    number = video.owned.partition.number
+    wait_until(lambda: (number, "video") in rows(client), 30)
+    plain = client.GetPolicy(api.GetPolicyRequest())
+
+    client.SetPolicy(api.SetPolicyRequest(pool="video", changes={"max_workers": "2"}))
+
+    def most() -> int:
+        held = client.GetPolicy(api.GetPolicyRequest(pool="video")).in_force
+        return int(held.limits.max_workers)
+
+    wait_until(lambda: most() == 2, 30)
+    assert client.GetPolicy(api.GetPolicyRequest()) == plain
+    assert plain.in_force.limits.max_workers == 64
+    with pytest.raises(grpc.RpcError, match="pool 'none' is unknown"):
+        client.GetPolicy(api.GetPolicyRequest(pool="none"))
+
+
 def test_people_hold_a_pool(pool: QueuePool, video: FakeOwner, client: QueuePoolClient) -> None:
     held = client.Hold(api.HoldRequest(all=True, pool="video"))
 
@@ -124,6 +144,12 @@ def test_the_command_line_names_pools(
     assert shell.out.startswith(f"partition {number}/video: 2 workers for ")
     assert [row["pool"] for row in partitions() if row["manual_until_ms"]] == ["video"]
     assert shell.run("scale", f"{number}/none", "2") == 2
+    assert shell.run("policy", "set", "--pool", "video", "max_workers=2") == 0
+    shell.run("policy", "show", "--pool", "video", "--json")
+    assert json.loads(shell.out)["values"] == {"max_workers": "2"}
+    shell.run("policy", "show", "--json")
+    assert json.loads(shell.out)["values"] == {}
+    assert shell.run("policy", "show", "--pool", "none") == 2
     with pytest.raises(SystemExit, match="2"):
         shell.run("scale", "x/video", "2")
     shell.run("audit")
