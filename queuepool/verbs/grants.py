@@ -111,7 +111,7 @@ COORDINATOR = _grant("""
     cmd       xadd
     ck        hset
     wk        rpush
-    g         hset hdel
+    g         hset hdel pexpire
     mg        hset hdel
     c         hset hincrby hdel
     ring      rpush

@@ -31,9 +31,9 @@ ALIASES = {
     "record": "tn", "unpack(": "tn", "book": "fl",
     "in_flight": "fl", "set": "dn", "queue": "lt lw", "other": "li lc lt lw ls lp",
     "key": "dl dead", "seats[": "gr", "seat.ring": "gr", "job.key": "gq", "list": "q gq",
-    "hash": "", "found": "q g dg wk gq gr gg tr tn", "note[1]": "at cr er pr cn u uk mg lm",
+    "hash": "", "found": "q g dg wk gq gr gg tr tn tt", "note[1]": "at cr er pr cn u uk mg lm",
     "fixed": "c dl dead rec wk cmd j o dr ck at cr er pr cn cx ua ring dn fl u uk ex mg"
-    " lm gt ga gk ls mt",
+    " lm gt ga gk ls mt pl",
 }  # fmt: skip
 
 ADDING = {"hincrby", "hset"}  # what the part `add` does to its key
@@ -88,11 +88,14 @@ ONLY_ASKED = {
     "consumer": {("cmd", "unlink"), ("ck", "unlink")},
     # It holds and configures, but deletes no foreign value on the way: that would be any lane.
     "coordinator": {
-        (stem, "unlink")
-        for stem in (
-            *("q", "g", "dg", "wk", "li", "lc", "lt", "lw", "ls", "lp", "gq", "gr", "gg"),
-            *("tr", "tn"),
-        )
+        ("pl", "hsetnx"),  # it only looks which pools there are
+        *(
+            (stem, "unlink")
+            for stem in (
+                *("q", "g", "dg", "wk", "li", "lc", "lt", "lw", "ls", "lp", "gq", "gr", "gg"),
+                *("tr", "tn", "tt"),
+            )
+        ),
     },
 }
 # What it writes beside its scripts.
@@ -111,13 +114,12 @@ def granted(role: ServerRole) -> set[tuple[str, str]]:
 def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> None:
     scripts = {name: set(role.scripts) for name, role in ROLES.items()}
 
-    assert scripts["producer"] == scripts_in("producer/verbs") | scripts_in("producer/route")
+    shape = scripts_in("producer/route") | scripts_in("producer/pools")
+    assert scripts["producer"] == scripts_in("producer/verbs") | shape
     of_owners = {"ask", "slow", "end_permits"}
     owner = scripts_in("owner/verbs") | scripts_in("owner/gates") | of_owners
-    assert scripts["consumer"] == owner | {"audit"} | scripts_in("producer/route")
-    beside = {"observe", "group", "configure", "configure_tenant", "tenant", "gates"} | scripts_in(
-        "producer/route"
-    )
+    assert scripts["consumer"] == owner | {"audit"} | shape
+    beside = {"observe", "group", "configure", "configure_tenant", "tenant", "gates"} | shape
     beside |= scripts_in("limits/verbs") - of_owners
     assert scripts["coordinator"] == scripts_in("leader/verbs") | beside
     assert scripts["ops"] == set(names())
@@ -146,7 +148,7 @@ def test_a_role_writes_what_its_scripts_write_in_the_same_way_and_no_other(
 def test_a_role_reads_the_keys_of_its_scripts_and_its_rules_name_no_others(
     role: ServerRole,
 ) -> None:
-    bases = "/dev/queue/{partition_*}/main", "/dev/sys/{sys}/main"
+    bases = "/dev/queue/{partition_*}/main", "/dev/sys/{sys*}/main"
     read, rest = set[str](), set[str]()
     for word in role.rules(Keyspace()):
         for found in re.finditer(r"(~|%R~)([^ ()]+?)(?::(\w+)(?::\*)?)?(?=[ )]|$)", word):
