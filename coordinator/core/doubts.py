@@ -26,7 +26,8 @@ def damage(state: PartitionState, owner: Owner) -> str:
     counts = (*state.ready, state.in_flight, state.parked, owner.workers, owner.busy, state.jobs)
     if min(counts) < 0:
         return f"a count is negative ({min(counts)})"
-    if max(counts) > _MOST or max(owner.workers, owner.busy, owner.target) > _MOST_WORKERS:
+    most = max(*counts, state.counters.get("done", 0))
+    if most > _MOST or max(owner.workers, owner.busy, owner.target) > _MOST_WORKERS:
         return "a count is impossibly large"
     return ""
 

@@ -69,7 +69,7 @@ class Term:
         self._announce()
         # Until the older leader is locked out there, nothing may be decided.
         ours = [seen for seen in observations if seen.partition not in self._unannounced]
-        plan = self._plan(ours, manual, now_ms)
+        cycle, plan = self._plan(ours, manual, now_ms)
         self._write(plan, ours)
         times_ms = {seen.partition: seen.state.observed_ms for seen in ours if seen.state}
         for decision in plan.notable:
@@ -88,10 +88,11 @@ class Term:
             lost = self._book.write_texts(self.epoch, texts)
             if lost:
                 self._emit(RecordsLost(lost))
+        self._publish(cycle)  # last, so that those who follow delay nothing of it
 
     def _plan(
         self, observations: Sequence[Observation], manual: Mapping[int, int], now_ms: int
-    ) -> CyclePlan:
+    ) -> tuple[Cycle, CyclePlan]:
         cycle = Cycle(
             planner=self._planner,
             epoch=self.epoch,
@@ -104,8 +105,7 @@ class Term:
         )
         plan = cycle.planned_by(self._planner)
         self.memories = plan.memories
-        self._publish(replace(cycle, plan=plan))
-        return plan
+        return replace(cycle, plan=plan), plan
 
     def _announce(self) -> None:
         if not self._unannounced or not self._may_act():

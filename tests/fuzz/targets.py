@@ -14,6 +14,9 @@ from consumer.workers.dispatcher import task_of
 from consumer.workers.processes.frames import BrokenFrameError, Ended, PoolReader, Progress, Ready
 from coordinator.core import checkpoint
 from coordinator.core.model import Observation, PartitionView
+from coordinator.core.overlays.values import parse
+from coordinator.core.replay.recording import BadRecordingError
+from coordinator.core.replay.replaying import replayed
 from coordinator.settings import CoordinatorSettings
 from coordinator.settings import load as load_coordinator
 from queuepool.client.limits import page_of_limits
@@ -273,6 +276,15 @@ def limits(data: bytes) -> None:
         next(page_of_limits(_POOL, supply.rest().decode("latin-1"), 10), None)
 
 
+def recordings(data: bytes) -> None:
+    """A file of `queuepool record`, and what operators set as a shadow."""
+    with contextlib.suppress(BadRecordingError):
+        for one in replayed(data.splitlines(keepends=True)):
+            assert one.cycle.plan is not None
+    with contextlib.suppress(InvalidInputError):
+        parse({"shadow": data.decode("latin-1")})
+
+
 TARGETS: Mapping[str, Target] = {
     "codec": codecs,
     "commands": command,
@@ -282,4 +294,5 @@ TARGETS: Mapping[str, Target] = {
     "http": http,
     "child_processes": child_processes,
     "limits": limits,
+    "recordings": recordings,
 }

@@ -68,7 +68,7 @@ def replayed(lines: Iterable[bytes]) -> Iterator[Replayed]:
                     raise ValueError("a planner and a state come before cycles")
         except BadRecordingError:
             raise
-        except (ValueError, TypeError, msgspec.MsgspecError) as error:
+        except (ValueError, TypeError, ArithmeticError, msgspec.MsgspecError) as error:
             raise BadRecordingError(number, str(error)[:300]) from None
 
 
