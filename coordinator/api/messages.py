@@ -277,6 +277,16 @@ def tenant(name: str, status: models.TenantStatus) -> tenant_pb2.Tenant:
     )
 
 
+def tenant_load(one: models.TenantLoad) -> tenant_pb2.Tenant:
+    """Return how many jobs of a tenant are ready and run."""
+    return tenant_pb2.Tenant(
+        name=one.name,
+        ready=_int64(one.ready),
+        in_flight=_int64(one.running),
+        held_since_ms=one.held_ms,
+    )
+
+
 # Absurd numbers of a damaged record must not break the reply about all others.
 def _int32(value: int) -> int:
     return min(max(value, -_INT32_MAX), _INT32_MAX)

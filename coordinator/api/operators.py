@@ -23,7 +23,15 @@ from queuepool.client.limits import MAX_PAGE
 from queuepool.client.pool import QueuePool
 from queuepool.client.scaling import ScalingRecords
 from queuepool.errors import InvalidInputError
-from queuepool.models import Eta, GroupStatus, Limit, LimitStatus, ScalingRecord, TenantStatus
+from queuepool.models import (
+    Eta,
+    GroupStatus,
+    Limit,
+    LimitStatus,
+    ScalingRecord,
+    TenantLoad,
+    TenantStatus,
+)
 from queuepool.models.places import DEFAULT_POOL, place_text
 from queuepool.verbs.leader import verbs as lead
 
@@ -176,6 +184,10 @@ class Operators:
     def tenant(self, name: str) -> TenantStatus:
         """Return what a tenant has in all partitions."""
         return self._pool.tenant(name).status()
+
+    def largest_tenants(self, most: int) -> list[TenantLoad]:
+        """Return the tenants that have the most ready jobs."""
+        return self._pool.largest_tenants(most)
 
     def switch(
         self,

@@ -137,6 +137,16 @@ class StatusService(StreamCalls):
         return api.GetTenantResponse(tenant=messages.tenant(name, status))
 
     @with_status_codes
+    async def ListTenants(  # noqa: N802
+        self,
+        request: api.ListTenantsRequest,
+        context: Context,  # noqa: ARG002
+    ) -> api.ListTenantsResponse:
+        most = min(request.most or 3, 20)
+        found = await self._operators.off_loop(lambda: self._operators.largest_tenants(most))
+        return api.ListTenantsResponse(tenants=[messages.tenant_load(one) for one in found])
+
+    @with_status_codes
     async def ListDecisions(  # noqa: N802
         self, request: api.ListDecisionsRequest, context: Context
     ) -> api.ListDecisionsResponse:

@@ -22,8 +22,8 @@ from queuepool.client.limits import AsyncLimits
 from queuepool.client.network import AsyncNetwork
 from queuepool.client.questions import ask
 from queuepool.client.results import EnqueueResults
-from queuepool.client.tenant import AsyncTenant
-from queuepool.models import JobState, JobStatus
+from queuepool.client.tenant import AsyncTenant, largest_tenants
+from queuepool.models import JobState, JobStatus, TenantLoad
 from queuepool.routing.finding import known_id
 from queuepool.servers import AsyncPort
 from queuepool.tasks.job import AsyncEnqueued, Enqueued, Job, bound
@@ -155,6 +155,10 @@ class AsyncQueuePool(BasePool[AsyncPort]):
     def tenant(self, name: str) -> AsyncTenant:
         """Return a handle on a tenant: weight, hold, status, awaited."""
         return AsyncTenant(self._network, name)
+
+    async def largest_tenants(self, most: int = 3) -> list[TenantLoad]:
+        """Return the tenants that have the most ready jobs, at most 20, of those next in turn."""
+        return await self._network.do(largest_tenants(self.config, most))
 
     async def hold(self, *, partition: int | None = None, pool: str | None = None) -> int:
         """Start no more jobs, in one partition or in all, until they are released.

@@ -33,8 +33,8 @@ from queuepool.client.network import Network
 from queuepool.client.pipeline import Bulk
 from queuepool.client.questions import places_of
 from queuepool.client.results import EnqueueResults
-from queuepool.client.tenant import Tenant
-from queuepool.models import JobState, JobStatus
+from queuepool.client.tenant import Tenant, largest_tenants
+from queuepool.models import JobState, JobStatus, TenantLoad
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.partitions.partition import Partition
 from queuepool.partitions.verifying import Verifier
@@ -227,6 +227,10 @@ class QueuePool(BasePool[Port]):
     def tenant(self, name: str) -> Tenant:
         """Return a handle on a tenant: weight, hold, status."""
         return Tenant(self._network, name)
+
+    def largest_tenants(self, most: int = 3) -> list[TenantLoad]:
+        """Return the tenants that have the most ready jobs, at most 20, of those next in turn."""
+        return self._network.do(largest_tenants(self.config, most))
 
     # -- hold and release --------------------------------------------------------------------------
 

@@ -8,11 +8,19 @@ from queuepool.client.effects import Steps
 from queuepool.client.holding import check_settings
 from queuepool.client.network import AsyncNetwork, Network
 from queuepool.client.questions import ask_everywhere
-from queuepool.models import TenantStatus
-from queuepool.models.tenants import tenant_bytes
+from queuepool.models import TenantLoad, TenantStatus
+from queuepool.models.tenants import largest, tenant_bytes
+from queuepool.settings.config import PoolConfig
 from queuepool.verbs.producer import verbs as produce
 
+_MOST_LISTED = 20
 _SUMMED = ("ready", "groups", "running", "done", "died", "cancelled", "expired")
+
+
+def largest_tenants(config: PoolConfig, most: int) -> Steps[list[TenantLoad]]:
+    """Return the tenants that have the most ready jobs, of 20 in each partition."""
+    found = yield from ask_everywhere(config, produce.tenants(_MOST_LISTED))
+    return largest((one for some in found for one in some), min(most, _MOST_LISTED))
 
 
 class _Tenant:

@@ -76,6 +76,9 @@ from queuepool.models.limits import (
     LimitStatus as LimitStatus,
 )
 from queuepool.models.tenants import (
+    TenantLoad as TenantLoad,
+)
+from queuepool.models.tenants import (
     TenantStatus as TenantStatus,
 )
 

@@ -9,6 +9,7 @@ its digest (queuepool.routing.slots).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from queuepool.errors import InvalidInputError
@@ -40,6 +41,28 @@ class TenantStatus:
     held_ms: int | None = None
     max_running: int | None = None
     weight: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TenantLoad:
+    """A tenant with ready jobs. running: in flight; held_ms: since when it is held, if it is."""
+
+    name: str
+    ready: int
+    running: int
+    held_ms: int | None = None
+
+
+def largest(found: Iterable[TenantLoad], most: int) -> list[TenantLoad]:
+    """Return the tenants that have the most ready jobs in all partitions together."""
+    sums: dict[str, TenantLoad] = {}
+    for one in found:
+        known = sums.get(one.name, TenantLoad(one.name, 0, 0))
+        held = [ms for ms in (one.held_ms, known.held_ms) if ms]
+        sums[one.name] = TenantLoad(
+            one.name, known.ready + one.ready, known.running + one.running, min(held, default=None)
+        )
+    return sorted(sums.values(), key=lambda one: (-one.ready, one.name))[:most]
 
 
 def tenant_of(group: bytes) -> bytes | None:

@@ -22,7 +22,7 @@ OPEN_SERVICES: Final = ("/grpc.health.v1.Health/",)
 _SERVICE: Final = "/queuepool.rpc.v1.QueuePool/"
 _FOR_VIEWERS: Final = frozenset((
     *(_SERVICE + name for name in (
-        "GetCluster", "ListPartitions", "GetPartition", "GetGroup", "GetTenant",
+        "GetCluster", "ListPartitions", "GetPartition", "GetGroup", "GetTenant", "ListTenants",
         "ListDecisions", "WatchPartitions", "ListLimits", "GetPolicy", "Explain",
         "Record",
     )),

@@ -86,6 +86,7 @@ class QueuePoolClient(QueuePoolStub, AbstractContextManager["QueuePoolClient"]):
     GetPartition: Unary[api.GetPartitionRequest, api.GetPartitionResponse]
     GetGroup: Unary[api.GetGroupRequest, api.GetGroupResponse]
     GetTenant: Unary[api.GetTenantRequest, api.GetTenantResponse]
+    ListTenants: Unary[api.ListTenantsRequest, api.ListTenantsResponse]
     Explain: Unary[api.ExplainRequest, api.ExplainResponse]
     ListDecisions: Unary[api.ListDecisionsRequest, api.ListDecisionsResponse]
     WatchPartitions: grpc.UnaryStreamMultiCallable[

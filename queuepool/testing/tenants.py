@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from queuepool.models.tenants import tenant_of
@@ -153,4 +154,15 @@ def tenant(p: PartitionData, args: Args) -> Any:
         *(able_of(p, args[0]).total(), groups, known.hold, weight),
         *(known.most, running_of(p, args[0])),
         *(ended[name] for name in ("done", "died", "cancelled", "expired")),
+    ]
+
+
+def tenants(p: PartitionData, args: Args) -> Any:
+    """Return the tenants that have the most ready jobs."""
+    seats = (seat for ring in p.seats.tiers for seat in islice(ring, 100))
+    names = {seat.tenant for seat in seats if seat.tenant} | p.tenants.keys()
+    ready = {name: n for name in names if (n := able_of(p, name).total())}
+    return [
+        [name, ready[name], running_of(p, name), p.tenants.get(name, Tenant()).hold]
+        for name in sorted(ready, key=lambda name: (-ready[name], name))[: int(args[0])]
     ]

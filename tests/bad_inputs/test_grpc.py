@@ -236,6 +236,7 @@ REQUESTS = st.one_of(
         reason=REASONS,
     ),
     st.builds(api.GetTenantRequest, tenant=NAMES),
+    st.builds(api.ListTenantsRequest, most=NUMBERS),
     st.builds(
         api.ConfigureGroupRequest,
         partition_key=KEYS,

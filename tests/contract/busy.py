@@ -243,6 +243,7 @@ def _of_applications() -> list[Verb[Any]]:
         produce.configure_tenant(b"held", hold=False),
         *(produce.configure_tenant(b"tenant", max_running=most) for most in (1, 9, 0)),
         produce.tenant(b"tenant"),
+        produce.tenants(3),
         produce.configure(b"capped", max_running=0),
         *(produce.cancel(i) for i in ("cap-a", "cap-b")),
         produce.configure(FULL, max_running=3),

@@ -24,6 +24,7 @@ ONLY_READ = {
     "group",
     "limits",
     "tenant",
+    "tenants",
     "observe",
     "peek",
     "read_policy",

@@ -261,3 +261,22 @@ def test_nothing_but_totals_is_kept_of_a_tenant_whose_jobs_ended(server_world: W
     w.finish(owned, w.claim(owned, 10))
 
     assert server_world.client.keys("*:t[nr]:*") == server_world.client.keys("*:mt") == []
+
+
+def test_the_tenants_with_the_most_ready_jobs_are_told(world: World) -> None:
+    for name, jobs in (("a", 2), ("b", 5), ("c", 3), ("d", 5)):
+        fill(world, name, 1, jobs=jobs)
+    w.enqueue(world, w.names("plain-", 9), b"plain")
+    hold(world, "c")
+    bound(world, "d", 1)
+    fill(world, "none", 1)
+    world.partition.cancel("none-0-00000")
+    assert claimed(world, 100)["d"] == 1
+    for name, jobs in (("a", 2), ("b", 2)):
+        w.enqueue(world, w.names(f"{name}-later-", jobs), group_of(b"later", name.encode()))
+
+    found = world.partition.run(produce.tenants(3))
+
+    told = [(one.name, one.ready, one.running, one.held_ms is not None) for one in found]
+    assert told == [("d", 4, 1, False), ("c", 3, 0, True), ("a", 2, 2, False)]
+    assert len(world.partition.run(produce.tenants(20))) == 4

@@ -221,6 +221,7 @@ def calls(client: Any) -> dict[str, Callable[[], object]]:
         "ConfigureGroup": lambda: client.ConfigureGroup(
             api.ConfigureGroupRequest(partition_key=b"k0", max_running=100)
         ),
+        "ListTenants": lambda: client.ListTenants(api.ListTenantsRequest()),
         "GetTenant": lambda: client.GetTenant(api.GetTenantRequest(tenant="canary")),
         "ConfigureTenant": lambda: client.ConfigureTenant(
             api.ConfigureTenantRequest(tenant="canary", weight=2)

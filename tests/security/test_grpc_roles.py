@@ -46,6 +46,7 @@ LOOKS: dict[str, Call] = {
     ),
     "GetGroup": lambda c: c.GetGroup(api.GetGroupRequest(partition_key=b"none")),
     "GetTenant": lambda c: c.GetTenant(api.GetTenantRequest(tenant="none")),
+    "ListTenants": lambda c: c.ListTenants(api.ListTenantsRequest(most=5)),
     "ListLimits": lambda c: c.ListLimits(api.ListLimitsRequest()),
     "Explain": lambda c: c.Explain(api.ExplainRequest(partition=1)),
     "Record": lambda c: next(iter(c.Record(api.RecordRequest(), timeout=5))),

@@ -119,7 +119,8 @@ def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> N
     of_owners = {"ask", "slow", "end_permits"}
     owner = scripts_in("owner/verbs") | scripts_in("owner/gates") | of_owners
     assert scripts["consumer"] == owner | {"audit"} | shape
-    beside = {"observe", "group", "configure", "configure_tenant", "tenant", "gates"} | shape
+    of_groups = {"group", "configure", "configure_tenant", "tenant", "tenants"}
+    beside = {"observe", "gates"} | of_groups | shape
     beside |= scripts_in("limits/verbs") - of_owners
     assert scripts["coordinator"] == scripts_in("leader/verbs") | beside
     assert scripts["ops"] == set(names())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import threading
+from dataclasses import asdict
 
 from queuepool.cli.arguments import add_grpc, add_json
 from queuepool.cli.display import output
@@ -11,6 +12,7 @@ from queuepool.cli.display.board import Board
 from queuepool.cli.display.view import as_json
 from queuepool.cli.exits import Exit
 from queuepool.cli.inspection.sources import open_source
+from queuepool.models import TenantLoad
 
 _RATE_OVER_S = 0.5
 
@@ -21,6 +23,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+def _of_tenant(one: TenantLoad) -> str:
+    held = ", held" if one.held_ms else ""
+    name = output.clean(one.name)
+    return f"tenant {name} {one.ready:,} ({one.running:,} in flight{held})"
+
+
 def run(arguments: argparse.Namespace) -> Exit:
     """Print the table; an unreadable partition, or one without an owner, sets the exit code."""
     with open_source(arguments.grpc) as source:
@@ -28,11 +36,14 @@ def run(arguments: argparse.Namespace) -> Exit:
         if all(row.per_s is None for row in view.rows):
             threading.Event().wait(_RATE_OVER_S)  # a rate needs two observations
             view = source.look()
+        tenants = source.tenants()
     if arguments.json:
-        output.print_json(as_json(view))
+        output.print_json(as_json(view) | {"tenants": [asdict(one) for one in tenants]})
     else:
         console = output.console()
         console.print(Board().draw(view, sparks=False, width=console.width))
+        if tenants:
+            output.say("most ready jobs: " + "; ".join(map(_of_tenant, tenants)))
     if any(row.problem for row in view.rows):
         return Exit.UNAVAILABLE
     # Without a coordinator all jobs still run; those of a partition without an owner do not.

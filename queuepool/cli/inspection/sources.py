@@ -14,7 +14,7 @@ from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
-from queuepool.models import Eta, GroupStatus, Leader, PartitionState, TenantStatus
+from queuepool.models import Eta, GroupStatus, Leader, PartitionState, TenantLoad, TenantStatus
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.partitions.partition import Partition
 from queuepool.settings import local_cluster as local
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from queuepool.rpc.client import QueuePoolClient
 
 _BATCH = 200
+SHOWN_TENANTS = 3
 
 
 class Source(Protocol):
@@ -34,6 +35,9 @@ class Source(Protocol):
 
     def look(self) -> ClusterView:
         """Return the cluster as it is now."""
+
+    def tenants(self) -> list[TenantLoad]:
+        """Return the tenants that have the most ready jobs."""
 
 
 class ServerSource:
@@ -67,6 +71,12 @@ class ServerSource:
             leader_epoch=leader.epoch,
             rows=rows,
         )
+
+    def tenants(self) -> list[TenantLoad]:
+        """Return the tenants that have the most ready jobs; none if a server is away."""
+        with suppress(QueuePoolError):
+            return self._pool.largest_tenants(SHOWN_TENANTS)
+        return []
 
     def _observe(
         self, places: Sequence[Partition], manual_until: Mapping[int, int]
@@ -113,6 +123,26 @@ class CoordinatorSource:
 
     def __init__(self, client: QueuePoolClient, address: str) -> None:
         self._client, self._address = client, address
+
+    def tenants(self) -> list[TenantLoad]:
+        """Return the tenants that have the most ready jobs; none from an earlier version."""
+        import grpc
+
+        from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+        try:
+            answer = self._client.ListTenants(api.ListTenantsRequest(most=SHOWN_TENANTS))
+        except grpc.RpcError:
+            return []
+        return [
+            TenantLoad(
+                one.name,
+                one.ready,
+                one.in_flight,
+                one.held_since_ms if one.HasField("held_since_ms") else None,
+            )
+            for one in answer.tenants
+        ]
 
     def look(self) -> ClusterView:
         """Return the cluster as the coordinator last saw it."""

@@ -79,6 +79,18 @@ class GetTenantResponse(_message.Message):
     tenant: _tenant_pb2.Tenant
     def __init__(self, tenant: _Optional[_Union[_tenant_pb2.Tenant, _Mapping]] = ...) -> None: ...
 
+class ListTenantsRequest(_message.Message):
+    __slots__ = ("most",)
+    MOST_FIELD_NUMBER: _ClassVar[int]
+    most: int
+    def __init__(self, most: _Optional[int] = ...) -> None: ...
+
+class ListTenantsResponse(_message.Message):
+    __slots__ = ("tenants",)
+    TENANTS_FIELD_NUMBER: _ClassVar[int]
+    tenants: _containers.RepeatedCompositeFieldContainer[_tenant_pb2.Tenant]
+    def __init__(self, tenants: _Optional[_Iterable[_Union[_tenant_pb2.Tenant, _Mapping]]] = ...) -> None: ...
+
 class ListDecisionsRequest(_message.Message):
     __slots__ = ("partition", "page_size", "page_token")
     PARTITION_FIELD_NUMBER: _ClassVar[int]

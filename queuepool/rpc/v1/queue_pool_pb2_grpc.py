@@ -59,6 +59,11 @@ class QueuePoolStub(object):
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetTenantRequest.SerializeToString,
                 response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetTenantResponse.FromString,
                 _registered_method=True)
+        self.ListTenants = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/ListTenants',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListTenantsRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListTenantsResponse.FromString,
+                _registered_method=True)
         self.ListDecisions = channel.unary_unary(
                 '/queuepool.rpc.v1.QueuePool/ListDecisions',
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListDecisionsRequest.SerializeToString,
@@ -174,6 +179,13 @@ class QueuePoolServicer(object):
 
     def GetTenant(self, request, context):
         """One tenant, read at this moment; all is 0 of one that nobody has named.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListTenants(self, request, context):
+        """The tenants that have the most ready jobs; of each only these numbers, and since when it is held.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -321,6 +333,11 @@ def add_QueuePoolServicer_to_server(servicer, server):
                     servicer.GetTenant,
                     request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetTenantRequest.FromString,
                     response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetTenantResponse.SerializeToString,
+            ),
+            'ListTenants': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListTenants,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListTenantsRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListTenantsResponse.SerializeToString,
             ),
             'ListDecisions': grpc.unary_unary_rpc_method_handler(
                     servicer.ListDecisions,
@@ -538,6 +555,33 @@ class QueuePool(object):
             '/queuepool.rpc.v1.QueuePool/GetTenant',
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetTenantRequest.SerializeToString,
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetTenantResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListTenants(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/ListTenants',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListTenantsRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListTenantsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -9,7 +9,7 @@ from typing import Any
 
 from queuepool.errors import InvalidInputError, PayloadTooLargeError, UndecodableError
 from queuepool.errors.escaping import id_bytes, stored_text
-from queuepool.models import GroupStatus, JobId, JobState, JobStatus, TenantStatus, Tier
+from queuepool.models import GroupStatus, JobId, JobState, JobStatus, TenantLoad, TenantStatus, Tier
 from queuepool.protocol import codec
 from queuepool.verbs import Argument, Verb
 
@@ -236,3 +236,15 @@ def tenant(name: bytes) -> Verb[TenantStatus]:
         )
 
     return Verb("tenant", [name], read)
+
+
+def tenants(most: int) -> Verb[tuple[TenantLoad, ...]]:
+    """Return the tenants of a partition that have the most ready jobs, of those next in turn."""
+
+    def read(reply: Any) -> tuple[TenantLoad, ...]:
+        return tuple(
+            TenantLoad(stored_text(name), ready, running, held_ms or None)
+            for name, ready, running, held_ms in reply
+        )
+
+    return Verb("tenants", [most], read)

@@ -124,6 +124,8 @@ def test_a_tenant_is_configured_held_and_shown(pool: QueuePool, client: QueuePoo
     assert (shown.ready, shown.max_running, shown.weight) == (1, 3, 2)
     status = pool.tenant("acme").status()
     assert (status.max_running, status.weight, status.held_ms) == (3, 2, None)
+    [found] = client.ListTenants(api.ListTenantsRequest()).tenants
+    assert (found.name, found.ready, found.in_flight) == ("acme", 1, 0)
     for name, value in (("max_running", 100_001), ("weight", 101), ("tenant", "")):
         invalid: Any = api.ConfigureTenantRequest(tenant="acme")
         setattr(invalid, name, value)
@@ -260,6 +262,9 @@ def test_commands_about_tenants_go_to_the_coordinator(
     assert run("configure", "--max-running", "3") == "tenant acme is configured now\n"
     assert run("hold") == "tenant acme is held now\n"
     assert "3 in each partition" in run("show")
+    pool.enqueue("work", partition_key=KEY, tenant="acme")
+    _, out, _ = shell.run_with("status", **nowhere(running, stage))
+    assert "tenant acme 1 (0 in flight, held)" in out
     status = pool.tenant("acme").status()
     assert (status.max_running, status.held_ms is not None) == (3, True)
     run("release")
