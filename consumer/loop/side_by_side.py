@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 from consumer.loop.lifecycle import Consumer
 from queuepool.errors import FencedError
+from queuepool.errors.hindrances import start_thread
 
 
 class SideBySide:
@@ -31,17 +32,20 @@ class SideBySide:
             consumer.stop()
 
     def run(self) -> None:
-        """Run until all have stopped. Raises the first failure."""
+        """Run until all have stopped. Raises the first failure, also NoThreadError."""
         first, *others = self._consumers
-        threads = [
-            threading.Thread(target=self._run, args=(one,), name=f"pool-{one.pool}", daemon=True)
-            for one in others
-        ]
-        for thread in threads:
-            thread.start()
-        self._run(first)
-        for thread in threads:
-            thread.join()
+        started: list[threading.Thread] = []
+        try:
+            for one in others:
+                name = f"pool-{one.pool}"
+                thread = threading.Thread(target=self._run, args=(one,), name=name, daemon=True)
+                start_thread(thread, f"for pool {one.pool}")
+                started.append(thread)
+            self._run(first)
+        finally:
+            self.stop()
+            for thread in started:
+                thread.join()
         if self._failures:
             raise self._failures[0]
 
