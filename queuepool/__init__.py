@@ -36,6 +36,8 @@ from queuepool.models import (
     JobStatus,
     Limit,
     LimitStatus,
+    Schedule,
+    ScheduleStatus,
     Tier,
 )
 from queuepool.settings.config import PoolConfig
@@ -85,6 +87,8 @@ __all__ = [
     "RateLimited",
     "Registry",
     "RetryLater",
+    "Schedule",
+    "ScheduleStatus",
     "Task",
     "TaskFunction",
     "TaskGroup",

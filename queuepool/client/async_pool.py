@@ -22,6 +22,7 @@ from queuepool.client.limits import AsyncLimits
 from queuepool.client.network import AsyncNetwork
 from queuepool.client.questions import ask
 from queuepool.client.results import EnqueueResults
+from queuepool.client.schedules import AsyncSchedules
 from queuepool.client.tenant import AsyncTenant, largest_tenants
 from queuepool.models import JobState, JobStatus, TenantLoad
 from queuepool.routing.finding import known_id
@@ -175,6 +176,11 @@ class AsyncQueuePool(BasePool[AsyncPort]):
     def limits(self) -> AsyncLimits:
         """Return the limits of the queue: set, pause, resume, remove, get, list, awaited."""
         return AsyncLimits(self._network)
+
+    @property
+    def schedules(self) -> AsyncSchedules:
+        """Return the schedules of the queue, awaited."""
+        return AsyncSchedules(self._network, self.producer, self._default)
 
     async def run_verb(self, partition: int, verb: Verb[T]) -> T:
         """Run a verb that may be repeated, until the server answers; return its typed reply.

@@ -2,6 +2,7 @@
 
     Call       one round trip to a partition     the replies in order, or the UnavailableError
     CallEach   one verb a partition, of several  as for Call
+    CallSystem one round trip to the shared keys  as for Call
     Pause      some time                         nothing
 
 QueuePool executes the steps with blocking servers, AsyncQueuePool with awaited ones; see
@@ -44,13 +45,19 @@ class CallEach(msgspec.Struct, eq=False):
     pool: str = DEFAULT_POOL
 
 
+class CallSystem(msgspec.Struct, eq=False):
+    """Run these verbs on the keys that coordinators share."""
+
+    verbs: Sequence[Verb[Any]]
+
+
 class Pause(msgspec.Struct, eq=False):
     """Wait for this long."""
 
     seconds: float
 
 
-Steps: TypeAlias = Generator[Call | CallEach | Pause, Any, T]
+Steps: TypeAlias = Generator[Call | CallEach | CallSystem | Pause, Any, T]
 
 
 def struck(steps: Steps[Any], error: BaseException) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
-from queuepool.client.effects import Call, CallEach, Pause, Steps, struck
+from queuepool.client.effects import Call, CallEach, CallSystem, Pause, Steps, struck
 from queuepool.errors import UnavailableError
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.partitions.partition import Partition
@@ -49,6 +49,11 @@ class _Servers(Generic[P]):
     def note(self, partition: int, pool: str) -> None:
         """Remember that the partition knows of a pool."""
         self._noted[partition, pool] = monotonic()
+
+    @property
+    def system_server(self) -> P:
+        """Return the server that holds what coordinators share."""
+        return self.servers[self.config.topology.system]
 
     def server_of(self, partition: int) -> P:
         """Return the server that holds a partition."""
@@ -98,8 +103,11 @@ class Network(_Servers[Port]):
             struck(steps, error)
             raise
 
-    def _answer(self, effect: Call | CallEach | Pause) -> Any:
+    def _answer(self, effect: Call | CallEach | CallSystem | Pause) -> Any:
         try:
+            if isinstance(effect, CallSystem):
+                self.verifier.verify(Leave.LOOK)
+                return self.system_server.run(self.config.keyspace.system(), effect.verbs)
             if isinstance(effect, Call):
                 if not self._route.verified:  # looked up only now: a rejected call needs no server
                     self.verifier.verify(effect.leave)
@@ -145,12 +153,14 @@ class AsyncNetwork(_Servers[AsyncPort]):
             struck(steps, error)
             raise
 
-    async def _answer(self, effect: Call | CallEach | Pause) -> Any:
+    async def _answer(self, effect: Call | CallEach | CallSystem | Pause) -> Any:
         if isinstance(effect, Pause):
             return await asyncio.sleep(effect.seconds)
         if not self._route.verified:
             await self.verifier.verify(effect.leave if isinstance(effect, Call) else Leave.LOOK)
         try:
+            if isinstance(effect, CallSystem):
+                return await self.system_server.run(self.config.keyspace.system(), effect.verbs)
             if isinstance(effect, Call):
                 if effect.adds and not self.noted(effect.partition, effect.pool):
                     verb = pools.add(effect.pool)

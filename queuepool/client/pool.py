@@ -33,6 +33,7 @@ from queuepool.client.network import Network
 from queuepool.client.pipeline import Bulk
 from queuepool.client.questions import places_of
 from queuepool.client.results import EnqueueResults
+from queuepool.client.schedules import Schedules
 from queuepool.client.tenant import Tenant, largest_tenants
 from queuepool.models import JobState, JobStatus, TenantLoad
 from queuepool.models.places import DEFAULT_POOL
@@ -253,6 +254,11 @@ class QueuePool(BasePool[Port]):
     def limits(self) -> Limits:
         """Return the limits of the queue: set, pause, resume, remove, get, list."""
         return Limits(self._network)
+
+    @property
+    def schedules(self) -> Schedules:
+        """Return the schedules of the queue: set, pause, resume, run, remove, get, list."""
+        return Schedules(self._network, self.producer, self._default)
 
     # -- partitions --------------------------------------------------------------------------------
 

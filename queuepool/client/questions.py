@@ -14,7 +14,7 @@ from functools import partial
 from time import monotonic
 from typing import Any, TypeVar
 
-from queuepool.client.effects import Call, CallEach, Pause, Steps
+from queuepool.client.effects import Call, CallEach, CallSystem, Pause, Steps
 from queuepool.client.retrying import Attempts
 from queuepool.errors import UnavailableError
 from queuepool.models import JobState, JobStatus
@@ -36,6 +36,12 @@ def ask(config: PoolConfig, partition: int, verb: Verb[T]) -> Steps[T]:
     In the pool of the config. Raises the last UnavailableError after retry_for_s.
     """
     call = Call(partition, [verb], pool=config.keyspace.pool)
+    return (yield from _until_answered(config, call, lambda replies: verb.read(replies[0])))
+
+
+def ask_system(config: PoolConfig, verb: Verb[T]) -> Steps[T]:
+    """Run a verb that may be repeated on the keys that coordinators share, until answered."""
+    call = CallSystem([verb])
     return (yield from _until_answered(config, call, lambda replies: verb.read(replies[0])))
 
 
@@ -158,7 +164,7 @@ def _read_all(calls: Sequence[tuple[int, Verb[T]]], replies: Sequence[Any]) -> l
 
 
 def _until_answered(
-    config: PoolConfig, question: Call | CallEach, read: Callable[[Any], T]
+    config: PoolConfig, question: Call | CallEach | CallSystem, read: Callable[[Any], T]
 ) -> Steps[T]:
     attempts = Attempts(monotonic() + config.retry_for_s)
     while True:

@@ -75,6 +75,12 @@ from queuepool.models.limits import (
 from queuepool.models.limits import (
     LimitStatus as LimitStatus,
 )
+from queuepool.models.schedules import (
+    Schedule as Schedule,
+)
+from queuepool.models.schedules import (
+    ScheduleStatus as ScheduleStatus,
+)
 from queuepool.models.tenants import (
     TenantLoad as TenantLoad,
 )

@@ -71,6 +71,7 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "lw:<limit>": ("ZSET", "its askers that wait for permits, by the ms since when"),
     "ls": ("ZSET", "names of the limits that have their home here"),
     "lp:<partition>": ("HASH", "limits of which a partition's epochs hold permits"),
+    "sf:<schedule>": ("STRING", "the last time for which a schedule fired here, and its job's id"),
     "pl": ("HASH", "other pools of the partition -> ms; at the base of the default one"),
     "wk": (
         "LIST",
@@ -84,6 +85,8 @@ SYSTEM_KEYS: dict[str, tuple[str, str]] = {
     "decisions": ("STREAM", "scaling decisions that a release before 0.2.0 stored"),
     "manual": ("HASH", "partition -> workers set manually, with expiry"),
     "policy": ("HASH", "the scaling record: what operators set, its version, by whom and when"),
+    "schedules": ("HASH", "schedule -> version, times, who, JSON; version of all, under no name"),
+    "fired": ("HASH", "schedule -> what the leading coordinator has done of it"),
     "route": ("HASH", "how many partitions there are: version, partitions, layout, created ms"),
 }
 

@@ -64,6 +64,7 @@ class PartitionData:
     checkpoint: dict[str, int] = field(default_factory=dict)  # ck
     tokens: deque[bytes] = field(default_factory=deque)  # wk
     limits: dict[bytes, Limit] = field(default_factory=dict)  # li, lc, lt, lw and ls
+    fires: dict[bytes, tuple[int, bytes, int]] = field(default_factory=dict)  # sf:<schedule>
     asking: dict[bytes, int] = field(default_factory=dict)  # lp: partition -> its newest epoch
 
     # -- who may write -----------------------------------------------------------------------------

@@ -87,3 +87,7 @@ class SystemData:
     # decisions, under b"", and why:<partition>
     decisions: dict[bytes, list[tuple[tuple[int, int], bytes]]] = field(default_factory=dict)
     route: dict[bytes, bytes] = field(default_factory=dict)  # route
+    # schedules: name -> (version, since, paused since, by, JSON)
+    schedules: dict[bytes, tuple[int, int, int, bytes, bytes]] = field(default_factory=dict)
+    schedules_version: int = 0  # schedules, under ""
+    fired: dict[bytes, bytes] = field(default_factory=dict)  # fired

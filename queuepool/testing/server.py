@@ -20,6 +20,7 @@ from queuepool.testing import (
     operating,
     owning,
     producing,
+    scheduling,
     tenants,
 )
 from queuepool.testing.data import Args, PartitionData
@@ -32,7 +33,7 @@ _VERBS: Mapping[str, Callable[[Any, Args], Any]] = {  # each is named after its 
     name: verb
     for module in (
         *(producing, managing, claiming, admitting, ending),
-        *(owning, operating, leading, limiting, tenants),
+        *(owning, operating, leading, limiting, scheduling, tenants),
     )
     for name, verb in vars(module).items()
     if name in names() and getattr(verb, "__module__", "") == module.__name__

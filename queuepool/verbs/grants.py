@@ -105,13 +105,26 @@ CONSUMER = _grant("""
     gg    sadd srem unlink
     route hsetnx
 """)
-# Coordinators hold groups and partitions for operators. They cannot delete what a lane or a group
-# has, not even a foreign value.
+# Coordinators hold groups and partitions for operators, and add the jobs of schedules: never a
+# delayed one, nor one that replaces another. They cannot delete what a lane or a group has, not
+# even a foreign value.
 COORDINATOR = _grant("""
     cmd       xadd
     ck        hset
     wk        rpush
-    g         hset hdel pexpire
+    j         hsetnx
+    q         rpush
+    u         hset
+    uk        hset
+    ex        hset
+    lm        hset
+    gt        hset hincrby
+    gq        rpush
+    gr        rpush
+    gg        sadd
+    sf        set
+    pl        hsetnx
+    g         hset hincrby hdel persist pexpire
     mg        hset hdel
     c         hset hincrby hdel
     ring      rpush
@@ -123,6 +136,8 @@ COORDINATOR = _grant("""
     why       xadd
     manual    hset hdel
     policy    hset
+    schedules hset hdel
+    fired     hset hdel
     route     hsetnx
     li        hset hdel persist pexpire
     ls        zadd zrem

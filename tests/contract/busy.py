@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from queuepool.models import Limit
+from queuepool.models import Limit, Schedule
+from queuepool.models.schedules import Fired
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.routing.slots import group_of
 from queuepool.verbs import Verb
@@ -16,6 +17,7 @@ from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.owner.gates import admit, gates
 from queuepool.verbs.producer import pools, route
 from queuepool.verbs.producer import verbs as produce
+from queuepool.verbs.schedules import verbs as schedule
 from tests.contract import world as w
 from tests.contract.world import World
 
@@ -71,6 +73,8 @@ class Busy:
             route.peek(),
             pools.look(),
             pools.add("video"),
+            *_of_schedules(),
+            schedule.note_fired(self.leader, {"nightly": Fired(1, 2, 3)}),
         ]
 
     def base(self, verb: Verb[Any]) -> bytes:
@@ -84,6 +88,11 @@ class Busy:
             "route",
             "read_policy",
             "set_policy",
+            "schedules",
+            "set_schedule",
+            "pause_schedule",
+            "remove_schedule",
+            "note_fired",
         )
         return self.world.system if verb.script in of_system else self.world.partition.key
 
@@ -137,7 +146,13 @@ def busy(world: World) -> Busy:
     owned.run(own.hand_back(owned.ownership, [b"l-back"]))
     w.enqueue(world, ["l-cut", "l-cut-too"], b"cutgate", limits=b"mail")
     world.partition.run(produce.cancel_group(b"cutgate", b"start"))
-    [led] = world.partition.server.run(world.system, [lead.lead("n", lease_ms=600_000, address="")])
+    [led, *_] = world.partition.server.run(
+        world.system,
+        [
+            lead.lead("n", lease_ms=600_000, address=""),
+            schedule.set_schedule(Schedule("nightly", "t", every=60)),
+        ],
+    )
     assert isinstance(led, list)
     return Busy(world, owned, own.Ownership(0, "over", 1), int(led[1]))
 
@@ -192,6 +207,21 @@ def _of_limits() -> list[Verb[Any]]:
         *(limit.remove_limit(name) for name in (_LIMIT.name, "told", "new")),
         limit.limits(),
         limit.find_limit(_LIMIT.name),
+    ]
+
+
+def _of_schedules() -> list[Verb[Any]]:
+    nightly = Schedule("nightly", "t", cron="0 3 * * *")
+    enqueues = [verb for verb in _of_applications() if verb.script == "enqueue"]
+    return [
+        *(schedule.fire("nightly", 2, 99, verb, overlap=True) for verb in enqueues),
+        schedule.fire("fired", 2, 99, enqueues[0], overlap=False),
+        schedule.fire("fired", 1, 99, enqueues[0], overlap=False),
+        schedule.set_schedule(nightly),
+        schedule.pause_schedule("nightly", on=True),
+        schedule.remove_schedule("nightly"),
+        schedule.schedules(),
+        schedule.schedules(name="nightly"),
     ]
 
 

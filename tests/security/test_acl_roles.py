@@ -97,7 +97,7 @@ REFUSED = {
         "acquire", "claim", "finish", "bury", "command", "manual", "lead", "discard",
     ),
     "consumer": ("command", "manual", "lead"),
-    "coordinator": ("enqueue", "cancel", "acquire", "claim", "finish", "bury", "replay", "discard"),
+    "coordinator": ("cancel", "acquire", "claim", "finish", "bury", "replay", "discard"),
     "ops-read": tuple(works(own.Ownership(0, "", 0))),
 }  # fmt: skip
 # A server refuses single commands of a script, and keeps what the script did before. So a role

@@ -88,15 +88,14 @@ ONLY_ASKED = {
     "consumer": {("cmd", "unlink"), ("ck", "unlink")},
     # It holds and configures, but deletes no foreign value on the way: that would be any lane.
     "coordinator": {
-        ("pl", "hsetnx"),  # it only looks which pools there are
-        *(
-            (stem, "unlink")
-            for stem in (
-                *("q", "g", "dg", "wk", "li", "lc", "lt", "lw", "ls", "lp", "gq", "gr", "gg"),
-                *("tr", "tn", "tt"),
-            )
-        ),
-    },
+        (stem, "unlink")
+        for stem in (
+            *("q", "g", "dg", "wk", "li", "lc", "lt", "lw", "ls", "lp", "gq", "gr", "gg"),
+            *("tr", "tn", "tt"),
+        )
+    }
+    # Jobs of schedules are never delayed, and never replace another.
+    | {("dl", "zadd"), ("dg", "sadd"), ("j", "hdel"), ("ex", "hdel")},
 }
 # What it writes beside its scripts.
 OF_EARLIER = {("decisions", "xadd")}  # coordinators of releases before 0.2.0, during an upgrade
@@ -122,6 +121,7 @@ def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> N
     of_groups = {"group", "configure", "configure_tenant", "tenant", "tenants"}
     beside = {"observe", "gates"} | of_groups | shape
     beside |= scripts_in("limits/verbs") - of_owners
+    beside |= scripts_in("schedules/verbs")
     assert scripts["coordinator"] == scripts_in("leader/verbs") | beside
     assert scripts["ops"] == set(names())
 

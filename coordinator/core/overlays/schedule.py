@@ -13,15 +13,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from functools import lru_cache
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from queuepool.errors.escaping import shown
+from queuepool.models.zones import zone_of
 
 _DAYS: Final = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 _TIMES = re.compile(r"([0-2][0-9]):([0-5][0-9])-([0-2][0-9]):([0-5][0-9])")
-_ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+){0,2}")
 _MOST_WORKERS, _MOST_TIMES, MOST_WINDOWS = 4096, 100.0, 50
 _DAY_MINUTES = 24 * 60
 _EXAMPLE = "write, for example, MON-FRI 08:30-10:00 Asia/Seoul floor=16"
@@ -146,19 +144,3 @@ def _effect(name: str, value: str, word: str, profiles: tuple[str, ...]) -> int 
         raise ValueError(f"{shown(word)} means nothing in a window: {_EXAMPLE}")
     bounds = f"1 to {_MOST_WORKERS}" if name == "floor" else f"above 1, at most {_MOST_TIMES:g}"
     raise ValueError(f"{shown(word)}: {name} is {bounds}")
-
-
-@lru_cache(maxsize=64)
-def zone_of(name: str) -> tzinfo:
-    """Return a time zone by its name. Raises ValueError."""
-    try:
-        if _ZONE.fullmatch(name):
-            return ZoneInfo(name)
-    except (OSError, ValueError):  # ZoneInfoNotFoundError is a KeyError
-        pass
-    except KeyError:
-        pass
-    raise ValueError(
-        f"there is no time zone {shown(name)} here: use a name such as Europe/Berlin or UTC (on "
-        "systems without time zones, install the package tzdata)"
-    )

@@ -78,13 +78,14 @@ READING = (
 
 JOBS = (
     does(
-        "enqueue", "producer ops", _job("forged", lambda s: s.state == "ready"),
+        "enqueue", "producer coordinator ops", _job("forged", lambda s: s.state == "ready"),
         f"HSETNX {{p}}:j forged {_BODY}", f"HSET {{p}}:j forged {_BODY}",
     ),
     does(
         "replace the payload of a job", "producer ops",
         _job("waiting", lambda s: s.task == "forged"),
-        ("HDEL {p}:j waiting", f"HSETNX {{p}}:j waiting {_BODY}"),
+        # A coordinator may add, but not delete, of which the last command is the proof.
+        ("HDEL {p}:j waiting", f"HSETNX {{p}}:j waiting {_BODY}", "HDEL {p}:j another"),
         f"HSET {{p}}:j waiting {_BODY}",
     ),
     does(
@@ -183,6 +184,10 @@ STEERING = (
         "change how worker counts are decided", "coordinator ops",
         lambda scene: scene.ask(lead.read_policy()).values == {"mode": "manual"},
         'HSET {s}:policy record {"values":{"mode":"manual"}}',
+    ),
+    writes(
+        "set, pause or remove schedules", "coordinator ops",
+        "HSET {s}:schedules nightly 1:1:0:thief", "HDEL {s}:schedules nightly",
     ),
     does(
         "take the lead, and send operators elsewhere", "coordinator ops",

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from queuepool import AsyncQueuePool, Limit, QueuePool, Registry, TaskGroup
+from queuepool import AsyncQueuePool, Limit, QueuePool, Registry, Schedule, TaskGroup
 from queuepool.client.limits import Limits
+from queuepool.client.schedules import Schedules
 from queuepool.testing import MemoryPool, run_jobs
 
 WITH_EXAMPLES = {
@@ -25,6 +26,7 @@ WITH_EXAMPLES = {
     "AsyncQueuePool": AsyncQueuePool,
     "TaskGroup": TaskGroup,
     "Limits": Limits,
+    "Schedules": Schedules,
     "task": Registry.task,
 }
 
@@ -45,6 +47,7 @@ def names() -> Iterator[dict[str, Any]]:
         "QueuePool": lambda _url, **_options: pool,
         "AsyncQueuePool": lambda _url, **_options: pool.asyncio(),
         "Limit": Limit,
+        "Schedule": Schedule,
         "asyncio": asyncio,
         "pool": pool,
         "task": registry.task,

@@ -1,0 +1,1 @@
+"""Scripts of schedules: what is due when, and the firing of it."""
