@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Iterable, Iterator
 from functools import partial
 
 from coordinator.api.operators import Operators
+from coordinator.core.model import Snapshot
 from coordinator.core.replay.cycle import Cycle
 from coordinator.core.replay.recording import Recorder
 from coordinator.snapshots.cycles import CycleFeed
@@ -17,7 +18,8 @@ from queuepool import __version__
 from queuepool.errors import QueuePoolError
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 
-_LOOK_S = 1.0
+_LOOK_S = 0.5
+_GRACE_S = 3.0  # without a leader: this process may be in its first turn, or about to lead again
 _MOST_BYTES = 1 << 20  # of a message, unless one line is longer; a caller takes 4 MiB
 
 
@@ -52,17 +54,20 @@ async def recorded(
     follower = feed.follow(wake)
     if follower is None:
         raise TooManyFollowersError
-    recorder, end_s = Recorder(__version__), time.monotonic() + for_s
+    recorder, taken_s = Recorder(__version__), time.monotonic()
+    end_s = taken_s + for_s
     try:
         while time.monotonic() < end_s:
             cycle = follower.take()
             if cycle is None:
-                if not store.snapshot.leading:
+                idle_s = time.monotonic() - taken_s
+                if not store.snapshot.leading and (_is_led(store.snapshot) or idle_s > _GRACE_S):
                     raise NotLeadingError(store.snapshot.leader_address)
                 woken.clear()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(woken.wait(), min(_LOOK_S, for_s))
                 continue
+            taken_s = time.monotonic()
             missed, follower.missed = follower.missed, 0
             lines = await operators.off_loop(partial(_lines, recorder, cycle))
             for last, part in _parts(lines):
@@ -70,6 +75,11 @@ async def recorded(
                 missed = 0
     finally:
         feed.leave(follower)
+
+
+def _is_led(snapshot: Snapshot) -> bool:
+    """Return whether another coordinator leads."""
+    return snapshot.leader_known and snapshot.leader_lease_ms > 0 and not snapshot.leading
 
 
 def _lines(recorder: Recorder, cycle: Cycle) -> list[bytes]:
