@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
-import redis
-
-from queuepool.embedded import EmbeddedServer
 from tests.mutation import report, survivors
-from tests.mutation.court import Before, verdicts
-from tests.mutation.files import changed, named, texts
-from tests.mutation.judge import JUDGES, Survey, Verdict
+from tests.mutation.compiling import Compiler, compiler
+from tests.mutation.court import verdicts
+from tests.mutation.files import named, texts
+from tests.mutation.judge import JUDGES, Known, Survey, Verdict
+from tests.mutation.marks import Marks, possible
 from tests.mutation.mutants import Mutant, Mutants, with_other_operators, without_lines
 from tests.mutation.record import Record
 from tools import tables
@@ -29,9 +28,13 @@ def main() -> int:
     """Judge mutants; return 0 when enough die, and each that lives has a reason."""
     options = _parser().parse_args()
     chosen = named(options.file)
-    made = _made(chosen, with_other_operators if options.operators else without_lines)
+    with compiler() as compiles:
+        change = with_other_operators if options.operators else without_lines
+        made = _made(compiles, chosen, change)
+        marks = {file: possible(file, text, compiles.somewhere) for file, text in texts().items()}
     reasons = [] if options.operators else survivors.read()
-    found = _judged(made, reasons, Record(options.record), again=options.again, jobs=options.jobs)
+    record = Record(options.record)
+    found = _judged(made, reasons, record, marks, again=options.again, jobs=options.jobs)
 
     text = report.table(found, {name: m.not_compiling for name, m in made.items()})
     lived = report.living(found, reasons)
@@ -65,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _judged(
-    made: dict[str, Mutants], reasons: Iterable[survivors.Reason], record: Record,
+    made: dict[str, Mutants], reasons: Iterable[survivors.Reason], record: Record, marks: Marks,
     *, again: bool, jobs: int,
 ) -> list[Verdict]:  # fmt: skip
     """Return the verdicts on record that hold, and judge the rest."""
@@ -74,19 +77,20 @@ def _judged(
     lists: dict[str, list[Mutant]] = {}
     last, killers = [], {}
     for mutant in (mutant for mutants in made.values() for mutant in mutants.mutants):
-        known, older = record.known(mutant), record.before(mutant)
-        if known is not None and (known.killer or not again):
-            found.append(known)
+        held, older = record.known(mutant), record.before(mutant)
+        if held is not None and (held.killer or not again):
+            found.append(held)
         elif (mutant.file, mutant.text) in listed or (older and not older.killer):
             last.append(mutant)
         else:
             lists.setdefault(mutant.file, []).append(mutant)
-            killers[mutant] = older.killer if older and older.killer else ""
-    _say(f"{len(found)} are judged, {len(last) + len(killers)} are not")
+            if older and older.killer:
+                killers[mutant] = older.killer
+    _say(f"{len(found)} are judged, {len(last) + sum(map(len, lists.values()))} are not")
     if not last and not lists:
         return found
-    before = Before(killers, record.surveys)
-    for one in verdicts(lists.values(), last=last, before=before, jobs=jobs, tests=JUDGES):
+    known = Known(marks, record.surveys, killers)
+    for one in verdicts(lists.values(), last=last, known=known, jobs=jobs, tests=JUDGES):
         if isinstance(one, Survey):
             record.learn(one)
             continue
@@ -103,22 +107,13 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-def _made(chosen: list[str], change: Callable[..., Mutants]) -> dict[str, Mutants]:
-    with EmbeddedServer(appendonly=False) as server:
-        client = redis.Redis.from_url(server.url)
-
-        def compiles(file: str, source: bytes) -> bool:
-            loads = client.pipeline(transaction=False)
-            for script in changed({file: source}).values():
-                loads.script_load(script.source)
-            replies = loads.execute(raise_on_error=False)
-            return not any(isinstance(reply, redis.ResponseError) for reply in replies)
-
-        made = {}
-        for name in chosen:
-            made[name] = change(name, texts()[name], partial(compiles, name))
-            client.script_flush()
-        client.close()
+def _made(
+    compiler: Compiler, chosen: list[str], change: Callable[..., Mutants]
+) -> dict[str, Mutants]:
+    made = {}
+    for name in chosen:
+        made[name] = change(name, texts()[name], partial(compiler.everywhere, name))
+        compiler.forget()
     return made
 
 

@@ -11,20 +11,20 @@ import os
 import resource
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from multiprocessing.queues import Queue
 from queue import Empty
 from typing import Any
 
-from tests.mutation.judge import Judge, Survey, Verdict, run_judge
+from tests.mutation.judge import Judge, Known, Survey, Verdict, run_judge
 from tests.mutation.mutants import Mutant
 from tests.mutation.runner import NotGreenError
 
 # A mutant that gathers forever in a loop shall not take the machine's memory.
 _MEMORY_BYTES = 4 * 2**30
 _ALIVE_S = 5.0
-_PATIENCE = 0.15  # of the time that all tests of a mutant take
+_PATIENCE = 0.1  # of the time that all tests of a mutant take
 _TOGETHER = 16
 
 Judged = tuple[Mutant, Verdict]
@@ -48,17 +48,9 @@ class _Case:
     together: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
-    """What earlier runs have found. killers: the test to begin with, by mutant."""
-
-    killers: Mapping[Mutant, str] = field(default_factory=dict)
-    surveys: Mapping[str, Survey] = field(default_factory=dict)
-
-
 def verdicts(
     lists: Iterable[Sequence[Mutant]], *, jobs: int, tests: Sequence[str],
-    last: Iterable[Mutant] = (), before: Before | None = None,
+    last: Iterable[Mutant] = (), known: Known | None = None,
 ) -> Iterator[Judged | Survey]:  # fmt: skip
     """Judge lists of mutants, and last those that are known to live. Yields surveys, too.
 
@@ -66,7 +58,7 @@ def verdicts(
     """
     context = multiprocessing.get_context("spawn")
     cases, results = context.Queue(), context.Queue()
-    arguments = (cases, results, tuple(tests), before or Before())
+    arguments = (cases, results, tuple(tests), known or Known())
     processes = [context.Process(target=_work, args=arguments) for _ in range(jobs)]
     for process in processes:
         process.start()
@@ -124,7 +116,7 @@ def _next(results: Queue[Any], processes: Sequence[Any]) -> Judged | Survey | _D
         return found
 
 
-def _work(cases: Queue[Any], results: Queue[Any], tests: Sequence[str], before: Before) -> None:
+def _work(cases: Queue[Any], results: Queue[Any], tests: Sequence[str], known: Known) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     sys.stdout.flush()
     with open(os.devnull, "w") as nothing:  # noqa: PTH123
@@ -138,7 +130,7 @@ def _work(cases: Queue[Any], results: Queue[Any], tests: Sequence[str], before: 
                     results.put(judged)
             undecided = []
             for mutant in () if case.together else case.mutants:
-                verdict = judge.judge(mutant, before.killers.get(mutant, ""), _PATIENCE)
+                verdict = judge.judge(mutant, _PATIENCE)
                 if verdict is None:
                     undecided.append(mutant)
                 else:
@@ -146,6 +138,6 @@ def _work(cases: Queue[Any], results: Queue[Any], tests: Sequence[str], before: 
             results.put(_Done(undecided))
 
     try:
-        run_judge(judge_all, tests, before.surveys, results.put)
+        run_judge(judge_all, tests, known, results.put)
     except Exception as error:
         results.put(_Failure(str(error)))

@@ -27,9 +27,9 @@ def users() -> dict[str, frozenset[str]]:
     return {name: frozenset(scripts) for name, scripts in found.items()}
 
 
-def changed(instead: Mapping[str, bytes]) -> dict[str, Script]:
+def changed(instead: Mapping[str, bytes], only: str = "") -> dict[str, Script]:
     """Return every script that uses one of these files, with these texts instead, by its name."""
-    wanted = {script for name in instead for script in users()[name]}
+    wanted = {only} if only else {script for name in instead for script in users()[name]}
     known = {n: t for n, t in texts().items() if n.startswith(PARTS) or _stem(n) in wanted}
     return joined({**known, **instead})
 

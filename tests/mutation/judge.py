@@ -2,9 +2,10 @@
 
     survey: each test once, on whole scripts --> judge(mutant) --> judge(mutant) ...
 
-In the survey each script has one comment more. A test that knows scripts by their hash, and would
-thus call every mutant dead, fails there: nothing is judged until it is fixed. What earlier runs
-have found need not be found again; but before such a test may kill, it must pass once.
+In the survey each script has marks, which show what lines a test reaches; tests that do not reach a
+line are no judges of it. A test that knows scripts by their hash, and would thus call every mutant
+dead, fails there: nothing is judged until it is fixed. What earlier runs have found need not be
+found again; but before such a test may kill, it must pass once.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from time import monotonic
 
 import pytest
 
-from queuepool.verbs.scripts import named, names, script
-from tests.mutation.files import changed, users
+from queuepool.verbs.scripts import names, script
+from tests.mutation.files import changed, texts, users
+from tests.mutation.marks import Marks, Reach, marked
 from tests.mutation.mutants import Mutant
 from tests.mutation.runner import NotGreenError, Runner, run_tests
 
@@ -43,12 +45,16 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a test calls on whole scripts, and how long it takes. version: of its text."""
+    """What a test calls on whole scripts, what lines it reaches, and how long it takes.
+
+    version: of the test and of the scripts. reach: lines by file; None if that is not known.
+    """
 
     test: str
     version: str
     calls: tuple[str, ...]
     seconds: float
+    reach: Mapping[str, tuple[int, ...]] | None
 
 
 @dataclass(slots=True)
@@ -57,8 +63,17 @@ class _Record:
 
     judges: frozenset[str]
     seconds: float
+    reach: Reach | None
     kills: dict[str, float] = field(default_factory=dict)
     spent: dict[str, float] = field(default_factory=dict)
+
+    def reaches(self, mutant: Mutant, marks: Marks) -> bool:
+        """Return whether the test may notice a mutant."""
+        if not self.judges & users()[mutant.file]:
+            return False
+        if self.reach is None or mutant.line not in marks.get(mutant.file, ()):
+            return True
+        return mutant.line in self.reach.get(mutant.file, ())
 
     def worth(self, file: str) -> float:
         """Return the kills a second that may be hoped for, of mutants of a file."""
@@ -66,40 +81,53 @@ class _Record:
         return kills / (self.spent.get(file, 0) + self.seconds + 0.005)
 
 
-class Judge:
-    """Judges mutants by the tests of a runner. known: surveys of earlier runs; learn: takes new."""
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known before. marks: lines that can have one; the rest is of earlier runs.
 
-    def __init__(
-        self,
-        runner: Runner,
-        known: Mapping[str, Survey] | None = None,
-        learn: Callable[[Survey], object] = lambda _: None,
-    ) -> None:
-        self._runner = runner
+    killers: of mutants of lines like these.
+    """
+
+    marks: Marks = field(default_factory=dict)
+    surveys: Mapping[str, Survey] = field(default_factory=dict)
+    killers: Mapping[Mutant, str] = field(default_factory=dict)
+
+
+class Judge:
+    """Judges mutants by the tests of a runner. learn: takes surveys that were not known."""
+
+    def __init__(self, runner: Runner, known: Known, learn: Callable[[Survey], object]) -> None:
+        self._runner, self._marks, self._killers = runner, known.marks, known.killers
+        self._marked = marked(texts(), known.marks)
         self._records: dict[str, _Record] = {}
         self._sound: set[str] = set()  # tests that passed on whole scripts in this process
         for item in runner.items:
-            survey = known.get(item.nodeid) if known else None
-            if survey is None or survey.version != _version(item.path):
+            survey = known.surveys.get(item.nodeid)
+            if survey is None or survey.version != _version(item.path, survey.calls):
                 survey = self._survey(item)
                 learn(survey)
-            self._records[item.nodeid] = _Record(_judged(item, survey.calls), survey.seconds)
+            reach = _as_sets(survey.reach)
+            record = _Record(_judged(item, survey.calls), survey.seconds, reach)
+            self._records[item.nodeid] = record
 
     def _survey(self, item: pytest.Item) -> Survey:
-        same = b"\n-- the same in all but this line"
-        with self._runner.in_place({n: named(n, script(n).source + same) for n in names()}):
+        with self._runner.in_place(self._marked):
             run = self._runner.run(item)
         if run.failed:
             raise NotGreenError(f"fails on whole scripts: {item.nodeid}\n{run.told}")
         self._sound.add(item.nodeid)
-        return Survey(item.nodeid, _version(item.path), tuple(sorted(run.called)), run.seconds)
+        calls = tuple(sorted(run.called))
+        reach = None
+        if run.reach is not None:
+            reach = {file: tuple(sorted(lines)) for file, lines in run.reach.items()}
+        return Survey(item.nodeid, _version(item.path, calls), calls, run.seconds, reach)
 
-    def judge(self, mutant: Mutant, first: str = "", patience: float = 1) -> Verdict | None:
+    def judge(self, mutant: Mutant, patience: float = 1) -> Verdict | None:
         """Return whether a test notices a mutant; None if the patience ends before that is known.
 
-        first: the test to begin with. patience: a part of the time that all tests of it take.
+        patience: a part of the time that all tests of it take.
         """
-        began, items = monotonic(), self._in_order([mutant], first)
+        began, items = monotonic(), self._in_order([mutant])
         left_s = patience * sum(self._records[item.nodeid].seconds for item in items)
         for item in items:
             killed, out_of_time = self._kills(item, mutant)
@@ -129,47 +157,64 @@ class Judge:
         yield from ((mutant, _verdict(mutant, None, False, share_s)) for mutant in left)
 
     def _notices(self, item: pytest.Item, mutants: Sequence[Mutant]) -> bool:
-        record, instead = self._records[item.nodeid], changed({m.file: m.source for m in mutants})
-        with self._runner.in_place(instead):
-            calls = not record.judges.isdisjoint(instead)
-            return calls and self._runner.run(item, record.seconds).failed
+        record = self._records[item.nodeid]
+        reached = {m.file: m.source for m in mutants if record.reaches(m, self._marks)}
+        if not reached:
+            return False
+        with self._runner.in_place(changed(reached)):
+            return self._runner.run(item, record.seconds).failed
 
     def _kills(self, item: pytest.Item, mutant: Mutant) -> tuple[bool, bool]:
         """Return whether a test notices a mutant, and whether by its time."""
         record, instead = self._records[item.nodeid], changed({mutant.file: mutant.source})
-        if record.judges.isdisjoint(instead):
+        if not record.reaches(mutant, self._marks):
             return False, False
         with self._runner.in_place(instead):
             run = self._runner.run(item, record.seconds)
             record.spent[mutant.file] = record.spent.get(mutant.file, 0) + run.seconds
+            out_of_time = run.out_of_time
             if run.failed:  # a test that fails by chance, or on a busy machine, is no judge
                 run = self._runner.run(item, record.seconds)
         if run.failed and item.nodeid not in self._sound:
             self._survey(item)
         record.kills[mutant.file] = record.kills.get(mutant.file, 0) + run.failed
-        return run.failed, run.out_of_time
+        return run.failed, out_of_time
 
-    def _in_order(self, mutants: Sequence[Mutant], first: str = "") -> list[pytest.Item]:
-        files = {mutant.file for mutant in mutants}
-        scripts = {name for file in files for name in users()[file]}
+    def _in_order(self, mutants: Sequence[Mutant]) -> list[pytest.Item]:
+        first = {self._killers.get(mutant) for mutant in mutants}
 
         def worth(item: pytest.Item) -> float:
-            return sum(self._records[item.nodeid].worth(file) for file in files)
+            return sum(self._records[item.nodeid].worth(mutant.file) for mutant in mutants)
 
-        judges = [i for i in self._runner.items if scripts & self._records[i.nodeid].judges]
-        return sorted(judges, key=lambda item: (item.nodeid != first, -worth(item)))
+        def judges(item: pytest.Item) -> bool:
+            record = self._records[item.nodeid]
+            return any(record.reaches(mutant, self._marks) for mutant in mutants)
+
+        items = filter(judges, self._runner.items)
+        return sorted(items, key=lambda item: (item.nodeid not in first, -worth(item)))
 
 
 def _verdict(mutant: Mutant, killer: str | None, out_of_time: bool, seconds: float) -> Verdict:
     return Verdict(mutant.file, mutant.line, mutant.text, killer, out_of_time, seconds)
 
 
+def _version(path: Path, calls: Sequence[str]) -> str:
+    """Return what changes with a test's file, what its folder shares, and the scripts it calls."""
+    return _digest(_shared(path) + b"".join(script(name).sha for name in calls if name in names()))
+
+
 @cache
-def _version(path: Path) -> str:
-    """Return what changes with a test's file, and with what its folder shares."""
+def _shared(path: Path) -> bytes:
     shared = sorted(p for p in path.parent.glob("*.py") if not p.name.startswith("test_"))
-    texts = b"".join(p.read_bytes() for p in (path, *shared))
-    return sha1(texts, usedforsecurity=False).hexdigest()
+    return b"".join(p.read_bytes() for p in (path, *shared))
+
+
+def _digest(text: bytes) -> str:
+    return sha1(text, usedforsecurity=False).hexdigest()
+
+
+def _as_sets(reach: Mapping[str, tuple[int, ...]] | None) -> Reach | None:
+    return None if reach is None else {file: frozenset(lines) for file, lines in reach.items()}
 
 
 def _judged(item: pytest.Item, calls: Sequence[str]) -> frozenset[str]:
@@ -179,8 +224,8 @@ def _judged(item: pytest.Item, calls: Sequence[str]) -> frozenset[str]:
 
 
 def run_judge(
-    work: Callable[[Judge], None], tests: Sequence[str] = JUDGES,
-    known: Mapping[str, Survey] | None = None, learn: Callable[[Survey], object] = lambda _: None,
+    work: Callable[[Judge], None], tests: Sequence[str],
+    known: Known | None = None, learn: Callable[[Survey], object] = lambda _: None,
 ) -> None:  # fmt: skip
     """Collect tests in this process, survey them, and let work judge. Raises what work raises."""
-    run_tests(lambda runner: work(Judge(runner, known, learn)), tests)
+    run_tests(lambda runner: work(Judge(runner, known or Known(), learn)), tests)

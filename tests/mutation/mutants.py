@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 Compiles = Callable[[bytes], bool]
 
-_CLOSER = re.compile(rb"(end|else|elseif|until)\b|[)}]")
+CLOSER = re.compile(rb"(end|else|elseif|until)\b|[)}]")
 _FLAGLESS = b"#!lua"
 # What is written, and what the mutant has instead.
 _OPERATORS = (
@@ -53,14 +53,14 @@ def without_lines(file: str, source: bytes, compiles: Compiles) -> Mutants:
     if lines[0].startswith(_FLAGLESS):  # a verb's, not a part's
         flags = _FLAGLESS if lines[0] != _FLAGLESS else _FLAGLESS + b" flags=allow-oom"
         made.append(Mutant(file, 1, _text(lines[0]), b"\n".join([flags, *lines[1:]])))
-    for i in _code(lines):
+    for i in code(lines):
         for last in range(i, len(lines)):
             mutant = _dropped(file, lines, i, last)
             if compiles(mutant.source):
                 made.append(mutant)
                 break
             broken += last == i
-            if _CLOSER.match(lines[i].strip()):
+            if CLOSER.match(lines[i].strip()):
                 break  # it ends or divides a statement that began above
     return Mutants(tuple(made), broken)
 
@@ -68,12 +68,12 @@ def without_lines(file: str, source: bytes, compiles: Compiles) -> Mutants:
 def with_other_operators(file: str, source: bytes, compiles: Compiles) -> Mutants:
     """Return a mutant for each operator that can be changed: `<=` to `<`, `+ 1` to nothing."""
     lines, made, broken = source.split(b"\n"), [], 0
-    for i in _code(lines):
-        code, _, _comment = lines[i].partition(b" --")
+    for i in code(lines):
+        written, _, _comment = lines[i].partition(b" --")
         for pattern, instead in _OPERATORS:
-            for found in re.finditer(pattern, code):
-                line = code[: found.start()] + instead + code[found.end() :]
-                text = f"{_text(code)}  [{found[0].decode()} at {found.start() + 1}]"
+            for found in re.finditer(pattern, written):
+                line = written[: found.start()] + instead + written[found.end() :]
+                text = f"{_text(written)}  [{found[0].decode()} at {found.start() + 1}]"
                 changed = b"\n".join([*lines[:i], line, *lines[i + 1 :]])
                 if compiles(changed):
                     made.append(Mutant(file, i + 1, text, changed))
@@ -82,7 +82,8 @@ def with_other_operators(file: str, source: bytes, compiles: Compiles) -> Mutant
     return Mutants(tuple(made), broken)
 
 
-def _code(lines: list[bytes]) -> Iterator[int]:
+def code(lines: list[bytes]) -> Iterator[int]:
+    """Yield the indices of lines of code."""
     for i, line in enumerate(lines):
         if line.strip() and not line.lstrip().startswith((b"--", _FLAGLESS)):
             yield i

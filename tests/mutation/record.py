@@ -66,8 +66,9 @@ class Record:
 
     def _read(self, said: dict[str, Any]) -> None:
         if "test" in said:
-            said["calls"] = tuple(said["calls"])
-            self.surveys[said["test"]] = Survey(**said)
+            reach = said["reach"] and {file: tuple(n) for file, n in said["reach"].items()}
+            calls = tuple(said["calls"])
+            self.surveys[said["test"]] = Survey(**{**said, "calls": calls, "reach": reach})
             return
         key = said.pop("key")
         verdict = self._known[key] = Verdict(**said)

@@ -20,6 +20,7 @@ from queuepool.servers import wire
 from queuepool.verbs import Verb, scripts
 from queuepool.verbs.scripts import Script
 from tests.contract.busy import Busy
+from tests.mutation.marks import Reach, reached
 from tests.mutation.watch import OutOfTimeError, Servers
 
 ROOT = Path(__file__).parents[2]
@@ -37,13 +38,17 @@ class NotGreenError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a run of a test came to. told: by the failure, '' if there was none."""
+    """What a run of a test came to. told: by the failure, '' if there was none.
+
+    reach: the lines with marks that scripts have reached, None if that is not known.
+    """
 
     failed: bool
     out_of_time: bool
     seconds: float
     called: frozenset[str]
     told: str = ""
+    reach: Reach | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +117,11 @@ class Runner:
             self._instead = {}
 
     def run(self, item: pytest.Item, known_s: float | None = None) -> Run:
-        """Run a test. known_s: what it takes on whole scripts."""
+        """Run a test. known_s: what it takes on whole scripts; None in a survey."""
         limit_s = _FIRST_LIMIT_S if known_s is None else _TIME_LIMIT_S + 10 * known_s
         self._called, self._verb_by_verb = set(), any(t in item.nodeid for t in _VERB_BY_VERB)
         item._initrequest()  # type: ignore[attr-defined]  # so that it may run again
-        began, reports, out_of_time = monotonic(), [], False
+        began, reports, out_of_time, logged = monotonic(), [], False, self._servers.logged()
         try:
             with self._servers.time_limit(limit_s):
                 reports = runtestprotocol(item, log=False, nextitem=_Keep(item.session))  # type: ignore[arg-type]
@@ -127,9 +132,11 @@ class Runner:
         if out_of_time or not self._servers.in_order():
             self._servers.kill()
             _tear_down(item.session)
+        log = self._servers.logged_since(logged) if known_s is None else None
         told = [str(report.longrepr)[-2000:] for report in reports if report.failed]
         failed = out_of_time or bool(told)
-        return Run(failed, out_of_time, seconds, frozenset(self._called), "".join(told[:1]))
+        called, reach = frozenset(self._called), None if log is None else reached(log)
+        return Run(failed, out_of_time, seconds, called, "".join(told[:1]), reach)
 
 
 def _tear_down(session: pytest.Session) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from queuepool.verbs.scripts import script
 from tests.mutation import report, survivors
-from tests.mutation.court import Before, Judged, one_of_each_file, verdicts
+from tests.mutation.compiling import compiler
+from tests.mutation.court import Judged, one_of_each_file, verdicts
 from tests.mutation.files import changed, named, texts, users
-from tests.mutation.judge import Survey, Verdict
+from tests.mutation.judge import Known, Survey, Verdict
+from tests.mutation.marks import Marks, marked, possible
 from tests.mutation.mutants import Mutant, with_other_operators, without_lines
 from tests.mutation.record import Record
 from tests.mutation.runner import NotGreenError
@@ -57,7 +60,8 @@ def test_operators_are_changed_one_at_a_time() -> None:
 def mutant(line: bytes, instead: bytes, name: str = "leader/resign") -> Mutant:
     source = texts()[name]
     assert source.count(line) == 1, "name a line that is still in the file"
-    return Mutant(name, 0, instead.decode(), source.replace(line, instead))
+    number = source[: source.index(line)].count(b"\n") + 1
+    return Mutant(name, number, instead.decode(), source.replace(line, instead))
 
 
 def test_a_change_of_a_part_is_in_every_script_that_uses_it() -> None:
@@ -86,10 +90,8 @@ ENDLESS = mutant(LOOP, b"while true do end")
 BROKEN = mutant(LOOP, b"")
 
 
-def judged(
-    *made: Mutant, last: Sequence[Mutant] = (), before: Before | None = None
-) -> list[Judged]:
-    found = verdicts([made] if made else [], last=last, before=before, jobs=1, tests=JUDGES)
+def judged(*made: Mutant, last: Sequence[Mutant] = (), known: Known | None = None) -> list[Judged]:
+    found = verdicts([made] if made else [], last=last, known=known, jobs=1, tests=JUDGES)
     return [one for one in found if not isinstance(one, Survey)]
 
 
@@ -122,27 +124,63 @@ def test_no_two_mutants_of_a_file_are_judged_together() -> None:
     assert [m.line for m in one_of_each_file(made, 2)] == [0, 2]
 
 
-def test_what_is_on_record_of_tests_is_believed_until_they_change(tmp_path: Path) -> None:
-    found = [s for s in verdicts([[SILENT]], jobs=1, tests=JUDGES) if isinstance(s, Survey)]
-    calls_nothing = [replace(survey, calls=()) for survey in found]
-    for survey in (*found, *calls_nothing):
-        Record(tmp_path / "record").learn(survey)
-    blind = Record(tmp_path / "record").surveys
-    stale = {test: replace(survey, version="older") for test, survey in blind.items()}
+@pytest.fixture(scope="module")
+def marks() -> Marks:
+    """Every line that can have a mark."""
+    with compiler() as compiles:
+        return {file: possible(file, text, compiles.somewhere) for file, text in texts().items()}
 
-    assert list(blind.values()) == calls_nothing != found
-    assert not [v.killer for _, v in judged(SILENT, before=Before(surveys=blind)) if v.killer]
-    assert [v.killer for _, v in judged(SILENT, before=Before(surveys=stale)) if v.killer]
+
+def test_scripts_with_all_marks_compile(marks: Marks) -> None:
+    assert sum(map(len, marks.values())) > 2000
+    with compiler() as compiles:
+        assert all(compiles.each(made.source for made in marked(texts(), marks).values()))
+
+
+def test_statements_have_marks_and_their_other_lines_have_not() -> None:
+    text = b"if a then\n  f(1,\n    2)\nelse\n  -- no\n  g()\nend"
+
+    def whole(_file: str, texts: Iterable[bytes]) -> list[bool]:
+        return [b"    if not REACHED" not in text for text in texts]
+
+    marks = possible("parts/p", text, whole)
+
+    assert marks == {1, 2, 6}
+    made = marked({"owner/s": b"#!lua\n-- uses: p\n", "parts/p": text}, {"parts/p": marks})["s"]
+    assert made.source.startswith(b"#!lua\nlocal REACHED = {} if not REACHED['parts/p:1']")
+    assert b"\nelse\n  -- no\n  if not REACHED['parts/p:6']" in made.source
+
+
+def test_what_is_on_record_of_tests_is_believed_until_they_change(
+    tmp_path: Path, marks: Marks
+) -> None:
+    made = verdicts([[SILENT]], jobs=1, tests=JUDGES, known=Known(marks))
+    found = [one for one in made if isinstance(one, Survey)]
+    reached = {line for s in found for line in (s.reach or {}).get(SILENT.file, ())}
+    record = Record(tmp_path / "record")
+
+    def dies(**otherwise: Any) -> bool:
+        for survey in found:
+            record.learn(replace(survey, **otherwise))
+        known = Known(marks, Record(tmp_path / "record").surveys)
+        [(_, verdict)] = judged(SILENT, known=known)
+        return verdict.killer is not None
+
+    assert SILENT.line in reached
+    assert dies()
+    assert not dies(reach={SILENT.file: (1,)})
+    assert dies(reach=None)
+    assert dies(reach={SILENT.file: (1,)}, version="older")
 
 
 def test_a_verdict_on_record_holds_until_the_code_of_a_script_changes(tmp_path: Path) -> None:
     path = tmp_path / "record"
-    died = Verdict(SILENT.file, 7, SILENT.text, "a test", False, 0.5)
+    died = Verdict(SILENT.file, 99, SILENT.text, "a test", False, 0.5)
     Record(path).add(SILENT, died)
 
     record = Record(path)
 
-    assert record.known(SILENT) == replace(died, line=SILENT.line)
+    assert record.known(SILENT) == replace(died, line=SILENT.line) != died
     assert record.known(replace(SILENT, source=SILENT.source + b"\n  -- a comment")) is not None
     newer = replace(SILENT, source=SILENT.source.replace(b"return 1", b"return 2"))
     assert record.known(newer) is None

@@ -1,10 +1,11 @@
-"""The servers that tests start, watched: emptied, ended when they hang, and a test's time."""
+"""The servers of tests, watched: emptied, ended when they hang; their logs; a test's time."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
 import pytest
@@ -47,6 +48,18 @@ class Servers:
         self._known = [s for s in self._known if s._process is not None]
         return all(s._process.poll() is None and _emptied(s) for s in self._known if s._process)
 
+    def logged(self) -> dict[Path, int]:
+        """Return the size of the log of each that runs."""
+        running = [s._directory for s in self._known if s._process and s._directory]
+        logs = [directory.path / "server.log" for directory in running]
+        return {log: log.stat().st_size for log in logs}
+
+    def logged_since(self, before: Mapping[Path, int]) -> bytes | None:
+        """Return what those of `logged` have logged since; None if others run now."""
+        if self.logged().keys() != before.keys():
+            return None
+        return b"".join(_end(log, size) for log, size in before.items())
+
     @contextmanager
     def time_limit(self, seconds: float) -> Iterator[None]:
         """Raise OutOfTimeError, after the end of every server, when the time is over."""
@@ -62,6 +75,12 @@ class Servers:
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
+
+
+def _end(log: Path, start: int) -> bytes:
+    with log.open("rb") as file:
+        file.seek(start)
+        return file.read()
 
 
 def _emptied(server: EmbeddedServer) -> bool:
