@@ -27,6 +27,7 @@ from coordinator.api.operators import Operators
 from coordinator.assembly import Coordinator, assemble
 from coordinator.core.reached import advertised, is_loopback
 from coordinator.loop.crew import Crew
+from coordinator.loop.firing import ScheduleRunner
 from coordinator.loop.limit_watch import LimitWatch
 from coordinator.loop.pools import PoolCoordinators
 from coordinator.loop.watchdog import Watchdog
@@ -119,6 +120,7 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
         _call(here, stopping)
 
     keeper, limits = RouteKeeper(pool, refuse), LimitWatch(pool, board)
+    firing = ScheduleRunner(pool, coordinator.leadership.leading_epoch, emit=emit)
     serves = exposed(registry, watchdog.problem, settings, setting="COORDINATOR_METRICS_PORT")
     with serves as url:
         info = ClusterInfo.of(pool.config, settings)
@@ -127,12 +129,12 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
         await server.start(service)
         _warn_if_open(settings)
         try:
-            for part in (coordinator, watchdog, keeper, limits, others):
+            for part in (coordinator, watchdog, keeper, limits, firing, others):
                 part.start()
             _announce(bound, "none" if url is None else f"{url}/metrics")
             await _until(stopping, store, server)
         finally:
-            for watching in (limits, keeper, watchdog):
+            for watching in (firing, limits, keeper, watchdog):
                 watching.stop()
             await _stop(coordinator, others, server, operators)
     if refused:

@@ -117,6 +117,32 @@ class RecordsLost:
 
 
 @dataclass(frozen=True, slots=True)
+class ScheduleFired:
+    """The job of a schedule's time is in. late_s: how long after the time."""
+
+    name: str
+    job_id: str
+    late_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulePassed:
+    """Times of a schedule passed without a job. why: missed; or overlapped, by its last job."""
+
+    name: str
+    why: Literal["missed", "overlapped"]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleFailed:
+    """A schedule cannot fire now; it is tried again. Told once per problem; "" name: all."""
+
+    name: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorCalled:
     """A call of an operators' method. partition, group, limit, tenant: on what; None: not that.
 

@@ -56,6 +56,15 @@ class Leadership:
         known = self._known
         return known is not None and known.leading and self._clock() < self._until_s
 
+    def leading_epoch(self) -> int:
+        """Return the epoch under which this process may decide right now, 0 if it may not.
+
+        For any thread.
+        """
+        known = self._known
+        leads = known is not None and known.leading and self._clock() < self._until_s
+        return known.epoch if known is not None and leads else 0
+
     def renew(self) -> LeaseStatus:
         """Ask for the lead, or keep it. Does not raise if the server is down."""
         verb = lead.lead(self._nonce, lease_ms=round(self._lease_s * 1000), address=self.address)

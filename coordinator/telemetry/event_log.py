@@ -80,6 +80,22 @@ class EventLog:
             self._log.info("server %s responds again", server)
 
 
+def _tell_schedule(
+    log: logging.Logger, event: e.ScheduleFired | e.SchedulePassed | e.ScheduleFailed
+) -> None:
+    match event:
+        case e.ScheduleFired(name, job_id, late_s):
+            log.info("schedule %s: enqueued %s", name, job_id, extra={"late_s": round(late_s, 3)})
+        case e.SchedulePassed(name, "missed", count):
+            log.warning("schedule %s: %d times were missed, and are not made up for", name, count)
+        case e.SchedulePassed(name, _, count):
+            log.info("schedule %s: %d times passed, as its last job has not ended", name, count)
+        case e.ScheduleFailed("", problem):
+            log.warning("schedules cannot be read or recorded; retrying: %s", problem)
+        case e.ScheduleFailed(name, problem):
+            log.warning("schedule %s cannot fire; retrying: %s", name, problem)
+
+
 def _tell_scaling(log: logging.Logger, event: object) -> None:
     match event:
         case e.ScalingChanged(record):
@@ -100,6 +116,8 @@ def _tell_scaling(log: logging.Logger, event: object) -> None:
             log.info("shadow: %s has ended; `queuepool policy shadow` shows its figures", text)
         case e.ShadowEnded(text, problem):
             log.warning("shadow: %s failed and was ended; nothing else is: %s", text, problem)
+        case e.ScheduleFired() | e.SchedulePassed() | e.ScheduleFailed():
+            _tell_schedule(log, event)
 
 
 def _tell_call(event: e.OperatorCalled | e.CallsLeftOut) -> None:

@@ -26,6 +26,7 @@ from queuepool.models import LimitStatus, Owner, PartitionState, Tier
 
 _PREFIX = "queuepool_coordinator_"
 _CYCLE_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+_LATE_BUCKETS_S = (0.5, 1, 2, 5, 10, 30, 60, 300, 3600)
 JOB_EVENTS = (
     "enqueued", "done", "failed", "retried", "died", "cancelled", "recovered", "fenced",
     "evicted", "discarded", "replayed",
@@ -87,6 +88,19 @@ class Metrics:
         self._broken = counter("turns_failed", "Passes that failed unexpectedly.")
         meaning = "Rejected calls of the gRPC API, by status code."
         self._refused = counter("calls_refused", meaning, "result", REFUSED)
+        self._schedules = counter(
+            "schedule_times",
+            "Times of schedules that fired, or passed without a job.",
+            "outcome",
+            ("fired", "missed", "overlapped"),
+        )
+        self._unfired = counter("schedule_failures", "Problems that kept schedules from firing.")
+        self._late = Histogram(
+            f"{_PREFIX}schedule_late_seconds",
+            "How long after its time the job of a schedule was enqueued.",
+            buckets=_LATE_BUCKETS_S,
+            registry=registry,
+        )
         self._observed = _Observed(store)
         registry.register(self._observed)
         registry.register(_Limits(limits or LimitBoard()))
@@ -113,8 +127,20 @@ class Metrics:
                 self._refused.labels(result).inc()
             case e.TurnFailed():
                 self._broken.inc()
+            case e.ScheduleFired() | e.SchedulePassed() | e.ScheduleFailed():
+                self._count_schedule(event)
             case _:
                 pass
+
+    def _count_schedule(self, event: e.ScheduleFired | e.SchedulePassed | e.ScheduleFailed) -> None:
+        match event:
+            case e.ScheduleFired(_, _, late_s):
+                self._schedules.labels("fired").inc()
+                self._late.observe(late_s)
+            case e.SchedulePassed(_, why, count):
+                self._schedules.labels(why).inc(count)
+            case e.ScheduleFailed():
+                self._unfired.inc()
 
     def show(self, pools: Views) -> None:
         """Export the partitions' other pools, too. pools: returns them as last observed."""

@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Literal
 
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
-from queuepool.models.timetables import Every, Timetable, parse_cron
+from queuepool.models.timetables import Cron, Every, Timetable, parse_cron
 from queuepool.models.zones import zone_of
 
 MAX_SCHEDULES = 1000
@@ -125,7 +126,7 @@ class Schedule:
         try:
             if not isinstance(self.cron, str) or not isinstance(self.timezone, str):
                 raise ValueError(f"cron={shown(self.cron)}, timezone={shown(self.timezone)}")
-            return parse_cron(self.cron, zone_of(self.timezone))
+            return _cron_of(self.cron, self.timezone)
         except ValueError as error:
             raise self._invalid(str(error)) from None
 
@@ -135,6 +136,11 @@ class Schedule:
         if self.cron is not None:
             return f"{self.cron} {self.timezone}"
         return f"every {self.every:g} s" if isinstance(self.every, float) else ""
+
+
+@lru_cache(maxsize=1024)  # a timetable remembers the times of the last days
+def _cron_of(text: str, zone: str) -> Cron:
+    return parse_cron(text, zone_of(zone))
 
 
 def _is_number(value: object) -> bool:

@@ -60,6 +60,9 @@ class Timetable(Protocol):
     def count(self, after: int, until: int) -> int:
         """Return how many times are after one moment, and not after another."""
 
+    def skip(self, after: int, times: int) -> int:
+        """Return the last of so many times after a moment; the moment itself for none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Every:
@@ -74,6 +77,10 @@ class Every:
     def count(self, after: int, until: int) -> int:
         """Return how many are after one moment, and not after another."""
         return max(0, until // self.interval_ms - after // self.interval_ms)
+
+    def skip(self, after: int, times: int) -> int:
+        """Return the last of so many multiples after a moment; the moment itself for none."""
+        return (after // self.interval_ms + times) * self.interval_ms if times else after
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +123,15 @@ class Cron:
             found += 1
             at = self.after(at)
         return found
+
+    def skip(self, after: int, times: int) -> int:
+        """Return the last of so many times after a moment; the moment itself for none."""
+        for _ in range(times):
+            at = self.after(after)
+            if at is None:
+                break
+            after = at
+        return after
 
     def _of(self, day: date) -> tuple[int, ...]:
         """Return the times of a day, in order."""
