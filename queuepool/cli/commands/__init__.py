@@ -46,6 +46,7 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
     Command("hold", "start no more jobs of a group, a partition or all", "hold"),
     Command("release", "end the hold of a group, a partition or all", "release"),
     Command("limit", "list, show, set, pause or remove limits of rate and concurrency", "limit"),
+    Command("schedule", "list, show, set, pause, run or remove schedules of jobs", "schedule"),
     Command("dead", "list, show, replay or discard dead jobs", "dead"),
     Command("check", "check settings and servers, and report every problem", "check"),
     Command("audit", "check partitions for inconsistencies", "audit"),

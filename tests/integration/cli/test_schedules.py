@@ -1,0 +1,73 @@
+"""`queuepool schedule` against a real server."""
+
+from __future__ import annotations
+
+import pytest
+
+from queuepool import QueuePool
+from queuepool.cli.exits import Exit
+from tests.shell import Shell
+
+SET = ("schedule", "set", "nightly", "report", "--payload", '{"kind": "daily"}')
+CRON = ("--cron", "30 3 * * MON-FRI", "--timezone", "Europe/Berlin")
+
+
+def test_a_schedule_is_set_listed_and_shown(shell: Shell, pool: QueuePool) -> None:
+    assert shell.run(*SET, *CRON, "--missed", "all", "--tier", "high", "--limit", "mail") == Exit.OK
+    assert shell.out == "schedule nightly: set\n"
+    shell.run(*SET, *CRON, "--missed", "all", "--tier", "high", "--limit", "mail")
+    assert shell.out == "schedule nightly: it was so before\n"
+    shell.run("schedule", "set", "sweep", "sweep", "--every", "10m", "--overlap", "skip")
+
+    (first, second) = pool.schedules.list()
+    assert first.schedule is not None
+    assert first.schedule.payload == {"kind": "daily"}
+    assert (first.schedule.tier, first.schedule.limit) == ("high", ("mail",))
+    assert second.schedule is not None
+    assert (second.schedule.every, second.schedule.overlap) == (600, "skip")
+    assert shell.run("schedule", "list") == Exit.OK
+    assert "30 3 * * MON-FRI Europe/Berlin" in shell.out
+    assert "every 10m" in shell.out
+    assert shell.run("schedule", "show", "nightly") == Exit.OK
+    for text in ("report", "daily", "all, at most 100, after 1m", "5. next", "mail"):
+        assert text in shell.out
+    (shown,) = shell.json("schedule", "show", "sweep")
+    times = shown["next_ms"]
+    assert [at % 600_000 for at in times] == [0] * 5
+
+
+def test_it_is_paused_resumed_run_and_removed(shell: Shell, pool: QueuePool) -> None:
+    shell.run(*SET, *CRON)
+
+    said = []
+    for action in ("pause", "pause", "resume", "resume", "remove", "remove"):
+        assert shell.run("schedule", action, "nightly") == Exit.OK
+        said.append(shell.out.removeprefix("schedule nightly: ").strip())
+        if action == "pause":
+            shell.run("schedule", "show", "nightly")
+            assert "queuepool schedule resume nightly" in shell.out
+            (ran,) = shell.json("schedule", "run", "nightly")
+            assert pool.status(ran["job_id"], partition_key="nightly").task == "report"
+
+    assert said == [
+        *("paused", "it was paused before", "resumed", "it was not paused"),
+        *("removed", "there was none"),
+    ]
+
+
+def test_what_is_wrong_is_said_in_a_line(shell: Shell) -> None:
+    for words, message in (
+        ((*SET, "--cron", "often"), "write five fields"),
+        ((*SET, "--cron", "@daily", "--timezone", "Mars"), "there is no time zone 'Mars'"),
+        (("schedule", "set", "s", "t", "--every", "1s", "--payload", "{"), "--payload is no JSON"),
+        (("schedule", "set", "s", "t", "--every", "10ms"), "use 1 s to 366 days"),
+        (("schedule", "set", "a b", "t", "--every", "1s"), "cannot be named 'a b'"),
+        (("schedule", "pause", "none"), "there is no schedule 'none'"),
+        (("schedule", "show", "none"), "there is no schedule 'none'"),
+    ):
+        assert shell.run(*words) in (Exit.USAGE, Exit.FAILED), words
+        assert message in shell.err, shell.err
+    with pytest.raises(SystemExit):
+        shell.run("schedule", "set", "s", "t")
+    assert shell.run("schedule", "list", "--json") == Exit.OK
+    assert shell.out == ""
