@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from queuepool.models import JobState
@@ -11,7 +13,9 @@ from queuepool.verbs.owner import gates as at_gates
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
 from tests.contract import world as w
+from tests.contract.snapshot import snapshot
 from tests.contract.test_capped import configure, ids
+from tests.contract.test_wakeups import forget_tokens
 from tests.contract.world import World
 
 
@@ -289,6 +293,55 @@ def test_the_first_job_at_a_gate_wakes_the_owner(world: World) -> None:
     assert b"w" not in tokens
 
 
+def test_admitted_jobs_are_counted_and_wake_the_owner(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, w.names("a", 3), limits=b"mail")
+    forget_tokens(world)
+
+    assert admit(owned, 2) == 2
+
+    assert snapshot(world)["tokens"] == [b"w"]
+    assert world.counters()["admitted"] == 2
+
+
+def test_an_admission_ends_what_was_cancelled_with_its_group_and_wakes_nobody(
+    server_world: World,
+) -> None:
+    world, owned = server_world, server_world.own()
+    w.enqueue(world, w.names("a", 3), limits=b"mail")
+    world.partition.run(produce.cancel_group(b"g", b"start"))
+    forget_tokens(world)
+
+    done = owned.run(at_gates.admit(owned.ownership, "mail", 9, most_waiting=9))
+
+    assert (done.admitted, done.cancelled) == (0, 3)
+    assert snapshot(world)["tokens"] == []
+    assert (world.partition.observe().parked, world.partition.observe().jobs) == (0, 0)
+
+
+def test_the_turns_of_tiers_go_on_with_the_next_admission(world: World) -> None:
+    owned = world.own()
+    for tier in range(4):
+        w.enqueue(world, w.names(f"{tier}-", 12), b"g%d" % tier, tier=tier, limits=b"mail")
+
+    for _ in range(12):
+        assert admit(owned, 1) == 1
+
+    found = Counter(i.partition("-")[0] for i in ids(w.claim(owned)))
+    assert found == {"0": 6, "1": 3, "2": 2, "3": 1}
+
+
+def test_an_admission_tells_claims_how_large_its_jobs_are(server_world: World) -> None:
+    owned, counters = server_world.own(), server_world.partition.key + b":c"
+    w.enqueue(server_world, ["a"], payload=b"x" * 1000, limits=b"mail")
+    server_world.client.hset(counters, "largest", 1)
+
+    admit(owned)
+
+    known = server_world.client.hget(counters, "largest")
+    assert known == b"%d" % len(w.claim(owned).bodies[0])
+
+
 def test_parked_jobs_stay_counted_when_their_group_loses_its_settings(world: World) -> None:
     w.enqueue(world, w.names("a", 2), limits=b"mail")
     world.partition.run(produce.configure(b"g", hold=True))
@@ -349,6 +402,21 @@ def test_all_gates_are_listed_by_pages_those_with_admitted_jobs_too(world: World
     seen = gates(world, count=50)
 
     assert seen == {name: (n % 2, 1 - n % 2) for n, name in enumerate(names)}
+
+
+def test_gates_with_admitted_jobs_alone_are_listed_by_pages(server_world: World) -> None:
+    owned, setting = server_world.own(), "hash-max-listpack-entries"
+    [before] = server_world.client.config_get(setting).values()
+    server_world.client.config_set(setting, 8)  # a hash of more is read by pages
+    names = [f"account-{n:02}" for n in range(40)]
+    for name in names:
+        w.enqueue(server_world, [f"j-{name}"], limits=name.encode())
+        admit(owned, gate=name)
+
+    seen = gates(server_world, count=5)
+
+    server_world.client.config_set(setting, before)
+    assert seen == dict.fromkeys(names, (0, 1))
 
 
 def test_a_page_says_whether_jobs_ever_were_at_a_gate(world: World) -> None:

@@ -55,6 +55,19 @@ def test_a_lease_does_not_outlast_its_owner_by_a_clock_that_goes_back(world: Wor
     assert world.own().epoch > first.epoch
 
 
+def test_an_owner_that_is_gone_is_replaced_though_the_clock_went_back(world: World) -> None:
+    if world.clock is not None:
+        pytest.skip("the clock of the memory never goes back")
+    world.own(lease_s=5)
+    world.advance(-3600)
+    told = world.partition.acquire(lease_s=60, nonce="second")
+    assert isinstance(told, own.Held)
+
+    verb = own.acquire(world.partition.number, "second", lease_ms=60_000, host="", gone=told)
+
+    assert isinstance(world.partition.run(verb), own.Acquired)
+
+
 def test_an_expired_partition_is_taken_with_a_higher_epoch(world: World) -> None:
     first = world.own(lease_s=5)
     world.advance(6)

@@ -221,6 +221,16 @@ def test_what_jobs_of_a_tenant_came_to_is_told_for_a_day(world: World) -> None:
         assert 86_000_000 < world.client.pttl(key) <= 86_400_000
 
 
+def test_a_stray_that_ends_counts_for_its_tenant(world: World) -> None:
+    fill(world, "t", 2)
+    owned = world.own(nonce="n")
+    claims = w.claim(owned, 1)
+
+    owned.run(own.finish_stray(owned.ownership, [(i, b"", 0, b"") for i in claims.ids]))
+
+    assert status(world, "t").done == 1
+
+
 def test_a_recount_corrects_the_running_jobs_of_a_bounded_tenant(server_world: World) -> None:
     world, record = server_world, server_world.partition.key + b":tn:t"
     fill(world, "t", 5)

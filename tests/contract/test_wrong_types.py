@@ -100,6 +100,24 @@ def test_what_stands_in_the_place_of_a_leaders_keys_stops_no_owner(server_world:
     assert (owned.acquired.checkpoint, renewal.commands) == (None, ())
 
 
+def test_what_stands_in_the_place_of_a_group_makes_way_before_a_job_of_it_is_evicted(
+    server_world: World,
+) -> None:
+    owned, base = server_world.own(), server_world.partition.key
+    for name in ("old", "new"):
+        w.enqueue(server_world, [name], name.encode())
+    claims = w.claim(owned)
+    w.bury(owned, [b"old"])
+    kept = int(server_world.client.hget(base + b":c", "dead_bytes"))
+    server_world.client.delete(base + b":g:old")
+    server_world.client.set(base + b":g:old", "not ours")
+
+    w.bury(owned, [b"new"], keep_bytes=kept)
+
+    assert len(claims.ids) == 2
+    assert server_world.client.zrange(base + b":dead", 0, -1) == [b"new"]
+
+
 NAMED_AFTER = ("q:2:g", "g:g", "dg:g", "ring:2", "dn:0", "dn:1")  # a group, a tier, a window
 
 
