@@ -121,7 +121,10 @@ class ConsumerSettings(BaseSettings):
                 "CONSUMER_POOLS cannot be combined with CONSUMER_WORKERS or CONSUMER_MAX_WORKERS: "
                 "drop one of them; default=8..64 means the same as 8 and 64"
             )
-        self.pool_plans  # raises  # noqa: B018
+        try:
+            self.pool_plans  # noqa: B018
+        except ValueError as error:
+            raise ValueError(f"CONSUMER_POOLS: {error}") from None
         return self
 
     def of_each_pool(self) -> list[ConsumerSettings]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from datetime import tzinfo
 from functools import lru_cache
-from zoneinfo import ZoneInfo
 
 from queuepool.errors.escaping import shown
 
@@ -15,6 +14,8 @@ _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+){0,2}")
 @lru_cache(maxsize=64)
 def zone_of(name: str) -> tzinfo:
     """Return a time zone by its name. Raises ValueError."""
+    from zoneinfo import ZoneInfo  # costs a start that needs no zone
+
     try:
         if _ZONE.fullmatch(name):
             return ZoneInfo(name)

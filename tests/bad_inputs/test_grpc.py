@@ -30,7 +30,7 @@ SERVICE = api.DESCRIPTOR.services_by_name["QueuePool"]
 METHODS = [method.name for method in SERVICE.methods]
 TOKEN = "a-token-for-tests"
 Code = grpc.StatusCode
-REFUSALS = {Code.INVALID_ARGUMENT, Code.NOT_FOUND}
+REFUSALS = {Code.INVALID_ARGUMENT, Code.NOT_FOUND, Code.ABORTED}
 REAL = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
