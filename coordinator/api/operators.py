@@ -272,10 +272,8 @@ class Operators:
         self, partition: int, pool: str, workers: int | None, what: str, reason: str, actor: str
     ) -> None:
         why = plain(reason)
-        _log.info(
-            "partition %s %s", place_text(partition, pool), what,
-            extra={"workers": workers, "reason": why, "actor": actor},
-        )  # fmt: skip
+        told = {"workers": workers, "reason": why, "actor": actor}
+        _log.info("partition %s %s", place_text(partition, pool), what, extra=told)
         store, book = self._of(pool)
         snapshot = store.snapshot
         known = {view.partition: view for view in snapshot.partitions}.get(partition)

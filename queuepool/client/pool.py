@@ -31,14 +31,11 @@ from queuepool.client.holding import hold_partitions
 from queuepool.client.limits import Limits
 from queuepool.client.network import Network
 from queuepool.client.pipeline import Bulk
-from queuepool.client.questions import places_of
 from queuepool.client.results import EnqueueResults
 from queuepool.client.schedules import Schedules
 from queuepool.client.tenant import Tenant, largest_tenants
+from queuepool.client.whereabouts import Whereabouts
 from queuepool.models import JobState, JobStatus, TenantLoad
-from queuepool.models.places import DEFAULT_POOL
-from queuepool.partitions.partition import Partition
-from queuepool.partitions.verifying import Verifier
 from queuepool.routing.finding import known_id
 from queuepool.servers import Port
 from queuepool.tasks.job import Enqueued, Job, bound
@@ -47,7 +44,7 @@ from queuepool.tasks.registry import Task
 from queuepool.tasks.typed import R
 
 
-class QueuePool(BasePool[Port]):
+class QueuePool(Whereabouts, BasePool[Port]):
     """Enqueue jobs, follow them, cancel them. Safe to share between threads.
 
     >>> @task
@@ -259,45 +256,6 @@ class QueuePool(BasePool[Port]):
     def schedules(self) -> Schedules:
         """Return the schedules of the queue: set, pause, resume, run, remove, get, list."""
         return Schedules(self._network, self.producer, self._default)
-
-    # -- partitions --------------------------------------------------------------------------------
-
-    def partition(self, number: int, pool: str = DEFAULT_POOL) -> Partition:
-        """Return one partition, or another pool of it, wherever it lives."""
-        return self._network.partition(number, pool)
-
-    def partitions(self) -> list[Partition]:
-        """Return all partitions, with their default pools."""
-        return [self.partition(n) for n in range(self.config.topology.partitions)]
-
-    def places(self, partition: int | None = None) -> list[Partition]:
-        """Return a partition, or all, each followed by the other pools that it has."""
-        found = self._network.do(places_of(self.config, partition))
-        return [self.partition(number, pool) for number, pool in found]
-
-    def add_to(self, partition: int, pool: str) -> None:
-        """Tell a partition that it has this pool, unless it was told in the last minute."""
-        self._network.add_pool(partition, pool)
-
-    @property
-    def system(self) -> tuple[Port, bytes]:
-        """Return the server and the base key of the coordinators' shared keys."""
-        return self.system_of(DEFAULT_POOL)
-
-    def system_of(self, pool: str) -> tuple[Port, bytes]:
-        """Return the server and the base key of what coordinators share about one pool."""
-        server = self._network.servers[self.config.topology.system]
-        return server, self.config.of(pool).keyspace.system()
-
-    @property
-    def route(self) -> Verifier:
-        """Return the check that the keyspace has as many partitions as the config says."""
-        return self._network.verifier
-
-    @property
-    def servers(self) -> Mapping[str, Port]:
-        """Return the servers by name."""
-        return dict(self._network.servers)
 
     def close(self) -> None:
         """Close all connections. Idempotent."""

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from queuepool.cli.exits import Exit
-from queuepool.cli.inspection.sources import find_coordinator
+from queuepool.cli.inspection.coordinators import find_coordinator
 from queuepool.cli.local.child_logs import LogFile
 from queuepool.errors import ConfigurationError
 from queuepool.settings import local_cluster as local

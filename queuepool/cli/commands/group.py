@@ -14,8 +14,8 @@ from queuepool.cli.display.fields import print_fields, when
 from queuepool.cli.display.names import key_of
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
+from queuepool.cli.inspection.messages import group_of_message
 from queuepool.cli.inspection.pools import open_pool
-from queuepool.cli.inspection.sources import group_of_message
 from queuepool.client import group as groups
 from queuepool.client.holding import check_settings
 from queuepool.models import Eta, GroupStatus

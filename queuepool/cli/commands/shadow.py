@@ -13,7 +13,7 @@ from queuepool.cli.display import output
 from queuepool.cli.display.fields import when
 from queuepool.cli.display.shadows import compared
 from queuepool.cli.exits import CommandError, Exit
-from queuepool.cli.inspection.sources import connect, find_coordinator, translated
+from queuepool.cli.inspection.coordinators import connect, find_coordinator, translated
 
 _RULES = "coordinator.core.overlays.shadowing"  # by its name: the library imports no coordinator
 DESCRIPTION = """\

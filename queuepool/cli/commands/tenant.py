@@ -13,8 +13,8 @@ from queuepool.cli.display import output
 from queuepool.cli.display.fields import print_fields, when
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
+from queuepool.cli.inspection.messages import tenant_of_message
 from queuepool.cli.inspection.pools import open_pool
-from queuepool.cli.inspection.sources import tenant_of_message
 from queuepool.client.holding import check_settings
 from queuepool.client.tenant import Tenant
 from queuepool.models import TenantStatus

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from queuepool import __version__
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection.coordinators import Endpoint, connect, find_coordinator, translated
 from queuepool.cli.inspection.pools import open_pool
-from queuepool.cli.inspection.sources import Endpoint, connect, find_coordinator, translated
 
 if TYPE_CHECKING:
     import grpc

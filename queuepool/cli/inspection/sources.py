@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from queuepool.cli.display import output
 from queuepool.cli.display.view import ClusterView, PartitionRow, row_of, with_rates
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection.coordinators import connect, find_coordinator, translated
+from queuepool.cli.inspection.messages import eta_of_message
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.client.pool import QueuePool
-from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
-from queuepool.models import Eta, GroupStatus, Leader, PartitionState, TenantLoad, TenantStatus
+from queuepool.errors import QueuePoolError, UnavailableError
+from queuepool.models import Leader, PartitionState, TenantLoad
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.partitions.partition import Partition
-from queuepool.settings import local_cluster as local
 from queuepool.verbs import Verb
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate
@@ -197,110 +196,6 @@ def _row_of_message(m: Any) -> PartitionRow:
         pool=m.pool or DEFAULT_POOL,
         problem=m.error or ("not observed for a while" if m.stale else ""),
     )
-
-
-def eta_of_message(m: Any) -> Eta | None:
-    """Return when the jobs of a message will have ended, None if it does not say."""
-    if not m.HasField("eta"):
-        return None
-    names = ("low_s", "likely_s", "high_s", "confidence")
-    return Eta(**{name: getattr(m.eta, name) for name in names})
-
-
-def group_of_message(m: Any) -> GroupStatus:
-    """Return the totals of a group as a coordinator sent them."""
-    names = ("total", "ready", "delayed", "in_flight", "done", "dead", "cancelled", "evicted")
-    found = {
-        name: getattr(m, name)
-        for name in (*names, "discarded", "expired", "serial", "weight", "parked")
-    }
-    for name in ("created_ms", "finished_ms", "max_running"):
-        found[name] = getattr(m, name) if m.HasField(name) else None
-    found["held_ms"] = m.held_since_ms if m.HasField("held_since_ms") else None
-    return GroupStatus(**found)
-
-
-def tenant_of_message(m: Any) -> TenantStatus:
-    """Return what a tenant has as a coordinator sent it."""
-    names = ("ready", "groups", "done", "died", "cancelled", "expired", "weight")
-    return TenantStatus(
-        **{name: getattr(m, name) for name in names},
-        running=m.in_flight,
-        held_ms=m.held_since_ms if m.HasField("held_since_ms") else None,
-        max_running=m.max_running if m.HasField("max_running") else None,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """A coordinator: its HOST:PORT, and the token that is meant only for it."""
-
-    address: str
-    token: str | None = field(repr=False)
-
-
-def find_coordinator(given: str | None) -> Endpoint | None:
-    """Return the coordinator: the given one, that of QUEUEPOOL_GRPC, or of the local cluster.
-
-    The local cluster is ignored if QUEUEPOOL_URL or _SERVERS name another one. The token of
-    QUEUEPOOL_GRPC_TOKEN goes only to an address that the user named: the state file has its own.
-    """
-    address = given or os.environ.get("QUEUEPOOL_GRPC")
-    if not address:
-        if os.environ.get("QUEUEPOOL_URL") or os.environ.get("QUEUEPOOL_SERVERS"):
-            return None
-        return _here(local.read())
-    here = None
-    with suppress(ConfigurationError):  # of a different cluster than the named one
-        here = _here(local.read())
-    if here is not None and here.address == address:
-        return here
-    return Endpoint(address, os.environ.get("QUEUEPOOL_GRPC_TOKEN") or None)
-
-
-def _here(cluster: local.LocalCluster | None) -> Endpoint | None:
-    if cluster is None or not cluster.grpc_address:
-        return None
-    return Endpoint(cluster.grpc_address, cluster.grpc_token)
-
-
-def connect(endpoint: Endpoint) -> QueuePoolClient:
-    """Return a client, with its files from QUEUEPOOL_GRPC_CA, _CERT and _KEY."""
-    # grpc's own log lines would clutter our single, clearer line.
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    from queuepool.rpc import client
-
-    authority, cert, key = (
-        os.environ.get(f"QUEUEPOOL_GRPC_{name}") or None for name in ("CA", "CERT", "KEY")
-    )
-    return client.connect(endpoint.address, endpoint.token, authority, tls_cert=cert, tls_key=key)
-
-
-@contextmanager
-def translated(address: str) -> Iterator[None]:
-    """Turn a failed call into a CommandError that names the remedy."""
-    import grpc
-
-    try:
-        yield
-    except grpc.RpcError as error:
-        code, details = error.code(), output.clean(error.details() or "")
-        away = code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
-        if away:
-            raise CommandError(
-                f"no coordinator responds at {address}. Start one (`queuepool up` or `queuepool "
-                "coordinator`), or set another address with --grpc or QUEUEPOOL_GRPC",
-                Exit.UNAVAILABLE,
-            ) from error
-        if code is grpc.StatusCode.UNAUTHENTICATED:
-            details += (
-                "; set QUEUEPOOL_GRPC_TOKEN, and give the address with --grpc or "
-                "QUEUEPOOL_GRPC: the token is never sent to an address from a state file"
-            )
-        wrong = code in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.INVALID_ARGUMENT)
-        raise CommandError(
-            f"the coordinator at {address} refused: {details}", Exit.USAGE if wrong else Exit.FAILED
-        ) from error
 
 
 @contextmanager

@@ -1,0 +1,57 @@
+"""Where a queue is: its partitions and their pools, their servers, what coordinators share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from queuepool.client.network import Network
+from queuepool.client.questions import places_of
+from queuepool.models.places import DEFAULT_POOL
+from queuepool.partitions.partition import Partition
+from queuepool.partitions.verifying import Verifier
+from queuepool.servers import Port
+from queuepool.settings.config import PoolConfig
+
+
+class Whereabouts:
+    """What of a pool does not depend on jobs."""
+
+    config: PoolConfig
+    _network: Network
+
+    def partition(self, number: int, pool: str = DEFAULT_POOL) -> Partition:
+        """Return one partition, or another pool of it, wherever it lives."""
+        return self._network.partition(number, pool)
+
+    def partitions(self) -> list[Partition]:
+        """Return all partitions, with their default pools."""
+        return [self.partition(n) for n in range(self.config.topology.partitions)]
+
+    def places(self, partition: int | None = None) -> list[Partition]:
+        """Return a partition, or all, each followed by the other pools that it has."""
+        found = self._network.do(places_of(self.config, partition))
+        return [self.partition(number, pool) for number, pool in found]
+
+    def add_to(self, partition: int, pool: str) -> None:
+        """Tell a partition that it has this pool, unless it was told in the last minute."""
+        self._network.add_pool(partition, pool)
+
+    @property
+    def system(self) -> tuple[Port, bytes]:
+        """Return the server and the base key of the coordinators' shared keys."""
+        return self.system_of(DEFAULT_POOL)
+
+    def system_of(self, pool: str) -> tuple[Port, bytes]:
+        """Return the server and the base key of what coordinators share about one pool."""
+        server = self._network.servers[self.config.topology.system]
+        return server, self.config.of(pool).keyspace.system()
+
+    @property
+    def route(self) -> Verifier:
+        """Return the check that the keyspace has as many partitions as the config says."""
+        return self._network.verifier
+
+    @property
+    def servers(self) -> Mapping[str, Port]:
+        """Return the servers by name."""
+        return dict(self._network.servers)
