@@ -113,6 +113,8 @@ class Judge:
     def _survey(self, item: pytest.Item) -> Survey:
         with self._runner.in_place(self._marked):
             run = self._runner.run(item)
+            if run.failed:
+                run = self._runner.run(item)
         if run.failed:
             raise NotGreenError(f"fails on whole scripts: {item.nodeid}\n{run.told}")
         self._sound.add(item.nodeid)
