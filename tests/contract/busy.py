@@ -94,6 +94,8 @@ class Busy:
             "remove_schedule",
             "note_fired",
         )
+        if verb.script == "vacancy":
+            return _vacant(self.world)
         return self.world.system if verb.script in of_system else self.world.partition.key
 
 
@@ -154,7 +156,13 @@ def busy(world: World) -> Busy:
         ],
     )
     assert isinstance(led, list)
+    world.partition.server.run(_vacant(world), [own.acquire(0, "gone", lease_ms=1, host="h")])
     return Busy(world, owned, own.Ownership(0, "over", 1), int(led[1]))
+
+
+def _vacant(world: World) -> bytes:
+    """Return the base key of a partition that nobody owns any more."""
+    return world.partition.key + b"-vacant"
 
 
 def _fill_a_group_without_room(world: World, owned: OwnedPartition) -> None:
