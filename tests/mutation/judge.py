@@ -201,14 +201,13 @@ def _verdict(mutant: Mutant, killer: str | None, out_of_time: bool, seconds: flo
 
 
 def _version(path: Path, calls: Sequence[str]) -> str:
-    """Return what changes with a test's file, what its folder shares, and the scripts it calls."""
-    return _digest(_shared(path) + b"".join(script(name).sha for name in calls if name in names()))
+    """Return what changes with a test's file and with the scripts that it calls."""
+    return _digest(_text(path) + b"".join(script(name).sha for name in calls if name in names()))
 
 
 @cache
-def _shared(path: Path) -> bytes:
-    shared = sorted(p for p in path.parent.glob("*.py") if not p.name.startswith("test_"))
-    return b"".join(p.read_bytes() for p in (path, *shared))
+def _text(path: Path) -> bytes:
+    return path.read_bytes()
 
 
 def _digest(text: bytes) -> str:
