@@ -56,6 +56,12 @@ BASE: dict[tuple[str, ...], list[str]] = {
     ("limit", "pause"): ["planted"],
     ("limit", "resume"): ["planted"],
     ("limit", "remove"): ["planted"],
+    ("schedule", "show"): ["planted"],
+    ("schedule", "set"): ["mail", "t", "--every", "1h"],
+    ("schedule", "pause"): ["planted"],
+    ("schedule", "resume"): ["planted"],
+    ("schedule", "run"): ["planted"],
+    ("schedule", "remove"): ["planted"],
     ("dead", "show"): ["--partition", "0"],
     ("dead", "replay"): ["nobody"],
     ("dead", "discard"): ["nobody", "--yes"],
@@ -142,6 +148,10 @@ def plant(pool: QueuePool, url: str) -> None:
         record = json.dumps({"values": {NASTY: NASTY, "mode": NASTY}, "reason": NASTY})
         policy = {"version": "5", "nonce": nasty, "record": record, "by": nasty, "at": far}
         client.hset(system + b":policy", mapping=policy)
+        fields = {"task": NASTY, "partition_key": NASTY, "tier": NASTY, "limit": [NASTY]}
+        schedule = json.dumps({"name": "planted", "payload": {NASTY: NASTY}, "every": 9} | fields)
+        stored = b"5:5:0:" + nasty.replace(b"\n", b" ") + b"\n" + schedule.encode()
+        client.hset(system + b":schedules", mapping={nasty: nasty, b"planted": stored, b"": "5"})
 
 
 def run(argv: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
