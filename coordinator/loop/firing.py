@@ -145,19 +145,22 @@ class ScheduleRunner:
         if not firing.fire:
             self._keep(status, self._passed(status, firing, state))
             return
-        first = True
+        first, last_ms = True, 0
         for due_ms in firing.fire:
-            outcome = self._fire(status, due_ms, away)
+            if due_ms > last_ms:
+                outcome, last_ms = self._fire(status, due_ms, away)
             if first:
                 state, first = self._passed(status, firing, state), False
-            state = replace(state, through_ms=due_ms)
-            if outcome == "fired":
-                state = replace(state, last_due_ms=due_ms, last_at_ms=now_ms, fired=state.fired + 1)
-                late_s = max(0, now_ms - due_ms) / 1000
-                self._emit(ScheduleFired(status.name, id_of_time(status.name, due_ms), late_s))
-            elif outcome == "overlapped":
+            if outcome == "overlapped":
                 state = replace(state, overlapped=state.overlapped + 1)
                 self._emit(SchedulePassed(status.name, "overlapped", 1))
+            else:  # if not by us, by an earlier leader, which could not record it
+                fired = state.fired + 1
+                state = replace(state, last_due_ms=due_ms, last_at_ms=now_ms, fired=fired)
+            if outcome == "fired":
+                late_s = max(0, now_ms - due_ms) / 1000
+                self._emit(ScheduleFired(status.name, id_of_time(status.name, due_ms), late_s))
+            state = replace(state, through_ms=due_ms)
             self._keep(status, state)
         self._keep(status, replace(state, through_ms=firing.through_ms))
 
@@ -178,22 +181,20 @@ class ScheduleRunner:
         self._known[status.name] = replace(status, state=state)
         self._unrecorded[status.name] = state
 
-    def _fire(self, status: ScheduleStatus, due_ms: int, away: set[str]) -> str:
+    def _fire(self, status: ScheduleStatus, due_ms: int, away: set[str]) -> tuple[str, int]:
+        """Fire a time; return its outcome, and until when all times have fired."""
         schedule = status.schedule
         assert schedule is not None  # noqa: S101 - else nothing of it is due
         outcome = self._ask(schedule, due_ms, away)
         if isinstance(outcome, NotFired):
             if outcome.why == "FENCED":
                 raise _ReplacedError
-            if outcome.why == "BUSY":
-                return "overlapped"
-            # An earlier leader has fired it, and could not record it; or a later time fired.
-            return "fired" if outcome.of == str(due_ms) else "passed"
+            return ("overlapped", 0) if outcome.why == "BUSY" else ("before", int(outcome.of))
         if isinstance(outcome, Full):
             raise QueuePoolError(
                 f"the partition is full: {outcome.depth:,} jobs, {outcome.size_bytes:,} bytes"
             )
-        return "overlapped" if isinstance(outcome, Conflicts) else "fired"
+        return ("overlapped" if isinstance(outcome, Conflicts) else "fired"), due_ms
 
     def _ask(self, schedule: Schedule, due_ms: int, away: set[str]) -> object:
         config = self._pool.config

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -69,7 +71,9 @@ class Leading:
         replies = self._run(key, verbs)
         for verb, reply in zip(verbs, replies, strict=True):
             if verb.script == "fire" and reply == b"1":
-                self.fired[str(verb.args[13 + 1])] += 1
+                job_id = verb.args[14]
+                assert isinstance(job_id, bytes)
+                self.fired[job_id.decode()] += 1
         if crash:
             raise CrashedError
         return replies
@@ -174,7 +178,7 @@ def test_each_time_fires_once_wherever_leaders_crash(rig: Leading, *, lose_reply
     rig.lose_reply = lose_reply
     rig.pool.schedules.set(every(60, missed="all", catch_up=1000))
     begin = rig.status().since_ms // 60_000
-    for n in range(60):
+    for n in range(150):
         rig.pass_(75)
         rig.crash_at = n % 7
         try:
@@ -190,11 +194,75 @@ def test_each_time_fires_once_wherever_leaders_crash(rig: Leading, *, lose_reply
         if n % 5 == 0:
             rig.pass_(300)
         rig.elect()
-    rig.runner.look()
+    for _ in range(10):  # a look fires a bounded number
+        rig.runner.look()
 
     now = rig.pool.clock() * 1000 // 60_000
     assert len(rig.fired) == now - begin
     assert set(rig.fired.values()) == {1}
+
+
+def test_a_frozen_leader_goes_on_at_any_call_and_each_time_fires_once(rig: Leading) -> None:
+    """It wakes at each of its calls in turn, long after another one has fired; that one goes on."""
+    rig.pool.schedules.set(every(60, missed="all", catch_up=1000))
+    begin = rig.status().since_ms // 60_000
+    for n in range(100):
+        frozen = rig.runner
+        frozen.look()
+        rig.pass_(60)
+        thaw_at = n % 4
+
+        def stall(thaw_at: int = thaw_at) -> Any:
+            calls = 0
+            plain = rig.pool.server.run
+
+            def run(key: bytes, verbs: Sequence[Verb[Any]]) -> list[Any]:
+                nonlocal calls
+                if calls == thaw_at:
+                    rig.pool.server.run = plain  # type: ignore[method-assign]
+                    rig.elect().look()
+                    run_jobs(rig.pool)
+                    rig.pass_(300)  # the ids of jobs that ended are forgotten
+                calls += 1
+                return plain(key, verbs)
+
+            return run
+
+        usual = rig.pool.server.run
+        rig.pool.server.run = stall()  # type: ignore[method-assign]
+        frozen.look()
+        rig.pool.server.run = usual  # type: ignore[method-assign]
+        if rig.runner is frozen:
+            rig.elect()
+        rig.runner.look()
+
+    assert len(rig.fired) == rig.pool.clock() * 1000 // 60_000 - begin
+    assert set(rig.fired.values()) == {1}
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
+def test_a_year_with_both_changes_of_clocks_has_each_day_once(rig: Leading, zone: str) -> None:
+    """Another leader for each day."""
+    night = Schedule("s", note, cron="15 2 * * *", timezone=zone)
+    rig.pool.schedules.set(night)
+    for _ in range(365):
+        (following,) = rig.status().next(1)
+        rig.pass_(following / 1000 - rig.pool.clock() + 0.5)
+        rig.runner.look()
+        run_jobs(rig.pool)
+        rig.elect().look()
+
+    here = ZoneInfo(zone)
+    moments = [
+        datetime.strptime(job_id, "s:%Y%m%dT%H%M%S%z").astimezone(here) for job_id in rig.fired
+    ]
+    days = {moment.date() for moment in moments}
+    odd = {moment.strftime("%H:%M") for moment in moments} - {"02:15"}
+    assert len(days) == len(moments) == 365
+    assert max(days) - min(days) == timedelta(days=364)
+    assert odd == {"02:30" if "Howe" in zone else "03:00"}
+    assert set(rig.fired.values()) == {1}
+    assert (rig.status().state.fired, rig.status().state.missed) == (365, 0)
 
 
 def test_times_that_nobody_fired_go_by_the_rule(rig: Leading) -> None:
