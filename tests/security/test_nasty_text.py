@@ -148,8 +148,8 @@ def plant(pool: QueuePool, url: str) -> None:
         record = json.dumps({"values": {NASTY: NASTY, "mode": NASTY}, "reason": NASTY})
         policy = {"version": "5", "nonce": nasty, "record": record, "by": nasty, "at": far}
         client.hset(system + b":policy", mapping=policy)
-        fields = {"task": NASTY, "partition_key": NASTY, "tier": NASTY, "limit": [NASTY]}
-        schedule = json.dumps({"name": "planted", "payload": {NASTY: NASTY}, "every": 9} | fields)
+        named = {"task": NASTY, "partition_key": NASTY, "tier": NASTY, "limit": [NASTY]}
+        schedule = json.dumps({"name": "planted", "payload": {NASTY: NASTY}, "every": 9} | named)
         stored = b"5:5:0:" + nasty.replace(b"\n", b" ") + b"\n" + schedule.encode()
         client.hset(system + b":schedules", mapping={nasty: nasty, b"planted": stored, b"": "5"})
 
