@@ -84,8 +84,8 @@ JOBS = (
     does(
         "replace the payload of a job", "producer ops",
         _job("waiting", lambda s: s.task == "forged"),
-        # A coordinator may add, but not delete, of which the last command is the proof.
-        ("HDEL {p}:j waiting", f"HSETNX {{p}}:j waiting {_BODY}", "HDEL {p}:j another"),
+        # Consumers may delete, and not add; coordinators may add, and not delete.
+        ("HDEL {p}:j waiting", f"HSETNX {{p}}:j waiting {_BODY}"),
         f"HSET {{p}}:j waiting {_BODY}",
     ),
     does(
