@@ -18,7 +18,7 @@ from queuepool.rpc.v1 import queue_pool_pb2 as api
 from tests.shell import Shell
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.e2e, pytest.mark.server]
+pytestmark = [pytest.mark.e2e, pytest.mark.server, pytest.mark.slow]
 KEY, JOBS, JOB_S = "eta-bulk", 1_200, 0.2
 
 
