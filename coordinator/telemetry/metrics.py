@@ -187,7 +187,8 @@ _FAMILIES = (
         lambda view, state: {"target": view.target} | _threads(state.owner),
     ),
     _Family(
-        GaugeMetricFamily, "queuepool_oldest_waiting_seconds", "Age of the oldest waiting job.", "",
+        GaugeMetricFamily, "queuepool_oldest_waiting_seconds",
+        "Age of the oldest waiting job; of a delayed one, since it was due.", "",
         lambda _, state: {"": state.oldest_ms / 1000},
     ),
     _Family(

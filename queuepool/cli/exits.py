@@ -30,7 +30,9 @@ _MEANINGS = {
     Exit.USAGE: "invalid arguments, input or settings; nothing was done",
     Exit.UNAVAILABLE: "a server or the coordinator did not respond; running it again is safe",
     Exit.DIED: "finished, but some jobs died; `queuepool dead list` shows those still stored",
-    Exit.UNATTENDED: "shown, but a partition has no owner, so its jobs do not run (`status`)",
+    Exit.UNATTENDED: (
+        "shown, but no consumer runs, or jobs wait in a partition without an owner (`status`)"
+    ),
     Exit.INTERRUPTED: "interrupted by Ctrl-C",
     Exit.BROKEN_PIPE: "the reader of the output closed the pipe",
 }

@@ -29,6 +29,8 @@ def observe(p: PartitionData, _args: Args) -> Any:
             body = p.jobs.get(lane[0]) if lane else None
             if body is not None:
                 oldest = min(oldest, codec.read_enqueued_ms(body) or oldest)
+    due, _ = p.delayed.first() or (oldest, b"")
+    oldest = min(oldest, int(due))
     return [
         p.now,
         flat(p.counters),

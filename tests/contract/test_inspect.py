@@ -176,6 +176,16 @@ def test_observation_tells_everything_at_once(world: World) -> None:
     assert set(state.counters).isdisjoint({"r0", "k0", "bytes", "cut"})
 
 
+def test_a_delayed_job_waits_since_it_was_due(world: World) -> None:
+    w.enqueue(world, ["a"], delay_ms=60_000)
+    w.enqueue(world, ["b"], delay_ms=30_000)
+    assert world.partition.observe().oldest_ms == 0
+
+    world.advance(40)
+
+    assert 10_000 <= world.partition.observe().oldest_ms < 40_000
+
+
 def test_an_empty_partition_can_be_observed(world: World) -> None:
     state = world.partition.observe()
 

@@ -123,6 +123,36 @@ def test_an_owner_that_dies_is_noticed_until_another_takes_over(tmp_path: Path) 
                 )
             ],
         },
+        {  # an idle one needs none: a consumer comes when it has work; nobody is left to come
+            "interval": "15s",
+            "input_series": [*seen(0, "0x80"), *seen(1), owner("1", "a", "1x20 stale")],
+            "alert_rule_test": [
+                fires("4m45s", NO_OWNER),
+                {
+                    "eval_time": "6m",
+                    "alertname": NO_OWNER,
+                    "exp_alerts": [
+                        alert
+                        for n in "01"
+                        for alert in fires("6m", NO_OWNER, ownerless.replace("0", n), partition=n)[
+                            "exp_alerts"
+                        ]
+                    ],
+                },
+            ],
+        },
+        {  # no job is ready, but a delayed one is due
+            "interval": "15s",
+            "input_series": [
+                *seen(0, "0x80"),
+                series('queuepool_oldest_waiting_seconds{partition="0"}', "0x20 15x60"),
+                owner("1", "a", "1x80"),
+            ],
+            "alert_rule_test": [
+                fires("5m", NO_OWNER),
+                fires("6m", NO_OWNER, ownerless, partition="0"),
+            ],
+        },
     )
 
 

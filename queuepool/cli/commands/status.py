@@ -30,7 +30,7 @@ def _of_tenant(one: TenantLoad) -> str:
 
 
 def run(arguments: argparse.Namespace) -> Exit:
-    """Print the table; an unreadable partition, or one without an owner, sets the exit code."""
+    """Print the table; an unreadable partition, or jobs that nobody runs, set the exit code."""
     with open_source(arguments.grpc) as source:
         view = source.look()
         if all(row.per_s is None for row in view.rows):
@@ -46,5 +46,7 @@ def run(arguments: argparse.Namespace) -> Exit:
             output.say("most ready jobs: " + "; ".join(map(_of_tenant, tenants)))
     if any(row.problem for row in view.rows):
         return Exit.UNAVAILABLE
-    # Without a coordinator all jobs still run; those of a partition without an owner do not.
-    return Exit.OK if all(row.owned for row in view.rows) else Exit.UNATTENDED
+    # Without a coordinator all jobs still run; those of a partition without an owner do not. An
+    # idle one needs none, as long as a consumer is there that will come when it has work.
+    is_run = any(row.owned for row in view.rows) and not any(row.unattended for row in view.rows)
+    return Exit.OK if is_run else Exit.UNATTENDED

@@ -64,9 +64,9 @@ class Board:
             if row.parked
         ]
         waiting += [
-            output.styled(f"partition {row.name}: {unattended(row)}")
+            output.styled(f"partition {row.name}: {without_consumer(row)}")
             for row in view.rows
-            if row.unattended
+            if row.without_consumer
         ]
         for text in waiting:
             text.stylize("yellow")
@@ -198,7 +198,7 @@ def held(row: PartitionRow) -> str:
     return f"{jobs} in groups or of tenants that are held; start them with {remedy}"
 
 
-def unattended(row: PartitionRow) -> str:
+def without_consumer(row: PartitionRow) -> str:
     """Return the message about a pool that no consumer runs."""
     return (
         f"jobs wait, but no consumer runs pool {row.pool}: start one with `--pools "

@@ -55,10 +55,17 @@ class PartitionRow:
         return place_text(self.partition, self.pool)
 
     @property
-    def unattended(self) -> bool:
+    def without_consumer(self) -> bool:
         """Return whether jobs wait for a pool that no consumer runs."""
         waiting = self.backlog + self.delayed + self.held + self.parked + self.in_flight
         return self.pool != DEFAULT_POOL and not self.owned and waiting > 0
+
+    @property
+    def unattended(self) -> bool:
+        """Return whether an owner would have something to do now, and there is none."""
+        claimable = self.backlog + self.capped + self.parked
+        overdue = self.held_ms is None and self.oldest_s > 0
+        return not self.owned and (claimable + self.in_flight > 0 or overdue)
 
     @property
     def owned(self) -> bool:

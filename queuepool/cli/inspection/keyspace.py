@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from queuepool.cli.display import output
-from queuepool.cli.display.board import unattended, unknown
+from queuepool.cli.display.board import unknown, without_consumer
 from queuepool.cli.inspection.sources import ServerSource
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
@@ -45,5 +45,5 @@ def _waiting(pool: QueuePool) -> Iterator[Line]:
         if row.set_aside:
             text = unknown(row.set_aside, row.unknown_tasks)
             yield "warning", f"partition {row.name}", text
-        if row.unattended:
-            yield "warning", f"partition {row.name}", unattended(row)
+        if row.without_consumer:
+            yield "warning", f"partition {row.name}", without_consumer(row)

@@ -5,9 +5,9 @@
 --         q:<tier>:<group>
 -- Returns {now ms, [counter, value ...], [owner field, value ...], jobs, delayed, in-flight, dead,
 --         [seats of tier 0-3: lanes, and tenants], ms that the oldest waiting job waits (over the
---         lanes next in turn, at most 4 a tier), books to recover, draining, [checkpoint field,
---         value ...], last command id, jobs set aside for tasks that nobody here knows, names of
---         some of these tasks}.
+--         lanes next in turn, at most 4 a tier, and the delayed jobs that are due), books to
+--         recover, draining, [checkpoint field, value ...], last command id, jobs set aside for
+--         tasks that nobody here knows, names of some of these tasks}.
 -- O(1): no part grows with jobs or groups.
 local base = KEYS[1]
 local j, c, o = base .. ':j', base .. ':c', base .. ':o'
@@ -34,6 +34,8 @@ for t = 0, 3 do
     end
   end
 end
+local due = redis.call('ZRANGE', base .. ':dl', 0, 0, 'WITHSCORES')
+if due[2] then oldest = math.min(oldest, math.max(tonumber(due[2]), 0)) end
 local tasks, listed = {}, {}
 local page = redis.call('HSCAN', base .. ':ua', 0, 'COUNT', 20)[2]
 for i = 2, math.min(#page, 200), 2 do

@@ -1,0 +1,99 @@
+"""`queuepool status`, `watch` and `scale` against a real server."""
+
+import pytest
+
+from queuepool import QueuePool
+from queuepool.cli.exits import Exit
+from queuepool.verbs.owner import verbs as own
+from tests.integration.cli.jobs import KEY, own_partition
+from tests.shell import Shell
+from tests.waiting import wait_until
+
+
+def test_status_shows_backlog_and_owner(shell: Shell, pool: QueuePool) -> None:
+    pool.enqueue_many("t", [{}] * 30, partition_key=KEY)
+    number = pool.group(KEY).partition.number
+    own_partition(pool, number)
+
+    assert shell.run("status", "--json") == Exit.OK
+
+    (seen,) = shell.lines
+    assert seen["totals"]["backlog"] == 30
+    assert [p["owner"] for p in seen["partitions"] if p["owned"]] == ["tester:1"]
+    assert seen["leader"] is None
+
+
+def test_status_succeeds_when_every_partition_has_an_owner(shell: Shell, pool: QueuePool) -> None:
+    assert shell.run("status") == Exit.UNATTENDED
+    assert shell.out.count("nobody") == 4
+
+    for number in range(4):
+        own_partition(pool, number)
+    assert shell.run("status") == Exit.OK  # though no coordinator leads: all jobs run
+    assert "no coordinator leads" in shell.out
+
+    owned = pool.partition(2).acquire(lease_s=60, host="later:1", nonce="other")
+    assert isinstance(owned, own.Held)
+
+
+def test_an_idle_partition_needs_no_owner_as_long_as_a_consumer_runs(
+    shell: Shell, pool: QueuePool
+) -> None:
+    busy = pool.group(KEY).partition.number
+    own_partition(pool, (busy + 1) % 4)
+    assert shell.run("status") == Exit.OK
+
+    pool.enqueue("t", {}, partition_key=KEY)
+    assert shell.run("status") == Exit.UNATTENDED
+
+    own_partition(pool, busy)
+    assert shell.run("status") == Exit.OK
+
+
+def test_a_delayed_job_that_is_due_needs_an_owner(shell: Shell, pool: QueuePool) -> None:
+    busy = pool.group(KEY).partition.number
+    own_partition(pool, (busy + 1) % 4)
+    pool.enqueue("t", {}, partition_key=KEY, delay_s=3600)
+    assert shell.run("status") == Exit.OK
+
+    pool.enqueue("t", {}, partition_key=KEY, delay_s=0.001)
+    wait_until(lambda: shell.run("status") == Exit.UNATTENDED)
+
+
+def test_watch_prints_a_line_an_interval_where_there_is_no_terminal(shell: Shell) -> None:
+    assert shell.run("watch", "--interval", "100ms", "--for", "250ms") == Exit.OK
+
+    lines = shell.out.splitlines()
+    assert 2 <= len(lines) <= 4
+    assert all(line.startswith("backlog 0 workers 0/0") and "\x1b" not in line for line in lines)
+
+
+def test_a_manual_count_is_set_shown_and_cleared(shell: Shell) -> None:
+    assert shell.run("scale", "2", "24", "--for", "10m", "--json") == Exit.OK
+    assert shell.lines[0]["workers"] == 24
+    assert "no coordinator leads" in shell.err
+
+    shell.run("status", "--json")
+    by_hand = {p["partition"]: p["manual_until_ms"] for p in shell.lines[0]["partitions"]}
+    assert by_hand[2]
+    assert not by_hand[1]
+
+    assert shell.run("scale", "2", "--auto") == Exit.OK
+    shell.run("status", "--json")
+    assert not any(p["manual_until_ms"] for p in shell.lines[0]["partitions"])
+
+
+def test_more_workers_than_any_setting_allows_are_refused(shell: Shell) -> None:
+    assert shell.run("scale", "1", "5000") == Exit.USAGE
+    assert "4,096" in shell.err
+    assert "CONSUMER_MAX_WORKERS" in shell.err
+
+    assert shell.run("scale", "1", "2400") == Exit.OK
+    assert "at most COORDINATOR_MAX_WORKERS and CONSUMER_MAX_WORKERS are applied" in shell.err
+
+
+@pytest.mark.parametrize(
+    "words", [("2",), ("2", "3", "--auto"), ("99", "3"), ("1", "3", "--for", "0")]
+)
+def test_scaling_what_makes_no_sense_is_refused(shell: Shell, words: tuple[str, ...]) -> None:
+    assert shell.run("scale", *words) == Exit.USAGE
