@@ -40,11 +40,12 @@ from queuepool.models import (
     ScheduleStatus,
     Tier,
 )
+from queuepool.models.runs import JobRun, RunEnd
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.backoff import Backoff
 from queuepool.tasks.context import JobContext
 from queuepool.tasks.job import AsyncEnqueued, Enqueued, Job
-from queuepool.tasks.registry import Registry, Task, task
+from queuepool.tasks.registry import Registry, Task, hooks, task
 from queuepool.tasks.typed import TaskFunction
 
 __version__ = "0.1.0"
@@ -71,6 +72,7 @@ __all__ = [
     "JobExpired",
     "JobHandle",
     "JobId",
+    "JobRun",
     "JobState",
     "JobStatus",
     "JobTimeoutError",
@@ -87,6 +89,7 @@ __all__ = [
     "RateLimited",
     "Registry",
     "RetryLater",
+    "RunEnd",
     "Schedule",
     "ScheduleStatus",
     "Task",
@@ -98,5 +101,6 @@ __all__ = [
     "UnknownTaskError",
     "WaitTimeoutError",
     "__version__",
+    "hooks",
     "task",
 ]

@@ -6,6 +6,7 @@ from enum import IntEnum
 
 import msgspec
 
+from queuepool.models.runs import JobRun
 from queuepool.protocol import codec
 from queuepool.verbs.owner.verbs import read_count
 
@@ -21,12 +22,12 @@ class End(IntEnum):
 
 
 class ClaimedJob(msgspec.Struct, eq=False):
-    """One claimed job. The loop makes it; the worker that runs it writes `started_s` and `context`.
+    """One claimed job. The loop makes it; the worker that runs it writes `started_s` and `run`.
 
     waited_ms: since it was enqueued, when it was claimed. ahead: claimed to wait in memory, so not
     reported as started. unanswered: its end may be recorded already, and another job may have its
     id by now; the end is sent with the stamp of this body. damage: what of it cannot be read, so
-    that it is buried. Times are time.monotonic() seconds.
+    that it is buried. run: what hooks were told of its start. Times are time.monotonic() seconds.
     """
 
     id: bytes
@@ -41,7 +42,7 @@ class ClaimedJob(msgspec.Struct, eq=False):
     cancelled: bool = False
     unanswered: bool = False
     damage: str = ""
-    context: object | None = None
+    run: JobRun | None = None
 
 
 def claimed(
@@ -68,6 +69,7 @@ class Outcome(msgspec.Struct, eq=False, gc=False):  # nothing it holds points ba
     max_attempts: how many it may have, of one that failed or returned a result. unanswered: how
     often it was sent alone, without success. aside: the task that no one here knows. slow_ms: for
     how long the limits of the job are to grant nothing, as a downstream said; 0: it said nothing.
+    exception: what the handler raised, for hooks.
     """
 
     job: ClaimedJob
@@ -85,3 +87,4 @@ class Outcome(msgspec.Struct, eq=False, gc=False):  # nothing it holds points ba
     unanswered: int = 0
     aside: str = ""
     slow_ms: int = 0
+    exception: BaseException | None = None

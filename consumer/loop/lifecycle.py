@@ -28,6 +28,7 @@ from consumer.settings import ConsumerSettings
 from consumer.workers import build
 from consumer.workers.dispatcher import ClosableWorkers
 from consumer.workers.event_loop import HandlerLoop
+from consumer.workers.hooks import HookRunner
 from consumer.workers.runner import Runner
 from consumer.workers.timeouts import Timekeeper
 from queuepool.client.pool import QueuePool
@@ -38,11 +39,12 @@ from queuepool.servers import Bell as ServerBell
 from queuepool.servers.namespaces import has_ended
 from queuepool.tasks.limiting import declared
 from queuepool.tasks.registry import Registry, default_registry
-from queuepool.telemetry.events import Listener, ignore
+from queuepool.telemetry.events import Listener, fan_out, ignore
 from queuepool.verbs.owner import verbs as own
 
 _STEP_S = 0.1
 _LEAVE_S = 1.0  # maximum for idle workers to exit
+_HOOKS_S = 5.0  # maximum for hooks that wait
 _NEEDED_FRAMES = min(200, sys.getrecursionlimit())  # by a turn, with a large margin
 
 
@@ -70,6 +72,7 @@ class Consumer:
         self._resting = threading.Event()  # never set
         self._bell: ServerBell | None = None
         self._timekeeper, self._handlers = Timekeeper(), HandlerLoop()
+        self.hooks = HookRunner(registry)
         now = monotonic()
         self.liveness = Liveness(now, now)
         self.partition: int | None = None
@@ -106,6 +109,7 @@ class Consumer:
             self._close()
             self._timekeeper.stop()
             self._handlers.stop()
+            self.hooks.close(_HOOKS_S)
 
     def _new_life(self, candidates: Sequence[int], roaming: Roaming | None) -> ConsumerLife:
         return ConsumerLife(
@@ -114,7 +118,7 @@ class Consumer:
             make_workers=self._make_workers,
             stopping=self._stop.is_set,
             liveness=self.liveness,
-            emit=self.listen,
+            emit=fan_out([self.listen, self.hooks.listen]),
             clock=monotonic,
             draw=random.random,
             tasks=[task.name for task in self._registry],
@@ -199,7 +203,10 @@ class Consumer:
 
     def _make_workers(self, acquired: own.Acquired, core: Core) -> ClosableWorkers:
         self.partition, self.core = acquired.ownership.partition, core
-        runner = Runner(self._registry, acquired.ownership, self._handlers, self._timekeeper)
+        self.hooks.partition = self.partition
+        runner = Runner(
+            self._registry, acquired.ownership, self._handlers, self._timekeeper, self.hooks.started
+        )
         core.state.progress = runner.progress
         core.state.load = self._machine.load
         self.workers = build.build(

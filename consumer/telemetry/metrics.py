@@ -157,6 +157,14 @@ class ConsumerMetrics(Collector):
         for cause, count in workers.replaced.copy().items() if workers else ():
             ended.add_metric([partition, cause], count)
         yield ended
+        hooks = CounterMetricFamily(
+            "queuepool_hook_failures",
+            "Calls of hooks that failed or were left out, by cause.",
+            labels=["partition", "cause"],
+        )
+        for cause, count in self._consumer.hooks.failures.copy().items():
+            hooks.add_metric([partition, cause], count)
+        yield hooks
         owning = GaugeMetricFamily(
             "queuepool_owner", "1 if this process owns the partition.", labels=["partition"]
         )

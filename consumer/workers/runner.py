@@ -16,7 +16,7 @@ unknown task all just end an attempt.
 from __future__ import annotations
 
 import random
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager
 from time import monotonic
 from typing import Any, Protocol
@@ -78,7 +78,10 @@ class Attempt(msgspec.Struct, eq=False, gc=False):  # no reference cycles
 
     def failed(self, error: BaseException) -> Outcome:
         """Return the outcome of an attempt that raised this; never raises."""
-        return _failed(self.job, self.task, self.envelope.options, self.started_s, error)
+        outcome = _failed(self.job, self.task, self.envelope.options, self.started_s, error)
+        if self.job.run is not None:
+            outcome.exception = error
+        return outcome
 
     def lost(self, reason: str, what: str, message: str) -> Outcome:
         """Return the outcome of an attempt whose process died. what: in one word."""
@@ -89,12 +92,19 @@ class Attempt(msgspec.Struct, eq=False, gc=False):  # no reference cycles
 class Runner:
     """Runs jobs of one ownership, in any number of threads.
 
+    on_start: called with each attempt before it, if there are hooks; it must not raise.
     start_until_s: the monotonic time after which no job may start, since the lease may be over.
     """
 
     def __init__(
-        self, registry: Registry, ownership: Ownership, loop: AsyncRunner, timekeeper: Limits
+        self,
+        registry: Registry,
+        ownership: Ownership,
+        loop: AsyncRunner,
+        timekeeper: Limits,
+        on_start: Callable[[Attempt], None] | None = None,
     ) -> None:
+        self._on_start = on_start
         self._registry, self._ownership = registry, ownership
         self._loop, self._timekeeper = loop, timekeeper
         self._origin = Origin()
@@ -143,7 +153,11 @@ class Runner:
         task = self._registry.find(envelope.task)
         if task is None:
             return self._set_aside(job, envelope.task, started)
-        return Attempt(job, task, envelope, started, envelope.options.timeout_s or task.timeout_s)
+        timeout_s = envelope.options.timeout_s or task.timeout_s
+        attempt = Attempt(job, task, envelope, started, timeout_s)
+        if self._on_start is not None and self._registry.hooks.used:
+            self._on_start(attempt)
+        return attempt
 
     def arguments(self, attempt: Attempt) -> dict[str, Any]:
         """Return the arguments for the handler. Raises BadPayloadError."""

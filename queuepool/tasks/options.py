@@ -11,6 +11,7 @@ from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.models import Tier
 from queuepool.tasks.backoff import Backoff
+from queuepool.tasks.hooks import Hook
 from queuepool.tasks.limiting import LimitOption
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -57,6 +58,10 @@ class TaskOptions(TypedDict, total=False):
     unique_until: str
     on_conflict: str
     limit: LimitOption | None
+    before: Hook | None
+    after: Hook | None
+    on_failed: Hook | None
+    on_dead: Hook | None
 
 
 def refuse_unknown(call: str, given: Iterable[str], options: type) -> None:

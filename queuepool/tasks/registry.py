@@ -24,6 +24,7 @@ from queuepool.errors.escaping import shown
 from queuepool.models import Tier
 from queuepool.models.places import DEFAULT_POOL, check_pool, check_slots
 from queuepool.tasks.backoff import Backoff
+from queuepool.tasks.hooks import Hook, Hooks, Moment, check_hook
 from queuepool.tasks.limiting import LimitOption, limits_of, refuse_other_definitions
 from queuepool.tasks.options import (
     TaskOptions,
@@ -70,6 +71,10 @@ class Task:
     unique_until: str = "end"
     on_conflict: str = "skip"
     limit: LimitOption | None = None
+    before: Hook | None = None
+    after: Hook | None = None
+    on_failed: Hook | None = None
+    on_dead: Hook | None = None
     signature: Signature = field(init=False, repr=False, compare=False)
     wishes: Wishes | None = field(init=False, repr=False, compare=False)
 
@@ -89,10 +94,18 @@ class Task:
             raise InvalidInputError(f"backoff={shown(self.backoff)}: use Backoff(base_s=...)")
         check_pool(self.pool)
         check_slots(self.slots)
+        for moment in Moment:
+            if (hook := self.hook(moment)) is not None:
+                check_hook(hook, moment)
         key = key_of_fields(self.name, self.unique, signature)
         limits = None if self.limit is None else limits_of(self.limit, signature)
         wishes = wishes_of(key, self.unique_until, self.on_conflict, None, limits)
         object.__setattr__(self, "wishes", wishes)
+
+    def hook(self, moment: Moment) -> Hook | None:
+        """Return the task's own hook of a moment."""
+        found: Hook | None = getattr(self, moment)
+        return found
 
 
 _DEFAULTS = {f.name: f.default for f in fields(Task) if f.name in TaskOptions.__annotations__}
@@ -100,10 +113,11 @@ _DEFAULTS["name"] = None
 
 
 class Registry:
-    """Task name -> task. `queuepool.task` fills the default one."""
+    """Task name -> task. `queuepool.task` fills the default one. hooks: of all its tasks."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, Task] = {}
+        self.hooks = Hooks()
 
     @overload
     def task(
@@ -142,7 +156,8 @@ class Registry:
         until its "end" or its "start" (unique_until); a second one is dropped ("skip"), or its
         payload replaces that of one that waits ("replace", "debounce": on_conflict). limit: the
         limits that hold for its jobs: a name, a template such as "mail:{account}", a Limit, which
-        also declares what it allows, a function of the payload, or up to four of these.
+        also declares what it allows, a function of the payload, or up to four of these. before,
+        after, on_failed, on_dead: hooks, functions that take a JobRun.
         Raises InvalidInputError for bad options, a name that is taken, or anything but a function
         that a payload can call.
         """
@@ -191,6 +206,7 @@ class Registry:
             )
         refuse_other_definitions(task, (t for t in self if t.name != task.name))
         self._tasks[task.name] = task
+        self.hooks.used |= any(task.hook(moment) is not None for moment in Moment)
 
     def get(self, name: str) -> Task:
         """Return the task of that name. Raises UnknownTaskError."""
@@ -225,6 +241,7 @@ class Registry:
 
 default_registry = Registry()
 task = default_registry.task
+hooks = default_registry.hooks
 
 
 def _same(a: Callable[..., Any], b: Callable[..., Any]) -> bool:
