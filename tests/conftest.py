@@ -23,6 +23,7 @@ from queuepool.partitions.partition import Partition
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
 from queuepool.settings.config import PoolConfig
+from tests.sampling import share_between_engines
 from tests.shell import Shell
 from tests.striking import unraisable_dropped
 from tests.waiting import wait_until
@@ -54,6 +55,12 @@ def server_engines() -> dict[str, Path]:
     if debian:
         engines["redis-server"] = Path(debian)
     return engines
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before the tests that the command line left out are dropped."""
+    share_between_engines(items, frozenset(server_engines()))
 
 
 @pytest.fixture(scope="session")

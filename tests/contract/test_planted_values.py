@@ -17,6 +17,8 @@ from tests.contract import world as w
 from tests.contract.busy import busy
 from tests.contract.world import World
 
+pytestmark = pytest.mark.either_engine
+
 KB = 1000
 NASTY = (b"x", b"", b"nan", b"inf", b"-inf", b"1e300", b"2.5", b"-9", b"9223372036854775807")
 FIELDS = (

@@ -18,6 +18,8 @@ from tests.contract.busy import busy
 from tests.contract.touched import Keys, stem, touched
 from tests.contract.world import World
 
+pytestmark = pytest.mark.either_engine
+
 # Where a script does not stop at a value of another type
 PASSED_OVER = {"q", "tr", "tn", "g", "dg", "gq", "gr", "gg", "wk", "dn", "cmd", "ck", "fl"} | {
     *("li", "lc", "lt", "lw", "ls", "lp")  # of limits

@@ -27,6 +27,8 @@ from tests.contract.busy import Busy, busy
 from tests.contract.touched import Keys, stem, touched
 from tests.contract.world import World
 
+pytestmark = pytest.mark.either_engine
+
 # (script, stem of a key) -> why no one learns of a value of another type there
 _SET = "SET puts a result in the place of whatever is there"
 _OTHERS = "an owner may not repair what only leaders write, and must not need it"

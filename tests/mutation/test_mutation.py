@@ -105,6 +105,7 @@ def test_a_mutant_that_matters_dies_and_one_that_does_not_lives() -> None:
     assert "resigns" in str(found[SILENT].killer)
 
 
+@pytest.mark.slow
 def test_mutants_judged_together_are_told_from_each_other() -> None:
     address = b"left > 0 and address or ''"
     broken = mutant(address, b"address", "leader/lead")
@@ -131,6 +132,7 @@ def marks() -> Marks:
         return {file: possible(file, text, compiles.somewhere) for file, text in texts().items()}
 
 
+@pytest.mark.slow
 def test_scripts_with_all_marks_compile(marks: Marks) -> None:
     assert sum(map(len, marks.values())) > 2000
     with compiler() as compiles:
@@ -151,6 +153,7 @@ def test_statements_have_marks_and_their_other_lines_have_not() -> None:
     assert b"\nelse\n  -- no\n  if not REACHED['parts/p:6']" in made.source
 
 
+@pytest.mark.slow
 def test_what_is_on_record_of_tests_is_believed_until_they_change(
     tmp_path: Path, marks: Marks
 ) -> None:

@@ -19,6 +19,7 @@ from queuepool.servers import wire
 from queuepool.verbs import scripts
 from tests.property.model.homes import HomesMachine
 from tests.property.model.rules import PartitionMachine
+from tests.sampling import first_of
 
 EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "0"))
 STEPS = int(os.environ.get("MODEL_STEPS", "50"))
@@ -81,18 +82,10 @@ def test_homes_of_limits_do_what_the_model_says(model_url: str) -> None:
     run_state_machine_as_test(machine, settings=settings(PROFILE, max_examples=examples))
 
 
-# Those that a walk meets only after many others take up to half a minute.
-RARE = {("ask", "I11|runs"), ("claim", "marks|turns"), ("admit", "I12|overtook")}
-
-
 @pytest.mark.parametrize(
     ("base", "name", "line", "instead", "says"),
-    [
-        pytest.param(
-            *b, id=f"{b[1]}-{b[4]}", marks=[pytest.mark.slow] if (b[1], b[4]) in RARE else []
-        )
-        for b in BROKEN
-    ],
+    first_of(BROKEN),
+    ids=[f"{name}-{says}" for _, name, _, _, says in BROKEN],
 )
 def test_a_broken_script_is_noticed(
     model_url: str,

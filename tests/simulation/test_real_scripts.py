@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.sampling import first_of
 from tests.simulation.simulation import simulate
 
-SEEDS = (3, 5, 18, 114)  # the last two with holds, caps, unique keys and expiry
+SEEDS = (114, 3, 5, 18)  # 18 and 114 with holds, caps, unique keys and expiry
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", first_of(SEEDS))
 def test_a_seed_keeps_its_promises_on_a_real_server(seed: int, redis_url: str, stage: str) -> None:
     result = simulate(seed, url=redis_url, stage=stage)
 

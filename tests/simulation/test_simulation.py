@@ -14,6 +14,7 @@ from consumer.core.jobs import ClaimedJob
 from consumer.core.owner import Core
 from consumer.core.turn import Turn
 from queuepool.verbs.owner import verbs as own
+from tests.sampling import first_of
 from tests.simulation.__main__ import replay
 from tests.simulation.consuming import NewCore
 from tests.simulation.scenario import Faults
@@ -109,7 +110,7 @@ class NeverRecovers(Core):
 
 
 @pytest.mark.parametrize(
-    "broken", [NeverReconciles, ForgetsOutcomes, RunsSuspectsTogether, NeverRecovers]
+    "broken", first_of([NeverReconciles, ForgetsOutcomes, RunsSuspectsTogether, NeverRecovers])
 )
 def test_a_broken_core_is_found(broken: NewCore) -> None:
     found = any(simulate(seed, new_core=broken).violations for seed in range(MOST_SEEDS))
