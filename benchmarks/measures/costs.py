@@ -7,7 +7,7 @@ batch, each with a server of its own: a machine whose speed changes changes both
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.rig import PAD, Rig, payloads, rig
 from coordinator.assembly import assemble
 from coordinator.settings import CoordinatorSettings
-from queuepool.partitions.partition import OwnedPartition
+from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.protocol.codec import read_group
 from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own
@@ -49,19 +49,39 @@ def partitions(count: int) -> dict[str, float]:
     figures: dict[str, float] = {}
     for n in _sizes(1, count):
         with rig(n) as r:
-            for partition in r.pool.partitions():
-                partition.acquire(lease_s=600)
+            owned = [_owned(partition) for partition in r.pool.partitions()]
+            rows = ({"i": i} for i in range(10 * n))
+            r.pool.enqueue_many("noop", rows, partition_key=lambda row: f"g{row['i']}")
             settings = CoordinatorSettings(grpc_port=0, metrics_port=-1)
             coordinator = assemble(r.pool, settings)
-            coordinator.loop.turn()  # takes the lead and connects
+            for _ in range(2):  # takes the lead, connects, and looks for the first time
+                _report(owned)
+                coordinator.loop.turn()
             took = []
             for _ in range(7):
+                _report(owned)
                 began = monotonic()
                 coordinator.loop.turn()
                 took.append((monotonic() - began) * 1000)
             coordinator.stop()
             figures[f"cycle_ms[partitions={n}]"] = sorted(took)[3]
     return figures
+
+
+def _owned(partition: Partition) -> OwnedPartition:
+    owned = partition.acquire(lease_s=600)
+    if not isinstance(owned, OwnedPartition):
+        raise RuntimeError("a fresh partition has an owner")
+    return owned
+
+
+def _report(owned: Sequence[OwnedPartition]) -> None:
+    """Say what consumers say: without it, the coordinator has nothing to decide."""
+    for one in owned:
+        report = own.renew(
+            one.ownership, lease_ms=600_000, beat=0, workers=8, busy=8, target=8, applied="0-0"
+        )
+        one.run(report)
 
 
 def _sizes(first: int, last: int) -> list[int]:
@@ -91,9 +111,7 @@ class _Load:
         with rig() as r:
             rows = ({"i": i, "pad": PAD} for i in range(self.jobs))
             r.pool.enqueue_many("noop", rows, partition_key=key)
-            owned = r.pool.partition(0).acquire(lease_s=600)
-            if not isinstance(owned, OwnedPartition):
-                raise RuntimeError("a fresh partition has an owner")
+            owned = _owned(r.pool.partition(0))
             r.reset_stats()
             yield r, owned
 

@@ -98,7 +98,7 @@ class Planner:
         for seen, ruled in zip(observations, settled, strict=True):
             before = memories.get(seen.partition, _UNKNOWN)
             memory, decision = (
-                ruled if seen.unusable_reason else self._command(epoch, *ruled, seen, now_s)
+                self._command(epoch, *ruled, seen, now_s) if ruled[1].inputs is not None else ruled
             )
             kind = (decision.mode, decision.clamps, decision.inputs is None)
             if decision.command or decision.direction is not Direction.HOLD:

@@ -74,14 +74,14 @@ class Reading:
     limits: tuple[LimitUse, ...] = ()
 
     def __post_init__(self) -> None:
+        in_flight = 0 if self.in_flight is None else self.in_flight
+        counts = (self.backlog, self.workers, self.busy, self.finished_total, in_flight)
+        if math.isfinite(self.at_s) and min(counts) >= 0:
+            return  # without a message, of which thousands a cycle would be made
         require(math.isfinite(self.at_s), f"at_s={self.at_s} must be a finite number of seconds")
-        for field in ("backlog", "workers", "busy", "finished_total"):
+        for field in ("backlog", "workers", "busy", "finished_total", "in_flight"):
             value = getattr(self, field)
-            require(value >= 0, f"{field}={value} must not be negative")
-        require(
-            self.in_flight is None or self.in_flight >= 0,
-            f"in_flight={self.in_flight} must not be negative",
-        )
+            require(value is None or value >= 0, f"{field}={value} must not be negative")
 
     @property
     def pwqd(self) -> float:
