@@ -11,6 +11,7 @@ import contextlib
 import faulthandler
 import logging
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,7 @@ from prometheus_client import CollectorRegistry
 
 from consumer.core import events
 from consumer.loop.lifecycle import Consumer, shuffled
+from consumer.loop.several import Several
 from consumer.loop.side_by_side import SideBySide
 from consumer.loop.watchdog import Watchdog
 from consumer.settings import ConsumerSettings
@@ -34,6 +36,7 @@ from queuepool.errors.hindrances import HindranceError
 from queuepool.process.endings import CONFIGURATION, FAILED, FENCED, OK, WATCHDOG, exit_now
 from queuepool.process.exposition import exposed
 from queuepool.process.keeping import RouteKeeper
+from queuepool.process.launching import command_line
 from queuepool.process.signals import SignalHandlers
 from queuepool.process.startup import import_app, load_both, refuse_servers_that_cannot_work
 from queuepool.servers.connect import connect
@@ -51,8 +54,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one consumer until SIGTERM or SIGINT; returns the exit code."""
     faulthandler.enable()  # a segfaulting handler names itself
     try:
-        settings, config = load_both(partial(_settings, _parse(argv)))
+        flags = _parse(argv)
+        settings, config = load_both(partial(_settings, flags))
         configure(settings.log_format, settings.log_level)
+        if settings.processes > 1:
+            start = partial(_start_one_of_several, settings)
+            return Several(settings.processes, start, drain_s=settings.drain_s).run()
         _import_app(settings.app)
         # A reply must come well within a lease, or one slow turn loses it.
         pool = QueuePool(config=_answering_within_a_lease(config, settings))
@@ -63,12 +70,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     with pool:
         try:
             refuse_servers_that_cannot_work(pool)
+            if flags.started_fd is not None:
+                os.close(flags.started_fd)
             return _run(pool, settings)
         except ConfigurationError as error:
             return _refuse(error)
         except HindranceError as error:
             printing.complain("consumer", error)
             return FAILED  # the settings are fine: a supervisor may retry
+
+
+def _start_one_of_several(
+    settings: ConsumerSettings, number: int, started_fd: int
+) -> subprocess.Popen[bytes]:
+    port = settings.metrics_port + number if settings.metrics_port > 0 else settings.metrics_port
+    own = {"CONSUMER_PROCESSES": "1", "CONSUMER_METRICS_PORT": str(port)}
+    return subprocess.Popen(
+        command_line("consumer", ["--started-fd", str(started_fd)], tied_to=os.getpid()),
+        env=os.environ | own,
+        pass_fds=(started_fd,),
+        process_group=0,  # Ctrl-C is for the process that started it, which passes it on
+    )
 
 
 def _refuse(error: ConfigurationError) -> int:
@@ -156,6 +178,10 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--app", help="modules that define tasks, separated by commas")
     parser.add_argument("--partition", help="a partition number, or auto: take any free one")
+    parser.add_argument(
+        "--processes", type=int, help="consumers to run on this machine (default 1)"
+    )
+    parser.add_argument("--started-fd", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--workers", type=int, help="base number of workers (default 8)")
     parser.add_argument(
         "--max-workers", type=int, help="maximum number of workers (default 8 x the base)"
@@ -170,7 +196,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def _settings(flags: argparse.Namespace) -> ConsumerSettings:
     for name, value in vars(flags).items():
-        if value is not None:
+        if value is not None and name != "started_fd":
             os.environ[f"CONSUMER_{name.upper()}"] = str(value)
     settings = load(ConsumerSettings)
     if not settings.app:

@@ -29,6 +29,10 @@ class ConsumerSettings(BaseSettings):
         True,
         "With CONSUMER_PARTITION=auto: leave an idle partition for one with work and no owner.",
     )
+    processes: int = setting(
+        1, "Consumers that this process starts and supervises, each with its own partition.",
+        ge=1, le=64,
+    )  # fmt: skip
     workers: int = setting(8, "Base number of workers.", ge=1, le=MAX_WORKERS)
     max_workers: int = setting(
         0, "Maximum workers a command may set; 0: 8 x CONSUMER_WORKERS.", ge=0, le=MAX_WORKERS
@@ -105,6 +109,23 @@ class ConsumerSettings(BaseSettings):
                 f"{shown(value)}: use four whole numbers from 1 to 100, such as 6,3,2,1"
             )
         return value
+
+    @model_validator(mode="after")
+    def _several_can_run(self) -> Self:
+        if self.processes == 1:
+            return self
+        if self.partition != "auto":
+            raise ValueError(
+                f"CONSUMER_PROCESSES={self.processes} cannot be combined with CONSUMER_PARTITION="
+                f"{self.partition}: a partition has one owner; use auto"
+            )
+        last = self.metrics_port + self.processes - 1
+        if self.metrics_port > 0 and last > 65535:
+            raise ValueError(
+                f"CONSUMER_METRICS_PORT={self.metrics_port}: each consumer takes the next port, "
+                f"the last one {last}, and there are 65535"
+            )
+        return self
 
     @model_validator(mode="after")
     def _maximum_above_base(self) -> Self:

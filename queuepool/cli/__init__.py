@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.excepthook = printing.show_uncaught
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] in (["consumer"], ["coordinator"]):
-        from queuepool.cli.local.processes import become
+        from queuepool.process.launching import become
 
         become(words[0], words[1:])
     try:

@@ -285,7 +285,7 @@ def test_only_a_process_that_runs_tasks_imports_from_its_directory(
     directory: Path, name: str, looks_here: bool
 ) -> None:
     code = (
-        "import os, sys, types; from queuepool.cli.local import launch;"
+        "import os, sys, types; from queuepool.process import launch;"
         f"process = sys.modules['{name}.__main__'] = types.ModuleType('process');"
         "process.main = lambda _: print(os.getcwd() in sys.path) or 0;"
         f"launch.main(['{name}'])"

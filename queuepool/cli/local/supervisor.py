@@ -11,8 +11,6 @@ ends, and the kernel ties that to the thread that started them.
 
 from __future__ import annotations
 
-import random
-import signal
 import subprocess
 import threading
 import time
@@ -22,36 +20,13 @@ from pathlib import Path
 
 from queuepool.cli.local.child_logs import LineBudget, LogFile
 from queuepool.errors.escaping import visible
+from queuepool.process.endings import CONFIGURATION
+from queuepool.process.restarts import Restarts, describe_exit
 
 Say = Callable[[str], None]
 
-_FIRST_PAUSE_S = 0.5
-_LONGEST_PAUSE_S = 30.0
-_STEADY_S = 30.0  # a child that ran this long failed for a new reason
 _ALL_SAID_S = 15.0  # a child without complaints by then can start
 _POLL_S = 0.02
-CONFIGURATION = 2  # the exit code for problems that a restart cannot fix
-
-
-def restart_pause_s(failures: int, entropy: float) -> float:
-    """Return the pause before a restart: doubling, bounded, jittered by entropy of 0 to 1. Pure.
-
-    Jitter keeps children that died of one cause from restarting all at once.
-    """
-    longest = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** min(failures - 1, 16))
-    return longest * (0.5 + entropy / 2)
-
-
-def describe_exit(code: int) -> str:
-    """Return a readable description of a child's exit code. Pure."""
-    if code < 0:
-        try:
-            return f"was killed by {signal.Signals(-code).name}"
-        except ValueError:
-            return f"was killed by signal {-code}"
-    meanings = {0: "drained", 1: "failure", 2: "configuration", 3: "replaced", 4: "watchdog"}
-    meaning = meanings.get(code)
-    return f"exited with code {code}" + (f" ({meaning})" if meaning else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +49,7 @@ class _Child:
     process: subprocess.Popen[bytes] | None = None
     started_s: float = 0.0
     due_s: float = 0.0
-    failures: int = 0
+    restarts: Restarts = field(default_factory=Restarts)
     budget: LineBudget = field(default_factory=LineBudget)
 
 
@@ -137,9 +112,7 @@ class Supervisor:
         return "\n".join(f"{name} cannot start:\n{text}" for text, name in messages.items())
 
     def _schedule(self, child: _Child, code: int, now_s: float) -> None:
-        steady = now_s - child.started_s >= _STEADY_S
-        child.failures = 1 if steady else child.failures + 1
-        pause_s = restart_pause_s(child.failures, random.random())
+        pause_s = child.restarts.pause_s(now_s - child.started_s)
         child.due_s = now_s + pause_s
         if code > 0:
             for line in child.log.last_lines(3):

@@ -132,7 +132,7 @@ def test_a_log_that_grows_too_large_is_set_aside(
 def test_a_child_ends_with_its_parent_whatever_killed_it(platform: str) -> None:
     child = (
         f"import os, signal, sys; sys.platform = {platform!r}\n"
-        "from queuepool.cli.local import launch; launch.tie_to(os.getppid())\n"
+        "from queuepool.process import launch; launch.tie_to(os.getppid())\n"
         "print(os.getpid(), flush=True); signal.pause()"
     )
     parent = (

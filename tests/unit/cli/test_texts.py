@@ -8,7 +8,7 @@ from queuepool.cli.display.durations import format_duration, parse_duration
 from queuepool.cli.display.output import clean
 from queuepool.cli.display.view import sparkline
 from queuepool.cli.local.child_logs import LineBudget, level_of
-from queuepool.cli.local.supervisor import describe_exit, restart_pause_s
+from queuepool.process.restarts import describe_exit, restart_pause_s
 
 
 @pytest.mark.parametrize(

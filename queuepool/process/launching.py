@@ -1,4 +1,4 @@
-"""queuepool consumer, queuepool coordinator: this process becomes one of them.
+"""Starts consumers and coordinators as processes, or becomes one.
 
 The library imports neither; they are started by name, as programs.
 """

@@ -1,0 +1,135 @@
+"""Several consumers on one machine: this process starts them, and keeps them running.
+
+    a child    what happens                          then
+    starting   it finds its settings wrong           all end, and this process exits like it
+               it finds nothing wrong                running; after the first, the others start
+    running    it exits                              pausing, longer after each failure
+    pausing    the pause is over                     starting
+    any        this process gets a signal            every child gets it; none starts again
+
+Invariants: there are never more children than asked for. None outlives this process for longer than
+its drain, even if this one is killed (see `queuepool.process.launch`). A mistake in the settings is
+told once, as the others wait for the first.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from queuepool.process.endings import CONFIGURATION, FAILED, OK
+from queuepool.process.restarts import Restarts, describe_exit
+from queuepool.process.signals import SignalHandlers
+
+_log = logging.getLogger("consumer")
+_LOOK_S = 0.1
+_STARTS_S = 60.0  # the others wait no longer for the first: importing an application takes a while
+_BEYOND_DRAIN_S = 15.0
+
+# Starts consumer number n. It gets the end of a pipe, and closes it once its settings are fine.
+Start = Callable[[int, int], "subprocess.Popen[bytes]"]
+
+
+@dataclass(slots=True)
+class _Child:
+    number: int
+    process: subprocess.Popen[bytes] | None = None
+    started_s: float = 0.0
+    due_s: float = 0.0
+    restarts: Restarts = field(default_factory=Restarts)
+
+    @property
+    def name(self) -> str:
+        return f"consumer {self.number}"
+
+
+class Several:
+    """Keeps `count` consumers running until a signal. drain_s: what each takes to end, at most."""
+
+    def __init__(self, count: int, start: Start, *, drain_s: float) -> None:
+        self._children = [_Child(number) for number in range(count)]
+        self._start, self._drain_s = start, drain_s
+        self._signals, self._passed_on, self._code = 0, 0, OK
+
+    def run(self) -> int:
+        """Run until SIGTERM or SIGINT, in the main thread; returns the exit code."""
+        handlers = SignalHandlers(self._on_signal)
+        try:
+            first, *others = self._children
+            self._spawn(first, wait=True)
+            for child in others if first.process is not None else []:
+                self._spawn(child)
+            while not self._signals and self._code == OK:
+                self._look()
+                _pause()
+            return self._end()
+        finally:
+            handlers.put_back()
+
+    def _on_signal(self, number: int, _frame: object) -> None:
+        self._signals += 1
+        if self._signals > 1:
+            self._code = 128 + number
+
+    def _spawn(self, child: _Child, *, wait: bool = False) -> None:
+        reader, writer = os.pipe()
+        try:
+            child.process = self._start(child.number, writer)
+        finally:
+            os.close(writer)
+        child.started_s = time.monotonic()
+        _log.info("%s runs as process %d", child.name, child.process.pid)
+        try:
+            while wait and not self._signals and not select.select([reader], [], [], _LOOK_S)[0]:
+                wait = time.monotonic() - child.started_s < _STARTS_S
+        finally:
+            os.close(reader)
+
+    def _look(self) -> None:
+        now_s = time.monotonic()
+        for child in self._children:
+            if child.process is None:
+                if now_s >= child.due_s:
+                    self._spawn(child)
+            elif (code := child.process.poll()) is not None:
+                child.process = None
+                if code == CONFIGURATION:  # it said why
+                    self._code = CONFIGURATION
+                    return
+                pause_s = child.restarts.pause_s(now_s - child.started_s)
+                child.due_s = now_s + pause_s
+                _log.error(
+                    "%s %s; it starts again in %.1f s", child.name, describe_exit(code), pause_s
+                )
+
+    def _end(self) -> int:
+        """Pass signals on until all have ended; a child that takes too long is killed."""
+        self._signals = max(self._signals, 1)
+        deadline_s = time.monotonic() + self._drain_s + _BEYOND_DRAIN_S
+        while alive := [c for c in self._children if c.process and c.process.poll() is None]:
+            late = time.monotonic() > deadline_s
+            if late or self._passed_on < self._signals:
+                self._passed_on += 1
+                for child in alive:
+                    _send(child, signal.SIGKILL if late else signal.SIGTERM)
+            _pause()
+        codes = {child.process.returncode for child in self._children if child.process}
+        return self._code or (OK if codes <= {OK} else FAILED)
+
+
+def _send(child: _Child, number: signal.Signals) -> None:
+    if child.process is not None:
+        if number is signal.SIGKILL:
+            _log.error("%s did not end in time: it is killed", child.name)
+        child.process.send_signal(number)
+
+
+def _pause() -> None:
+    threading.Event().wait(_LOOK_S)

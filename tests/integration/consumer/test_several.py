@@ -1,0 +1,113 @@
+"""One command runs several consumers, and keeps them running."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from consumer.settings import ConsumerSettings
+from queuepool.client.pool import QueuePool
+from queuepool.partitions.partition import Partition
+from queuepool.process.endings import CONFIGURATION, OK
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import single
+from queuepool.settings.config import PoolConfig
+from tests.integration.consumer.conftest import StartConsumer
+from tests.integration.consumer.processes import ConsumerProcess, done, owners
+from tests.waiting import wait_until
+
+PARTITIONS, PROCESSES = 4, 2
+SEVERAL = {"partition": "auto", "partitions": PARTITIONS, "processes": PROCESSES, "workers": 2}
+
+
+@pytest.fixture
+def wide(redis_url: str, stage: str) -> Iterator[QueuePool]:
+    """Four partitions, in the keyspace of `consume`."""
+    config = PoolConfig(topology=single(redis_url, PARTITIONS), keyspace=Keyspace(stage))
+    with QueuePool(config=config) as pool:
+        yield pool
+
+
+def children(of: ConsumerProcess) -> list[int]:
+    return [int(pid) for pid in re.findall(r"runs as process (\d+)", of.log)]
+
+
+def lives(pid: int) -> bool:
+    with suppress(ProcessLookupError):
+        os.kill(pid, 0)
+        return True
+    return False
+
+
+def owned(partitions: Iterable[Partition]) -> set[int]:
+    return {pid for partition in partitions for pid in owners(partition)}
+
+
+def test_each_owns_a_partition_and_one_that_dies_starts_again(
+    wide: QueuePool, consume: StartConsumer
+) -> None:
+    parent = consume(**SEVERAL)
+    wait_until(lambda: len(owned(wide.partitions())) == PROCESSES, 30, parent.log)
+    first = children(parent)
+    assert owned(wide.partitions()) == set(first)
+    for number in range(40):
+        wide.enqueue("work", {}, partition_key=f"key-{number}")
+
+    os.kill(first[0], signal.SIGKILL)
+    parent.says("consumer 0 was killed by SIGKILL; it starts again in")
+    wait_until(lambda: len(children(parent)) == PROCESSES + 1)
+    wait_until(lambda: sum(map(done, wide.partitions())) == 40, 30)
+
+    assert parent.stop() == OK
+    assert not any(map(lives, children(parent)))
+    assert all(partition.audit().clean for partition in wide.partitions())
+
+
+def test_none_outlives_the_process_that_started_it(wide: QueuePool, consume: StartConsumer) -> None:
+    parent = consume(**SEVERAL)
+    wait_until(lambda: len(owned(wide.partitions())) == PROCESSES, 30, parent.log)
+
+    parent.kill()
+
+    wait_until(lambda: not owned(wide.partitions()))
+    assert parent.log.count("released") >= PROCESSES, parent.log
+
+
+def test_a_mistake_is_told_once(consume: StartConsumer) -> None:
+    parent = consume(**SEVERAL | {"app": "no_such_module_anywhere"})
+
+    assert parent.ends() == CONFIGURATION
+    assert parent.log.count("no_such_module_anywhere") == 1
+
+
+def test_a_second_signal_ends_them_at_once(wide: QueuePool, consume: StartConsumer) -> None:
+    parent = consume(**SEVERAL)
+    wide.enqueue("work", {"ms": 60_000}, partition_key="long")
+    partition = wide.group("long").partition
+    wait_until(lambda: partition.observe().in_flight == 1, 30, parent.log)
+
+    parent.signal(signal.SIGTERM)
+    parent.says("drain")
+    parent.signal(signal.SIGTERM)
+
+    assert parent.ends() == 128 + signal.SIGTERM
+    assert not any(map(lives, children(parent)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"partition": "3"}, "use auto"),
+        ({"partition": "auto", "metrics_port": 65_535}, "the last one 65536"),
+        ({"partition": "auto", "processes": 65}, "less than or equal to 64"),
+    ],
+)
+def test_what_cannot_be_several_is_refused(settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        ConsumerSettings(**{"processes": 2} | settings)
