@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from time import monotonic
 
 import pytest
 
@@ -164,12 +165,20 @@ def test_a_turn_of_what_is_left_lasts_a_quarter_of_a_second(world: World) -> Non
 
 
 def test_who_got_a_token_has_left_the_line_although_it_has_permits(world: World) -> None:
-    home = Home(world, definition=rate(1, per_s=10, permits=5))
-    assert [home.ask(owner(n), 1, wanted=1).tokens for n in range(3)] == [1, 0, 0]
-    tokens = []
-    for seconds in (4.4, 4.4, 0.3, 4.6, 4.6, 0.9):
-        home.advance(seconds)
-        tokens.append([home.ask(owner(n), 1, held=1, wanted=1).tokens for n in (2, 1)])
+    def granted(name: str) -> list[list[int]]:
+        home = Home(world, name, rate(1, per_s=10, permits=5))
+        assert [home.ask(owner(n), 1, wanted=1).tokens for n in range(3)] == [1, 0, 0]
+        tokens = []
+        for seconds in (4.4, 4.4, 0.3, 4.6, 4.6, 0.9):  # the line counts for the last second
+            home.advance(seconds)
+            tokens.append([home.ask(owner(n), 1, held=1, wanted=1).tokens for n in (2, 1)])
+        return tokens
+
+    for attempt in range(20):  # a machine that stalls would let the token ripen
+        began_s = monotonic()
+        tokens = granted(f"limit-{attempt}")
+        if monotonic() - began_s < 0.1:
+            break
 
     assert tokens == [[0, 0], [0, 0], [0, 1], [0, 0], [0, 0], [1, 0]]
 
