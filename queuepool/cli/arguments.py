@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 from queuepool.cli.display.durations import parse_duration
+from queuepool.cli.display.moments import parse_moment
 from queuepool.cli.exits import Exit
 from queuepool.errors.escaping import shown
 from queuepool.models.places import DEFAULT_POOL, is_pool
 
 Run = Callable[[argparse.Namespace], Exit]
 
+_RATE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(?:/(s|min|h))?")
 _LONGEST_NUMBER = 18  # digits
 _MOST = 2**62
 _LONGEST_S = 36_500 * 86400  # a thread cannot wait longer than 292 years
@@ -96,3 +100,20 @@ def duration(text: str) -> float:
     if seconds > _LONGEST_S:
         raise argparse.ArgumentTypeError(f"must be at most {_LONGEST_S // 86400}d")
     return seconds
+
+
+def moment(text: str) -> datetime:
+    """Return a typed moment in the past, such as 02:10, or 10m for ten minutes ago."""
+    try:
+        return parse_moment(text, datetime.now(UTC))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def rate(text: str) -> float:
+    """Return jobs a second of a typed rate, such as 50/s or 100/min."""
+    match = _RATE.fullmatch(text)
+    found = float(match[1]) / {"s": 1, "min": 60, "h": 3600}[match[2] or "s"] if match else 0.0
+    if found <= 0:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is no rate: use 50/s, 100/min or 500/h")
+    return found

@@ -18,6 +18,7 @@ from queuepool.client.calls import (
 from queuepool.client.group import AsyncTaskGroup as AsyncTaskGroup  # noqa: PLC0414 - known from here
 from queuepool.client.handles import AsyncJobHandle
 from queuepool.client.holding import hold_partitions
+from queuepool.client.inspecting import AsyncInspect
 from queuepool.client.limits import AsyncLimits
 from queuepool.client.network import AsyncNetwork
 from queuepool.client.questions import ask
@@ -176,6 +177,11 @@ class AsyncQueuePool(BasePool[AsyncPort]):
     def limits(self) -> AsyncLimits:
         """Return the limits of the queue: set, pause, resume, remove, get, list, awaited."""
         return AsyncLimits(self._network)
+
+    @property
+    def inspect(self) -> AsyncInspect:
+        """Return what looks into the queue: the asyncio twin of Inspect."""
+        return AsyncInspect(self._network, self.producer)
 
     @property
     def schedules(self) -> AsyncSchedules:

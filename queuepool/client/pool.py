@@ -28,6 +28,7 @@ from queuepool.client.calls import (
 from queuepool.client.group import TaskGroup
 from queuepool.client.handles import JobHandle
 from queuepool.client.holding import hold_partitions
+from queuepool.client.inspecting import Inspect
 from queuepool.client.limits import Limits
 from queuepool.client.network import Network
 from queuepool.client.pipeline import Bulk
@@ -251,6 +252,11 @@ class QueuePool(Whereabouts, BasePool[Port]):
     def limits(self) -> Limits:
         """Return the limits of the queue: set, pause, resume, remove, get, list."""
         return Limits(self._network)
+
+    @property
+    def inspect(self) -> Inspect:
+        """Return what looks into the queue: find jobs, see what runs and fails, replay, discard."""
+        return Inspect(self._network, self.producer)
 
     @property
     def schedules(self) -> Schedules:

@@ -14,6 +14,7 @@ from queuepool.testing import (
     admitting,
     claiming,
     ending,
+    finding,
     leading,
     limiting,
     managing,
@@ -33,7 +34,7 @@ _VERBS: Mapping[str, Callable[[Any, Args], Any]] = {  # each is named after its 
     name: verb
     for module in (
         *(producing, managing, claiming, admitting, ending),
-        *(owning, operating, leading, limiting, scheduling, tenants),
+        *(owning, operating, finding, leading, limiting, scheduling, tenants),
     )
     for name, verb in vars(module).items()
     if name in names() and getattr(verb, "__module__", "") == module.__name__

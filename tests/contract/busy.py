@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from queuepool.models import Limit, Schedule
+from queuepool.models import JobState, Limit, Schedule
+from queuepool.models.finding import JobFilter
 from queuepool.models.schedules import Fired
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.routing.slots import group_of
 from queuepool.verbs import Verb
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.limits import verbs as limit
+from queuepool.verbs.operator import finding
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.owner.gates import admit, gates
@@ -50,6 +52,7 @@ class Busy:
         return [
             operate.observe(0),
             operate.dead(0, 0, 10),
+            *_of_inspection(),
             operate.replay(["dead-a"]),
             operate.replay(["f-dead"]),
             operate.replay(["l-dead"]),
@@ -215,6 +218,16 @@ def _of_limits() -> list[Verb[Any]]:
         *(limit.remove_limit(name) for name in (_LIMIT.name, "told", "new")),
         limit.limits(),
         limit.find_limit(_LIMIT.name),
+    ]
+
+
+def _of_inspection() -> list[Verb[Any]]:
+    states = (None, JobState.DEAD, JobState.DELAYED, JobState.IN_FLIGHT)
+    return [
+        *(finding.find(0, JobFilter(state=state)) for state in states),
+        finding.find(0, JobFilter(state=JobState.READY, group=G)),
+        finding.errors("dead", 0, 1),
+        finding.errors("delayed", 0, 1),
     ]
 
 

@@ -20,6 +20,8 @@ ONLY_READ = {
     "in_flight",
     "dead",
     "decisions",
+    "errors",
+    "find",
     "gates",
     "group",
     "limits",

@@ -1,30 +1,34 @@
-"""queuepool dead: jobs that failed permanently: list, show, replay or discard them."""
+"""queuepool dead: jobs that failed permanently: list, show, sum up, replay or discard them."""
 
 from __future__ import annotations
 
 import argparse
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from queuepool.cli.arguments import Actions, add_json, count, duration, positive
+from queuepool.cli.arguments import Actions, add_json, count, positive, rate
 from queuepool.cli.display import output, tables
 from queuepool.cli.display.durations import format_duration
 from queuepool.cli.display.fields import error_text, json_text, print_fields, when
-from queuepool.cli.display.names import id_cell, key_cell, key_of
+from queuepool.cli.display.finding import print_digest
+from queuepool.cli.display.names import id_cell, key_cell
 from queuepool.cli.display.tables import Column
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection.dead_jobs import Page, add_filters, is_filtered, matching, pages
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.client.pool import QueuePool
-from queuepool.errors import QueuePoolError, ScriptError, UndecodableError
-from queuepool.errors.escaping import id_bytes, visible
+from queuepool.errors import QueuePoolError
+from queuepool.errors.escaping import id_bytes
 from queuepool.models import DeadJob
-from queuepool.models.tenants import key_in
-from queuepool.routing.slots import group_of, key_bytes
+from queuepool.partitions.partition import Partition
 from queuepool.telemetry import printing
 
 _PAGE = 200
+_KEPT_OUT = 10_000
 COLUMNS = (
     Column("job", left=True),
     Column("task", left=True),
@@ -36,8 +40,6 @@ COLUMNS = (
     Column("error", left=True, prose=True),
 )
 
-Place = tuple[int, str]  # partition, pool
-
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `queuepool dead`, each with the filters that choose jobs."""
@@ -47,26 +49,20 @@ def declare(parser: argparse.ArgumentParser) -> None:
     replaying = actions.add("replay", run_replay, "run dead jobs again, with attempts reset")
     discarding = actions.add("discard", run_discard, "delete dead jobs permanently")
     for action in (listing, showing, replaying, discarding):
-        _add_filters(action)
+        add_filters(action)
     listing.add_argument("--limit", type=positive, default=50, help="default 50")
     for action in (replaying, discarding):
-        action.add_argument("--all", action="store_true", help="every job that matches the filters")
+        add = action.add_argument
+        add("--all", action="store_true", help="every job that matches the filters")
+        add("--dry-run", action="store_true", help="only say how many jobs match")
+        add("--limit", type=positive, metavar="N", help="at most this many jobs")
+        add("--rate", type=rate, metavar="RATE", help="at most so many a second: 50/s, 100/min")
+    short = actions.add("digest", run_digest, "show the dead jobs in short")
+    short.add_argument("--partition", type=count, metavar="N")
+    add_json(short)
     discarding.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     for action in (listing, showing, replaying, discarding):
         add_json(action)
-
-
-def _add_filters(action: argparse.ArgumentParser) -> None:
-    add = action.add_argument
-    add("ids", nargs="*", metavar="ID")
-    add("--partition", type=count, metavar="N")
-    add("--task", metavar="NAME")
-    add("--key", metavar="KEY", help="only of this partition key")
-    add("--tenant", metavar="NAME", help="only of this tenant")
-    add("--error", metavar="TEXT", help="only those whose reason or error contains this")
-    add(
-        "--older-than", type=duration, metavar="TIME", help="only those dead for at least this long"
-    )
 
 
 def run_list(arguments: argparse.Namespace) -> Exit:
@@ -80,7 +76,7 @@ def run_list(arguments: argparse.Namespace) -> Exit:
             output.print_json(describe(dead))
         return _ended(damage)
     if not found:
-        output.say("no dead jobs" + (" match" if _is_filtered(arguments) else ""))
+        output.say("no dead jobs" + (" match" if is_filtered(arguments) else ""))
         return _ended(damage)
     console = output.console()
     rows = [cells(dead) for dead in found]
@@ -92,7 +88,7 @@ def run_list(arguments: argparse.Namespace) -> Exit:
 
 def run_show(arguments: argparse.Namespace) -> Exit:
     """Show dead jobs with everything that is known about them."""
-    if not arguments.ids and not _is_filtered(arguments):
+    if not arguments.ids and not is_filtered(arguments):
         raise CommandError(
             "give job ids or a filter; `queuepool dead list` shows the jobs", Exit.USAGE
         )
@@ -109,6 +105,17 @@ def run_show(arguments: argparse.Namespace) -> Exit:
     return _ended(damage)
 
 
+def run_digest(arguments: argparse.Namespace) -> Exit:
+    """Show how many jobs are dead, since when, of which tasks, and why."""
+    with open_pool() as pool:
+        digest = pool.inspect.digest(partition=arguments.partition)
+    if arguments.json:
+        output.print_json(digest)
+    else:
+        print_digest(digest)
+    return Exit.OK
+
+
 def run_replay(arguments: argparse.Namespace) -> Exit:
     """Run dead jobs again."""
     return _change(arguments, "replay", "replayed")
@@ -120,39 +127,81 @@ def run_discard(arguments: argparse.Namespace) -> Exit:
 
 
 def _change(arguments: argparse.Namespace, verb: str, past: str) -> Exit:
-    if not (arguments.ids or arguments.all or _is_filtered(arguments)):
+    if not (arguments.ids or arguments.all or is_filtered(arguments)):
         raise CommandError(f"specify which jobs to {verb}: ids, a filter, or --all", Exit.USAGE)
+    damage: list[QueuePoolError] = []
     with open_pool() as pool:
-        chosen: dict[Place, list[str]] = {}
-        damage: list[QueuePoolError] = []
-        for dead in matching(pool, arguments, damage):
-            chosen.setdefault((dead.partition, dead.pool), []).append(dead.job_id)
-        wanted = sum(map(len, chosen.values()))
-        if verb == "discard" and wanted and not arguments.yes:
-            _confirm(wanted)
-        changed, kept_out = 0, list[str]()
-        for place, ids in chosen.items():
-            if verb == "discard":
-                changed += pool.partition(*place).discard(ids)
-            else:
-                answer = pool.partition(*place).replay(ids)
-                changed += answer.replayed
-                kept_out += answer.kept_out
-    if arguments.json:
-        output.print_json({past: changed} | ({"kept_out": kept_out} if kept_out else {}))
-    else:
-        output.say(f"{changed:,} {past}")
-    if kept_out:
+        if arguments.dry_run or (verb == "discard" and not arguments.yes):
+            wanted = _count(pool, arguments)
+            if arguments.dry_run:
+                return _tell(arguments, f"would be {past}", {f"would_be_{past}": wanted}, wanted)
+            if wanted:
+                _confirm(wanted)
+        done = _Done()
+        for partition, jobs in _paced(pool, arguments, damage):
+            done.change(partition, verb, [job.job_id for job in jobs])
+    kept = {"kept_out": done.kept_out} if done.kept_out else {}
+    _tell(arguments, past, {past: done.changed} | kept, done.changed)
+    if done.kept_out:
         output.remark(
-            f"{len(kept_out):,} stay dead, as other jobs hold their unique keys; replay them when "
-            f"those have ended: {' '.join(kept_out[:10])}"
+            f"{len(done.kept_out):,} stay dead, as other jobs hold their unique keys; replay them "
+            f"when those have ended: {' '.join(done.kept_out[:10])}"
         )
-    missing = len(set(map(id_bytes, arguments.ids))) - wanted
+    missing = len(set(map(id_bytes, arguments.ids))) - done.matched
     if arguments.ids and missing > 0:
         raise CommandError(
             f"{missing:,} of the named jobs are not dead, or do not match the filters"
         )
     return _ended(damage)
+
+
+@dataclass
+class _Done:
+    """What was changed so far. kept_out: the first of those whose unique keys others hold."""
+
+    matched: int = 0
+    changed: int = 0
+    kept_out: list[str] = field(default_factory=list)
+
+    def change(self, partition: Partition, verb: str, ids: list[str]) -> None:
+        """Replay or discard jobs."""
+        self.matched += len(ids)
+        if verb == "discard":
+            self.changed += partition.discard(ids)
+            return
+        answer = partition.replay(ids)
+        self.changed += answer.replayed
+        self.kept_out += answer.kept_out[: _KEPT_OUT - len(self.kept_out)]
+
+
+def _count(pool: QueuePool, arguments: argparse.Namespace) -> int:
+    damage: list[QueuePoolError] = []  # it is told of when the jobs are changed
+    found = sum(len(jobs) for _, jobs in pages(pool, arguments, damage, whole=False))
+    return found if arguments.limit is None else min(found, arguments.limit)
+
+
+def _paced(
+    pool: QueuePool, arguments: argparse.Namespace, damage: list[QueuePoolError]
+) -> Iterator[Page]:
+    """Yield what to change, at most --limit jobs, at most --rate a second."""
+    rate, left = arguments.rate, arguments.limit
+    size = _PAGE if rate is None else max(1, min(_PAGE, int(rate)))
+    for partition, jobs in pages(pool, arguments, damage, whole=False, size=size):
+        some = jobs if left is None else jobs[:left]
+        if not some:
+            return
+        yield partition, some
+        left = None if left is None else left - len(some)
+        if rate is not None and left != 0:
+            threading.Event().wait(len(some) / rate)
+
+
+def _tell(arguments: argparse.Namespace, what: str, fields: dict[str, Any], changed: int) -> Exit:
+    if arguments.json:
+        output.print_json(fields)
+    else:
+        output.say(f"{changed:,} {what}")
+    return Exit.OK
 
 
 def _ended(damage: Sequence[QueuePoolError]) -> Exit:
@@ -172,57 +221,6 @@ def _confirm(count: int) -> None:
     answer = printing.ask(f"Delete {count:,} dead jobs permanently? [y/N]")
     if answer.lower() not in ("y", "yes"):
         raise CommandError("nothing was deleted")
-
-
-def matching(
-    pool: QueuePool, arguments: argparse.Namespace, damage: list[QueuePoolError]
-) -> Iterator[DeadJob]:
-    """Yield the dead jobs that match the ids and filters, read in pages.
-
-    damage: collects why a partition cannot be read; the others are still read.
-    """
-    chosen = pool.places(arguments.partition)
-    if arguments.key is not None:
-        at_home = pool.producer.route(key_of(arguments.key)).partition
-        chosen = [p for p in chosen if p.number == at_home]
-    matches = filter_of(arguments)
-    for partition in chosen:
-        offset = 0
-        try:
-            while page := partition.dead(offset, _PAGE):
-                yield from (dead for dead in page if matches(dead))
-                offset += len(page)
-        except (ScriptError, UndecodableError) as error:
-            error.add_note(f"so no further dead jobs of partition {partition.name} were read")
-            damage.append(error)
-
-
-def filter_of(arguments: argparse.Namespace) -> Callable[[DeadJob], bool]:
-    """Return a predicate: whether a dead job matches the ids and all filters of a command."""
-    ids = frozenset(map(id_bytes, arguments.ids))
-    group = None if arguments.key is None else group_of(key_bytes(key_of(arguments.key)))
-
-    def matches(dead: DeadJob) -> bool:
-        error = dead.error
-        age_s = time.time() - dead.died_ms / 1000
-        text = f"{error.reason}\n{error.type}: {error.message}".lower()
-        return (
-            (not ids or id_bytes(dead.job_id) in ids)
-            and (arguments.task is None or arguments.task in (dead.task, visible(dead.task)))
-            and (group is None or key_in(dead.group) == group)
-            and (arguments.tenant is None or dead.tenant == arguments.tenant)
-            and (arguments.error is None or arguments.error.lower() in text)
-            and (arguments.older_than is None or age_s >= arguments.older_than)
-        )
-
-    return matches
-
-
-def _is_filtered(arguments: argparse.Namespace) -> bool:
-    return any(
-        getattr(arguments, name) is not None
-        for name in ("partition", "task", "key", "tenant", "error", "older_than")
-    )
 
 
 def describe(dead: DeadJob) -> dict[str, Any]:

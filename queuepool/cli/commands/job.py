@@ -1,20 +1,26 @@
-"""queuepool job: show or cancel one job."""
+"""queuepool job: find jobs; show or cancel one."""
 
 from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
+from itertools import islice
 from typing import Any
 
-from queuepool.cli.arguments import Actions, add_json
+from queuepool.cli.arguments import Actions, add_json, moment, positive
+from queuepool.cli.arguments import count as number
 from queuepool.cli.display import output
 from queuepool.cli.display.fields import error_text, json_text, print_fields, when
+from queuepool.cli.display.finding import JOBS, draw, job_cells
 from queuepool.cli.display.names import id_cell, key_of
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.pools import open_pool
+from queuepool.client.inspecting import Where
 from queuepool.errors.escaping import key_text, visible
 from queuepool.models import JobState, JobStatus
 from queuepool.models.tenants import key_in
+
+_STATES = ("ready", "parked", "delayed", "in-flight", "dead")
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +37,55 @@ def declare(parser: argparse.ArgumentParser) -> None:
             help="its partition key; needed if several partitions have this id",
         )
         add_json(action)
+    _declare_find(actions.add("find", find, "find jobs by state, task, key, error and time"))
+
+
+def _declare_find(action: argparse.ArgumentParser) -> None:
+    add = action.add_argument
+    add("--state", choices=_STATES)
+    add("--task", metavar="NAME")
+    add("--key", metavar="KEY", help="only of this partition key")
+    add("--tenant", metavar="NAME", help="only of this tenant; with --key, the key's tenant")
+    add("--error", metavar="TEXT", help="its last error contains this, or has this fingerprint")
+    add("--since", type=moment, metavar="TIME", help="died, due, started or enqueued since: 1h")
+    add("--until", type=moment, metavar="TIME", help="died, due, started or enqueued until then")
+    add("--oldest", action="store_true", help="dead and delayed ones: begin with the oldest")
+    add("--partition", type=number, metavar="N")
+    add("--limit", type=positive, default=50, help="default 50")
+    add("--count", action="store_true", help="only count them")
+    add_json(action)
+
+
+def find(arguments: argparse.Namespace) -> Exit:
+    """Find jobs."""
+    where: Where = {
+        "task": arguments.task,
+        "partition_key": key_of(arguments.key),
+        "tenant": arguments.tenant,
+        "error": arguments.error,
+        "since": arguments.since,
+        "until": arguments.until,
+        "newest": not arguments.oldest,
+        "partition": arguments.partition,
+    }
+    with open_pool() as pool:
+        if arguments.count:
+            found = pool.inspect.count(arguments.state, **where)
+            output.print_json({"jobs": found}) if arguments.json else output.say(f"{found:,} jobs")
+            return Exit.OK
+        jobs = list(islice(pool.inspect.find(arguments.state, **where), arguments.limit + 1))
+    more, jobs = len(jobs) > arguments.limit, jobs[: arguments.limit]
+    if arguments.json:
+        for job in jobs:
+            output.print_json(describe_job(job))
+        return Exit.OK
+    if not jobs:
+        output.say("no job matches")
+        return Exit.OK
+    draw(JOBS, [job_cells(job) for job in jobs])
+    if more:
+        output.remark(f"there are more; --limit {arguments.limit * 4} shows more of them")
+    return Exit.OK
 
 
 def show(arguments: argparse.Namespace) -> Exit:

@@ -74,6 +74,7 @@ _KEYED: tuple[tuple[Any, ...], ...] = (
     ("ZCARD", "z"),
     ("ZCOUNT", "z", "-inf", "+inf"),
     ("ZSCORE", "z", "a"),
+    ("ZRANK", "z", "a"),
     ("ZMSCORE (Redis 6.2)", "z", "a", "b"),
     ("ZRANGE", "z", 0, -1),
     ("ZRANGEBYLEX", "z", "-", "+"),

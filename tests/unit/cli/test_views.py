@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from queuepool.cli.commands.dead import filter_of
 from queuepool.cli.display.board import Board, plain_line
 from queuepool.cli.display.output import console
 from queuepool.cli.display.view import ClusterView, PartitionRow, as_json, with_rates
+from queuepool.cli.inspection.dead_jobs import filter_of
 from queuepool.models import DeadJob, ErrorRecord, JobId
 
 
@@ -119,8 +119,6 @@ def dead_job(**changes: Any) -> DeadJob:
         ({"error": "no such user"}, True),
         ({"error": "valueerror: no"}, True),
         ({"error": "timeout"}, False),
-        ({"older_than": 3000.0}, True),
-        ({"older_than": 4000.0}, False),
         ({"task": "send", "error": "timeout"}, False),
     ],
 )

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from queuepool import AsyncQueuePool, Limit, QueuePool, Registry, Schedule, TaskGroup
+from queuepool.client.inspecting import Inspect
 from queuepool.client.limits import Limits
 from queuepool.client.schedules import Schedules
 from queuepool.testing import MemoryPool, run_jobs
@@ -27,6 +28,7 @@ WITH_EXAMPLES = {
     "TaskGroup": TaskGroup,
     "Limits": Limits,
     "Schedules": Schedules,
+    "Inspect": Inspect,
     "task": Registry.task,
 }
 

@@ -1,0 +1,152 @@
+"""Which dead jobs a command means: its filters, and the jobs that match, read a page at a time."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+from queuepool.cli.arguments import count, duration, moment
+from queuepool.cli.display.names import key_of
+from queuepool.client.pool import QueuePool
+from queuepool.errors import QueuePoolError, ScriptError, UndecodableError
+from queuepool.errors.escaping import id_bytes, visible
+from queuepool.models import DeadJob, ErrorRecord, JobState, JobStatus
+from queuepool.models.finding import JobFilter, is_error
+from queuepool.models.tenants import key_in
+from queuepool.partitions.partition import Partition
+from queuepool.protocol import codec
+from queuepool.routing.slots import group_of, key_bytes
+from queuepool.verbs.operator import finding
+
+_PAGE = 200
+Page = tuple[Partition, list[DeadJob]]
+
+
+def add_filters(action: argparse.ArgumentParser) -> None:
+    """Add the arguments that choose dead jobs."""
+    add = action.add_argument
+    add("ids", nargs="*", metavar="ID")
+    add("--partition", type=count, metavar="N")
+    add("--task", metavar="NAME")
+    add("--key", metavar="KEY", help="only of this partition key")
+    add("--tenant", metavar="NAME", help="only of this tenant")
+    add(
+        "--error",
+        metavar="TEXT",
+        help="only those whose reason or error contains this, or has this fingerprint",
+    )
+    add(
+        "--older-than", type=duration, metavar="TIME", help="only those dead for at least this long"
+    )
+    add("--since", type=moment, metavar="TIME", help="only those that died since: 1h, 02:10")
+    add("--until", type=moment, metavar="TIME", help="only those that died until then")
+    add("--newest", action="store_true", help="begin with the latest, not with the oldest")
+
+
+def is_filtered(arguments: argparse.Namespace) -> bool:
+    """Return whether any filter was given."""
+    return any(
+        getattr(arguments, name) is not None
+        for name in ("partition", "task", "key", "tenant", "error", "older_than", "since", "until")
+    )
+
+
+def matching(
+    pool: QueuePool, arguments: argparse.Namespace, damage: list[QueuePoolError]
+) -> Iterator[DeadJob]:
+    """Yield the dead jobs that match the ids and filters, read in pages.
+
+    damage: collects why a partition cannot be read; the others are still read.
+    """
+    for _partition, jobs in pages(pool, arguments, damage):
+        yield from jobs
+
+
+def pages(
+    pool: QueuePool,
+    arguments: argparse.Namespace,
+    damage: list[QueuePoolError],
+    *,
+    whole: bool = True,
+    size: int = _PAGE,
+) -> Iterator[Page]:
+    """Yield the matching jobs by partition, `size` at most a time.
+
+    whole: with payloads and tracebacks; all of a job that a filter needs is there without.
+    """
+    chosen = pool.places(arguments.partition)
+    if arguments.key is not None:
+        at_home = pool.producer.route(key_of(arguments.key)).partition
+        chosen = [p for p in chosen if p.number == at_home]
+    matches, where = filter_of(arguments), _filter(arguments)
+    for partition in chosen:
+        cursor, begun = b"", False
+        try:
+            while cursor or not begun:
+                verb = finding.find(partition.number, where, cursor, most=size, whole=whole)
+                page = partition.run(verb)
+                cursor, begun = page.cursor, True
+                dead = [_dead(partition, *row) for row in zip(page.jobs, page.bodies, strict=True)]
+                if found := [job for job in dead if matches(job)]:
+                    yield partition, found
+        except (ScriptError, UndecodableError) as error:
+            error.add_note(f"so no further dead jobs of partition {partition.name} were read")
+            damage.append(error)
+
+
+def _filter(arguments: argparse.Namespace) -> JobFilter:
+    """Return what a server can tell; texts for people are compared here."""
+    until: datetime | None = arguments.until
+    until_s = time.time() if until is None else until.timestamp()
+    if arguments.older_than is not None:
+        until_s = min(until_s, time.time() - arguments.older_than)
+    bounded = until is not None or arguments.older_than is not None
+    return JobFilter(
+        state=JobState.DEAD,
+        error=arguments.error or None,
+        since_ms=None if arguments.since is None else int(arguments.since.timestamp() * 1000),
+        until_ms=max(1, int(until_s * 1000)) if bounded else None,
+        newest=arguments.newest,
+    )
+
+
+def filter_of(arguments: argparse.Namespace) -> Callable[[DeadJob], bool]:
+    """Return a predicate: whether a dead job matches the ids and filters, apart from its time."""
+    ids = frozenset(map(id_bytes, arguments.ids))
+    group = None if arguments.key is None else group_of(key_bytes(key_of(arguments.key)))
+
+    def matches(dead: DeadJob) -> bool:
+        return (
+            (not ids or id_bytes(dead.job_id) in ids)
+            and (arguments.task is None or arguments.task in (dead.task, visible(dead.task)))
+            and (group is None or key_in(dead.group) == group)
+            and (arguments.tenant is None or dead.tenant == arguments.tenant)
+            and (arguments.error is None or is_error(arguments.error, dead.task, dead.error))
+        )
+
+    return matches
+
+
+def _dead(partition: Partition, job: JobStatus, body: bytes) -> DeadJob:
+    payload, key = None, None
+    try:
+        envelope = codec.decode_envelope(body)
+        payload, key = envelope.payload, envelope.options.key
+    except UndecodableError:
+        pass
+    return DeadJob(
+        job_id=job.job_id,
+        partition=partition.number,
+        died_ms=job.at_ms or 0,
+        task=job.task or "",
+        group=codec.read_group(body),
+        long_key=key,
+        attempts=job.attempts,
+        crashes=job.crashes,
+        error=job.error or ErrorRecord(reason="unknown"),
+        payload=payload,
+        body=body,
+        pool=partition.pool,
+    )

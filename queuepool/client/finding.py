@@ -1,0 +1,256 @@
+"""Looking for jobs, as steps for both pools: page by page, in all partitions and pools.
+
+Every call looks at a bounded number of jobs, so it costs a server about a millisecond, however many
+there are. Dead and delayed jobs come in the order of time over all partitions; others as they are
+found, one partition after the other.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from queuepool.client.effects import Pause, Steps
+from queuepool.client.questions import ask, ask_each, places_of
+from queuepool.errors import InvalidInputError
+from queuepool.models import JobId, JobState, JobStatus
+from queuepool.models.finding import (
+    Changed,
+    Digest,
+    ErrorCount,
+    JobFilter,
+    RunningJob,
+    digest_of,
+)
+from queuepool.models.places import DEFAULT_POOL
+from queuepool.settings.config import PoolConfig
+from queuepool.verbs import Verb
+from queuepool.verbs.operator import finding
+from queuepool.verbs.operator import verbs as operate
+
+T = TypeVar("T")
+Place = tuple[int, str]
+
+SAMPLE = 10_000  # jobs whose errors are looked at
+MOST_RUNNING = 10_000
+_PAGE = 200
+_KEPT_OUT = 1000  # ids that are named
+_ORDERED = (JobState.DEAD, JobState.DELAYED)
+
+
+@dataclass
+class _Source:
+    """One place and what was read of it."""
+
+    place: Place
+    cursor: bytes = b""
+    ended: bool = False
+    waiting: deque[JobStatus] = field(default_factory=deque)
+
+    def take(self, page: finding.Page, where: JobFilter) -> None:
+        pool = self.place[1]
+        named = None if pool == DEFAULT_POOL else pool
+        jobs = (replace(job, pool=named) if named else job for job in page.jobs)
+        self.waiting.extend(job for job in jobs if where.matches(job))
+        self.cursor, self.ended = page.cursor, not page.cursor
+
+
+class Walk:
+    """A walk through the jobs that match. looked: at how many. now_ms: of a server, lately."""
+
+    def __init__(self, config: PoolConfig, where: JobFilter, places: Sequence[Place]) -> None:
+        self._config, self._where = config, where
+        self._sources = [_Source(place) for place in places]
+        self._ordered = where.state in _ORDERED
+        self.looked = self.now_ms = 0
+
+    def page(self, size: int) -> Steps[list[JobStatus]]:
+        """Return up to `size` jobs; none at the end."""
+        found: list[JobStatus] = []
+        size = min(size, _PAGE)
+        while len(found) < size and self._sources:
+            ahead = self._sources if self._ordered else self._sources[:1]
+            short = [source for source in ahead if not source.waiting and not source.ended]
+            if short:
+                yield from self._read(short, size)
+            else:
+                self._merge(found, ahead, size)
+            self._sources = [s for s in self._sources if s.waiting or not s.ended]
+        return found
+
+    def _read(self, sources: Sequence[_Source], size: int) -> Steps[None]:
+        where = self._where
+        most = size if where.is_exact else _PAGE
+        for pool in {source.place[1] for source in sources}:
+            of_pool = {s.place[0]: s for s in sources if s.place[1] == pool}
+            calls = [
+                (number, _of(number, finding.find(number, where, source.cursor, most=most)))
+                for number, source in of_pool.items()
+            ]
+            for number, page in (yield from ask_each(self._config.of(pool), calls)):
+                of_pool[number].take(page, where)
+                self.looked += page.looked
+                self.now_ms = page.now_ms
+
+    def _merge(self, found: list[JobStatus], sources: Sequence[_Source], size: int) -> None:
+        """Take what is next, as long as it is known of each source what that would be."""
+        sign = -1 if self._where.newest else 1
+        heap = [(sign * (s.waiting[0].at_ms or 0), n) for n, s in enumerate(sources) if s.waiting]
+        heapq.heapify(heap)
+        while heap and len(found) < size:
+            _, n = heapq.heappop(heap)
+            source = sources[n]
+            found.append(source.waiting.popleft())
+            if source.waiting:
+                heapq.heappush(heap, (sign * (source.waiting[0].at_ms or 0), n))
+            elif not source.ended:
+                return
+
+
+def _of(number: int, verb: Verb[T]) -> Verb[tuple[int, T]]:
+    return Verb(verb.script, verb.args, lambda reply: (number, verb.read(reply)))
+
+
+def walk(
+    config: PoolConfig, where: JobFilter, *, partition: int | None, pool: str | None
+) -> Steps[Walk]:
+    """Return a walk through a partition and a pool, or through all."""
+    return Walk(config, where, (yield from _places(config, partition, pool)))
+
+
+def _places(config: PoolConfig, partition: int | None, pool: str | None) -> Steps[list[Place]]:
+    found = yield from places_of(config, partition)
+    return [place for place in found if pool in (None, place[1])]
+
+
+def running(config: PoolConfig, *, partition: int | None, most: int) -> Steps[list[RunningJob]]:
+    """Return the jobs that run, the longest first."""
+    where = JobFilter(state=JobState.IN_FLIGHT)
+    through = yield from walk(config, where, partition=partition, pool=None)
+    found: list[RunningJob] = []
+    while len(found) < MOST_RUNNING and (page := (yield from through.page(_PAGE))):
+        now_ms = through.now_ms
+        found += (
+            RunningJob(job=job, age_s=max(0, now_ms - job.at_ms) / 1000)
+            for job in page
+            if job.at_ms is not None
+        )
+    found.sort(key=lambda one: -one.age_s)
+    return found[:most]
+
+
+def count(
+    config: PoolConfig, where: JobFilter, *, partition: int | None, pool: str | None
+) -> Steps[int]:
+    """Return how many jobs match."""
+    if not where.is_exact:
+        through, total = (yield from walk(config, where, partition=partition, pool=pool)), 0
+        while page := (yield from through.page(_PAGE)):
+            total += len(page)
+        return total
+    total = 0
+    for number, name in (yield from _places(config, partition, pool)):
+        cursor, begun = b"", False
+        while cursor or not begun:
+            verb = finding.find(number, where, cursor, most=0)
+            page_ = yield from ask(config.of(name), number, verb)
+            total, cursor, begun = total + page_.matching, page_.cursor, True
+    return total
+
+
+def errors(config: PoolConfig, *, partition: int | None, sample: int) -> Steps[list[ErrorCount]]:
+    """Return the errors of dead and retrying jobs, the commonest first.
+
+    sample: how many jobs are looked at; of more than that, an evenly spread part.
+    """
+    places = yield from _places(config, partition, None)
+    found: dict[str, ErrorCount] = {}
+    sizes: dict[tuple[Place, str], int] = {}
+    for place in places:
+        for kind in ("dead", "delayed"):
+            ranks = yield from ask(config.of(place[1]), place[0], finding.errors(kind, 0, 1, 0))
+            sizes[place, kind] = ranks[1]
+    step = max(1, -(-sum(sizes.values()) // max(1, sample)))
+    for (place, kind), size in sizes.items():
+        rank = 0 if size else -1
+        while rank >= 0:
+            verb = finding.errors(kind, rank, step)
+            rank, _size, counts = yield from ask(config.of(place[1]), place[0], verb)
+            for one in counts:
+                known = found.get(one.fingerprint)
+                found[one.fingerprint] = one if known is None else known.plus(one)
+    return sorted(found.values(), key=lambda one: (-one.jobs, one.fingerprint))
+
+
+def digest(config: PoolConfig, *, partition: int | None, sample: int) -> Steps[Digest]:
+    """Return the dead jobs in short."""
+    total = 0
+    for number, pool in (yield from _places(config, partition, None)):
+        state = yield from ask(config.of(pool), number, operate.observe(number))
+        total += state.dead
+    return digest_of(total, (yield from errors(config, partition=partition, sample=sample)))
+
+
+def replay(ids: Sequence[str]) -> Verb[tuple[int, tuple[JobId, ...]]]:
+    """Return the verb that replays, with a reply like that of `discard`."""
+    verb = operate.replay(ids)
+
+    def read(reply: object) -> tuple[int, tuple[JobId, ...]]:
+        done = verb.read(reply)
+        return done.replayed, done.kept_out
+
+    return Verb(verb.script, verb.args, read)
+
+
+def discard(ids: Sequence[str]) -> Verb[tuple[int, tuple[JobId, ...]]]:
+    """Return the verb that discards, with a reply like that of `replay`."""
+    verb = operate.discard(ids)
+    return Verb(verb.script, verb.args, lambda reply: (verb.read(reply), ()))
+
+
+def change(
+    config: PoolConfig,
+    where: JobFilter,
+    verb: Callable[[Sequence[str]], Verb[tuple[int, tuple[JobId, ...]]]],
+    *,
+    partition: int | None,
+    pool: str | None,
+    most: int | None,
+    rate: float | None,
+    dry_run: bool,
+) -> Steps[Changed]:
+    """Replay or discard dead jobs that match, at most `most`, `rate` a second.
+
+    A job that dies meanwhile may be among them.
+    """
+    if rate is not None and not 0 < rate <= 1_000_000:
+        raise InvalidInputError(f"rate={rate!r}: use more than 0 jobs a second, at most 1,000,000")
+    if dry_run:
+        matched = yield from count(config, where, partition=partition, pool=pool)
+        return Changed(matched=matched if most is None else min(most, matched), changed=0)
+    through = yield from walk(config, where, partition=partition, pool=pool)
+    size = _PAGE if rate is None else max(1, min(_PAGE, int(rate)))
+    matched = changed = 0
+    kept: dict[JobId, None] = {}
+    while most is None or matched < most:
+        page = yield from through.page(size if most is None else min(size, most - matched))
+        if not page:
+            break
+        for (number, name), ids in _by_place(page).items():
+            n, out = yield from ask(config.of(name), number, verb(ids))
+            changed += n
+            kept.update(dict.fromkeys(out[: _KEPT_OUT - len(kept)]))
+        matched += len(page)
+        if rate is not None:
+            yield Pause(len(page) / rate)
+    return Changed(matched=matched, changed=changed, kept_out=tuple(kept))
+
+
+def _by_place(jobs: Iterable[JobStatus]) -> dict[Place, list[str]]:
+    found: dict[Place, list[str]] = {}
+    for job in jobs:
+        found.setdefault((job.partition, job.pool or DEFAULT_POOL), []).append(job.job_id)
+    return found

@@ -1,0 +1,192 @@
+"""`pool.inspect`: jobs, errors and the dead, in all partitions and pools; sync and asyncio."""
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from queuepool import InvalidInputError, JobId, JobState, PermanentError, Registry
+from queuepool.testing import MemoryPool, run_jobs
+from queuepool.testing.clock import FakeClock
+
+
+@pytest.fixture
+def registry() -> Registry:
+    made = Registry()
+
+    @made.task
+    def breaks(why: str) -> None:
+        raise PermanentError(why)
+
+    @made.task(pool="video")
+    def encode(why: str) -> None:
+        raise PermanentError(why)
+
+    @made.task
+    def retried() -> None:
+        raise ValueError("again")
+
+    return made
+
+
+@pytest.fixture
+def pool(registry: Registry) -> MemoryPool:
+    return MemoryPool(3, registry=registry, clock=FakeClock(time.time()))
+
+
+def die(pool: MemoryPool, count: int, task: str = "breaks", **options: Any) -> list[JobId]:
+    """Let jobs die one after the other, a second apart, in several partitions."""
+    ids = []
+    for n in range(count):
+        payload = {"why": f"row {n}"}
+        ids.append(pool.enqueue(task, payload, partition_key=f"k{n}", **options).job_id)
+        run_jobs(pool)
+        pool.clock.advance(1)
+    return ids
+
+
+def test_dead_jobs_of_all_partitions_come_in_the_order_of_time(pool: MemoryPool) -> None:
+    ids = die(pool, 20)
+
+    assert len({pool.status(job_id).partition for job_id in ids}) == 3
+    assert [job.job_id for job in pool.inspect.find("dead")] == ids[::-1]
+    assert [job.job_id for job in pool.inspect.find("dead", newest=False)] == ids
+
+
+def test_jobs_are_found_in_every_pool(pool: MemoryPool) -> None:
+    [video] = die(pool, 1, "encode")
+    die(pool, 2)
+
+    [found] = pool.inspect.find(JobState.DEAD, pool="video")
+    assert (found.job_id, found.pool, found.task) == (video, "video", "encode")
+    assert pool.inspect.count("dead") == 3
+    assert pool.inspect.replay(task="encode").changed == 1
+    assert pool.inspect.count("dead") == 2
+    assert pool.inspect.count("ready", pool="video") == 1
+
+
+def test_filters_of_the_library_are_those_of_servers_and_its_own(pool: MemoryPool) -> None:
+    for tenant in ("acme", "other"):
+        pool.enqueue("breaks", {"why": "Zürich 7"}, partition_key="a", tenant=tenant)
+    run_jobs(pool)
+    die(pool, 3)
+    inspect = pool.inspect
+
+    assert inspect.count("dead", tenant="acme") == 1
+    assert [job.tenant for job in inspect.find("dead", partition_key="a", tenant="other")] == [
+        "other"
+    ]
+    assert inspect.count("dead", error="zürich") == 2
+    assert inspect.count("dead", error="PermanentError: ROW") == 3
+    assert inspect.count("dead", task="breaks", error="nothing of this") == 0
+    assert inspect.count("dead", since=timedelta(days=1), until=timedelta(hours=1)) == 0
+    assert inspect.count("dead", since=datetime(2020, 1, 1, tzinfo=UTC)) == 5
+
+
+def test_errors_are_counted_by_fingerprint_over_all_partitions(pool: MemoryPool) -> None:
+    ids = die(pool, 7)
+    pool.enqueue("retried", {}, partition_key="r")
+    run_jobs(pool)
+
+    dead, retrying = pool.inspect.errors()
+
+    assert (dead.type, dead.dead, dead.retrying, dead.is_exact) == ("PermanentError", 7, 0, True)
+    assert (dead.example, dead.task, dead.reason) == (ids[-1], "breaks", "permanent")
+    assert dead.first_ms is not None
+    assert dead.last_ms is not None
+    assert dead.last_ms - dead.first_ms == pytest.approx(6000, abs=10)
+    assert (retrying.type, retrying.dead, retrying.retrying) == ("ValueError", 0, 1)
+    assert pool.inspect.count("dead", error=dead.fingerprint) == 7
+    [about] = pool.inspect.errors(sample=3)[:1]
+    assert (about.fingerprint, about.is_exact) == (dead.fingerprint, False)
+    assert 4 <= about.dead <= 14
+
+
+def test_the_digest_tells_of_tasks_and_reasons(pool: MemoryPool) -> None:
+    assert pool.inspect.digest().dead == 0
+    die(pool, 3)
+    die(pool, 2, "encode")
+
+    digest = pool.inspect.digest()
+
+    assert (digest.dead, digest.is_exact) == (5, True)
+    assert digest.tasks == (("breaks", 3), ("encode", 2))
+    assert digest.reasons == (("permanent", 5),)
+    assert digest.oldest_ms is not None
+    assert digest.newest_ms is not None
+    assert digest.newest_ms > digest.oldest_ms
+    assert [one.dead for one in digest.errors] == [3, 2]
+
+
+def test_a_dry_run_changes_nothing_and_a_replay_is_bounded(pool: MemoryPool) -> None:
+    ids = die(pool, 6)
+
+    assert pool.inspect.replay(dry_run=True).matched == 6
+    assert pool.inspect.discard(dry_run=True, most=2).matched == 2
+    assert pool.inspect.count("dead") == 6
+    done = pool.inspect.replay(most=2)
+    assert (done.matched, done.changed, done.kept_out) == (2, 2, ())
+    assert pool.status(ids[0]).state is JobState.READY, "in the order of their deaths"
+    assert pool.inspect.replay(most=1, newest=True).changed == 1
+    assert pool.status(ids[-1]).state is JobState.READY
+    assert pool.inspect.discard(task="breaks").changed == 3
+    assert pool.inspect.count("dead") == 0
+
+
+def test_a_rate_spreads_a_replay_over_time(
+    pool: MemoryPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    die(pool, 5)
+    paused: list[float] = []
+    network = pool.inspect._network
+    answer = network._answer
+
+    def waiting(effect: Any) -> Any:
+        if hasattr(effect, "seconds"):
+            paused.append(effect.seconds)
+            return None
+        return answer(effect)
+
+    monkeypatch.setattr(network, "_answer", waiting)
+    assert pool.inspect.replay(rate=2).changed == 5
+    assert paused == [1.0, 1.0, 0.5]
+
+
+def test_a_replay_names_jobs_that_stay_dead(pool: MemoryPool) -> None:
+    dead = pool.enqueue("breaks", {"why": "x"}, partition_key="k", unique="u").job_id
+    run_jobs(pool)
+    pool.enqueue("breaks", {"why": "x"}, partition_key="k", unique="u", delay_s=60)
+
+    done = pool.inspect.replay()
+
+    assert (done.matched, done.changed, done.kept_out) == (1, 0, (dead,))
+
+
+def test_odd_questions_are_refused(pool: MemoryPool) -> None:
+    with pytest.raises(InvalidInputError, match="state='done': use ready"):
+        pool.inspect.count("done")
+    with pytest.raises(InvalidInputError, match="since="):
+        pool.inspect.count("dead", since=datetime(2020, 1, 1))  # noqa: DTZ001
+    with pytest.raises(InvalidInputError, match="rate=0"):
+        pool.inspect.replay(rate=0)
+    with pytest.raises(TypeError, match="'tasks'"):
+        pool.inspect.count("dead", tasks="x")  # type: ignore[call-arg]
+
+
+def test_asyncio_has_the_same_answers(pool: MemoryPool) -> None:
+    ids = die(pool, 5)
+
+    async def ask() -> None:
+        twin = pool.asyncio().inspect
+        assert [job.job_id async for job in twin.find("dead")] == ids[::-1]
+        assert await twin.count("dead", task="breaks") == 5
+        assert await twin.running() == []
+        assert [one.dead for one in await twin.errors()] == [5]
+        assert (await twin.digest()).dead == 5
+        assert (await twin.discard(most=1)).changed == 1
+        assert (await twin.replay(most=1)).changed == 1
+
+    asyncio.run(ask())
+    assert pool.inspect.count("dead") == 3
