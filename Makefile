@@ -96,7 +96,7 @@ crash-peers: $(VENV)/.installed-bench ## kill the workers of other queues and ou
 	$(BIN)/python -m benchmarks.peers --only crash --out benchmarks/results/crash-peers.json \
 		--write $(PEERS_FLAGS)
 
-stubs: $(VENV)/.installed-dev ## generate queuepool/rpc/v1 from proto/ again
+stubs: $(VENV)/.installed-dev ## generate the stubs of queuepool/rpc from proto/ again
 	$(BIN)/python -m tools.stubs --write
 
 constraints: $(VENV)/.installed-dev ## resolve constraints.txt anew, for every platform at once

@@ -50,6 +50,7 @@ from queuepool.telemetry.events import fan_out
 from queuepool.telemetry.logs import configure
 
 if TYPE_CHECKING:
+    from coordinator.api.keda import KedaScaler
     from coordinator.api.server import StatusServer
 
 _RETRY_FOR_S = 2.0  # of an operator's call: commands wait 5 s for its answer
@@ -126,7 +127,7 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
         info = ClusterInfo.of(pool.config, settings)
         cycles, shadows = coordinator.cycles, coordinator.shadows
         service = StatusService(info, store, operators, cycles=cycles, shadows=shadows)
-        await server.start(service)
+        await server.start(service, _keda(settings, store, operators))
         _warn_if_open(settings)
         try:
             for part in (coordinator, watchdog, keeper, limits, firing, others):
@@ -139,6 +140,16 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
             await _stop(coordinator, others, server, operators)
     if refused:
         raise refused[0]
+
+
+def _keda(
+    settings: CoordinatorSettings, store: SnapshotStore, operators: Operators
+) -> KedaScaler | None:
+    from coordinator.api.keda import KedaScaler
+
+    if not settings.keda:
+        return None
+    return KedaScaler(settings.access(), store, operators.views_of_pools)
 
 
 def _other_pools(

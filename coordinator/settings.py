@@ -112,6 +112,7 @@ class CoordinatorSettings(_PolicyNumbers):
         None, "PEM of the CA that must have issued client certificates (mTLS)."
     )
     grpc_reflection: bool = setting(False, "Enable gRPC reflection.")
+    keda: bool = setting(False, "Tell KEDA over gRPC how many consumers there should be.")
 
     metrics_host: fields.MetricsHost = "127.0.0.1"
     metrics_port: fields.MetricsPort = 0

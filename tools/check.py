@@ -38,7 +38,7 @@ def checks() -> list[Check]:
         Check(
             "generated stubs",
             ("python", "-m", "tools.stubs", "--check"),
-            "run `make stubs` and commit queuepool/rpc/v1",
+            "run `make stubs` and commit queuepool/rpc",
         ),
         Check(
             "manifests",

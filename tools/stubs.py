@@ -1,8 +1,8 @@
-"""Generate the gRPC stubs of queuepool/rpc/v1.
+"""Generate the gRPC stubs of queuepool/rpc.
 
 Run: `python -m tools.stubs --write | --check`.
 
-Sources are proto/queuepool/rpc/v1/*.proto. Because their folders mirror the package, the
+Sources are proto/queuepool/rpc/*/*.proto. Because their folders mirror the package, the
 generated code imports its neighbours by absolute name and needs no patching.
 """
 
@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = Path("queuepool/rpc/v1")
+PACKAGE = Path("queuepool/rpc")
 PATTERNS = ("*_pb2.py", "*_pb2.pyi", "*_pb2_grpc.py")
 
 
@@ -22,7 +22,7 @@ def generate(target: Path) -> None:
     from grpc_tools import protoc  # from the extra `gen`; nothing else needs it
 
     proto = ROOT / "proto"
-    sources = sorted(str(path) for path in (proto / PACKAGE).glob("*.proto"))
+    sources = sorted(str(path) for path in (proto / PACKAGE).glob("*/*.proto"))
     if not sources:
         sys.exit(f"no .proto file in {proto / PACKAGE}: nothing to generate stubs from")
     arguments = [
@@ -39,9 +39,9 @@ def generate(target: Path) -> None:
 
 
 def stubs(folder: Path) -> dict[str, bytes]:
-    """Return the content of the stubs in `folder`, by file name."""
-    paths = (path for pattern in PATTERNS for path in (folder / PACKAGE).glob(pattern))
-    return {path.name: path.read_bytes() for path in paths}
+    """Return the content of the stubs in `folder`, by path."""
+    paths = (path for pattern in PATTERNS for path in folder.glob(f"{PACKAGE}/*/{pattern}"))
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
 def main() -> int:
@@ -59,12 +59,12 @@ def main() -> int:
         name for name in fresh.keys() | present.keys() if fresh.get(name) != present.get(name)
     )
     for name in differing:
-        print(f"{PACKAGE / name}: {'written' if write else 'not what proto/ gives now'}")
+        print(f"{name}: {'written' if write else 'not what proto/ gives now'}")
         if write and name in fresh:
-            (ROOT / PACKAGE).mkdir(parents=True, exist_ok=True)
-            (ROOT / PACKAGE / name).write_bytes(fresh[name])
+            (ROOT / name).parent.mkdir(parents=True, exist_ok=True)
+            (ROOT / name).write_bytes(fresh[name])
         elif write:
-            (ROOT / PACKAGE / name).unlink()
+            (ROOT / name).unlink()
     return 1 if differing and not write else 0
 
 

@@ -8,17 +8,16 @@ its request is complete, so only incomplete ones wait long enough to lose their 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import grpc
 import grpc.aio
-from google.protobuf.message import DecodeError
 from grpc_health.v1 import health_pb2 as api
 
 from coordinator.api.budgets import YieldingPlaces
-from coordinator.api.calls import Context, PlaceLostError, abort, in_place
+from coordinator.api.calls import Context
+from coordinator.api.open_calls import RefusedError, answer_in, read_small
 
 SERVICE = api.DESCRIPTOR.services_by_name["Health"].full_name
 
@@ -28,7 +27,7 @@ _PROBE_S = 5.0  # for the request to arrive and the reply to leave
 _STREAM_S = 600.0  # then callers ask again
 _MAX_REQUEST = 256  # bytes: the name of a service
 
-Status = api.HealthCheckResponse
+Status, Request = api.HealthCheckResponse, api.HealthCheckRequest
 
 
 class Health:
@@ -70,17 +69,17 @@ class Health:
 
     async def _check(self, _requests: Any, context: Context) -> None:
         async def answer() -> None:
-            status = self._status.get(await _service(context))
+            status = self._status.get((await read_small(context, Request, _MAX_REQUEST)).service)
             if status is None:
-                raise _RefusedError(grpc.StatusCode.NOT_FOUND, "unknown service")
+                raise RefusedError(grpc.StatusCode.NOT_FOUND, "unknown service")
             await context.write(Status(status=status))
 
-        await _answer(self._probes, context, _PROBE_S, answer)
+        await answer_in(self._probes, context, _PROBE_S, answer, what="health check")
 
     async def _watch(self, _requests: Any, context: Context) -> None:
         async def answer() -> None:
             async with asyncio.timeout(_PROBE_S):
-                service = await _service(context)
+                service = (await read_small(context, Request, _MAX_REQUEST)).service
             last = None
             while True:
                 changed = self._changed
@@ -90,44 +89,4 @@ class Health:
                 last = status
                 await changed.wait()
 
-        await _answer(self._streams, context, self._stream_s, answer)
-
-
-class _RefusedError(Exception):
-    def __init__(self, code: grpc.StatusCode, why: str) -> None:
-        super().__init__(why)
-        self.code = code
-
-
-async def _answer(
-    places: YieldingPlaces,
-    context: Context,
-    limit_s: float,
-    answer: Callable[[], Awaitable[None]],
-) -> None:
-    """Answer within a time limit, unless the place is taken away."""
-    try:
-        async with in_place(places, context, limit_s):
-            # Separately: if it were still in progress at the time limit, no status could follow.
-            await context.send_initial_metadata(())
-            await answer()
-    except TimeoutError:
-        why = "this call reached its time limit; call again"
-        await abort(context, grpc.StatusCode.DEADLINE_EXCEEDED, why)
-    except PlaceLostError:
-        why = "replaced by a newer health check; call again"
-        await abort(context, grpc.StatusCode.RESOURCE_EXHAUSTED, why)
-    except _RefusedError as refused:
-        await abort(context, refused.code, str(refused))
-
-
-async def _service(context: Context) -> str:
-    """Return the service that a call asks about; ends the call if the request is invalid."""
-    raw: Any = await context.read()
-    with contextlib.suppress(DecodeError):
-        if isinstance(raw, bytes) and len(raw) <= _MAX_REQUEST:
-            return str(api.HealthCheckRequest.FromString(raw).service)
-    raise _RefusedError(
-        grpc.StatusCode.INVALID_ARGUMENT,
-        f"the request is not a HealthCheckRequest of at most {_MAX_REQUEST} bytes",
-    )
+        await answer_in(self._streams, context, self._stream_s, answer, what="health check")

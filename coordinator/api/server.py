@@ -12,6 +12,7 @@ from coordinator.api import health
 from coordinator.api.authorization import Authorization
 from coordinator.api.connections import Connections, limit
 from coordinator.api.health import Health
+from coordinator.api.keda import KedaScaler
 from coordinator.api.methods import ended, make_server
 from coordinator.api.service import StatusService
 from coordinator.settings import CoordinatorSettings
@@ -85,10 +86,12 @@ class StatusServer:
         self.address = f"{_bracketed(s.grpc_host)}:{port}"
         return self.address
 
-    async def start(self, service: StatusService) -> None:
+    async def start(self, service: StatusService, keda: KedaScaler | None = None) -> None:
         """Start serving; health is NOT_SERVING until `set_serving`."""
         add_QueuePoolServicer_to_server(service, self._server)
         self._health.add_to(self._server)
+        if keda is not None:
+            keda.add_to(self._server)
         if self._settings.grpc_reflection:
             names = (SERVICE, health.SERVICE, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(names, self._server)

@@ -85,6 +85,21 @@ class PartitionState:
         """Return the per-worker queue depth: backlog / max(workers, 1)."""
         return self.backlog / max(self.owner.workers if self.owner else 0, 1)
 
+    @property
+    def has_work(self) -> bool:
+        """Return whether an owner has, or would have, something to do now."""
+        claimable = self.backlog + self.capped + self.parked + self.in_flight
+        return has_work(claimable, self.oldest_ms, self.held_ms)
+
+
+def has_work(claimable: int, oldest: float, held_ms: int | None) -> bool:
+    """Return whether an owner has something to do now.
+
+    claimable: jobs that are ready, capped, parked or in flight. oldest: age of the oldest waiting
+    job, which is a delayed one that is due if nothing else is there.
+    """
+    return claimable > 0 or (held_ms is None and oldest > 0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leader:

@@ -18,7 +18,8 @@ from typing import Any, Final
 from queuepool.rpc.client import AUTHORIZATION, bearer
 
 # Load balancers and kubelets probe health without secrets, and it reveals nothing else.
-OPEN_SERVICES: Final = ("/grpc.health.v1.Health/",)
+# KEDA's calls bring their token in the request (see coordinator.api.keda).
+OPEN_SERVICES: Final = ("/grpc.health.v1.Health/", "/externalscaler.ExternalScaler/")
 _SERVICE: Final = "/queuepool.rpc.v1.QueuePool/"
 _FOR_VIEWERS: Final = frozenset((
     *(_SERVICE + name for name in (

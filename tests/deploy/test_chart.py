@@ -248,6 +248,7 @@ EVERYTHING = {
         "affinity": {"nodeAffinity": {}},
         "priorityClassName": "high",
     },
+    "keda": {"enabled": True, "minReplicas": 2},
     "serviceAccount": {"create": True, "name": "bulk", "annotations": {"x": "y"}},
     "networkPolicy": {"metricsFrom": [{"namespaceSelector": {}}]},
     "podMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
@@ -267,9 +268,9 @@ def test_kubernetes_knows_every_field(chart: Any, values: dict[str, Any], versio
     made = documents(manifests.rendered(values))
 
     for manifest in made:
-        if not manifest["apiVersion"].startswith("monitoring.coreos.com"):  # has no schema here
+        if not manifest["apiVersion"].startswith(("monitoring.", "keda.")):  # have no schema here
             validate.validate(manifest, version, strict=True)
-    assert len(made) == {0: 8, len(EVERYTHING): 10, len(NOTHING): 3}[len(values)]
+    assert len(made) == {0: 8, len(EVERYTHING): 11, len(NOTHING): 3}[len(values)]
 
 
 def test_values_reach_the_manifests(chart: Any) -> None:
@@ -280,7 +281,18 @@ def test_values_reach_the_manifests(chart: Any) -> None:
     [process] = inside["containers"]
     variables = {each["name"]: each.get("value") for each in process["env"]}
 
-    assert spec["replicas"] == 7
+    assert "replicas" not in spec  # KEDA's
+    scaled = made["ScaledObject", "queuepool-consumer"]["spec"]
+    assert (scaled["minReplicaCount"], scaled["maxReplicaCount"]) == (2, 7)
+    assert scaled["scaleTargetRef"]["name"] == "queuepool-consumer"
+    [trigger] = scaled["triggers"]
+    service = made["Service", "queuepool-coordinator"]
+    [port] = service["spec"]["ports"]
+    address = f"{service['metadata']['name']}.default:{port['port']}"
+    assert trigger["metadata"] == {
+        "scalerAddress": address, "standbys": "3", "tokenFromEnv": "SCALER_TOKEN",
+    }  # fmt: skip
+    assert "SCALER_TOKEN" in variables
     assert inside["terminationGracePeriodSeconds"] == 615
     assert inside["serviceAccountName"] == "bulk"
     assert process["image"] == "registry.local:5000/jobs:1"

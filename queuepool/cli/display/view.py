@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from queuepool.models import Eta, PartitionState
+from queuepool.models.cluster import has_work
 from queuepool.models.eta import Pace, foretell, last_of
 from queuepool.models.places import DEFAULT_POOL, place_text
 
@@ -63,9 +64,8 @@ class PartitionRow:
     @property
     def unattended(self) -> bool:
         """Return whether an owner would have something to do now, and there is none."""
-        claimable = self.backlog + self.capped + self.parked
-        overdue = self.held_ms is None and self.oldest_s > 0
-        return not self.owned and (claimable + self.in_flight > 0 or overdue)
+        claimable = self.backlog + self.capped + self.parked + self.in_flight
+        return not self.owned and has_work(claimable, self.oldest_s, self.held_ms)
 
     @property
     def owned(self) -> bool:

@@ -1,0 +1,1 @@
+"""Messages of KEDA's external scaler, generated from proto/."""
