@@ -1,13 +1,13 @@
-"""`pool.inspect`: find jobs, see what runs and what fails, replay and discard; sync and asyncio."""
+"""`pool.inspect`: find jobs, see what runs and fails, change and replay; sync and asyncio."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 
-from queuepool.client import finding
+from queuepool.client import editing, finding
 from queuepool.client.effects import Steps
 from queuepool.client.network import AsyncNetwork, Network
 from queuepool.client.producer import Producer
@@ -15,6 +15,7 @@ from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.models import JobState, JobStatus
 from queuepool.models.finding import Changed, Digest, ErrorCount, JobFilter, RunningJob
+from queuepool.routing.finding import known_id
 from queuepool.tasks.options import refuse_unknown
 
 Moment = datetime | timedelta | None
@@ -85,6 +86,22 @@ class _Inspect:
         return finding.change(
             self._network.config, where, verb, most=most, rate=rate, dry_run=dry_run, **places
         )
+
+    def _run(self, job_id: str, key: str | bytes | None, tenant: str | None) -> Steps[JobState]:
+        return editing.run_now(self._network.config, known_id(job_id), self._at(key, tenant))
+
+    def _edit(
+        self,
+        job_id: str,
+        payload: Mapping[str, Any],
+        key: str | bytes | None,
+        tenant: str | None,
+    ) -> Steps[JobState]:
+        config, at = self._network.config, self._at(key, tenant)
+        return editing.edit(config, self._producer, known_id(job_id), payload, at)
+
+    def _at(self, key: str | bytes | None, tenant: str | None) -> int | None:
+        return None if key is None else self._producer.route(key, tenant).partition
 
 
 class Inspect(_Inspect):
@@ -165,6 +182,32 @@ class Inspect(_Inspect):
         """Delete dead jobs that match permanently; the arguments are those of `replay`."""
         return self._network.do(self._change(finding.discard, most, rate, dry_run, where))
 
+    def run(
+        self, job_id: str, *, partition_key: str | bytes | None = None, tenant: str | None = None
+    ) -> JobState:
+        """Run a job as soon as it may, although it is delayed or dead; returns what it was.
+
+        Nothing changes for one that is ready or runs. Raises UnchangeableJobError, an
+        InvalidInputError, if it is not there, or another job holds its unique key.
+        """
+        return self._network.do(self._run(job_id, partition_key, tenant))
+
+    def edit(
+        self,
+        job_id: str,
+        payload: Mapping[str, Any],
+        *,
+        partition_key: str | bytes | None = None,
+        tenant: str | None = None,
+    ) -> JobState:
+        """Give a job that does not run other arguments; returns the state that it is in.
+
+        Its id, place, tier, limits and unique key stay. Raises UnchangeableJobError if it runs or
+        is not there, InvalidInputError if its task, where it is registered, takes no such
+        arguments. A dead job stays dead until `run`.
+        """
+        return self._network.do(self._edit(job_id, payload, partition_key, tenant))
+
 
 class AsyncInspect(_Inspect):
     """What is in the queue, for asyncio: the methods of Inspect, awaited; `find` is iterated."""
@@ -225,6 +268,23 @@ class AsyncInspect(_Inspect):
     ) -> Changed:
         """Delete dead jobs that match permanently, as Inspect.discard does."""
         return await self._network.do(self._change(finding.discard, most, rate, dry_run, where))
+
+    async def run(
+        self, job_id: str, *, partition_key: str | bytes | None = None, tenant: str | None = None
+    ) -> JobState:
+        """Run a job as soon as it may, as Inspect.run does; returns what it was."""
+        return await self._network.do(self._run(job_id, partition_key, tenant))
+
+    async def edit(
+        self,
+        job_id: str,
+        payload: Mapping[str, Any],
+        *,
+        partition_key: str | bytes | None = None,
+        tenant: str | None = None,
+    ) -> JobState:
+        """Give a job that does not run other arguments, as Inspect.edit does."""
+        return await self._network.do(self._edit(job_id, payload, partition_key, tenant))
 
 
 def _state(state: object) -> JobState:

@@ -174,3 +174,41 @@ def errors(p: PartitionData, args: Args) -> Any:
         row = rows.setdefault(head + said, [head, said, 0, at, at, b""])
         row[2:] = [row[2] + 1, min(row[3], at), *((at, job_id) if at >= row[4] else row[4:])]
     return [rank if rank < len(among) else -1, len(among), *rows.values()]
+
+
+def edit(p: PartitionData, args: Args) -> Any:
+    """Return a job's body, or replace its envelope while the job does not run."""
+    job_id, expected, envelope = args
+    body = p.jobs.get(job_id)
+    if body is None:
+        return [b"unknown", b""]
+    died = job_id in p.dead
+    if any(job_id in p.book(epoch) for epoch in p.epochs()):
+        return [b"in-flight", b""]
+    if not died and p.is_cancelled(job_id, body):
+        return [b"cancelled", b""]
+    if not expected:
+        state = b"dead" if died else b"delayed" if job_id in p.delayed else b"waiting"
+        return [state, body]
+    if body != expected:
+        return [b"changed", b""]
+    stamp, cut = codec.read_enqueued_ms(body), p.counters.get("cut", 0)
+    if job_id not in p.wishes.expire_ms:
+        stamp = stamp - 1 if stamp - 1 > cut else stamp + 1
+    head = 18 + len(codec.read_group(body))
+    edited = b"%s%011x%s%s" % (body[:2], stamp, body[13:head], envelope)
+    p.jobs[job_id] = edited
+    p.count("bytes", len(edited) - len(body))
+    if died:
+        p.count("dead_bytes", len(edited) - len(body))
+    return [b"edited", b""]
+
+
+def hasten(p: PartitionData, args: Args) -> Any:
+    """Make a delayed job due now."""
+    due = p.delayed.score(args[0])
+    if due is None:
+        return 0
+    p.delayed.add(args[0], min(due, p.now))
+    p.wake(b"d")
+    return 1

@@ -13,7 +13,7 @@ from queuepool.routing.slots import group_of
 from queuepool.verbs import Verb
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.limits import verbs as limit
-from queuepool.verbs.operator import finding
+from queuepool.verbs.operator import editing, finding
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.owner.gates import admit, gates
@@ -52,7 +52,7 @@ class Busy:
         return [
             operate.observe(0),
             operate.dead(0, 0, 10),
-            *_of_inspection(),
+            *_of_inspection(self.world),
             operate.replay(["dead-a"]),
             operate.replay(["f-dead"]),
             operate.replay(["l-dead"]),
@@ -221,12 +221,18 @@ def _of_limits() -> list[Verb[Any]]:
     ]
 
 
-def _of_inspection() -> list[Verb[Any]]:
+def _of_inspection(world: World) -> list[Verb[Any]]:
     states = (None, JobState.DEAD, JobState.DELAYED, JobState.IN_FLIGHT)
     return [
         *(finding.find(0, JobFilter(state=state)) for state in states),
         finding.find(0, JobFilter(state=JobState.READY, group=G)),
         finding.errors("dead", 0, 1),
+        editing.edit("dead-b"),
+        *(
+            editing.edit(job_id, world.partition.run(editing.edit(job_id))[1], b'["t",{"x":1}]')
+            for job_id in ("dead-a", "f-due")
+        ),
+        editing.hasten("f-due"),
         finding.errors("delayed", 0, 1),
     ]
 

@@ -7,7 +7,7 @@ import pytest
 from queuepool.models import ErrorRecord, JobState
 from queuepool.models.finding import JobFilter, fingerprint
 from queuepool.protocol import codec
-from queuepool.verbs.operator import finding
+from queuepool.verbs.operator import editing, finding
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.contract.world import World
@@ -199,3 +199,68 @@ def test_a_fingerprint_depends_on_task_type_and_message_without_its_numbers() ->
     assert of("t", "row 17 of 'a'") == of("t", "row 9 of 'b'")
     assert of("t", "row 17").startswith("HTTPError-")
     assert len({of("t", "x"), of("u", "x"), of("t", "y"), of("t", "x", "OSError")}) == 4
+
+
+def edited(world: World, job_id: str, payload: bytes) -> str:
+    """Give a job other arguments; return the answer."""
+    state, body = world.partition.run(editing.edit(job_id))
+    if not body:
+        return state
+    return world.partition.run(editing.edit(job_id, body, b'["t",%s]' % payload))[0]
+
+
+def test_a_job_that_does_not_run_gets_other_arguments(world: World) -> None:
+    die(world, ("dead", error("E")))
+    w.enqueue(world, ["ready", "next"], tier=1)
+    w.enqueue(world, ["later"], delay_ms=60_000)
+    w.enqueue(world, ["expires"], expires_ms=60_000)
+
+    names = ["dead", "ready", "later", "expires"]
+    assert [edited(world, name, b'{"n":12345}') for name in names] == ["edited"] * 4
+
+    world.partition.replay(["dead"])
+    owned = world.own()
+    world.partition.run(editing.hasten("later"))
+    w.promote(owned)
+    claims = w.claim(owned)
+    bodies = dict(zip(claims.ids, claims.bodies, strict=True))
+    assert claims.ids[:2] == [b"ready", b"next"], "it keeps its place"
+    for name in names:
+        assert codec.decode_envelope(bodies[name.encode()]).payload == {"n": 12345}
+    assert codec.decode_envelope(bodies[b"next"]).payload == {}
+    w.finish(owned, claims)
+    assert world.partition.observe().bytes == 0
+    assert world.partition.audit().clean
+
+
+def test_a_job_that_runs_was_cancelled_or_has_changed_is_not_edited(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["runs"])
+    w.claim(owned)
+    w.enqueue(world, ["cut"], b"gone")
+    body = world.partition.run(editing.edit("cut"))[1]
+
+    assert edited(world, "never", b"{}") == "unknown"
+    assert edited(world, "runs", b"{}") == "in-flight"
+    assert world.partition.run(editing.edit("cut", body + b" ", b"[]")) == ("changed", b"")
+    owned.run(own.release(owned.ownership, drain_lease_ms=60_000))
+    assert edited(world, "runs", b"{}") == "in-flight"
+
+
+def test_a_large_edited_job_is_claimed_by_itself(world: World) -> None:
+    w.enqueue(world, ["small", "other"])
+    assert edited(world, "small", b'{"x":"%s"}' % (b"y" * 5000)) == "edited"
+    owned = world.own()
+
+    assert w.claim(owned, 2, max_bytes=1000).ids == [b"small"]
+    assert w.claim(owned, 2, max_bytes=1000).ids == [b"other"]
+
+
+def test_a_delayed_job_is_hastened(world: World) -> None:
+    w.enqueue(world, ["later", "last"], delay_ms=60_000)
+    owned = world.own()
+
+    assert world.partition.run(editing.hasten("later")) is True
+    assert world.partition.run(editing.hasten("never")) is False
+    w.promote(owned)
+    assert w.claim(owned).ids == [b"later"]

@@ -15,7 +15,7 @@ import redis
 from queuepool.verbs import scripts
 from tests.contract.world import World
 
-WAIT_FOR_ROOM = {"enqueue", "fire", "progress", "record", "replay"}
+WAIT_FOR_ROOM = {"edit", "enqueue", "fire", "progress", "record", "replay"}
 ONLY_READ = {
     "in_flight",
     "dead",

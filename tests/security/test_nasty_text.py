@@ -33,6 +33,8 @@ BASE: dict[tuple[str, ...], list[str]] = {
     ("bulk",): ["rows.jsonl", "--task", "t", "--key", "k"],
     ("job", "show"): ["planted"],
     ("job", "cancel"): ["planted"],
+    ("job", "edit"): ["planted", "--payload", "{}"],
+    ("job", "run"): ["planted"],
     ("group", "show"): ["k"],
     ("group", "wait"): ["k", "--timeout", "0.01s"],
     ("group", "cancel"): ["k"],

@@ -119,7 +119,7 @@ def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> N
     owner = scripts_in("owner/verbs") | scripts_in("owner/gates") | of_owners
     assert scripts["consumer"] == owner | {"audit"} | shape
     of_groups = {"group", "configure", "configure_tenant", "tenant", "tenants"}
-    beside = {"observe", "gates"} | scripts_in("operator/finding") | of_groups | shape
+    beside = {"observe", "gates"} | of_groups | shape
     beside |= scripts_in("limits/verbs") - of_owners
     beside |= scripts_in("schedules/verbs")
     assert scripts["coordinator"] == scripts_in("leader/verbs") | beside

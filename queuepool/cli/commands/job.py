@@ -1,4 +1,4 @@
-"""queuepool job: find jobs; show or cancel one."""
+"""queuepool job: find jobs; show, cancel, edit or run one."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from queuepool.client.inspecting import Where
 from queuepool.errors.escaping import key_text, visible
 from queuepool.models import JobState, JobStatus
 from queuepool.models.tenants import key_in
+from queuepool.settings import strict_json
 
 _STATES = ("ready", "parked", "delayed", "in-flight", "dead")
 
@@ -37,6 +38,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
             help="its partition key; needed if several partitions have this id",
         )
         add_json(action)
+    running = actions.add("run", run, "run a delayed or dead job now")
+    editing = actions.add("edit", edit, "give a job that does not run other arguments")
+    editing.add_argument("--payload", required=True, metavar="JSON", help="all of its arguments")
+    editing.add_argument("--run", dest="at_once", action="store_true", help="and run it now")
+    for action in (running, editing):
+        action.add_argument("job_id", metavar="ID")
+        action.add_argument("--key", metavar="KEY", help="its partition key, as for show")
+        add_json(action)
     _declare_find(actions.add("find", find, "find jobs by state, task, key, error and time"))
 
 
@@ -54,6 +63,36 @@ def _declare_find(action: argparse.ArgumentParser) -> None:
     add("--limit", type=positive, default=50, help="default 50")
     add("--count", action="store_true", help="only count them")
     add_json(action)
+
+
+def run(arguments: argparse.Namespace) -> Exit:
+    """Run a job now that is delayed or dead."""
+    with open_pool() as pool:
+        was = pool.inspect.run(arguments.job_id, partition_key=key_of(arguments.key))
+    return _changed(arguments, was, runs=True)
+
+
+def edit(arguments: argparse.Namespace) -> Exit:
+    """Give a job other arguments."""
+    try:
+        payload = strict_json.loads(arguments.payload)
+    except ValueError as error:
+        raise CommandError(f"--payload is no JSON: {error}", Exit.USAGE) from None
+    key = key_of(arguments.key)
+    with open_pool() as pool:
+        was = pool.inspect.edit(arguments.job_id, payload, partition_key=key)
+        if arguments.at_once:
+            pool.inspect.run(arguments.job_id, partition_key=key)
+    return _changed(arguments, was, runs=arguments.at_once)
+
+
+def _changed(arguments: argparse.Namespace, was: JobState, *, runs: bool) -> Exit:
+    if arguments.json:
+        output.print_json({"job_id": arguments.job_id, "was": was})
+        return Exit.OK
+    again = runs and was in (JobState.DELAYED, JobState.DEAD)
+    output.say(f"it was {was}" + (" and is due now" if again else ""))
+    return Exit.OK
 
 
 def find(arguments: argparse.Namespace) -> Exit:

@@ -335,6 +335,21 @@ def test_jobs_errors_and_the_digest_are_shown(shell: Shell, pool: QueuePool) -> 
     assert shell.out == "no job matches\n"
 
 
+def test_a_job_is_edited_and_run_now(shell: Shell, pool: QueuePool) -> None:
+    job_id = pool.enqueue("t", {"n": 1}, partition_key=KEY, delay_s=3600).job_id
+
+    assert shell.run("job", "edit", job_id, "--payload", "{", "--key", KEY) == Exit.USAGE
+    assert shell.run("job", "edit", job_id, "--payload", '{"n": 2}', "--run") == Exit.OK
+    assert shell.out == "it was delayed and is due now\n"
+    [shown] = shell.json("job", "run", job_id)
+    assert shown["was"] == "delayed"
+    assert shell.run("job", "run", "never-seen") == Exit.USAGE
+    assert "it has ended, or was never here" in shell.err
+    [dead] = bury(pool, "a", 1)
+    assert shell.run("job", "run", dead) == Exit.OK
+    assert pool.status(dead).state is JobState.READY
+
+
 def test_discarding_asks_first(
     shell: Shell, pool: QueuePool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from queuepool import InvalidInputError, JobId, JobState, PermanentError, Registry
+from queuepool.client.editing import UnchangeableJobError
 from queuepool.testing import MemoryPool, run_jobs
 from queuepool.testing.clock import FakeClock
 
@@ -190,3 +191,53 @@ def test_asyncio_has_the_same_answers(pool: MemoryPool) -> None:
 
     asyncio.run(ask())
     assert pool.inspect.count("dead") == 3
+
+
+def test_a_dead_job_is_edited_and_run_again(pool: MemoryPool, registry: Registry) -> None:
+    seen: list[str] = []
+
+    @registry.task(name="greets")
+    def greet(name: str) -> None:
+        if not name:
+            raise PermanentError("nobody")
+        seen.append(name)
+
+    job_id = pool.enqueue("greets", {"name": ""}, partition_key="k").job_id
+    run_jobs(pool)
+
+    with pytest.raises(InvalidInputError, match="nane"):
+        pool.inspect.edit(job_id, {"nane": "Ada"})
+    assert pool.inspect.edit(job_id, {"name": "Ada"}) is JobState.DEAD
+    assert pool.status(job_id).state is JobState.DEAD
+    assert pool.inspect.run(job_id, partition_key="k") is JobState.DEAD
+    run_jobs(pool)
+    assert seen == ["Ada"]
+    with pytest.raises(UnchangeableJobError, match="it has ended"):
+        pool.inspect.run(job_id)
+    with pytest.raises(UnchangeableJobError, match="it has ended"):
+        pool.inspect.edit(job_id, {})
+
+
+def test_a_delayed_job_of_a_pool_is_run_now(pool: MemoryPool) -> None:
+    job_id = pool.enqueue("encode", {"why": "x"}, partition_key="k", delay_s=3600).job_id
+
+    async def hasten() -> JobState:
+        twin = pool.asyncio().inspect
+        assert await twin.edit(job_id, {"why": "y"}) is JobState.DELAYED
+        return await twin.run(job_id)
+
+    assert asyncio.run(hasten()) is JobState.DELAYED
+    run_jobs(pool)
+    [dead] = pool.inspect.find("dead")
+    assert (dead.job_id, dead.error and dead.error.message) == (job_id, "y")
+    assert pool.inspect.run(job_id) is JobState.DEAD
+    assert pool.inspect.run(job_id) is JobState.READY
+
+
+def test_a_job_whose_key_another_holds_cannot_run(pool: MemoryPool) -> None:
+    job_id = pool.enqueue("breaks", {"why": "x"}, partition_key="k", unique="u").job_id
+    run_jobs(pool)
+    pool.enqueue("breaks", {"why": "x"}, partition_key="k", unique="u", delay_s=60)
+
+    with pytest.raises(UnchangeableJobError, match="unique key"):
+        pool.inspect.run(job_id)

@@ -1,0 +1,90 @@
+"""Changing one job that is there, as steps for both pools: its arguments, and when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from queuepool.client.effects import Steps
+from queuepool.client.producer import Producer
+from queuepool.client.questions import ask, find, find_in
+from queuepool.errors import InvalidInputError
+from queuepool.models import JobState, JobStatus
+from queuepool.models.places import DEFAULT_POOL
+from queuepool.protocol import codec
+from queuepool.settings.config import PoolConfig
+from queuepool.verbs.operator import editing
+from queuepool.verbs.operator import verbs as operate
+
+_TRIES = 3
+_WHY_NOT = {
+    "unknown": "it has ended, or was never here",
+    "in-flight": "it runs, or is about to: cancel it, or wait until it has failed",
+    "cancelled": "it was cancelled",
+    "changed": "it changes all the time",
+}
+
+
+class UnchangeableJobError(InvalidInputError):
+    """A job cannot be changed in its present state; nothing was changed."""
+
+    def __init__(self, job_id: str, why: str) -> None:
+        super().__init__(f"job {job_id} was not changed: {why}")
+
+
+def locate(config: PoolConfig, job_id: str, partition: int | None) -> Steps[JobStatus]:
+    """Return where a job is. Raises UnchangeableJobError if it is nowhere."""
+    if partition is None:
+        status = yield from find(config, job_id)
+    else:
+        status = yield from find_in(config, partition, job_id, DEFAULT_POOL)
+    if status.state in (JobState.UNKNOWN, JobState.DONE, JobState.CANCELLED, JobState.EXPIRED):
+        raise UnchangeableJobError(job_id, _WHY_NOT["unknown"])
+    return status
+
+
+def run_now(config: PoolConfig, job_id: str, partition: int | None) -> Steps[JobState]:
+    """Run a job as soon as it may: one that is delayed or dead; returns the state it was in."""
+    status = yield from locate(config, job_id, partition)
+    of_pool = config.of(status.pool or DEFAULT_POOL)
+    if status.state is JobState.DELAYED:
+        yield from ask(of_pool, status.partition, editing.hasten(job_id))
+    elif status.state is JobState.DEAD:
+        done = yield from ask(of_pool, status.partition, operate.replay([job_id]))
+        if done.kept_out:
+            raise UnchangeableJobError(job_id, "another job holds its unique key")
+    return status.state
+
+
+def edit(
+    config: PoolConfig,
+    producer: Producer,
+    job_id: str,
+    payload: Mapping[str, Any],
+    partition: int | None,
+) -> Steps[JobState]:
+    """Give a job that does not run other arguments; returns its state.
+
+    Raises InvalidInputError for arguments that its task does not take.
+    """
+    status = yield from locate(config, job_id, partition)
+    of_pool = config.of(status.pool or DEFAULT_POOL)
+    for _ in range(_TRIES):
+        answer = yield from ask(of_pool, status.partition, editing.edit(job_id))
+        state, body = answer
+        if not body:
+            raise UnchangeableJobError(job_id, _WHY_NOT.get(state, state))
+        old = codec.decode_envelope(body)
+        envelope = codec.encode_envelope(
+            old.task, payload, old.options, limit=config.max_payload_bytes
+        )
+        task = producer.registry.find(old.task)
+        if task is not None:
+            task.signature.check(payload, envelope)
+        verb = editing.edit(job_id, body, envelope)
+        state, _ = yield from ask(of_pool, status.partition, verb)
+        if state == "edited":
+            return status.state
+        if state != "changed":
+            break
+    raise UnchangeableJobError(job_id, _WHY_NOT.get(state, state))
