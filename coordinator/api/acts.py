@@ -94,6 +94,7 @@ class OperatorCalls(QueuePoolServicer):
                 max_running=request.max_running if request.HasField("max_running") else None,
                 serial=request.serial if request.HasField("serial") else None,
                 weight=request.weight if request.HasField("weight") else None,
+                tier=request.tier if request.HasField("tier") else None,
                 create=request.create,
                 reason=request.reason,
                 actor=caller(context),

@@ -255,6 +255,7 @@ def group(
         parked=_int64(status.parked),
         serial=status.serial,
         weight=min(max(status.weight, 0), _UINT32_MAX),
+        tier=None if status.tier is None else str(status.tier),
     )
     _fill_eta(message, eta)
     return message

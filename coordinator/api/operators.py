@@ -220,7 +220,9 @@ class Operators:
         )  # fmt: skip
         return changed
 
-    def configure(self, key: bytes, *, reason: str, actor: str, **settings: int | None) -> bool:
+    def configure(
+        self, key: bytes, *, reason: str, actor: str, **settings: int | str | None
+    ) -> bool:
         """Set how a group may run; returns whether that changed it. Raises UnknownGroupError."""
         group: Any = self._pool.group(text_of(key))
         changed: bool = group.configure(**settings)

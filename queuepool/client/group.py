@@ -17,7 +17,7 @@ from queuepool.client.questions import ask, ask_pools
 from queuepool.client.routes import Route
 from queuepool.errors import WaitTimeoutError
 from queuepool.errors.escaping import key_text
-from queuepool.models import Eta, GroupStatus
+from queuepool.models import Eta, GroupStatus, Tier
 from queuepool.models.jobs import total_of
 from queuepool.partitions.partition import Partition
 from queuepool.routing.slots import key_bytes
@@ -207,6 +207,7 @@ class TaskGroup(_Group):
         max_running: int | None = None,
         serial: bool | None = None,
         weight: int | None = None,
+        tier: Tier | int | str | None = None,
         create: bool = False,
     ) -> bool:
         """Set how the group's jobs may run; returns whether that changed anything.
@@ -215,6 +216,8 @@ class TaskGroup(_Group):
         any number. serial: one at a time, in the order in which they were enqueued within a tier; a
         job that is retried delays the others. Jobs that wait for this do not count as backlog.
         weight: 1 to 100, its share of turns among the groups of a tier, which have 1 by default.
+        tier: whose turns all its jobs have from now on, those that wait and those of later, in
+        their order; "own": each job has the turns of the tier that it was enqueued with.
         Settings last as long as the group is remembered. create: set them before the first job,
         and keep them for 32 days without work, instead of a day or less; they are forgotten with
         the last one that is set back. Raises InvalidInputError for a group without jobs, unless
@@ -227,7 +230,9 @@ class TaskGroup(_Group):
         (True, 3)
         """
         return self._network.do(
-            self._configure(max_running=max_running, serial=serial, weight=weight, create=create)
+            self._configure(
+                max_running=max_running, serial=serial, weight=weight, tier=tier, create=create
+            )
         )
 
 
@@ -269,11 +274,14 @@ class AsyncTaskGroup(_Group):
         max_running: int | None = None,
         serial: bool | None = None,
         weight: int | None = None,
+        tier: Tier | int | str | None = None,
         create: bool = False,
     ) -> bool:
         """Set how the group's jobs may run, as TaskGroup.configure does."""
         return await self._network.do(
-            self._configure(max_running=max_running, serial=serial, weight=weight, create=create)
+            self._configure(
+                max_running=max_running, serial=serial, weight=weight, tier=tier, create=create
+            )
         )
 
     async def release(self) -> bool:
@@ -291,6 +299,7 @@ def describe(status: GroupStatus) -> dict[str, Any]:
         "max_running": status.max_running,
         "serial": status.serial,
         "weight": status.weight,
+        "tier": None if status.tier is None else str(status.tier),
         "held_ms": status.held_ms,
         "progress": status.progress,
     }

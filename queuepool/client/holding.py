@@ -6,24 +6,30 @@ from collections.abc import Sequence
 from typing import Any
 
 from queuepool.client.effects import Steps
-from queuepool.client.questions import ask_each, ask_pools, pools_in
+from queuepool.client.questions import ask, ask_each, ask_pools, pools_in
 from queuepool.client.routes import Route
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
+from queuepool.models import Tier
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.settings.config import PoolConfig
+from queuepool.tasks.options import check_tier
+from queuepool.verbs.producer import pools
 from queuepool.verbs.producer import verbs as produce
 
 KEPT_MS = 32 * 86_400_000  # settings of a group without work: more than a month
 _MOST = 100_000
 _HEAVIEST = 100
+OWN = "own"  # tier: each job has that of its own
 
 
 class UnknownGroupError(InvalidInputError):
     """A group has no jobs on record, so there is nothing to configure, hold or release."""
 
 
-def check_settings(*, max_running: object = None, weight: object = None) -> None:
+def check_settings(
+    *, max_running: object = None, weight: object = None, tier: object = None
+) -> None:
     """Raise InvalidInputError for what no group can be configured with."""
     if max_running is not None and (type(max_running) is not int or not 0 <= max_running <= _MOST):
         raise InvalidInputError(
@@ -34,6 +40,8 @@ def check_settings(*, max_running: object = None, weight: object = None) -> None
             f"weight={weight!r}: use 1 to {_HEAVIEST}; a group of weight 3 has three turns for "
             "each turn of a group of weight 1"
         )
+    if tier is not None and tier != OWN:
+        check_tier(tier, f", or {OWN}: each job has its own")
 
 
 def configure_group(
@@ -45,6 +53,7 @@ def configure_group(
     max_running: int | None = None,
     serial: bool | None = None,
     weight: int | None = None,
+    tier: Tier | int | str | None = None,
     create: bool = False,
 ) -> Steps[bool]:
     """Return whether that changed how a group may run. None leaves a setting unchanged.
@@ -52,13 +61,14 @@ def configure_group(
     create: also of a group without jobs, whose settings are kept for a time.
     Raises UnknownGroupError if the group has no jobs, InvalidInputError like `check_settings`.
     """
-    check_settings(max_running=max_running, weight=weight)
+    check_settings(max_running=max_running, weight=weight, tier=tier)
     verb = produce.configure(
         route.group,
         hold=hold,
         max_running=max_running,
         serial=serial,
         weight=weight,
+        tier=_tier(tier),
         keep_ms=KEPT_MS if create else 0,
     )
     found = yield from ask_pools(config, route.partition, verb)
@@ -68,7 +78,26 @@ def configure_group(
             "group was forgotten, so there is nothing to configure, hold or release. Enqueue its "
             "jobs first, configure it with create=True (--create), or hold their partition"
         )
+    if tier is not None:
+        yield from _follow_at_gates(config, route)
     return any(found)
+
+
+def _tier(tier: Tier | int | str | None) -> int | None:
+    if tier is None:
+        return None
+    return produce.OWN_TIERS if tier == OWN else check_tier(tier)
+
+
+def _follow_at_gates(config: PoolConfig, route: Route) -> Steps[None]:
+    """Let parked jobs have their turns in the tier that their group has: in bounded steps."""
+    for pool in (config.keyspace.pool, *(yield from ask(config, route.partition, pools.look()))):
+        cursor = yield from ask(
+            config.of(pool), route.partition, produce.tier_at_gates(route.group)
+        )
+        while cursor:
+            verb = produce.tier_at_gates(route.group, cursor)
+            cursor = yield from ask(config.of(pool), route.partition, verb)
 
 
 def hold_partitions(

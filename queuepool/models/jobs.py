@@ -216,7 +216,8 @@ class GroupStatus:
     operator). Nothing is inferred: a job is `done` when its success was recorded. held_ms: since
     when the group is held, so that its ready jobs wait; None: it is not. max_running: how many
     jobs may run at once, None for any number; serial: one at a time, in order; weight: its share of
-    turns beside 1 of other groups. parked: jobs that wait for their limits.
+    turns beside 1 of other groups. parked: jobs that wait for their limits. tier: the one whose
+    turns its jobs have, None: each has those of its own.
     """
 
     total: int
@@ -236,6 +237,7 @@ class GroupStatus:
     serial: bool = False
     weight: int = 1
     parked: int = 0
+    tier: Tier | None = None
 
     def plus(self, other: GroupStatus) -> GroupStatus:
         """Return the totals of two pools of one partition together."""
@@ -250,13 +252,14 @@ class GroupStatus:
             max_running=_latest(g.max_running for g in both),
             serial=self.serial or other.serial,
             weight=max(self.weight, other.weight),
+            tier=other.tier if self.tier is None else self.tier,
         )
 
     @property
     def has_settings(self) -> bool:
-        """Return whether it is held, bounded, serial, or has another weight than 1."""
-        bounded = self.max_running is not None or self.serial
-        return bounded or self.held_ms is not None or self.weight != 1
+        """Return whether it is held, bounded or serial, or has another weight or a tier."""
+        bounded = self.max_running is not None or self.serial or self.held_ms is not None
+        return bounded or self.weight != 1 or self.tier is not None
 
     @property
     def left(self) -> int:

@@ -96,8 +96,11 @@ def spelled_out(options: type, **defaults: Any) -> Callable[[F], F]:
     return decorate
 
 
-def check_tier(tier: object) -> Tier:
-    """Return a tier, given the tier, its number or its name. Raises InvalidInputError."""
+def check_tier(tier: object, more: str = "") -> Tier:
+    """Return a tier, given the tier, its number or its name. Raises InvalidInputError.
+
+    more: what else may be said, for the error.
+    """
     try:
         if isinstance(tier, str):
             return Tier[tier.upper()]
@@ -105,7 +108,9 @@ def check_tier(tier: object) -> Tier:
             return Tier(tier)
     except (KeyError, ValueError):
         pass
-    raise InvalidInputError(f"tier={shown(tier)}: use critical, high, default or low (0 to 3)")
+    raise InvalidInputError(
+        f"tier={shown(tier)}: use critical, high, default or low (0 to 3){more}"
+    )
 
 
 def check_name(name: object) -> str:

@@ -30,13 +30,15 @@ class _Admission:
 
     def visit(self, lane: Lane) -> None:
         """Take the next job of a lane at the gate, if it may go, and give the lane its seat."""
-        p, waiting = self.p, self.p.gates.lanes.get((self.gate, lane))
+        p, seat = self.p, lane
+        lane = p.gates.lane_of_turn(self.gate, lane)
+        waiting = p.gates.lanes.get((self.gate, lane))
         if waiting and not _may_go(p, lane, waiting[0]):
             self.idle += 1
         elif waiting:
             self._take(p.gates.take(self.gate, lane))
         if waiting:
-            p.gates.rings[self.gate, lane[0]].append(lane[1])
+            p.gates.rings[self.gate, seat[0]].append(lane[1])
         else:
             p.gates.lanes.pop((self.gate, lane), None)
 

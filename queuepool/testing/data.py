@@ -138,14 +138,14 @@ class PartitionData:
         group.state, group.apart = "held" if group.hold else "capped", apart
         self.count(group.state, apart)
         for tier in TIERS:
-            self.count_able((tier, name), able[tier] - group.able[tier])
+            self.count_able((group.place(tier), name), able[tier] - group.able[tier])
         group.able = able
         self.managed[name] = group.room(self.waits)
         if group.left <= 0:
             del self.managed[name]
         if group.left <= 0 or group.room(self.waits) > 0:
             for tier in sorted(group.out):
-                self.seats.give((tier, name), self.now)
+                self.give_seat((tier, name))
                 if not owning:
                     self.wake(b"w")
             group.out.clear()
@@ -213,15 +213,21 @@ class PartitionData:
         waiting = self.lanes.setdefault(lane, deque())
         (waiting.appendleft if front else waiting.append)(job_id)
         if len(waiting) == 1:
-            self.seats.give(lane, self.now, next_turn=next_turn)
+            self.give_seat(lane, next_turn=next_turn)
         self.count_ready(lane, 1)
+
+    def give_seat(self, lane: Lane, *, next_turn: bool = False) -> None:
+        """Give a lane its seat, where the tier of its group says."""
+        group = self.groups.get(lane[1]) or Group()
+        since = max(self.now, group.moved)
+        self.seats.give(lane, since, group.place(lane[0]), next_turn=next_turn)
 
     def park(self, gate: bytes, job_id: bytes, *, back: bool = False) -> None:
         """Make a ready job wait at its gate."""
-        body = self.jobs[job_id]
+        (tier, name), group = lane_of(self.jobs[job_id]), self.group_of(self.jobs[job_id])
         self.count("parked")
-        self.group_of(body).parked += 1
-        if self.gates.put(gate, lane_of(body), job_id, back=back):
+        group.parked += 1
+        if self.gates.put(gate, (tier, name), job_id, group.place(tier), back=back):
             self.wake(b"g")
 
     def unpark(self, body: bytes) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
+from queuepool.testing.groups import TIERS
 from queuepool.testing.records import Lane
 
 PARKED, CLAIMED, NEVER = b"p", b"c", b"0"  # states; the others are epochs of who admitted a job
@@ -32,10 +33,11 @@ class Gates:
         state, _gate = self.limits.get(job_id, (NEVER, b""))
         return state.isdigit() and state != NEVER
 
-    def put(self, gate: bytes, lane: Lane, job_id: bytes, *, back: bool) -> bool:
+    def put(self, gate: bytes, lane: Lane, job_id: bytes, tier: int, *, back: bool) -> bool:
         """Put a job into its lane at a gate; return whether nothing waited at the gate.
 
-        back: it was there before, so it comes before the others, but for those that came back.
+        tier: whose turns the lane has there. back: it was there before, so it comes before the
+        others, but for those that came back.
         """
         waiting = self.lanes.setdefault((gate, lane), deque())
         if back:
@@ -45,10 +47,26 @@ class Gates:
         else:
             waiting.append(job_id)
         if len(waiting) == 1:
-            self.rings.setdefault((gate, lane[0]), deque()).append(lane[1])
+            self.rings.setdefault((gate, tier), deque()).append(lane[1])
         self.limits[job_id] = PARKED, gate
         self.ids[gate] += 1
         return self.ids[gate] == 1
+
+    def move(self, gate: bytes, name: bytes, tier: int | None) -> None:
+        """Let the lanes of a group at a gate have the turns of a tier, or of their own."""
+        for place in TIERS:
+            ring = self.rings.get((gate, place), deque())
+            for _ in range(ring.count(name)):
+                ring.remove(name)
+        for home in TIERS:
+            if (gate, (home, name)) in self.lanes:
+                place = home if tier is None else tier
+                self.rings.setdefault((gate, place), deque()).append(name)
+
+    def lane_of_turn(self, gate: bytes, lane: Lane) -> Lane:
+        """Return the lane that has the turn: of a group with a tier of its own it may be any."""
+        lanes = [lane, *((tier, lane[1]) for tier in TIERS)]
+        return next((at for at in lanes if (gate, at) in self.lanes), lane)
 
     def take(self, gate: bytes, lane: Lane) -> bytes:
         """Take the first id of a lane at a gate."""

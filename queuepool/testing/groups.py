@@ -40,17 +40,24 @@ class Group:
     owed: Counter[int] = field(default_factory=Counter)  # t0-t3: jobs left of a turn cut short
     out: set[int] = field(default_factory=set)  # o0-o3: tiers of lanes that lost their seats
     expires: int | None = None
+    tier: int | None = None  # whose turns its jobs have, instead of their own
+    moved: int = 0  # the least stamp of seats that count, once its tier was changed
     keep: int = 0  # ms for which settings stay without work; 0: as other groups
 
     @property
     def settings(self) -> tuple[object, ...]:
         """Return how it may run; whether it is held, not since when."""
-        return self.hold > 0, self.most, self.serial, self.weight
+        return self.hold > 0, self.most, self.serial, self.weight, self.tier
 
     @property
     def has_settings(self) -> bool:
         """Return whether it is held, or has a bound, or more turns than others."""
-        return self.hold > 0 or self.most > 0 or self.serial or self.weight > 1
+        bound = self.hold > 0 or self.most > 0 or self.serial
+        return bound or self.weight > 1 or self.moved > 0
+
+    def place(self, tier: int) -> int:
+        """Return the tier whose turns its lane of a tier has."""
+        return tier if self.tier is None else self.tier
 
     def room(self, waits: Waits) -> int:
         """Return how many of its jobs may be claimed now."""
@@ -68,3 +75,8 @@ class Group:
             able[tier] = min(self.waiting[tier], left)
             left -= able[tier]
         return able, self.waiting.total() - able.total()
+
+
+def able_there(group: Group, place: int) -> int:
+    """Return how many jobs of a group may be claimed in the turns of a tier."""
+    return sum(group.able[tier] for tier in TIERS if group.place(tier) == place)

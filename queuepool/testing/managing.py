@@ -8,6 +8,7 @@ from typing import Any
 
 from queuepool.testing.data import Args, PartitionData
 from queuepool.testing.groups import TIERS, Group
+from queuepool.testing.moving import change_tier, to_gates
 from queuepool.testing.records import Lane
 from queuepool.testing.tenants import apart_of_tenants, recount_tenants
 
@@ -18,10 +19,13 @@ def configure(p: PartitionData, args: Args) -> Any:
     if not name:
         return _hold_partition(p, on=settings[b"hold"] == b"1")
     group, keep = p.find_group(name), int(settings.get(b"keep", 0))
+    if b"gates" in settings:
+        return to_gates(p, name, group)
     if group is None and not keep:
         return -1
     group = group or p.groups.setdefault(name, Group())
     before = (*group.settings, group.keep)
+    places = [group.place(tier) for tier in TIERS]
     _set(p, group, settings)
     group.keep = keep or group.keep
     if keep and group.left <= 0 and group.dead <= 0:
@@ -30,6 +34,8 @@ def configure(p: PartitionData, args: Args) -> Any:
         return 0
     if not group.state:
         _manage(p, name, group)
+    if before[4] != group.tier:
+        change_tier(p, name, group, places)
     if p.tune(name) > 0:
         p.wake(b"w")
     if not group.has_settings:
@@ -46,6 +52,8 @@ def _set(p: PartitionData, group: Group, settings: dict[bytes, bytes]) -> None:
         group.serial = bool(settings[b"serial"])
     if b"weight" in settings:
         group.weight = int(settings[b"weight"] or 1)
+    if b"tier" in settings:
+        group.tier = int(settings[b"tier"]) if settings[b"tier"] else None
 
 
 def _unmanage(p: PartitionData, name: bytes, group: Group) -> None:

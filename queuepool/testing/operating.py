@@ -9,8 +9,9 @@ from typing import Any
 
 from queuepool.protocol import codec
 from queuepool.testing.data import Args, PartitionData, lane_of
-from queuepool.testing.groups import TIERS
+from queuepool.testing.groups import TIERS, able_there
 from queuepool.testing.managing import Recount, is_managed, unlisted_groups
+from queuepool.testing.moving import renew_seats, seated_lanes
 from queuepool.testing.records import Lane, Seat
 from queuepool.testing.scored import ScoredSet
 from queuepool.testing.tenants import is_bounded
@@ -168,7 +169,7 @@ def audit(p: PartitionData, args: Args) -> Any:
         + len(p.dead)
         - len(p.jobs)
     )
-    seated, absent = p.seats.lanes(), _absent(p)
+    seated, absent = seated_lanes(p), _absent(p)
     unseated, orphan = len(absent), 0
     for tier, tenant in absent if repair else ():
         p.seats.tiers[tier].append(Seat(tier, p.now, b"", tenant))
@@ -181,7 +182,7 @@ def audit(p: PartitionData, args: Args) -> Any:
         if lane not in seated and not _is_out(p, lane) and (waiting or repair):
             unseated += bool(waiting)
             if repair:
-                p.seats.give(lane, p.now)
+                p.give_seat(lane)
             seated.add(lane)
     hollow = _hollow(p, books, repair=repair)
     if repair:
@@ -190,6 +191,7 @@ def audit(p: PartitionData, args: Args) -> Any:
     unlisted = unlisted_groups(p)
     for name in unlisted if repair else ():
         p.managed[name] = 0
+        renew_seats(p, name)
     apart = sum(p.counters.get(name, 0) for name in ("held", "capped"))
     found = Recount(p, unlisted, [] if repair else lost)
     miscounted = len(unlisted) or int(found.wrong)
@@ -277,7 +279,7 @@ def _balance(p: PartitionData, ready: dict[int, int], seated: set[Lane], missing
         mine = [lane for lane in seated if lane[0] == tier and not is_bounded(p, lane[1])]
         lanes = [p.lanes.get(lane, ()) for lane in mine if not is_managed(p, lane[1])]
         managed = [n for n in p.managed if is_managed(p, n) and not is_bounded(p, n)]
-        able = sum(p.groups[name].able[tier] for name in managed)
+        able = sum(able_there(p.groups[name], tier) for name in managed)
         able += sum(known.able[tier] for known in p.tenants.values())
         gap = sum(i in p.jobs for ids in lanes for i in ids) + able - ready[tier]
         step = max(0, min(missing, gap)) if missing > 0 else min(0, max(missing, gap))

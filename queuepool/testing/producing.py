@@ -13,6 +13,7 @@ from queuepool.testing.accepting import Accept
 from queuepool.testing.data import STARTED, Args, PartitionData
 from queuepool.testing.gates import NEVER
 from queuepool.testing.groups import TIERS, Group
+from queuepool.testing.moving import renew_seats
 from queuepool.testing.tenants import is_bounded, tune_tenants
 
 _TIERS, _OF_TENANTS = (b"0", b"1", b"2", b"3"), (b"4", b"5", b"6", b"7")
@@ -113,8 +114,9 @@ def _join(p: PartitionData, name: bytes, n: int, *, delayed: bool) -> None:
         group.created = group.created or p.now
     if delayed:
         group.delayed += n
-    if group.has_settings:
-        p.managed.setdefault(name, 0)
+    if group.has_settings and name not in p.managed:
+        p.managed[name] = 0
+        renew_seats(p, name)
 
 
 def _to_gates(
@@ -293,5 +295,5 @@ def group(p: PartitionData, args: Args) -> Any:
     return [
         *(g.total, g.left, g.dead, g.cancelled, g.delayed, ready, g.created, finished, cut),
         *(g.done, g.evicted, g.discarded, g.hold, g.expired, g.most, int(g.serial)),
-        *(g.weight, g.parked),
+        *(g.weight, g.parked, 0 if g.tier is None else g.tier + 1),
     ]

@@ -19,16 +19,16 @@ class Seats:
     tiers: list[Ring] = field(default_factory=lambda: [deque() for _ in TIERS])  # ring:<tier>
     tenants: dict[tuple[int, bytes], Ring] = field(default_factory=dict)  # tr:<tier>:<tenant>
 
-    def give(self, lane: Lane, now: int, *, next_turn: bool = False) -> None:
-        """Give a lane its seat, at the back of its ring or where the next turn is."""
+    def give(self, lane: Lane, now: int, place: int, *, next_turn: bool = False) -> None:
+        """Give a lane its seat, at the back of a tier's ring or where the next turn is."""
         (tier, group), tenant = lane, tenant_of(lane[1])
         if tenant is None:
-            _sit(self.tiers[tier], Seat(tier, now, group), next_turn)
+            _sit(self.tiers[place], Seat(tier, now, group), next_turn)
             return
-        ring = self.tenants.setdefault((tier, tenant), deque())
+        ring = self.tenants.setdefault((place, tenant), deque())
         _sit(ring, Seat(tier, now, group), next_turn)
         if len(ring) == 1:
-            _sit(self.tiers[tier], Seat(tier, now, b"", tenant), next_turn)
+            _sit(self.tiers[place], Seat(place, now, b"", tenant), next_turn)
 
     def behind(self, seat: Seat) -> Ring:
         """Return the ring of a tenant that has a seat."""
@@ -39,10 +39,10 @@ class Seats:
         for name in [name for name, ring in self.tenants.items() if not ring]:
             del self.tenants[name]
 
-    def lanes(self) -> set[Lane]:
-        """Return the lanes that have seats."""
+    def all(self) -> list[Seat]:
+        """Return the seats of lanes."""
         rings = [*self.tiers, *self.tenants.values()]
-        return {seat.lane for ring in rings for seat in ring if not seat.tenant}
+        return [seat for ring in rings for seat in ring if not seat.tenant]
 
     def absent(self) -> list[tuple[int, bytes]]:
         """Return the tenants that have lanes in a tier, and no seat there."""

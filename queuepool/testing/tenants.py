@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from queuepool.models.tenants import tenant_of
 from queuepool.protocol import codec
-from queuepool.testing.groups import ANY, TIERS
+from queuepool.testing.groups import ANY, TIERS, able_there
 from queuepool.testing.records import Seat
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def able_of(p: PartitionData, name: bytes) -> Counter[int]:
             able[tier] += sum(i not in p.marks for i in ids)
     for group in p.managed:
         if tenant_of(group) == name:
-            able += p.groups[group].able
+            for tier in TIERS:
+                able[tier] += able_there(p.groups[group], tier)
     return able
 
 

@@ -13,6 +13,7 @@ from itertools import islice
 
 from queuepool.testing.data import PartitionData
 from queuepool.testing.groups import TIERS, Group
+from queuepool.testing.moving import counts
 from queuepool.testing.records import Seat
 from queuepool.testing.seats import Ring
 from queuepool.testing.tenants import Tenant, room_of
@@ -109,9 +110,8 @@ class Plan:
     def _turn(self, seat: Seat) -> Turn:
         name = (seat.tier, seat.tenant)
         if not seat.tenant:
-            return Turn(
-                seat, len(self._p.lanes.get(seat.lane, ())), owed=self._owed(seat)[seat.tier]
-            )
+            jobs = len(self._p.lanes.get(seat.lane, ())) if counts(self._p, seat) else 0
+            return Turn(seat, jobs, owed=self._owed(seat)[seat.tier])
         size = _ANY if self._p.seats.behind(seat) and name not in self._met else 0
         self._met.add(name)
         return Turn(seat, size, owed=self._owed(seat)[seat.tier])
@@ -165,11 +165,15 @@ class Plan:
         for tier, served in self.turns.items():
             self._take(self._p.seats.tiers[tier], served, moves, taken)
         for seat in [*moves.cut, *moves.back]:
-            self._p.seats.tiers[seat.tier].append(seat)
+            self._ring(seat).append(seat)
         for seat in reversed(moves.again):
-            self._p.seats.tiers[seat.tier].appendleft(seat)
+            self._ring(seat).appendleft(seat)
         self._p.seats.forget_empty()
         return taken
+
+    def _ring(self, seat: Seat) -> Ring:
+        group = self._p.groups.get(seat.group) if seat.group in self._p.managed else None
+        return self._p.seats.tiers[group.place(seat.tier) if group else seat.tier]
 
     def _take(
         self, ring: Ring, served: list[Turn], moves: _Moves, taken: list[tuple[bytes, int]]
@@ -193,13 +197,17 @@ class Plan:
                 if about_to_end or turn.owed:
                     seats = moves.again
                 self._owed(turn.seat)[turn.seat.tier] = turn.owed
-                seats.append(turn.seat._replace(served_ms=self._p.now))
+                seats.append(turn.seat._replace(served_ms=self._since(turn.seat)))
+
+    def _since(self, seat: Seat) -> int:
+        group = self._p.groups.get(seat.group) if seat.group in self._p.managed else None
+        return max(self._p.now, group.moved) if group else self._p.now
 
     def _take_of_lane(self, turn: Turn, taken: list[tuple[bytes, int]]) -> tuple[bool, bool]:
         # Returns whether jobs are left, and whether it is about to end.
         lane, rest = self._p.lanes.get(turn.seat.lane, deque()), turn.size - turn.take
         taken += [(lane.popleft(), turn.seat.tier) for _ in range(min(turn.take, len(lane)))]
-        if rest <= 0:
+        if not lane:
             self._p.lanes.pop(turn.seat.lane, None)
         return rest > 0, 0 < rest <= _ABOUT_TO_END and rest % 2 == 1 and turn.take % 2 == 1
 

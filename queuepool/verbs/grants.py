@@ -53,7 +53,7 @@ PRODUCER = _grant("""
     gt    hset hincrby hdel
     ga    hset hincrby hdel
     gq    rpush lpop unlink
-    gr    rpush unlink
+    gr    rpush lrem unlink
     gg    sadd unlink
 """)
 # Consumers move jobs and end them. They cannot add one: jobs come from producers, and back from the
@@ -120,7 +120,7 @@ COORDINATOR = _grant("""
     lm        hset
     gt        hset hincrby
     gq        rpush
-    gr        rpush
+    gr        rpush lrem
     gg        sadd
     sf        set
     pl        hsetnx

@@ -302,6 +302,8 @@ def _of_applications() -> list[Verb[Any]]:
         produce.tenant(b"tenant"),
         produce.tenants(3),
         produce.configure(b"capped", max_running=0),
+        *(produce.configure(group, tier=tier) for group in (*groups, GATED) for tier in (0, 3)),
+        *(produce.tier_at_gates(group) for group in (GATED, b"heldgate")),
         *(produce.cancel(i) for i in ("cap-a", "cap-b")),
         produce.configure(FULL, max_running=3),
         *(produce.cancel(i) for i in ("f-0", "f-due", "f-run")),

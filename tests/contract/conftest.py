@@ -100,7 +100,8 @@ def check_places(state: dict[str, Any], when: str) -> None:
     assert marks <= set(in_lanes + at_gates), f"{when}: marks leaked: {marks - set(in_lanes)}"
     assert ready == len(set(in_lanes) - marks), f"{when}: ready jobs miscounted"
     placed = sorted([*seats, *state["out"]])
-    assert placed == sorted(state["lanes"]), f"{when}: a lane has no seat, or two (I17)"
+    seated = sorted([*state["lanes"], *state["stale"]])
+    assert placed == seated, f"{when}: a lane has no seat, or two (I17)"
     sitting = [seat for ring in state["rings"] for seat in ring if seat[0] >= b"4"]
     tenants = [(b"%d" % (int(tier) + 4), name) for tier, name in state["tenants"]]
     placed = sorted([*sitting, *state["shut"]])
@@ -188,8 +189,14 @@ def of_tenants(state: dict[str, Any]) -> dict[tuple[bytes, bytes], int]:
             able[tier, tenant] += len(set(ids) - state["marks"])
     for (tier, group), n in state["able"].items():
         if (tenant := tenant_of(group)) and group in state["managed"]:
-            able[tier, tenant] += n
+            able[place_of(state, tier, group), tenant] += n
     return {lane: n for lane, n in able.items() if n}
+
+
+def place_of(state: dict[str, Any], tier: bytes, group: bytes) -> bytes:
+    """Return the tier whose turns a lane of a group has."""
+    own = state["moved"].get(group)
+    return tier if own is None else b"%d" % own
 
 
 def check_gates(state: dict[str, Any], when: str) -> None:
@@ -197,7 +204,9 @@ def check_gates(state: dict[str, Any], when: str) -> None:
     limits, counters = state["limits"], state["counters"]
     ids = {i for lane in state["gated"].values() for i in lane} - state["marks"]
     parked = {i for i, (place, _) in limits.items() if place == b"p"}
-    lanes = {(place, group) for place, group in state["gated"]}
+    lanes = [
+        (place_of(state, place[:1], group) + place[1:], group) for place, group in state["gated"]
+    ]
     seats = [(place, group) for place, ring in state["at_gates"].items() for group in ring]
     waiting: Counter[bytes] = Counter()
     for (place, _), lane in state["gated"].items():

@@ -36,6 +36,12 @@ def _of_memory(p: PartitionData) -> dict[str, Any]:
     groups = {n: g for n in list(p.groups) if (g := p.find_group(n))}
     return {
         "jobs": {i: _body(b) for i, b in p.jobs.items()},
+        "moved": {n: g.tier for n, g in groups.items() if g.moved},
+        "stale": sorted(
+            _seat(seat)
+            for seat in p.seats.all()
+            if seat.group in groups and seat.served_ms < groups[seat.group].moved
+        ),
         "lanes": {(b"%d" % t, g): list(ids) for (t, g), ids in p.lanes.items() if ids},
         "rings": [[_seat(s) for s in ring] for ring in p.seats.tiers],
         "tenants": {
@@ -122,8 +128,17 @@ def _of_server(client: Any, base: bytes) -> dict[str, Any]:
     target = client.hget(key("ck"), "target")
     groups = {n: client.hgetall(key(b"g:" + n)) for n in suffixes(b"g")}
     tenants = {n: client.hgetall(key(b"tn:" + n)) for n in suffixes(b"tn")}
+    inner = [client.lrange(key(b"tr:" + s), 0, -1) for s in suffixes(b"tr")]
+    moved = {name: fields for name, fields in groups.items() if b"moved" in fields}
     return {
         "jobs": {i: _body(b) for i, b in client.hgetall(key("j")).items()},
+        "moved": {n: int(f[b"tier"]) if b"tier" in f else None for n, f in moved.items()},
+        "stale": sorted(
+            (s[:1], s[12:])
+            for seats in [*rings, *inner]
+            for s in seats
+            if s[:1] < b"4" and int(s[1:12], 16) < int(moved.get(s[12:], {}).get(b"moved", 0))
+        ),
         "lanes": lanes,
         "rings": [[(s[:1], s[12:]) for s in ring] for ring in rings],
         "tenants": {

@@ -321,7 +321,7 @@ def older(body: bytes, ms: int) -> bytes:
 def _age_fields(client: Any, key: bytes, ms: int, but: Sequence[str]) -> None:
     times = (
         *("expires", "heartbeat", "since", "created", "finished", "cancelled_at", "at"),
-        *("cut", "dn_since", "aside", "hold"),
+        *("cut", "dn_since", "aside", "hold", "moved"),
     )
     for name in set(times).difference(but):
         value = client.hget(key, name)

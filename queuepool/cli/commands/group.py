@@ -17,12 +17,14 @@ from queuepool.cli.inspection.acting import act
 from queuepool.cli.inspection.messages import group_of_message
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.client import group as groups
-from queuepool.client.holding import check_settings
-from queuepool.models import Eta, GroupStatus
+from queuepool.client.holding import OWN, check_settings
+from queuepool.models import Eta, GroupStatus, Tier
 from queuepool.routing.slots import key_bytes
 
 if TYPE_CHECKING:
     from queuepool.rpc.client import QueuePoolClient
+
+_SETTINGS = ("max_running", "serial", "weight", "tier")
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +49,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     configuring.add_argument(
         "--weight", type=count, metavar="N", help="its share of turns, 1 to 100; 1: as other groups"
+    )
+    tiers = [*(tier.name.lower() for tier in Tier), OWN]
+    configuring.add_argument(
+        "--tier", choices=tiers, help=f"the tier whose turns its jobs have; {OWN}: each its own"
     )
     configuring.add_argument(
         "--create",
@@ -92,9 +98,11 @@ def cancel(arguments: argparse.Namespace) -> Exit:
 
 def configure(arguments: argparse.Namespace) -> Exit:
     """Set how many jobs of a group may run at once."""
-    settings = {name: getattr(arguments, name) for name in ("max_running", "serial", "weight")}
+    settings = {name: getattr(arguments, name) for name in _SETTINGS}
     if all(value is None for value in settings.values()):
-        raise CommandError("give --max-running N, --weight N, --serial or --no-serial", Exit.USAGE)
+        raise CommandError(
+            "give --max-running N, --weight N, --tier TIER, --serial or --no-serial", Exit.USAGE
+        )
     check_settings(max_running=arguments.max_running, weight=arguments.weight)
     settings["create"] = arguments.create
     if arguments.tenant is not None:  # a coordinator takes keys alone
@@ -156,6 +164,8 @@ def print_group(
             plain["max_running"] = "1, serial"
         if status.weight == 1:
             del plain["weight"]
+        if status.tier is None:
+            del plain["tier"]
         since_ms = plain.pop("held_ms")
         release = f"queuepool release group {shlex.quote(arguments.key)}"
         held = {"held": f"since {when(since_ms)}: {release}"} if since_ms else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from queuepool.models import Eta, GroupStatus, TenantStatus
+from queuepool.models import Eta, GroupStatus, TenantStatus, Tier
 
 
 def eta_of_message(m: Any) -> Eta | None:
@@ -25,6 +25,7 @@ def group_of_message(m: Any) -> GroupStatus:
     for name in ("created_ms", "finished_ms", "max_running"):
         found[name] = getattr(m, name) if m.HasField(name) else None
     found["held_ms"] = m.held_since_ms if m.HasField("held_since_ms") else None
+    found["tier"] = Tier[m.tier.upper()] if m.HasField("tier") else None
     return GroupStatus(**found)
 
 

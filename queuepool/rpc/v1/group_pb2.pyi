@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class TaskGroup(_message.Message):
-    __slots__ = ("partition_key", "partition", "total", "ready", "delayed", "in_flight", "done", "dead", "cancelled", "created_ms", "finished_ms", "evicted", "discarded", "held_since_ms", "expired", "max_running", "serial", "weight", "parked", "eta")
+    __slots__ = ("partition_key", "partition", "total", "ready", "delayed", "in_flight", "done", "dead", "cancelled", "created_ms", "finished_ms", "evicted", "discarded", "held_since_ms", "expired", "max_running", "serial", "weight", "parked", "tier", "eta")
     PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     TOTAL_FIELD_NUMBER: _ClassVar[int]
@@ -27,6 +27,7 @@ class TaskGroup(_message.Message):
     SERIAL_FIELD_NUMBER: _ClassVar[int]
     WEIGHT_FIELD_NUMBER: _ClassVar[int]
     PARKED_FIELD_NUMBER: _ClassVar[int]
+    TIER_FIELD_NUMBER: _ClassVar[int]
     ETA_FIELD_NUMBER: _ClassVar[int]
     partition_key: bytes
     partition: int
@@ -47,5 +48,6 @@ class TaskGroup(_message.Message):
     serial: bool
     weight: int
     parked: int
+    tier: str
     eta: _eta_pb2.Eta
-    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., total: _Optional[int] = ..., ready: _Optional[int] = ..., delayed: _Optional[int] = ..., in_flight: _Optional[int] = ..., done: _Optional[int] = ..., dead: _Optional[int] = ..., cancelled: _Optional[int] = ..., created_ms: _Optional[int] = ..., finished_ms: _Optional[int] = ..., evicted: _Optional[int] = ..., discarded: _Optional[int] = ..., held_since_ms: _Optional[int] = ..., expired: _Optional[int] = ..., max_running: _Optional[int] = ..., serial: bool = ..., weight: _Optional[int] = ..., parked: _Optional[int] = ..., eta: _Optional[_Union[_eta_pb2.Eta, _Mapping]] = ...) -> None: ...
+    def __init__(self, partition_key: _Optional[bytes] = ..., partition: _Optional[int] = ..., total: _Optional[int] = ..., ready: _Optional[int] = ..., delayed: _Optional[int] = ..., in_flight: _Optional[int] = ..., done: _Optional[int] = ..., dead: _Optional[int] = ..., cancelled: _Optional[int] = ..., created_ms: _Optional[int] = ..., finished_ms: _Optional[int] = ..., evicted: _Optional[int] = ..., discarded: _Optional[int] = ..., held_since_ms: _Optional[int] = ..., expired: _Optional[int] = ..., max_running: _Optional[int] = ..., serial: bool = ..., weight: _Optional[int] = ..., parked: _Optional[int] = ..., tier: _Optional[str] = ..., eta: _Optional[_Union[_eta_pb2.Eta, _Mapping]] = ...) -> None: ...

@@ -232,20 +232,22 @@ class ReleaseResponse(_message.Message):
     def __init__(self, changed: _Optional[int] = ...) -> None: ...
 
 class ConfigureGroupRequest(_message.Message):
-    __slots__ = ("partition_key", "max_running", "serial", "weight", "reason", "create")
+    __slots__ = ("partition_key", "max_running", "serial", "weight", "reason", "create", "tier")
     PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
     MAX_RUNNING_FIELD_NUMBER: _ClassVar[int]
     SERIAL_FIELD_NUMBER: _ClassVar[int]
     WEIGHT_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     CREATE_FIELD_NUMBER: _ClassVar[int]
+    TIER_FIELD_NUMBER: _ClassVar[int]
     partition_key: bytes
     max_running: int
     serial: bool
     weight: int
     reason: str
     create: bool
-    def __init__(self, partition_key: _Optional[bytes] = ..., max_running: _Optional[int] = ..., serial: bool = ..., weight: _Optional[int] = ..., reason: _Optional[str] = ..., create: bool = ...) -> None: ...
+    tier: str
+    def __init__(self, partition_key: _Optional[bytes] = ..., max_running: _Optional[int] = ..., serial: bool = ..., weight: _Optional[int] = ..., reason: _Optional[str] = ..., create: bool = ..., tier: _Optional[str] = ...) -> None: ...
 
 class ConfigureGroupResponse(_message.Message):
     __slots__ = ("changed",)

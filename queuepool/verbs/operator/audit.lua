@@ -24,6 +24,7 @@ local cursor, bytes, dead_bytes = string.match(ARGV[1], '^(%d+):(%d+):(%d+)$')
 if freed > 0 then return {'0:0:0', {'foreign', wrong}, 0} end
 if wrong > 0 and not repair then return {'0', {'foreign', wrong}, 0} end
 -- uses: clock, unaside, group_of, tier_of, lane_key, give_seat, whole, ours, is_state, list_managed
+-- uses: seek_place
 cursor, bytes, dead_bytes = cursor or '0', tonumber(bytes or 0), tonumber(dead_bytes or 0)
 -- uses: epochs_in_flight, audit/parked
 local law = redis.call('ZCARD', dl) + redis.call('ZCARD', dead) - redis.call('HLEN', j)
@@ -65,8 +66,8 @@ for i = 1, #page[2], 2 do
     -- A seat without a lane can be reused
     local out = size > 0 and redis.call('HGET', mg, group) == '0'
       and ours('HGET', base .. ':g:' .. group, 'o' .. lane.tier)
-    local tenant = tenant_of(group)
-    local known = not tenant or read_tenant(lane.tier, tenant)
+    if redis.call('HEXISTS', mg, group) == 1 then seek_place(lane) end
+    local known = not tenant_of(group) or read_tenant(lane.ring or lane.tier, tenant_of(group))
     if complete and known and not seated[key] and not out and (size > 0 or repair) then
       if size > 0 then unseated = unseated + 1 end
       seats[#seats + 1] = lane

@@ -37,11 +37,11 @@ for i, id in ipairs(ARGV) do
     redis.call('HSET', base .. ':j', id, restamp(job.body, newest_cut(cut)))
     if job.key then redis.call('HSET', base .. ':u', job.key, id) end
     if job.started then redis.call('HSET', base .. ':uk', id, 's' .. job.key) end
-    push(job, {id})
     if job.managed then -- it may have had no work left
       list_managed(job.group)
       managed = true
     end
+    push(job, {id})
     count_ready(job.tier, job.group, 1)
     add(c, 'replayed', 1)
     add(c, 'dead_bytes', 0 - #job.body) -- not -#: Redis 7.0 rejects -0

@@ -30,7 +30,10 @@ for t = 0, 3 do
   for _, group in ipairs(ours('LRANGE', seats[t], 0, visits - 1) or {}) do
     probe_gate(gate, t, group)
     probe_tenant(group)
-    ours('LLEN', base .. ':q:' .. t .. ':' .. group)
+    for home = managed and 0 or t, managed and 3 or t do
+      ours('LLEN', base .. ':q:' .. home .. ':' .. group)
+      ours('LLEN', base .. ':gq:' .. home .. ':' .. gate .. '~' .. group)
+    end
   end
 end
 -- uses: make_way

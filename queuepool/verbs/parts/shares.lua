@@ -1,6 +1,7 @@
 -- uses: whole
 local SETTINGS = {'hold', 'max', 'serial', 'rt', 'left', 'delayed', 'state', 'apart',
-  'w0', 'w1', 'w2', 'w3', 'c0', 'c1', 'c2', 'c3', 'o0', 'o1', 'o2', 'o3', 'parked'}
+  'w0', 'w1', 'w2', 'w3', 'c0', 'c1', 'c2', 'c3', 'o0', 'o1', 'o2', 'o3', 'parked',
+  'tier', 'moved'}
 -- What of a managed group may be claimed: how many jobs; by tier, the ready ones among them; what
 -- counts the other ready ones, and how many these are. f: its fields; waiting: ready jobs by tier
 local function shares(f, waiting)

@@ -1,4 +1,4 @@
--- uses: shares, add, wake, give_seat, count_able
+-- uses: shares, add, wake, give_seat, count_able, place_of
 -- After each change of a managed group: count what may be claimed of it now, and give lanes that
 -- are out their seats when something may. Returns how many. owning: the caller claims next
 local function tune(group, owning)
@@ -12,7 +12,9 @@ local function tune(group, owning)
   if state ~= was then add(c, was, 0 - whole(f[8])) end
   add(c, state, apart - (state == was and whole(f[8]) or 0))
   for t = 0, 3 do
-    if able[t] ~= whole(f[13 + t]) then count_able(t, group, able[t] - whole(f[13 + t])) end
+    if able[t] ~= whole(f[13 + t]) then
+      count_able((place_of({f[22]}, t)), group, able[t] - whole(f[13 + t]))
+    end
     sum = sum + able[t]
   end
   redis.call('HSET', g, 'state', state, 'apart', apart, 'c0', able[0], 'c1', able[1],
@@ -22,7 +24,9 @@ local function tune(group, owning)
   for t = 0, (room > 0 or over) and 3 or -1 do
     if f[17 + t] then
       redis.call('HDEL', g, 'o' .. t)
-      give_seat({tier = t, group = group})
+      local lane = {tier = t, group = group}
+      lane.ring, lane.since = place_of({f[22], f[23]}, t)
+      give_seat(lane)
       if not owning then wake('w') end
     end
   end

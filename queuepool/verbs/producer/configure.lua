@@ -2,16 +2,22 @@
 -- configure: set how a group may run; hold a group or the partition, or release it.
 -- ROLES   producer coordinator ops
 -- KEYS[1] base; derived: c j cx dl mg wk g:<group> q:<0-3>:<group> ring:<0-3> tr:<0-3>:<tenant>
---         tn:<tenant> mt tt:<tenant> lm
+--         tn:<tenant> mt tt:<tenant> lm gg:<group> gr:<tier>:<gate>
+--         gq:<tier>:<gate>~<group>
 -- ARGV    group ('': the partition), then n * (setting, value ('': none)): hold (1), max (jobs that
 --         run at once), serial (1: one job after the other), weight (share of turns in its tiers,
---         beside 1 of others), keep (ms for which its record stays without work; makes the record
---         of a group that has none); of the partition only hold
--- Returns 1 if that changed anything, else 0; -1 for a group that is unknown or was forgotten.
+--         beside 1 of others), tier (0-3: whose turns its jobs have, instead of their own), keep
+--         (ms for which its record stays without work; makes the record of a group that has none);
+--         of the partition only hold. Or: group, gates, cursor ('' to begin): what a group has at
+--         gates follows its tier
+-- Returns 1 if that changed anything, else 0; -1 for a group that is unknown or was forgotten; of
+--         gates the next cursor, '' at the end.
 -- Claimed jobs continue. A group with settings counts its ready jobs in its record, by tier: all
 -- (w0-w3), and those that may be claimed (c0-c3, within r0-r3 of c); the rest (apart) is within
 -- `held` or `capped` of c. Its lanes leave their rings while nothing may be claimed: a claim that
 -- finds a seat drops it, and records that (o0-o3). Settings last as long as the group itself.
+-- A group that ever changed its tier has `moved`, the least stamp of seats that count: its lanes
+-- have new ones, and a claim that meets an older one drops it. A call for gates visits about ten.
 -- O(1); if jobs were cancelled individually, up to 10,000 ids are read.
 local base, group = KEYS[1], ARGV[1]
 local c, g, mg = base .. ':c', base .. ':g:' .. ARGV[1], base .. ':mg'
@@ -27,7 +33,10 @@ if group == '' then
   if not hold then wake('w') end
   return 1
 end
--- uses: configure/jobs_of
+if ARGV[2] == 'gates' then
+  -- uses: configure/to_gates
+end
+-- uses: configure/jobs_of, configure/shift
 probe_tenant(group)
 local known, state, jobs = ours('HLEN', g) or 0, is_state(ours('HGET', g, 'state')), {}
 for t = 0, 3 do
@@ -36,7 +45,7 @@ for t = 0, 3 do
   jobs[t] = state and 0 or jobs_of(lane)
 end
 -- uses: make_way
-local changed, keep = 0, 0
+local changed, keep, tier = 0, 0, redis.call('HGET', g, 'tier') or ''
 for i = 2, #ARGV, 2 do if ARGV[i] == 'keep' then keep = whole(ARGV[i + 1]) end end
 if known == 0 and keep <= 0 then return -1 end
 for i = 2, #ARGV, 2 do
@@ -60,9 +69,13 @@ if not state then
   for t = 0, 3 do redis.call('HSET', g, 'w' .. t, jobs[t], 'c' .. t, jobs[t]) end
   if whole(redis.call('HGET', g, 'left')) > 0 then list_managed(group) end
 end
+if tier ~= (redis.call('HGET', g, 'tier') or '') then
+  shift(tier)
+  renew_seats(group)
+end
 if tune(group) > 0 then wake('w') end
-local settings = redis.call('HMGET', g, 'hold', 'max', 'serial', 'weight')
-if not (settings[1] or settings[2] or settings[3] or settings[4]) then
+local settings = redis.call('HMGET', g, 'hold', 'max', 'serial', 'weight', 'moved')
+if not (settings[1] or settings[2] or settings[3] or settings[4] or settings[5]) then
   redis.call('HDEL', mg, group)
   redis.call('HDEL', g, 'rt', 't0', 't1', 't2', 't3', unpack(SETTINGS, 7, 20))
   redis.call('HDEL', g, 'keep')

@@ -13,6 +13,8 @@ from queuepool.models import GroupStatus, JobId, JobState, JobStatus, TenantLoad
 from queuepool.protocol import codec
 from queuepool.verbs import Argument, Verb
 
+OWN_TIERS = -1  # of a group: each job has the turns of its own tier
+
 
 @dataclass(frozen=True, slots=True)
 class Full:
@@ -146,7 +148,7 @@ def group(name: bytes) -> Verb[GroupStatus]:
     def read(reply: Any) -> GroupStatus:
         total, left, dead, cancelled, delayed, ready, created_ms, finished_ms, _cut = reply[:9]
         done, evicted, discarded, held_ms, expired, max_running, serial = reply[9:16]
-        weight, parked = reply[16:]
+        weight, parked, tier = reply[16:]
         return GroupStatus(
             total=total,
             ready=ready,
@@ -163,6 +165,7 @@ def group(name: bytes) -> Verb[GroupStatus]:
             max_running=max_running or None,
             serial=bool(serial),
             weight=weight or 1,
+            tier=Tier(tier - 1) if tier else None,
             created_ms=created_ms or None,
             finished_ms=finished_ms or None,
         )
@@ -177,23 +180,33 @@ def configure(
     max_running: int | None = None,
     serial: bool | None = None,
     weight: int | None = None,
+    tier: int | None = None,
     keep_ms: int = 0,
 ) -> Verb[bool | None]:
     """Set how a group may run; hold it, or the whole partition (None), or release it.
 
-    What is None stays as it is; max_running 0: any number; weight 1: as other groups. keep_ms: how
-    long its record stays without work; 0: as it was. Returns whether that changed anything; None
-    for a group that is unknown or was forgotten, unless keep_ms makes its record.
+    What is None stays as it is; max_running 0: any number; weight 1: as other groups; tier
+    OWN_TIERS: each job has the turns of its own. Parked jobs follow by `tier_at_gates`. keep_ms:
+    how long its record stays without work; 0: as it was. Returns whether that changed anything;
+    None for a group that is unknown or was forgotten, unless keep_ms makes its record.
     """
     args: list[Argument] = [group or b""]
-    ordinary = {"hold": 0, "max": 0, "serial": 0, "weight": 1}
-    settings = (hold, max_running, serial, weight)
+    ordinary = {"hold": 0, "max": 0, "serial": 0, "weight": 1, "tier": OWN_TIERS}
+    settings = (hold, max_running, serial, weight, tier)
     for (name, usual), value in zip(ordinary.items(), settings, strict=True):
         if value is not None:
             args += [name, b"" if value == usual else int(value)]
     if keep_ms:
         args += ["keep", keep_ms]
     return Verb("configure", args, lambda r: None if r < 0 else r == 1)
+
+
+def tier_at_gates(group: bytes, cursor: bytes = b"") -> Verb[bytes]:
+    """Give parked jobs of a group their turns in the tier that it has; returns the next cursor.
+
+    It is empty at the end.
+    """
+    return Verb("configure", [group, "gates", cursor], lambda r: r)
 
 
 def configure_tenant(

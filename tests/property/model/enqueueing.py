@@ -194,6 +194,7 @@ def configure(
     most: int | None,
     serial: bool | None,
     weight: int | None,
+    tier: int | None = None,
     keep_s: int = 0,
 ) -> bool | None:
     """Set how many jobs of a group may run, and when; returns whether that changed anything."""
@@ -202,7 +203,7 @@ def configure(
     target = s.groups.get(group)
     if target is None:
         return None
-    before = target.most, target.serial, target.weight, target.keep_s
+    before = target.most, target.serial, target.weight, target.tier, target.keep_s
     target.keep_s = keep_s or target.keep_s
     if keep_s and target.left == target.dead == 0:
         target.forget_s = max(target.forget_s or 0, s.now_s + keep_s)
@@ -210,7 +211,10 @@ def configure(
     target.most = target.most if most is None else most
     target.serial = target.serial if serial is None else serial
     target.weight = target.weight if weight is None else weight
-    changed = before != (target.most, target.serial, target.weight, after)
+    if tier is not None:
+        target.tier = None if tier < 0 else tier
+        target.moved = target.moved or target.tier is not None
+    changed = before != (target.most, target.serial, target.weight, target.tier, after)
     if changed:
         target.forget_next()
     if not (target.keep_s or target.total) and target.cut < 0:

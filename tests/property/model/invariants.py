@@ -80,12 +80,13 @@ def check_seats(space: Space) -> None:
         fields = space.records[name]
         full = int(fields.get(b"max", 10**9)) <= int(fields.get(b"run", 0))
         assert b"hold" in fields or full, f"I17: {name!r} is out for no reason: {fields}"
-    inner = [(int(s[:1]), s[12:]) for ring in space.tenants.values() for s in ring]
-    seats = Counter([*(seat for seat in tops if seat[0] < 4), *inner])
+    rings = [*space.rings, *space.tenants.values()]
+    lanes = [s for ring in rings for s in ring if s[:1] < b"4" and counts(space, s)]
+    seats = Counter((int(s[:1]), s[12:]) for s in lanes)
     managed = {
         name: fields
         for name, fields in space.groups.items()
-        if fields.keys() & {b"hold", b"max", b"serial", b"weight"}
+        if fields.keys() & {b"hold", b"max", b"serial", b"weight", b"moved"}
         and int(fields.get(b"left", 0)) > 0
     }
     out = [
@@ -98,6 +99,16 @@ def check_seats(space: Space) -> None:
     assert {name for _, name in out} <= closed, f"I17: {out} are out for no reason"
 
     assert seats == Counter(list(space.lanes)), f"I3: seats {seats}, lanes {list(space.lanes)}"
+
+
+def counts(space: Space, seat: bytes) -> bool:
+    """Return whether a seat is not one from before its group changed its tier."""
+    return int(seat[1:12], 16) >= int(space.groups.get(seat[12:], {}).get(b"moved", 0))
+
+
+def place(space: Space, tier: int, group: bytes) -> int:
+    """Return the tier whose turns a lane of a group has."""
+    return int(space.groups[group].get(b"tier", tier))
 
 
 def waiting_in(space: Space, tier: int) -> dict[bytes, int]:
@@ -126,7 +137,8 @@ def check_counters(space: Space) -> None:
         ]
         ready = sum(i not in marks for ids in lanes for i in ids)
         free = [name for name in managed if tenant_of(name) not in bounded]
-        ready += sum(int(space.groups[name][b"c%d" % tier]) for name in free)
+        homes = [(n, t) for n in free for t in range(4) if place(space, t, n) == tier]
+        ready += sum(int(space.groups[n][b"c%d" % t]) for n, t in homes)
         ready += sum(int(space.records[name][b"c%d" % tier]) for name in bounded)
         assert counted.get(f"r{tier}", 0) == ready, f"I8: r{tier} is not {ready}: {counted}"
         told = {n: int(fields.get(b"w%d" % tier, 0)) for n, fields in space.groups.items()}
@@ -139,7 +151,7 @@ def check_counters(space: Space) -> None:
     for name in managed:
         if tenant := tenant_of(name):
             for tier in range(4):
-                able[tier, tenant] += int(space.groups[name][b"c%d" % tier])
+                able[place(space, tier, name), tenant] += int(space.groups[name][b"c%d" % tier])
     said = {
         (int(field[1:]), name): int(n)
         for name, fields in space.records.items()

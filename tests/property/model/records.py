@@ -83,13 +83,19 @@ class Totals:
     most: int = 0  # jobs that may run at once; 0: any number
     serial: bool = False
     weight: int = 1
+    tier: int | None = None  # whose turns its jobs have, instead of their own
+    moved: bool = False  # its tier was ever changed
     next_id: bytes | None = None  # which a serial group retried, or parked, last
     forget_s: float | None = None
     keep_s: int = 0  # for which its settings stay without work
 
+    def place(self, tier: int) -> int:
+        """Return the tier whose turns its lane of a tier has."""
+        return tier if self.tier is None else self.tier
+
     def forget_next(self) -> None:
         """Without any settings left, it waits for no job."""
-        if not (self.held or self.most or self.serial or self.weight > 1):
+        if not (self.held or self.most or self.serial or self.weight > 1 or self.moved):
             self.next_id, self.keep_s = None, 0
 
 

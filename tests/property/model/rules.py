@@ -169,17 +169,35 @@ class PartitionMachine(GatesMachine):
         most=st.sampled_from((None, None, 0, 1, 3)),
         serial=st.sampled_from((None, False, True)),
         weight=st.sampled_from((None, None, 1, 3)),
+        tier=st.sampled_from((None, None, None, produce.OWN_TIERS, 0, 1, 3)),
         keep_s=st.sampled_from((0, 0, 0, 1500, 100_000)),
     )
     def configure(
-        self, group: bytes, most: int | None, serial: bool | None, weight: int | None, keep_s: int
+        self,
+        group: bytes,
+        most: int | None,
+        serial: bool | None,
+        weight: int | None,
+        tier: int | None,
+        keep_s: int,
     ) -> None:
         verb = produce.configure(
-            group, max_running=most, serial=serial, weight=weight, keep_ms=keep_s * 1000
+            group,
+            max_running=most,
+            serial=serial,
+            weight=weight,
+            tier=tier,
+            keep_ms=keep_s * 1000,
         )
-        wishes = (most, serial, weight, keep_s)
+        wishes = (most, serial, weight, tier, keep_s)
         promised = enqueueing.configure(self.state, group, *wishes)
         assert self.run(verb) == promised
+
+    @rule(group=st.sampled_from(GROUPS))
+    def follow_at_gates(self, group: bytes) -> None:
+        cursor = self.run(produce.tier_at_gates(group))
+        while cursor:
+            cursor = self.run(produce.tier_at_gates(group, cursor))
 
     @rule(
         on=st.sampled_from((None, None, False, True)),

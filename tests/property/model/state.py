@@ -57,7 +57,7 @@ class State:
     def ready(self, tier: int | None = None) -> int:
         """Return how many jobs are ready, of each group and tenant no more than it may run."""
         tiers = range(4) if tier is None else (tier,)
-        plain = [self.able(group) for group in self.groups if tenant_of(group) is None]
+        plain = [self.able_there(group) for group in self.groups if tenant_of(group) is None]
         return sum(able[t] for able in [*plain, *map(self.able_of, self.names())] for t in tiers)
 
     def names(self) -> set[bytes]:
@@ -66,7 +66,7 @@ class State:
 
     def let(self, tenant: bytes) -> list[int]:
         """Return how many ready jobs of a tenant its groups let run, by tier."""
-        ables = [self.able(group) for group in self.groups if tenant_of(group) == tenant]
+        ables = [self.able_there(group) for group in self.groups if tenant_of(group) == tenant]
         return [sum(able[t] for able in ables) for t in range(4)]
 
     def able_of(self, tenant: bytes) -> list[int]:
@@ -92,6 +92,13 @@ class State:
             able.append(min(left, len(self.lanes.get((tier, name), ()))))
             left -= able[-1]
         return able
+
+    def able_there(self, name: bytes) -> list[int]:
+        """Return the same by the tiers whose turns they have."""
+        able, there = self.able(name), [0, 0, 0, 0]
+        for tier in range(4):
+            there[self.groups[name].place(tier)] += able[tier]
+        return there
 
     def room(self, name: bytes) -> int:
         """Return how many jobs of a group may be claimed now."""

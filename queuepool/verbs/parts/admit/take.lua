@@ -31,13 +31,25 @@ local function admit(tier, group, id, size, front)
   if managed then tune(group, true) end
 end
 
+-- Of a group with a tier of its own the turn may be for any of its lanes here.
+local function lane_at_gate(tier, group)
+  for t = 0, 3 do
+    local size = ours('LLEN', base .. ':gq:' .. t .. ':' .. gate .. '~' .. group)
+    if size and size > 0 then return t end
+  end
+  return tier
+end
+
 local function take(tier, group)
-  local place = tier .. ':' .. gate
-  local waiting, g = base .. ':gq:' .. place .. '~' .. group, base .. ':g:' .. group
+  local seat, g = seats[tonumber(tier)], base .. ':g:' .. group
+  local own = redis.call('EXISTS', base .. ':gq:' .. tier .. ':' .. gate .. '~' .. group) == 1
+  local home = own and tier or lane_at_gate(tier, group)
+  local place = home .. ':' .. gate
+  local waiting = base .. ':gq:' .. place .. '~' .. group
   local id, go, front = redis.call('LINDEX', waiting, 0), true, false
-  if id then go, front = may_go(tier, group, id) end
+  if id then go, front = may_go(home, group, id) end
   if not go then
-    redis.call('RPUSH', seats[tonumber(tier)], group)
+    redis.call('RPUSH', seat, group)
     idle = idle + 1
     return
   end
@@ -54,11 +66,11 @@ local function take(tier, group)
       end_cancelled(id, g, #body)
       cancelled = cancelled + 1
     else
-      admit(tier, group, id, #body, front)
+      admit(home, group, id, #body, front)
     end
   end
   if redis.call('LLEN', waiting) > 0 then
-    redis.call('RPUSH', seats[tonumber(tier)], group)
+    redis.call('RPUSH', seat, group)
   else
     redis.call('SREM', base .. ':gg:' .. group, place)
     redis.call('HDEL', base .. ':gk', place .. '~' .. group)

@@ -1,6 +1,6 @@
 -- At the end of a round, of up to 200 managed groups: entries without such a group, and those whose
 -- jobs are miscounted, in lanes of up to 1,000 ids.
--- uses: shares, audit/shut
+-- uses: shares, audit/shut, place_of
 local names, apart, right, rooms, standing = {}, {}, {}, {}, {[0] = 0, 0, 0, 0}
 local able_of = {}
 local sums, recounted = {held = 0, capped = 0}, page[1] == '0' and redis.call('HLEN', mg) <= 200
@@ -28,10 +28,12 @@ for _, group in ipairs(names) do
   end
   if apart[group] then
     local room, able, state, rest = shares(f, waiting)
-    sums[state], able_of[group] = sums[state] + rest, able
+    sums[state], able_of[group] = sums[state] + rest, {[0] = 0, 0, 0, 0}
     local wrong = state ~= f[7] or rest ~= whole(f[8])
     for t = 0, 3 do
-      if not is_shut(group) then standing[t] = standing[t] + able[t] end
+      local place = tonumber((place_of({f[22]}, t)))
+      able_of[group][place] = able_of[group][place] + able[t]
+      if not is_shut(group) then standing[place] = standing[place] + able[t] end
       wrong = wrong or waiting[t] ~= whole(f[9 + t]) or able[t] ~= whole(f[13 + t])
     end
     if wrong then

@@ -1,5 +1,5 @@
 -- At their gates: jobs that are in no lane there, and lanes without a seat in the ring of the gate.
--- uses: gate_of, add
+-- uses: gate_of, add, place_of
 local adrift, unseated_there, unlisted_there, gated = {}, {}, {}, {}
 -- Whether a job is parked; notes what is wrong with it
 local function is_parked(id, lane)
@@ -7,13 +7,20 @@ local function is_parked(id, lane)
   if state ~= 'p' then return false end
   local place = lane.tier .. ':' .. gate
   local key = base .. ':gq:' .. place .. '~' .. lane.group
-  local ring, size = base .. ':gr:' .. place, ours('LLEN', key) or 0
+  local ring, size = nil, ours('LLEN', key) or 0
   if size == 0 or size <= 1000 and not redis.call('LPOS', key, id) then
     adrift[#adrift + 1] = {key = key, id = id, gate = gate}
   end
   if not gated[key] then
     gated[key] = true
-    if (ours('LLEN', ring) or 0) <= 1000 and not ours('LPOS', ring, lane.group) then
+    local moved = ours('HMGET', base .. ':g:' .. lane.group, 'tier', 'moved') or {}
+    local seated = false -- of a group that changed its tier perhaps elsewhere
+    for t = moved[2] and 0 or lane.tier, moved[2] and 3 or lane.tier do
+      local there = base .. ':gr:' .. t .. ':' .. gate
+      seated = seated or (ours('LLEN', there) or 0) > 1000 or ours('LPOS', there, lane.group)
+    end
+    if not seated then
+      ring = base .. ':gr:' .. (place_of(moved, lane.tier)) .. ':' .. gate
       unseated_there[#unseated_there + 1] = {ring = ring, group = lane.group}
     end
     if ours('SISMEMBER', base .. ':gg:' .. lane.group, place) ~= 1 then

@@ -1,11 +1,16 @@
 -- The lanes that have seats. complete: all of those outside of tenants' rings are known; long: of
 -- tenants' rings, whether they have too many seats to read; sitting: those whose tenant has a seat
 -- uses: tenant_of
+local listed = redis.call('HLEN', mg) > 0
 local seated, complete, long, sitting, budget, absent = {}, true, {}, {}, 4000, {}
 local function note(seat)
   if not string.find(seat, '^[0-3]') then return end
   local lane = {tier = string.sub(seat, 1, 1), group = string.sub(seat, 13)}
-  seated[lane_key(lane)] = lane
+  if listed and redis.call('HEXISTS', mg, lane.group) == 1 then seek_place(lane) end
+  -- One from before its group changed its tier does not count
+  if (tonumber(string.sub(seat, 2, 12), 16) or 0) >= (lane.since or 0) then
+    seated[lane_key(lane)] = lane
+  end
 end
 local function read_tenant(tier, tenant) -- whether its lanes that have seats are known
   local ring = base .. ':tr:' .. tier .. ':' .. tenant

@@ -28,9 +28,9 @@ end
 for _, job in ipairs(again) do parked[#parked + 1] = job end
 for _, job in ipairs(parked) do
   local group, tier = group_of(job.body), tier_of(job.body)
-  park(job.gate, tier, group, {job.id}, job.back)
-  local g = base .. ':g:' .. group
-  if rooms and rooms[group] then
+  local g, room = base .. ':g:' .. group, rooms and rooms[group]
+  park(job.gate, tier, group, {job.id}, job.back, room and room.place)
+  if room then
     taken[tier] = taken[tier] - 1
     add(g, 'w' .. tier, -1)
     if redis.call('HEXISTS', g, 'serial') == 1 then -- those that were there before it come first

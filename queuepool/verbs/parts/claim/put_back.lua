@@ -1,4 +1,4 @@
--- uses: push_front
+-- uses: give_seat
 -- More bytes than planned, from bodies or ids that our scripts did not write. What does not fit,
 -- and everything after it, returns to the front of its lane. An oversized body is sent without its
 -- end, so that its job is buried. An id longer than any valid one is deleted, as if it were a mark.
@@ -30,9 +30,11 @@ local function put_back()
   end
   for u = #unfit, 1, -1 do
     local lane = places[unfit[u]]
-    local home = lane.home
-    local ring = rings[tonumber(home)] and home or '2'
-    push_front({tier = home, group = lane.group, ring = ring}, ids[unfit[u]])
+    local home, room = lane.home, lane.room or {}
+    if redis.call('LPUSH', lane.key, ids[unfit[u]]) == 1 then
+      local ring = room.place or rings[tonumber(home)] and home or '2'
+      give_seat({tier = home, group = lane.group, ring = ring, since = room.moved})
+    end
   end
   if not full then redis.call('HDEL', c, 'largest') end -- wrong, or the sizes were known
   ids, bodies, count, full = names, texts, kept, true

@@ -1,6 +1,6 @@
 -- Of the groups of these seats that are managed: how many jobs may be taken; their weight, and by
 -- tier what is left of a turn that the end of a share cut short
--- uses: whole, probe_tenant
+-- uses: whole, probe_tenant, place_of
 rooms = {}
 local function learn(at, page) -- seats of a ring
   local groups = {}
@@ -11,11 +11,14 @@ local function learn(at, page) -- seats of a ring
     if room and not rooms[groups[k]] then
       local g = base .. ':g:' .. groups[k]
       probe_tenant(groups[k])
-      local f = ours('HMGET', g, 'weight', 't0', 't1', 't2', 't3') or {}
+      local f = ours('HMGET', g, 'weight', 't0', 't1', 't2', 't3', 'tier', 'moved') or {}
       local owed = {}
       for t = 0, 3 do owed[tostring(t)] = whole(f[2 + t]) end
       rooms[groups[k]] = {most = whole(room), weight = math.max(1, whole(f[1])), owed = owed,
         taken = 0, record = g}
+      if f[7] then
+        rooms[groups[k]].place, rooms[groups[k]].moved = place_of({f[6], f[7]})
+      end
     end
   end
   for _, group in ipairs(groups) do

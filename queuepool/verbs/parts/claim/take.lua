@@ -39,7 +39,7 @@ for _, t in ipairs(active) do
         end
       end
       list[place] = list[place] or {}
-      list[place][#list[place] + 1] = home .. stamp .. lane.group
+      list[place][#list[place] + 1] = home .. (lane.since or stamp) .. lane.group
     end
     more = more or lane.length and lane.size > 0
       and not (lane.room and lane.room.taken >= lane.room.most)

@@ -21,6 +21,9 @@ local function visit(at, share, n) -- whose turn in a ring, and how many of each
         end
         lane = {key = key, home = home, group = group, size = size, take = 0}
         lane.room = rooms and rooms[group]
+        if lane.room and lane.room.moved then
+          -- uses: claim/place
+        end
         if ahead then
           lane.late = ahead[home .. group] and not (lane.room and lane.room.weight > 1)
         end

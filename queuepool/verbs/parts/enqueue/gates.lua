@@ -1,9 +1,11 @@
--- uses: park
+-- uses: park, seek_place
 -- Those of new jobs of a group that name limits wait at their gates, unless they are delayed, or of
 -- a serial group, which keeps its order: claims take them there. Returns the others.
 local function to_gates(ids, tier, group, delay)
   local stay, sent = {}, {}
   local serial = redis.call('HEXISTS', base .. ':g:' .. group, 'serial') == 1
+  local lane = {tier = tier, group = group, ring = tier}
+  if known[5] then seek_place(lane) end
   for _, id in ipairs(ids) do
     local gate = gates[id]
     if gate and (delay > 0 or serial) then
@@ -16,7 +18,7 @@ local function to_gates(ids, tier, group, delay)
       stay[#stay + 1] = id
     end
   end
-  for gate, parked in pairs(sent) do park(gate, tier, group, parked) end
+  for gate, parked in pairs(sent) do park(gate, tier, group, parked, nil, lane.ring) end
   return stay
 end
 fresh = to_gates(fresh, tier, group, delay)

@@ -1,6 +1,8 @@
-if tenants and tenants[group] then
-  -- uses: give_seat
-  give_seat({tier = tier, group = group})
+if known[5] or tenants and tenants[group] then
+  -- uses: give_seat, seek_place
+  local lane = {tier = tier, group = group}
+  if known[5] then seek_place(lane) end
+  give_seat(lane)
 else
   redis.call('RPUSH', base .. ':ring:' .. tier, tier .. stamp .. group)
 end
