@@ -262,7 +262,7 @@ def _fill_a_gate(world: World, owned: OwnedPartition) -> None:
     w.enqueue(world, ["l-a", "l-mark", "l-b", "l-c", "l-d"], GATED, limits=b"mail")
     world.partition.cancel("l-mark")
     w.enqueue(world, ["l-held"], b"heldgate", limits=b"mail", tier=1)
-    world.partition.run(produce.configure(b"heldgate", hold=True))
+    world.partition.run(produce.configure(b"heldgate", hold=True, tier=0))
 
 
 def _of_applications() -> list[Verb[Any]]:

@@ -204,10 +204,10 @@ def check_gates(state: dict[str, Any], when: str) -> None:
     limits, counters = state["limits"], state["counters"]
     ids = {i for lane in state["gated"].values() for i in lane} - state["marks"]
     parked = {i for i, (place, _) in limits.items() if place == b"p"}
-    lanes = [
-        (place_of(state, place[:1], group) + place[1:], group) for place, group in state["gated"]
-    ]
-    seats = [(place, group) for place, ring in state["at_gates"].items() for group in ring]
+    moved = state["moved"]  # these may still have the turns of another tier there
+    lanes = [(place[group in moved :], group) for place, group in state["gated"]]
+    rings = state["at_gates"].items()
+    seats = [(place[group in moved :], group) for place, ring in rings for group in ring]
     waiting: Counter[bytes] = Counter()
     for (place, _), lane in state["gated"].items():
         waiting[place[2:]] += len(lane)

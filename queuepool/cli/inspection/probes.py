@@ -67,6 +67,7 @@ _KEYED: tuple[tuple[Any, ...], ...] = (
     ("LINDEX", "l", 0),
     ("LRANGE", "l", 0, -1),
     ("LINSERT", "l", "BEFORE", "b", "a"),
+    ("LREM", "l", 1, "a"),
     ("LPOS (Redis 6.0.6)", "l", "b"),
     ("LPOP with a count (Redis 6.2)", "l", 1),
     ("BLPOP", "l", 0.01),

@@ -182,6 +182,12 @@ def test_a_group_is_configured(shell: Shell, pool: QueuePool) -> None:
     assert shell.run("group", "show", "bulk-42") == Exit.OK
     assert re.search(r"weight +3$", shell.out, re.MULTILINE)
     assert shell.run("group", "configure", "bulk-42", "--weight", "0") == Exit.USAGE
+    assert shell.run("group", "configure", "bulk-42", "--tier", "critical") == Exit.OK
+    assert shell.run("group", "show", "bulk-42", "--watch", "0s") == Exit.OK
+    assert re.search(r"tier +critical$", shell.out, re.MULTILINE)
+    assert shell.run("group", "configure", "bulk-42", "--tier", "own") == Exit.OK
+    assert shell.run("group", "show", "bulk-42", "--watch", "0s") == Exit.OK
+    assert "tier" not in shell.out
     assert shell.run("group", "configure", "bulk-42") == Exit.USAGE
 
 

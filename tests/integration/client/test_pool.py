@@ -205,6 +205,8 @@ def test_a_group_is_configured(pool: Any, partition: Partition) -> None:
     assert group.configure(serial=True)
     assert (group.status().max_running, group.status().serial) == (2, True)
     assert (group.configure(weight=3), group.status().weight) == (True, 3)
+    assert (group.configure(tier="high"), group.status().tier) == (True, Tier.HIGH)
+    assert (group.configure(tier="own"), group.status().tier) == (True, None)
     assert group.configure(max_running=0, serial=False, weight=1)
     assert (group.status().max_running, group.status().serial) == (None, False)
     assert w.claim(owned).taken == 3
@@ -220,6 +222,12 @@ def test_a_number_of_jobs_that_is_none_is_refused(pool: Any, most: Any) -> None:
 def test_a_weight_that_is_none_is_refused(pool: Any, weight: Any) -> None:
     with pytest.raises(InvalidInputError, match="weight="):
         pool.group("k").configure(weight=weight)
+
+
+@pytest.mark.parametrize("tier", ["urgent", 4, -1, 1.5, True])
+def test_a_tier_that_is_none_is_refused(pool: Any, tier: Any) -> None:
+    with pytest.raises(InvalidInputError, match="tier="):
+        pool.group("k").configure(tier=tier)
 
 
 def test_a_group_without_jobs_is_not_held(pool: Any) -> None:

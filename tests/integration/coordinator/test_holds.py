@@ -10,6 +10,7 @@ import pytest
 
 from queuepool.cli.exits import Exit
 from queuepool.client.pool import QueuePool
+from queuepool.models import Tier
 from queuepool.rpc.client import QueuePoolClient, connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from tests.integration.coordinator.cluster import Process
@@ -92,6 +93,12 @@ def test_a_group_is_configured_and_what_is_left_out_stays(
     assert now() == (None, False)
     group = client.GetGroup(api.GetGroupRequest(partition_key=KEY.encode())).group
     assert (pool.group(KEY).status().weight, group.weight, group.total) == (3, 3, 1)
+    assert not group.HasField("tier")
+    assert configure(tier="high")
+    assert not configure(tier="high")
+    assert client.GetGroup(api.GetGroupRequest(partition_key=KEY.encode())).group.tier == "high"
+    assert pool.group(KEY).status().tier is Tier.HIGH
+    assert configure(tier="own")
 
 
 def test_a_group_is_configured_before_its_first_job(
@@ -149,11 +156,11 @@ def test_what_cannot_be_held_or_configured_is_refused_as_by_the_library(
         code, details = refusal(call, request(partition=2))
         assert (code, "use 0 to 1" in details) == ("NOT_FOUND", True)
         assert refusal(call, request(all=False))[0] == "INVALID_ARGUMENT"
-    for name, value in (("max_running", 100_001), ("weight", 101)):
+    for name, value in (("max_running", 100_001), ("weight", 101), ("tier", "urgent")):
         invalid: Any = api.ConfigureGroupRequest(partition_key=KEY.encode())
         setattr(invalid, name, value)
         code, details = refusal(client.ConfigureGroup, invalid)
-        assert (code, f"{name}={value}" in details) == ("INVALID_ARGUMENT", True)
+        assert (code, f"{name}={value!r}" in details) == ("INVALID_ARGUMENT", True)
     assert held(pool) == [False, False]
     assert pool.group(KEY).status().max_running is None
 

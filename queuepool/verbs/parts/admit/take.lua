@@ -41,7 +41,7 @@ local function lane_at_gate(tier, group)
 end
 
 local function take(tier, group)
-  local seat, g = seats[tonumber(tier)], base .. ':g:' .. group
+  local g = base .. ':g:' .. group
   local own = redis.call('EXISTS', base .. ':gq:' .. tier .. ':' .. gate .. '~' .. group) == 1
   local home = own and tier or lane_at_gate(tier, group)
   local place = home .. ':' .. gate
@@ -49,7 +49,7 @@ local function take(tier, group)
   local id, go, front = redis.call('LINDEX', waiting, 0), true, false
   if id then go, front = may_go(home, group, id) end
   if not go then
-    redis.call('RPUSH', seat, group)
+    redis.call('RPUSH', seats[tonumber(tier)], group)
     idle = idle + 1
     return
   end
@@ -70,7 +70,7 @@ local function take(tier, group)
     end
   end
   if redis.call('LLEN', waiting) > 0 then
-    redis.call('RPUSH', seat, group)
+    redis.call('RPUSH', seats[tonumber(tier)], group)
   else
     redis.call('SREM', base .. ':gg:' .. group, place)
     redis.call('HDEL', base .. ':gk', place .. '~' .. group)
