@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from consumer.core.jobs import End, Outcome
 from queuepool.models import ErrorRecord
+from queuepool.protocol.batches import MARK
 from queuepool.protocol.codec import encode_error, read_stamp
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.owner.verbs import MAX_BATCH, Acks
@@ -134,12 +135,13 @@ def record_verbs(
 ) -> Iterator[Verb[Any]]:
     """Yield the verbs that record these outcomes, at most 200 jobs each.
 
-    Certain successes are sent by id only, the shortest form; all others name the body's stamp.
+    Certain successes are sent by id only, the shortest form; all others name the body's stamp. So
+    do those of jobs of batches: only finish_stray tells the batch.
     """
     kinds: dict[tuple[End, bool], list[Outcome]] = {}
     for outcome in outcomes:
         end = outcome.end
-        by_stamp = end is not End.DONE or outcome.job.unanswered
+        by_stamp = end is not End.DONE or outcome.job.unanswered or MARK in outcome.job.id
         kinds.setdefault((end, by_stamp), []).append(outcome)
     for (end, by_stamp), alike in kinds.items():
         parts = range(0, len(alike), MAX_BATCH)

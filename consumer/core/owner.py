@@ -9,7 +9,7 @@ it needs a turn, what it sends and what it learns. They share a State; a turn ca
 this order:
 
     Rotate* | Repair | RenewAlone* | Record | Start | Progress | Renew
-            | Reconcile* | Recover* | Rouse | Promote | Admit | Claim           * nothing follows it
+            | Reconcile* | Recover* | Rouse | Relay | Promote | Admit | Claim   * nothing follows it
 
 Invariants
   C1 open = claimed jobs that have not ended, without suspects that wait. A claim asks for at most
@@ -42,6 +42,7 @@ from consumer.core.steps.promote import Promote
 from consumer.core.steps.reconcile import Reconcile
 from consumer.core.steps.record import Record
 from consumer.core.steps.recover import Recover
+from consumer.core.steps.relay import Relay
 from consumer.core.steps.renew import Renew, RenewAlone
 from consumer.core.steps.repair import Repair
 from consumer.core.steps.rotate import Rotate
@@ -90,6 +91,7 @@ class Core:
         self.renew = Renew(state, self.record)
         self.renew_alone = RenewAlone(self.renew, state)
         self.reconcile, self.recover, self.claim = Reconcile(state), Recover(state), Claim(state)
+        self.relay = Relay(state)
         self._steps: tuple[Step, ...] = (
             self.rotate,
             self.repair,
@@ -101,6 +103,7 @@ class Core:
             self.reconcile,
             self.recover,
             Rouse(state, tasks),
+            self.relay,
             Promote(state),
             Admit(state),
             self.claim,
@@ -128,7 +131,8 @@ class Core:
     def on_wake(self, token: bytes, now_s: float) -> None:
         """Handle a wake token.
 
-        b"w": work; b"d": something is due sooner; b"c": a command or a cancel; b"g": parked jobs.
+        b"w": work; b"d": something is due sooner; b"c": a command or a cancel; b"g": parked jobs;
+        b"f": ends to tell to batches, or a batch to look at.
         """
         if token == b"c":
             self.lease.due_s = now_s
@@ -136,6 +140,8 @@ class Core:
             self.state.promote_s = now_s
         elif token == b"g":
             self.state.gates_s = now_s
+        elif token == b"f":
+            self.state.outbox_s = self.state.batches_s = now_s
         else:
             self.state.work_expected = True
 

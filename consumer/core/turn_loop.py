@@ -66,7 +66,7 @@ class TurnLoop:
             core.on_ended(ended)
             self._last_end_s = now
         core.state.alive, core.state.spare = workers.alive, workers.spare
-        self._mind_limits(now)
+        self._mind_homes(now)
         self._mind_memory(now)
         if now < self._retry_s:  # rings from ending jobs must not shorten the pause
             return self._retry_s - now
@@ -182,11 +182,14 @@ class TurnLoop:
             workers = self._workers
             workers.start_until_s = min(workers.start_until_s, self._cut_s + CUT_STARTS_S)
 
-    def _mind_limits(self, now: float) -> None:
+    def _mind_homes(self, now: float) -> None:
         state, homes = self._core.state, self._homes
         for call, reply in homes.take_replies():
-            state.gatekeeper.on_reply(call, reply, now)
-        calls = state.gatekeeper.calls(now)
+            if call.entries:
+                self._core.relay.on_answer(call, reply, now)
+            else:
+                state.gatekeeper.on_reply(call, reply, now)
+        calls = [*state.gatekeeper.calls(now), *self._core.relay.take_calls()]
         if calls:
             homes.send(calls)
 

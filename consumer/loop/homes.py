@@ -1,4 +1,6 @@
-"""Asks the homes of limits, beside the turns: they may be on other servers, slow, or down.
+"""Asks the homes of limits, and tells those of batches, beside the turns.
+
+They may be on other servers, slow, or down.
 
 The owner's loop sends calls and takes replies; it never waits. Each server has a thread, started
 with the first call for it: a consumer without limits has none, and a server that does not answer
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from consumer.core.limits.earlier import EVERY
 from consumer.core.limits.home_call import HomeCall
 from queuepool.errors import QueuePoolError, UnavailableError
-from queuepool.routing.slots import home_of
+from queuepool.routing.slots import home_of, partition_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,6 +69,8 @@ class LimitHomes:
     def _placed(self, call: HomeCall) -> list[HomeCall]:
         if call.name:
             return [replace(call, partition=home_of(call.name, self._partitions))]
+        if call.slot is not None:
+            return [replace(call, partition=partition_of(call.slot, self._partitions))]
         if call.partition != EVERY:
             return [call]
         return [replace(call, partition=number) for number in range(self._partitions)]
@@ -113,14 +117,14 @@ class _Line:
             self._make_calls()
 
     def _make_calls(self) -> None:
-        by_partition: dict[int, list[HomeCall]] = {}
+        by_place: dict[tuple[int, str], list[HomeCall]] = {}
         while self._waiting:
             call = self._waiting.popleft()
-            by_partition.setdefault(call.partition, []).append(call)
-        for number, calls in by_partition.items():
+            by_place.setdefault((call.partition, call.pool), []).append(call)
+        for (number, pool), calls in by_place.items():
             replies: Sequence[Any]
             try:
-                partition = self._pool.partition(number)
+                partition = self._pool.partition(number, pool)
                 replies = partition.server.run(partition.key, [call.verb for call in calls])
             except QueuePoolError as error:
                 replies = [error] * len(calls)

@@ -30,6 +30,7 @@ from consumer.workers.forks import Origin
 from queuepool.errors import JobCancelled, RateLimited, RetryLater, UndecodableError
 from queuepool.models import ErrorRecord
 from queuepool.protocol import codec
+from queuepool.protocol.batches import MARK
 from queuepool.tasks.outcome import is_last, record_of
 from queuepool.tasks.registry import Registry, Task
 from queuepool.verbs.owner.verbs import Ownership
@@ -70,7 +71,7 @@ class Attempt(msgspec.Struct, eq=False, gc=False):  # no reference cycles
             return Outcome(self.job, End.DONE, self.started_s, monotonic(), task.name)
         result = codec.encode_result(value)
         ttl_ms = int(task.result_ttl_s * 1000)
-        kept = result if ttl_ms else None
+        kept = result if ttl_ms or MARK in self.job.id else None
         return Outcome(
             self.job, End.DONE, self.started_s, monotonic(), task.name, kept, ttl_ms,
             max_attempts=self.envelope.options.max_attempts or task.max_attempts,

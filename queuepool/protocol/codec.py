@@ -32,7 +32,7 @@ MAX_PAYLOAD_BYTES = 16 * 1024**2  # of an envelope: the server accepts no more f
 MAX_TAIL_BYTES = MAX_PAYLOAD_BYTES + 5 + MAX_GROUP_BYTES  # slot, length of the group, group
 MAX_ID_BYTES = 64
 MAX_UNIQUE_BYTES = 512  # of a unique key
-_ID_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-"
+_ID_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-~"
 _STAMP = 13  # what the script prepends: version, tier, enqueued ms
 
 
@@ -180,7 +180,7 @@ def check_id(job_id: bytes) -> None:
     if not 0 < len(job_id) <= MAX_ID_BYTES or job_id.translate(None, _ID_BYTES):
         raise UndecodableError(
             f"the id of the job, {len(job_id):,} bytes, is not 1 to {MAX_ID_BYTES} of "
-            f"A-Z a-z 0-9 _ . : -; it begins {shown(job_id[:32])}"
+            f"A-Z a-z 0-9 _ . : - ~; it begins {shown(job_id[:32])}"
         )
 
 

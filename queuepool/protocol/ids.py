@@ -19,7 +19,8 @@ _LENGTH, _RANDOM = 14, 12
 # Base64 with another end: an id is never mistaken for an option, and never needs quotes.
 _FROM_BASE64 = bytes.maketrans(b"+/", b"_.")
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_."
-_HINTED = re.compile(r"[A-Za-z0-9_.]{14}")
+# Also of a batch, and of a job of one: see queuepool.protocol.batches
+_HINTED = re.compile(r"[A-Za-z0-9_.]{14}|[A-Za-z0-9_.]{16}(?:-[a-z0-9_-]{1,32})?~[0-9]{1,8}")
 
 
 def hint_of(slot: int) -> bytes:

@@ -72,11 +72,17 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "ls": ("ZSET", "names of the limits that have their home here"),
     "lp:<partition>": ("HASH", "limits of which a partition's epochs hold permits"),
     "sf:<schedule>": ("STRING", "the last time for which a schedule fired here, and its job's id"),
+    "b:<batch>": ("HASH", "a batch: its continuation, deadline, state, and counts of its jobs"),
+    "bb:<batch>": ("STRING", "a bit for each of its jobs: whether that has ended"),
+    "bf:<batch>": ("HASH", "number of a job that is not done -> how it ended, and its error"),
+    "br:<batch>:<page>": ("HASH", "number in the page -> result, of 128 of its jobs"),
+    "bd": ("ZSET", "batch -> ms at which its owner looks at it"),
+    "fo": ("STREAM", "outcomes of jobs of batches, to be told to these"),
     "pl": ("HASH", "other pools of the partition -> ms; at the base of the default one"),
     "wk": (
         "LIST",
         "at most one wake token of a kind: w work, d something due sooner, c command, "
-        "g parked jobs",
+        "g parked jobs, f batches",
     ),
 }
 SYSTEM_KEYS: dict[str, tuple[str, str]] = {

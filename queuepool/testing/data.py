@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from queuepool.protocol import codec
+from queuepool.testing.batch import Batch
 from queuepool.testing.ended import Ended
 from queuepool.testing.gates import Gates
 from queuepool.testing.groups import TIERS, Group
@@ -65,6 +66,10 @@ class PartitionData:
     tokens: deque[bytes] = field(default_factory=deque)  # wk
     limits: dict[bytes, Limit] = field(default_factory=dict)  # li, lc, lt, lw and ls
     fires: dict[bytes, tuple[int, bytes, int]] = field(default_factory=dict)  # sf:<schedule>
+    batches: dict[bytes, Batch] = field(default_factory=dict)  # b, bb, bf and br
+    batches_due: dict[bytes, int] = field(default_factory=dict)  # bd
+    outbox: dict[bytes, tuple[bytes, bytes]] = field(default_factory=dict)  # fo
+    told: int = 0  # entries of the outbox ever
     asking: dict[bytes, int] = field(default_factory=dict)  # lp: partition -> its newest epoch
 
     # -- who may write -----------------------------------------------------------------------------
@@ -263,6 +268,7 @@ class PartitionData:
 
     def end_cancelled(self, job_id: bytes, body: bytes, group: Group | None = None) -> None:
         """End a job, already taken from where it was, as cancelled. Group: that of its lane."""
+        self.tell(job_id, b"c")
         self.forget(job_id)
         self.remember(b"!" + job_id)
         self.count("cancelled")
@@ -274,6 +280,7 @@ class PartitionData:
 
     def end_expired(self, job_id: bytes, body: bytes) -> None:
         """End a job, already taken from its lane, that was to start sooner."""
+        self.tell(job_id, b"e")
         self.forget(job_id)
         self.remember(b"!" + job_id)
         self.remember(b"~" + job_id)
@@ -289,6 +296,17 @@ class PartitionData:
         group = self.find_group(codec.read_group(body))
         cut = group.cancelled_at if group else -1
         return job_id in self.cancels or codec.read_enqueued_ms(body) <= cut
+
+    def tell(self, job_id: bytes, end: bytes, text: bytes = b"") -> None:
+        """Note for the owner the outcome of a job, if it is of a batch."""
+        if b"~" not in job_id:
+            return
+        body = self.jobs.get(job_id, b"")
+        stamp = codec.read_stamp(body) if len(body) >= 13 else b"0" * 11
+        self.told += 1
+        self.outbox[b"%d-%d" % (self.now, self.told)] = (job_id, end + stamp + text)
+        if len(self.outbox) == 1:
+            self.wake(b"f")
 
     def wake(self, token: bytes) -> None:
         """Leave a wake token, at most one of each kind."""

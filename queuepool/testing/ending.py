@@ -64,6 +64,7 @@ def finish_stray(p: PartitionData, args: Args) -> Any:
         if body is not None and _is_claimed(body, stamp) and job_id not in p.dead:
             rolled += _leave(p, int(args[1]), job_id, body)
             finished += 1
+            p.tell(job_id, b"d", value)
             p.forget(job_id)
             p.count("done")
             p.count("bytes", -len(body))
@@ -187,6 +188,7 @@ def bury(p: PartitionData, args: Args) -> Any:
 def add_dead(p: PartitionData, job_id: bytes, body: bytes, error: bytes) -> None:
     """Move a job, already taken from where it was, to dead."""
     p.wishes.let_go(job_id, died=True)
+    p.tell(job_id, b"x", error)
     p.dead.add(job_id, p.now)
     p.errors[job_id] = error
     p.count("died")
@@ -200,6 +202,7 @@ def add_dead(p: PartitionData, job_id: bytes, body: bytes, error: bytes) -> None
 def _evict(p: PartitionData, job_id: bytes) -> None:
     body = p.jobs.get(job_id, b"")
     p.dead.remove(job_id)
+    p.tell(job_id, b"v")
     p.forget(job_id)
     p.count("evicted")
     p.count("dead_bytes", -len(body))

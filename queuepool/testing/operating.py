@@ -110,6 +110,7 @@ def replay(p: PartitionData, args: Args) -> Any:
         for notes in (p.attempts, p.crashes, p.errors):
             notes.pop(job_id, None)
         p.jobs[job_id] = _restamped(body, p)
+        p.tell(job_id, b"r")
         group = p.group_of(body)
         group.left += 1
         if group.has_settings:
@@ -142,6 +143,7 @@ def discard(p: PartitionData, args: Args) -> Any:
             continue
         n += 1
         body = p.jobs.get(job_id)
+        p.tell(job_id, b"g")
         p.forget(job_id)
         p.count("discarded")
         if body is not None:

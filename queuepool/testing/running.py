@@ -15,7 +15,9 @@ from queuepool.models import ErrorRecord, JobState
 from queuepool.models.limits import is_limit_name
 from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.protocol import codec
+from queuepool.protocol.batches import MARK
 from queuepool.testing.execution import Claimed, Ended, execute, refuse_a_running_loop
+from queuepool.testing.relaying import relay, tend
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.owner.gates import admit, gates
 
@@ -111,18 +113,25 @@ def run_jobs(pool: QueuePool, *, max_jobs: int = 10_000, jitter: float = 0.5) ->
     ended: list[Ended] = []
     due_s: list[float] = []
     with _Loop() as loop:
-        for partition in pool.places():
-            owned = _own(partition)
-            try:
-                run = partial(
-                    execute, pool.producer.registry, owned, run_async=loop.run, jitter=jitter
-                )
-                _rouse(owned, [task.name for task in pool.producer.registry])
-                due = _run_partition(owned, ended, max_jobs, run)
-            finally:
-                owned.run(own.release(owned.ownership, drain_lease_ms=0))
-            if due is not None:
-                due_s.append(due)
+        again = True
+        while again:  # a batch may have ended, here or in a partition before this one
+            again = False
+            due_s.clear()
+            for partition in pool.places():
+                owned = _own(partition)
+                try:
+                    moved = tend(owned)
+                    run = partial(
+                        execute, pool.producer.registry, owned, run_async=loop.run, jitter=jitter
+                    )
+                    _rouse(owned, [task.name for task in pool.producer.registry])
+                    due = _run_partition(owned, ended, max_jobs, run)
+                    again = relay(pool, owned) or moved or again
+                finally:
+                    owned.run(own.release(owned.ownership, drain_lease_ms=0))
+                if due is not None:
+                    due_s.append(due)
+            again = again and len(ended) < max_jobs
     return RunReport(tuple(ended), min(due_s, default=None))
 
 
@@ -220,14 +229,19 @@ def _claim_one(owned: OwnedPartition) -> Claimed | None:
 
 def _settle(owned: OwnedPartition, job: Claimed, outcome: Ended) -> None:
     error = codec.encode_error(outcome.error) if outcome.error else b""
-    if outcome.state is JobState.DONE:
+    if outcome.state is JobState.DONE and MARK in job.job_id:
+        result = b"" if outcome.result is None else codec.encode_result(outcome.result)
+        ttl_ms = int(outcome.result_ttl_s * 1000) if result else 0
+        stray = (job.job_id, codec.read_stamp(job.body), ttl_ms, result)
+        owned.run(own.finish_stray(owned.ownership, [stray]))
+    elif outcome.state is JobState.DONE:
         ack = own.Acks(len(job.body), [job.job_id], [])
         ttl_ms = int(outcome.result_ttl_s * 1000)
         if outcome.result is not None and ttl_ms > 0:
             ack.results = [(job.job_id, ttl_ms, codec.encode_result(outcome.result))]
         if owned.run(own.finish(owned.ownership, {codec.read_group(job.body): ack})).left:
-            [result] = ack.results or [(job.job_id, 0, b"")]
-            stray = (job.job_id, codec.read_stamp(job.body), *result[1:])
+            [stored] = ack.results or [(job.job_id, 0, b"")]
+            stray = (job.job_id, codec.read_stamp(job.body), *stored[1:])
             owned.run(own.finish_stray(owned.ownership, [stray]))
     elif outcome.state is JobState.DELAYED:
         delay_ms = int((outcome.delay_s or 0) * 1000)

@@ -12,6 +12,7 @@ from queuepool.errors import ScriptError, UnavailableError
 from queuepool.servers import Memory, Reply
 from queuepool.testing import (
     admitting,
+    batches,
     claiming,
     ending,
     finding,
@@ -34,7 +35,7 @@ _VERBS: Mapping[str, Callable[[Any, Args], Any]] = {  # each is named after its 
     name: verb
     for module in (
         *(producing, managing, claiming, admitting, ending),
-        *(owning, operating, finding, leading, limiting, scheduling, tenants),
+        *(owning, operating, finding, leading, limiting, scheduling, tenants, batches),
     )
     for name, verb in vars(module).items()
     if name in names() and getattr(verb, "__module__", "") == module.__name__

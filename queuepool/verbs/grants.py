@@ -55,6 +55,9 @@ PRODUCER = _grant("""
     gq    rpush lpop unlink
     gr    rpush lrem unlink
     gg    sadd unlink
+    fo    xadd
+    b     hset unlink
+    bd    zadd
 """)
 # Consumers move jobs and end them. They cannot add one: jobs come from producers, and back from the
 # dead by operators. The route record is made once, field by field, and never changed.
@@ -103,6 +106,12 @@ CONSUMER = _grant("""
     gq    rpush lpush lpop linsert unlink
     gr    rpush lpop unlink
     gg    sadd srem unlink
+    fo    xadd xdel unlink
+    b     hset hincrby unlink
+    bb    setbit unlink
+    bf    hset hdel unlink
+    br    hset unlink
+    bd    zadd zrem unlink
     route hsetnx
 """)
 # Coordinators hold groups and partitions for operators, and add the jobs of schedules: never a

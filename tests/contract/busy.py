@@ -20,6 +20,7 @@ from queuepool.verbs.owner.gates import admit, gates
 from queuepool.verbs.producer import pools, route
 from queuepool.verbs.producer import verbs as produce
 from queuepool.verbs.schedules import verbs as schedule
+from tests.contract import busy_batches
 from tests.contract import world as w
 from tests.contract.world import World
 
@@ -45,7 +46,8 @@ class Busy:
         """Return every verb, each as often as it has ways to go; any of them may be first."""
         ownership = self.owned.ownership
         calls = [*_of_applications(), *_of_owners(ownership, self.stale), *self._of_others()]
-        return [*calls, *_of_limits()]
+        batches = [*busy_batches.of_producers(), *busy_batches.of_owners(ownership, self.stale)]
+        return [*calls, *_of_limits(), *batches]
 
     def _of_others(self) -> list[Verb[Any]]:
         command = {"partition": 0, "target_workers": 3, "reason": "r", "expires_ms": 60_000}
@@ -127,6 +129,7 @@ def busy(world: World) -> Busy:
     w.finish(owned, held(owned, "done"), results=True)
     held(owned, "aside")
     owned.run(own.retry(owned.ownership, [(b"aside", 60_000, "new", _ERROR)]))
+    busy_batches.fill(world, owned, G)
     _fill_a_gate(world, owned)
     _fill_a_group_without_room(world, owned)
     _fill_a_serial_group(world, owned)

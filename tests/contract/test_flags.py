@@ -15,8 +15,14 @@ import redis
 from queuepool.verbs import scripts
 from tests.contract.world import World
 
-WAIT_FOR_ROOM = {"edit", "enqueue", "fire", "progress", "record", "replay"}
+WAIT_FOR_ROOM = {
+    *("edit", "enqueue", "fire", "progress", "record", "replay"),
+    *("open_batch", "seal_batch", "grow_batch", "note_ends"),
+}
 ONLY_READ = {
+    "batch",
+    "batches",
+    "batch_results",
     "in_flight",
     "dead",
     "decisions",

@@ -32,7 +32,9 @@ pytestmark = pytest.mark.either_engine
 # (script, stem of a key) -> why no one learns of a value of another type there
 _SET = "SET puts a result in the place of whatever is there"
 _OTHERS = "an owner may not repair what only leaders write, and must not need it"
+_TEXT = "any text is a row of bits"
 EXCEPTIONS = {
+    **{(script, "bb"): _TEXT for script in ("note_ends", "batch_results", "tend_batches")},
     ("finish", "r"): _SET,
     ("finish_stray", "r"): _SET,
     ("renew", "cmd"): _OTHERS,
@@ -44,7 +46,8 @@ EXCEPTIONS = {
     ("observe", "tr"): "of one tenant of many, for the same",
 }
 MAKES_WAY = {
-    *("q", "tr", "tn", "tt", "g", "dg", "wk", "li", "lc", "lt", "lw", "ls", "lp", "gq", "gr", "gg")
+    *("q", "tr", "tn", "tt", "g", "dg", "wk", "li", "lc", "lt", "lw", "ls", "lp", "gq", "gr", "gg"),
+    *("b", "bf", "br"),
 }
 
 

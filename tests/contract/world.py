@@ -284,11 +284,11 @@ def age(client: Any, base: bytes, ms: int, *, stamps: bool = True) -> None:
                 client.delete(key)
                 continue
             client.pexpire(key, ttl - ms)
-        if kind in (b"o", b"g", b"c", b"ck", b"leader"):
+        if kind in (b"o", b"g", b"c", b"ck", b"leader", b"b"):
             _age_fields(client, key, ms, () if stamps else ("cut", "cancelled_at"))
         elif kind in (b"li", b"lc"):
             age_limit(client, key, kind, ms)
-        elif kind in (b"dl", b"dead", b"fl", b"lt", b"lw"):
+        elif kind in (b"dl", b"dead", b"fl", b"lt", b"lw", b"bd"):
             scores = client.zrange(key, 0, -1, withscores=True)
             client.zadd(key, {m: s - ms if s >= 1e12 else s for m, s in scores})
         elif kind in (b"ring", b"tr"):
@@ -321,7 +321,7 @@ def older(body: bytes, ms: int) -> bytes:
 def _age_fields(client: Any, key: bytes, ms: int, but: Sequence[str]) -> None:
     times = (
         *("expires", "heartbeat", "since", "created", "finished", "cancelled_at", "at"),
-        *("cut", "dn_since", "aside", "hold", "moved"),
+        *("cut", "dn_since", "aside", "hold", "moved", "due", "ended"),
     )
     for name in set(times).difference(but):
         value = client.hget(key, name)

@@ -31,9 +31,10 @@ ALIASES = {
     "record": "tn", "unpack(": "tn", "book": "fl",
     "in_flight": "fl", "set": "dn", "queue": "lt lw", "other": "li lc lt lw ls lp",
     "key": "dl dead", "seats[": "gr", "seat.ring": "gr", "job.key": "gq", "list": "q gq",
-    "hash": "", "found": "q g dg wk gq gr gg tr tn tt", "note[1]": "at cr er pr cn u uk mg lm",
+    "hash": "", "found": "q g dg wk gq gr gg tr tn tt b bf br",
+    "note[1]": "at cr er pr cn u uk mg lm",
     "fixed": "c dl dead rec wk cmd j o dr ck at cr er pr cn cx ua ring dn fl u uk ex mg"
-    " lm gt ga gk ls mt pl",
+    " lm gt ga gk ls mt pl bd fo",
 }  # fmt: skip
 
 ADDING = {"hincrby", "hset"}  # what the part `add` does to its key
@@ -84,14 +85,14 @@ def stems_of(expression: str, before: str) -> set[str]:
 
 # What a role's scripts can write, but not for this role, which needs less of them.
 ONLY_ASKED = {
-    "producer": {("route", "hsetnx")},
+    "producer": {("route", "hsetnx"), ("bf", "unlink"), ("br", "unlink")},
     "consumer": {("cmd", "unlink"), ("ck", "unlink")},
     # It holds and configures, but deletes no foreign value on the way: that would be any lane.
     "coordinator": {
         (stem, "unlink")
         for stem in (
             *("q", "g", "dg", "wk", "li", "lc", "lt", "lw", "ls", "lp", "gq", "gr", "gg"),
-            *("tr", "tn", "tt"),
+            *("tr", "tn", "tt", "b", "bf", "br"),
         )
     }
     # Jobs of schedules are never delayed, and never replace another.
@@ -114,10 +115,13 @@ def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> N
     scripts = {name: set(role.scripts) for name, role in ROLES.items()}
 
     shape = scripts_in("producer/route") | scripts_in("producer/pools")
-    assert scripts["producer"] == scripts_in("producer/verbs") | shape
+    of_relays = {"note_ends", "outbox", "tend_batches"}
+    of_batches = scripts_in("flows/verbs") - of_relays - {"batches"}
+    assert scripts["producer"] == scripts_in("producer/verbs") | shape | of_batches
     of_owners = {"ask", "slow", "end_permits"}
     owner = scripts_in("owner/verbs") | scripts_in("owner/gates") | of_owners
-    assert scripts["consumer"] == owner | {"audit"} | shape
+    reads = {"batch", "batch_results"}
+    assert scripts["consumer"] == owner | {"audit"} | shape | of_relays | reads
     of_groups = {"group", "configure", "configure_tenant", "tenant", "tenants"}
     beside = {"observe", "gates"} | of_groups | shape
     beside |= scripts_in("limits/verbs") - of_owners

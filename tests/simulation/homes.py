@@ -8,7 +8,7 @@ from dataclasses import replace
 from consumer.core.limits.earlier import EVERY
 from consumer.core.limits.home_call import HomeCall
 from queuepool.errors import QueuePoolError
-from queuepool.routing.slots import home_of
+from queuepool.routing.slots import home_of, partition_of
 from queuepool.servers import Reply
 from tests.simulation.network import Answer, Network
 from tests.simulation.scheduler import Process
@@ -37,6 +37,8 @@ class SimulatedHomes:
     def _placed(self, call: HomeCall) -> list[HomeCall]:
         if call.name:
             return [replace(call, partition=home_of(call.name, len(self._keys)))]
+        if call.slot is not None:
+            return [replace(call, partition=partition_of(call.slot, len(self._keys)))]
         numbers = range(len(self._keys)) if call.partition == EVERY else [call.partition]
         return [replace(call, partition=number) for number in numbers]
 

@@ -1,4 +1,4 @@
-"""What an owner asks the homes of limits, beside its turns. Pure."""
+"""What an owner asks and tells the homes of limits and of batches, beside its turns. Pure."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from consumer.core.limits.earlier import EVERY
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.verbs import Verb
 
 
 @dataclass(frozen=True, slots=True)
 class HomeCall:
-    """One verb for the home of a limit; name "": for a partition, or EVERY one."""
+    """One verb for the home of a limit; name "": for a partition, or EVERY one.
+
+    slot: of a batch instead, whose home is in this pool; entries: of the outbox, which it tells.
+    """
 
     name: str
     verb: Verb[Any]
     partition: int = EVERY
+    slot: int | None = None
+    pool: str = DEFAULT_POOL
+    entries: tuple[bytes, ...] = ()

@@ -19,6 +19,7 @@ from consumer.core.jobs import End
 from consumer.core.outbox import executions, record_verbs, size_bytes, undelivered
 from consumer.core.pace import LIGHT_BYTES
 from consumer.core.steps.step import Step
+from queuepool.protocol.batches import MARK
 from queuepool.verbs.owner import verbs as own
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ class Record(Step):
         if turn.duplicates:  # a claim of such an id may never have been announced
             state.reconcile_soon(turn.now_s)
         for outcome in turn.outcomes:
+            if MARK in outcome.job.id:
+                state.outbox_s = turn.replied_s
             if outcome.end is End.RETRY:
                 state.promote_by(turn.now_s + outcome.delay_ms / 1000)
             elif outcome.end is End.HAND_BACK:

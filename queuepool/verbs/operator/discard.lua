@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- discard: delete dead jobs permanently.
 -- ROLES   ops
--- KEYS[1] base; derived: dead j c at cr er g:<group> u uk ex lm ga
+-- KEYS[1] base; derived: dead j c at cr er g:<group> u uk ex lm ga fo wk
 -- ARGV    ids (1-200)
 -- Returns how many were dead. O(n).
 local base, c, n = KEYS[1], KEYS[1] .. ':c', 0

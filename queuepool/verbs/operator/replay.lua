@@ -2,14 +2,14 @@
 -- replay: send dead jobs back to their lanes with a clean record, as if just enqueued.
 -- ROLES   ops
 -- KEYS[1] base; derived: dead j c wk at cr er g:<group> q:<tier>:<group> ring:<0-3>
---         tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> mg u uk dl lm
+--         tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> mg u uk dl lm fo
 -- ARGV    ids (1-200)
 -- Returns {how many are in their lanes again, ids of those that stay dead ...}: another job holds
 --         their unique key. O(n).
 local base, c = KEYS[1], KEYS[1] .. ':c'
 -- uses: check_hashes, check_lane, push, group_of, tier_of, restamp, wake, raise_largest, add
 -- uses: newest_cut, ours, holder_of, count_ready, tune
--- uses: probe_managed, is_state, list_managed
+-- uses: probe_managed, is_state, list_managed, tell
 local jobs, n, most, kept = {}, 0, 0, {}
 local cut, largest = unpack(redis.call('HMGET', c, 'cut', 'largest'))
 ours('LLEN', base .. ':wk')
@@ -35,6 +35,7 @@ for i, id in ipairs(ARGV) do
     most = math.max(most, #job.body)
     for _, k in ipairs({'at', 'cr', 'er'}) do redis.call('HDEL', base .. ':' .. k, id) end
     redis.call('HSET', base .. ':j', id, restamp(job.body, newest_cut(cut)))
+    tell(id, 'r')
     if job.key then redis.call('HSET', base .. ':u', job.key, id) end
     if job.started then redis.call('HSET', base .. ':uk', id, 's' .. job.key) end
     if job.managed then -- it may have had no work left

@@ -2,7 +2,7 @@
 -- bury: move running jobs that will not be retried to dead, and keep dead within its bounds.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c j fl:<epoch> dead at cr er pr cn g:<group> mg ring:<0-3>
---         tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex lm ga dl wk
+--         tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex lm ga dl wk fo
 -- ARGV    nonce, epoch, dead jobs kept, dead bytes kept, ms a dead job is kept, then n * (id,
 --         error, stamp of the body that was claimed ('': whichever))
 -- Returns {one character per job: b buried, 0 not in flight here or another body; evicted}; or

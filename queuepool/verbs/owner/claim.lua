@@ -3,7 +3,7 @@
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j at cr cx mg fl:<epoch> ring:<0-3> tr:<0-3>:<tenant> tn:<tenant>
 --         tt:<tenant> mt q:<tier>:<group> g:<group> dn:<0|1> u uk ex lm gt ga gk gr:<tier>:<gate>
---         gq:<tier>:<gate>~<group> gg:<group> dl wk
+--         gq:<tier>:<gate>~<group> gg:<group> dl wk fo
 -- ARGV    nonce, epoch, limit (1-200), starting (how many of them start at once), promote after ms
 --         (0: never), weight of tier 0 .. 3 (all 0: strict order), bytes that the bodies may have
 --         together, then lanes (tier, group) whose turn comes after all others of their tier, as

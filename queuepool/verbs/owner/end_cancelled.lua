@@ -2,7 +2,7 @@
 -- end_cancelled: end running jobs as cancelled, because that was requested and they stopped.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c j fl:<epoch> at cr er pr cn g:<group> dn:<0|1> mg ring:<0-3>
---         tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex lm ga dl wk
+--         tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex lm ga dl wk fo
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed ('': whichever))
 -- Returns how many were in this in-flight set with that body; or {FENCED, current epoch}. A
 -- draining         owner may call it. O(n).

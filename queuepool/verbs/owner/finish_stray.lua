@@ -3,7 +3,7 @@
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr rec c j fl:<epochs> dl dg:<group> ua dead cx g:<group> dn:<0|1>
 --         r:<id> at cr er pr cn mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex
---         lm ga wk
+--         lm ga wk fo
 -- ARGV    nonce, epoch, then n * (id, stamp of the body that was claimed, ttl ms (0: no result),
 --         result)
 -- Returns {finished, duplicates, how many finished outside this in-flight set}; or {FENCED, current
@@ -15,7 +15,7 @@
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local j, c, dl, totals = base .. ':j', base .. ':c', base .. ':dl', {}
 -- uses: fence_or_drain, managed, check_hashes, remember, count_done, is_claimed, unaside, group_of
--- uses: undelay, add, ours, let_go, mark, probe_tenant, leave, tally
+-- uses: undelay, add, ours, let_go, mark, probe_tenant, leave, tally, tell
 check_hashes('j', 'at', 'cr', 'er', 'pr', 'cn', 'cx', 'ua')
 for _, k in ipairs({'dl', 'dead'}) do redis.call('ZCARD', base .. ':' .. k) end
 -- uses: epochs_in_flight
@@ -63,6 +63,7 @@ for i = 3, #ARGV, 4 do
   n = n + 1
   if job and redis.call('HDEL', j, id) == 1 then
     rolled = rolled + take_out(id, job)
+    tell(id, 'd', ARGV[i + 3])
     finished, freed = finished + 1, freed + #job.body
     for _, k in ipairs({'at', 'cr', 'er', 'pr', 'cn'}) do
       redis.call('HDEL', base .. ':' .. k, id)

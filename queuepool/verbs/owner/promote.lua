@@ -2,7 +2,7 @@
 -- promote: move delayed jobs that are due, at most 100, to the back of their lanes.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j dl dg:<group> ua wk at cr er cn dn:<0|1> g:<group> q:<tier>:<group>
---         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> mg u uk ex lm ga
+--         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> mg u uk ex lm ga fo
 -- ARGV    nonce, epoch
 -- Returns {promoted, cancelled, ms until the next is due (0: more are due now, -1: none waits)};
 --         or {FENCED, current epoch}. Jobs of a group cancelled since are dropped here. O(100 log

@@ -2,7 +2,7 @@
 -- retry: send running jobs back to delayed, to run again when their delay is over.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o dr c j fl:<epoch> dl dg:<group> ua at cr er pr cn g:<group> dn:<0|1> mg
---         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex lm ga wk
+--         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex lm ga wk fo
 -- ARGV    nonce, epoch, then n * (id, delay ms, charge (1: a failed attempt, 0: none, ':' and a
 --         task: set aside), error or '', stamp of the body that was claimed ('': whichever))
 -- Returns one character per job: r retried, c cancelled instead (as requested), 0 not in this

@@ -1,6 +1,7 @@
--- uses: clock, add, let_go, managed, tune, tally
+-- uses: clock, add, let_go, managed, tune, tally, tell
 local function bury(id, g, size, problem) -- a job that has left its place is dead
   let_go({id}, 1, 1, true)
+  tell(id, 'x', problem)
   redis.call('ZADD', base .. ':dead', now, id)
   redis.call('HSET', base .. ':er', id, problem)
   add(c, 'died', 1)

@@ -1,7 +1,8 @@
--- uses: add, whole, forget_soon, let_go
+-- uses: add, whole, forget_soon, let_go, tell
 -- Delete a dead job; with the last one, its group, if finished, is soon forgotten.
 -- size: of the body, 0 if there was none; as: its counter, evicted or discarded
 local function forget_dead(id, g, size, as)
+  tell(id, as == 'evicted' and 'v' or 'g')
   for _, k in ipairs({'j', 'at', 'cr', 'er'}) do redis.call('HDEL', base .. ':' .. k, id) end
   let_go({id}, 1, 1)
   add(c, as, 1)

@@ -1,9 +1,8 @@
 #!lua flags=allow-oom
 -- cancel: cancel one job: remove it if it waits, ask its handler to stop if it runs.
 -- ROLES   producer ops
--- KEYS[1] base; derived: j dl dg:<group> ua dead o dr rec c cx cn wk at cr er g:<group>
---         fl:<epochs> dn:<0|1> mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex
---         lm ga
+-- KEYS[1] base; derived: j dl dg:<group> ua dead o dr rec c cx cn wk at cr er g:<group> fl:<epochs>
+--         dn:<0|1> mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex lm ga fo
 -- ARGV    id
 -- Returns what it was: ready, delayed (both gone now), in-flight (asked), dead (kept), unknown.
 --         An id in a lane stays there as a mark until its turn, and cannot be used again before

@@ -3,7 +3,7 @@
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j c o dr dl dg:<group> ua cn wk at cr er cx g:<group> q:<0-3>:<group>
 --         fl:<epochs> dn:<0|1> mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex
---         lm ga gt gg:<group> gq:<tier>:<gate>~<group>
+--         lm ga gt gg:<group> gq:<tier>:<gate>~<group> fo
 -- ARGV    group, cursor ('start', then what the last call returned)
 -- Returns {next cursor ('' when done), waiting jobs cancelled, running jobs asked}.
 -- The first call sets the cut: jobs enqueued up to then are cancelled wherever they appear later
@@ -15,7 +15,7 @@
 local base, group, cursor = KEYS[1], ARGV[1], ARGV[2]
 local j, c, g, cn = base .. ':j', base .. ':c', base .. ':g:' .. ARGV[1], base .. ':cn'
 -- uses: check_hashes, remember, settle, unaside, wake, group_of, stamp_of, undelay, add, whole
--- uses: newest_cut, ours, let_go, count_ready, unpark, leave_gate, probe_tenant, tally
+-- uses: newest_cut, ours, let_go, count_ready, unpark, leave_gate, probe_tenant, tally, tell
 check_hashes('j', 'c', 'cn', 'at', 'cr', 'er', 'cx', 'ua', 'gt')
 local dl, dg, gg = base .. ':dl', base .. ':dg:' .. group, base .. ':gg:' .. group
 redis.call('ZCARD', dl)
@@ -129,6 +129,7 @@ else
   if asked > 0 then wake('c') end
 end
 for _, id in ipairs(gone) do
+  tell(id, 'c')
   for _, k in ipairs({'j', 'at', 'cr', 'er', 'cn'}) do redis.call('HDEL', base .. ':' .. k, id) end
 end
 if #gone > 0 then

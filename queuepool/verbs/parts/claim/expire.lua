@@ -1,5 +1,5 @@
 -- Jobs that should have started by now end here.
--- uses: group_of, tier_of, remember, settle, add, let_go, tally
+-- uses: group_of, tier_of, remember, settle, add, let_go, tally, tell
 local gone = {}
 for k, said in ipairs(redis.call('HMGET', base .. ':ex', unpack(ids))) do
   local id, body = ids[k], bodies[k]
@@ -12,6 +12,7 @@ for k, said in ipairs(redis.call('HMGET', base .. ':ex', unpack(ids))) do
       taken[tier] = taken[tier] - 1
       add(g, 'w' .. tier, -1)
     end
+    tell(id, 'e')
     redis.call('HDEL', base .. ':j', id)
     if odd then redis.call('HDEL', base .. ':cr', id) end
     remember({'!' .. id, '~' .. id}, 1, 2)

@@ -2,7 +2,7 @@
 -- uses: special
 late, limited = redis.call('HLEN', base .. ':ex') > 0, redis.call('HLEN', base .. ':lm') > 0
 if late or limited then
-  -- uses: ours, probe_tenant
+  -- uses: ours, probe_tenant, tell
   for p = 0, 1 do redis.call('SCARD', base .. ':dn:' .. p) end
   for _, t in ipairs(active) do
     for i = 1, served[t] do

@@ -45,7 +45,9 @@ class World:
         self.servers = [Server("one"), Server("two")]
         self.rung = 0
         places = [SimpleNamespace(key=b"k", server=server) for server in self.servers]
-        pool: Any = SimpleNamespace(partitions=lambda: places, partition=lambda n: places[n])
+        pool: Any = SimpleNamespace(
+            partitions=lambda: places, partition=lambda n, _pool="default": places[n]
+        )
         self.homes = LimitHomes(pool, self._ring)
         self.heard: list[Any] = []
 

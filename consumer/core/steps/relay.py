@@ -1,0 +1,128 @@
+"""Tells batches how their jobs ended, and concludes those that have their home here. Pure.
+
+    outbox --a page--> a call for each batch, beside the turns --answered--> deleted from the outbox
+                                                      `--no answer--> passed over, tried again later
+
+Invariants: an entry is deleted only once the home of its batch has noted it, so it is told at least
+once. One page is under way at a time, and each page goes on where the last one ended, so ends of
+one job are told in their order, and a home that is away keeps no other one waiting. When the end
+is reached and some are left, it begins again after a pause.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from consumer.core.limits.earlier import EVERY
+from consumer.core.limits.home_call import HomeCall
+from consumer.core.steps.step import Step
+from queuepool.errors import QueuePoolError
+from queuepool.protocol.batches import home_of_batch, membership_of
+from queuepool.verbs.flows import verbs as flow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from consumer.core.state import State
+    from consumer.core.turn import Turn
+    from queuepool.servers import Reply
+    from queuepool.verbs import Verb
+
+LOOK_EVERY_S = 15.0  # a token that tells of an end, or of a batch, may be lost
+_LOST_S = 30.0  # a call that nobody answers
+_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 5.0
+
+
+class Relay(Step):
+    """State.outbox_s and State.batches_s say when to look at the outbox, and at batches."""
+
+    brings_work = True
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._after = b""
+        self._told: list[bytes] = []
+        self._sent = 0  # of those, in this turn
+        self._waiting: set[tuple[bytes, ...]] = set()
+        self._calls: list[HomeCall] = []
+        self._asked_s = 0.0
+        self._pause_s = _PAUSE_S
+
+    def due_s(self, now_s: float) -> float:
+        state = self._state
+        look_s = self._asked_s + _LOST_S if self._waiting else state.outbox_s
+        return min(look_s, state.batches_s)
+
+    def verbs(self, turn: Turn) -> Sequence[Verb[Any]]:
+        state = self._state
+        found: list[Verb[Any]] = []
+        if self._waiting and turn.now_s >= self._asked_s + _LOST_S:
+            self._waiting.clear()
+        if not self._waiting and turn.now_s >= state.outbox_s:
+            self._sent = len(self._told)
+            found.append(flow.outbox(state.ownership, self._after, self._told))
+        if turn.now_s >= state.batches_s:
+            found.append(flow.tend_batches(state.ownership))
+        return found
+
+    def on_reply(self, reply: Any, turn: Turn) -> None:
+        if isinstance(reply, flow.Outbox):
+            self._on_page(reply, turn.replied_s)
+            return
+        state, due_ms = self._state, reply.next_due_ms
+        state.batches_s = turn.replied_s + LOOK_EVERY_S
+        if due_ms is not None:
+            state.batches_s = min(state.batches_s, turn.replied_s + due_ms / 1000)
+        if reply.fired:
+            state.promote_s = turn.replied_s
+        if reply.failed:  # the continuation may be a job of another batch
+            state.outbox_s = turn.replied_s
+
+    def take_calls(self) -> list[HomeCall]:
+        """Return what to tell the homes of batches."""
+        calls, self._calls = self._calls, []
+        return calls
+
+    def on_answer(self, call: HomeCall, reply: Reply, now_s: float) -> None:
+        """Learn whether a home has noted what it was told."""
+        if call.entries not in self._waiting:
+            return  # given up
+        self._waiting.discard(call.entries)
+        try:
+            call.verb.read(reply)
+        except QueuePoolError:
+            pass  # passed over: they stay in the outbox
+        else:
+            self._told += call.entries
+            self._pause_s = _PAUSE_S
+        if not self._waiting:
+            self._state.outbox_s = now_s
+
+    def _on_page(self, page: flow.Outbox, now_s: float) -> None:
+        del self._told[: self._sent]
+        ends: dict[str, list[tuple[str, int, bytes, bytes, bytes]]] = {}
+        entries: dict[str, list[bytes]] = {}
+        for note in page.notes:
+            job = membership_of(note.job_id)
+            if job is None:
+                self._told.append(note.entry)  # not ours
+                continue
+            end = (job.batch, job.number, note.end, note.stamp, note.text)
+            ends.setdefault(job.batch, []).append(end)
+            entries.setdefault(job.batch, []).append(note.entry)
+        for batch, some in ends.items():
+            slot, pool = home_of_batch(batch)
+            told = tuple(entries[batch])
+            call = HomeCall("", flow.note_ends(some), EVERY, slot=slot, pool=pool, entries=told)
+            self._waiting.add(told)
+            self._calls.append(call)
+        self._asked_s, state = now_s, self._state
+        if page.notes:
+            self._after = page.notes[-1].entry
+            state.outbox_s = now_s
+            return
+        again = bool(self._after) and page.left > 0
+        self._after = b""
+        state.outbox_s = now_s + (self._pause_s if page.left else LOOK_EVERY_S)
+        if again:
+            self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)

@@ -1,0 +1,126 @@
+"""Batches of jobs as people define and see them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+from queuepool.models.jobs import ErrorRecord, in_words
+
+OnFailure = Literal["fail", "partial", "wait"]
+OnDeadline = Literal["fail", "partial"]
+
+
+class BatchState(StrEnum):
+    """The outcome of a batch. UNKNOWN: there is none of that name, or it was forgotten."""
+
+    OPEN = "open"  # its continuation waits
+    FIRED = "fired"  # its continuation was let go
+    FAILED = "failed"  # its continuation died, since jobs failed
+    CANCELLED = "cancelled"
+    UNKNOWN = "unknown"
+
+
+class EndOf(StrEnum):
+    """How a job of a batch has ended."""
+
+    OPEN = "open"  # it has not
+    DONE = "done"
+    DEAD = "dead"  # it may be replayed
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+    EVICTED = "evicted"  # it died, and was deleted to make room
+    DISCARDED = "discarded"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """The outcome of one job of a batch. result: what its handler returned, None unless it is done.
+
+    error: of a dead one; None of one of so many that not all errors are kept.
+    """
+
+    number: int
+    end: EndOf
+    result: Any = None
+    error: ErrorRecord | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Return whether the job succeeded."""
+        return self.end is EndOf.DONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchStatus:
+    """A batch: how many of its jobs have ended, and what becomes of its continuation.
+
+    called: the task of the continuation. job_id: of the continuation. total: jobs, 0 until sealed.
+    lost: jobs that were cancelled or expired, or died and were deleted. sealed: whether all jobs
+    are enqueued; until then nothing concludes it but its deadline. deadline_ms, created_ms,
+    ended_ms: of the server's clock. by_deadline: whether that concluded it. within: the batch that
+    it is in. inner: batches in it, at most 100.
+    """
+
+    name: str
+    state: BatchState
+    called: str = ""
+    job_id: str = ""
+    on_failure: OnFailure = "fail"
+    on_deadline: OnDeadline = "fail"
+    total: int = 0
+    done: int = 0
+    dead: int = 0
+    lost: int = 0
+    sealed: bool = False
+    by_deadline: bool = False
+    deadline_ms: int = 0
+    created_ms: int = 0
+    ended_ms: int | None = None
+    within: str | None = None
+    inner: tuple[str, ...] = ()
+
+    @property
+    def left(self) -> int:
+        """Return how many jobs have not ended."""
+        return max(0, self.total - self.done - self.dead - self.lost)
+
+    def __repr__(self) -> str:
+        names = ("name", "state", "called", "total", "done", "dead", "lost", "sealed")
+        return in_words(self, names)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLine:
+    """A batch in a list."""
+
+    name: str
+    state: BatchState
+    called: str
+    total: int
+    done: int
+    dead: int
+    lost: int
+    deadline_ms: int
+    created_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchTree:
+    """A batch, and the batches in it."""
+
+    status: BatchStatus
+    inner: tuple[BatchTree, ...] = ()
+
+
+ENDS: Mapping[bytes, EndOf] = {  # as scripts name them
+    b"o": EndOf.OPEN,
+    b"d": EndOf.DONE,
+    b"x": EndOf.DEAD,
+    b"c": EndOf.CANCELLED,
+    b"e": EndOf.EXPIRED,
+    b"v": EndOf.EVICTED,
+    b"g": EndOf.DISCARDED,
+}

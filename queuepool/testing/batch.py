@@ -1,0 +1,39 @@
+"""One batch in memory, as the keys b, bb, bf and br hold it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+PAGE = 128  # results in one key
+
+
+@dataclass(slots=True)
+class Batch:
+    """A batch (b:<batch>), how its jobs ended (bb, bf) and their results (br)."""
+
+    then: bytes
+    how: bytes
+    late: bytes
+    due: int
+    keep: int
+    called: bytes
+    within: bytes
+    created: int
+    state: bytes = b"open"
+    why: bytes = b""
+    ended: int = 0
+    first: bytes = b""  # jobs when it was sealed
+    total: int = 0
+    counts: dict[str, int] = field(default_factory=lambda: {"done": 0, "dead": 0, "lost": 0})
+    calls: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+    inner: list[bytes] = field(default_factory=list)
+    bits: set[int] = field(default_factory=set)
+    failed: dict[int, tuple[bytes, bytes, bytes]] = field(default_factory=dict)
+    results: dict[int, bytes] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Return whether nothing is left to wait for."""
+        ended = sum(self.counts.values())
+        waits = self.how == b"w" and self.counts["dead"] > 0
+        return bool(self.first) and ended >= self.total and not waits

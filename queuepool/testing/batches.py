@@ -1,0 +1,262 @@
+"""Batches: defined, grown, told of ends, concluded and forgotten, as the scripts do it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from queuepool.protocol.batches import MAX_JOBS
+from queuepool.testing.batch import PAGE, Batch
+from queuepool.testing.data import Args, PartitionData
+from queuepool.testing.ending import add_dead
+from queuepool.testing.fencing import fence
+
+_ERRORS_KEPT = 1000
+
+
+def open_batch(p: PartitionData, args: Args) -> Any:
+    """Define a batch."""
+    name, then, how, late, deadline, keep, called, within = args
+    known = p.batches.get(name)
+    if known is not None:
+        return 0 if known.state == b"open" else known.state
+    due = p.now + int(deadline)
+    p.batches[name] = Batch(then, how, late, due, int(keep), called, within, p.now)
+    p.batches_due[name] = due
+    p.wake(b"f")
+    return 1
+
+
+def seal_batch(p: PartitionData, args: Args) -> Any:
+    """Say how many jobs a batch has."""
+    b = p.batches.get(args[0])
+    if b is None or b.state != b"open":
+        return b.state if b is not None else b""
+    if b.first:
+        return 0 if b.first == args[1] else -1
+    b.first, b.total = args[1], int(args[1])
+    _make_due(p, args[0])
+    return 1
+
+
+def grow_batch(p: PartitionData, args: Args) -> Any:
+    """Reserve numbers for jobs."""
+    name, call, jobs, inner = args
+    b = p.batches.get(name)
+    if b is not None and call in b.calls:
+        return [b"OK", *b.calls[call]]
+    if b is None or b.state != b"open":
+        return [b"OVER", b.state if b is not None else b""]
+    if not b.first:
+        return [b"OPEN"]
+    if b.total + int(jobs) > MAX_JOBS:
+        return [b"FULL"]
+    b.calls[call] = (b.total, int(jobs))
+    b.total += int(jobs)
+    if inner:
+        b.inner.append(inner)
+    return [b"OK", *b.calls[call]]
+
+
+def batch(p: PartitionData, args: Args) -> Any:
+    """Return what a batch is."""
+    b = p.batches.get(args[0])
+    if b is None:
+        return [p.now, [], []]
+    flat: list[bytes] = []
+    for name in ("state", "why", "then", "how", "late", "called", "within"):
+        value = getattr(b, name)
+        flat += [name.encode(), value] if value else []
+    numbers = {"due": b.due, "keep": b.keep, "created": b.created, "ended": b.ended}
+    numbers |= {"total": b.total, "sealed": int(bool(b.first)), **b.counts}
+    for name, count in numbers.items():
+        flat += [name.encode(), b"%d" % count] if count else []
+    return [p.now, flat, b.inner[:100]]
+
+
+def batches(p: PartitionData, args: Args) -> Any:
+    """List batches, those due first before the others."""
+    first, count = int(args[0]), int(args[1])
+    names = sorted(p.batches_due, key=lambda name: (p.batches_due[name], name))
+    found: list[Any] = []
+    for name in names[first : first + count]:
+        b = p.batches[name]
+        counts = (b.total, *b.counts.values(), b.due, b.created)
+        found += [name, [b.state, b.called, *(b"%d" % n if n else b"" for n in counts)]]
+    return [len(names), found]
+
+
+def batch_results(p: PartitionData, args: Args) -> Any:
+    """Return the outcome of jobs of a batch."""
+    first, most = int(args[1]), int(args[2])
+    b = p.batches.get(args[0])
+    if b is None:
+        return [b"", 0, first]
+    found: list[bytes] = []
+    number, size = first, 0
+    last = min(b.total, (first // PAGE + 1) * PAGE) - 1
+    while number <= last and size <= most:
+        kind, _stamp, text = b.failed.get(number, (b"d", b"", b.results.get(number, b"")))
+        if number not in b.bits:
+            kind, text = b"o", b""
+        found += [kind, text]
+        size, number = size + len(text), number + 1
+    return [b.state, b.total, number, *found]
+
+
+def cancel_batch(p: PartitionData, args: Args) -> Any:
+    """Conclude a batch as cancelled."""
+    b = p.batches.get(args[0])
+    if b is None:
+        return [b"", b""]
+    state = b.state
+    if state == b"open":
+        b.state, b.ended = b"cancelled", p.now
+        p.batches_due[args[0]] = p.now + b.keep
+    return [state, b.then]
+
+
+def cancel_children(p: PartitionData, args: Args) -> Any:
+    """Cancel the jobs of a batch; a script does it in steps, this in one."""
+    gone = asked = 0
+    for job_id in [i for i in p.jobs if i[2:].startswith(args[0] + b"~") and i not in p.dead]:
+        body = p.jobs[job_id]
+        if any(job_id in p.book(epoch) for epoch in p.epochs()):
+            p.cancels[job_id], asked = p.now, asked + 1
+            continue
+        gone += 1
+        if p.delayed.remove(job_id):
+            p.unaside(job_id)
+            p.group_of(body).delayed -= 1
+        else:
+            p.mark(job_id, body)
+        p.end_cancelled(job_id, body)
+    if asked:
+        p.wake(b"c")
+    return [b"0", gone, asked]
+
+
+def note_ends(p: PartitionData, args: Args) -> Any:
+    """Note the outcome of jobs of batches."""
+    touched: dict[bytes, bool] = {}
+    states = {name: p.batches[name].state for name in args[::5] if name in p.batches}
+    news = 0
+    for name, number, *note in zip(*[iter(args)] * 5, strict=True):
+        takes = states.get(name) in (b"open", b"failed") and int(number) < MAX_JOBS
+        if takes and _note(p.batches[name], int(number), *note):
+            news += 1
+            touched[name] = True
+    for name in touched:
+        _make_due(p, name)
+    return news
+
+
+def _note(b: Batch, number: int, end: bytes, stamp: bytes, text: bytes) -> bool:
+    ended = number in b.bits
+    how, before, _ = b.failed.get(number, (b"", b"", b""))
+    if end == b"r":
+        if not ended or how != b"x" or stamp <= before:
+            return False
+        b.failed[number] = (b"r", stamp, b"")
+        b.bits.discard(number)
+        b.counts["dead"] -= 1
+        return True
+    if (ended and how != b"x") or (ended and end == b"x"):
+        return False
+    if end == b"x" and how == b"r" and stamp < before:
+        return False
+    if end == b"d":
+        if text:
+            b.results[number] = text
+        b.failed.pop(number, None)
+    else:
+        b.failed[number] = (end, stamp, b"" if len(b.failed) >= _ERRORS_KEPT else text)
+    b.bits.add(number)
+    if ended:
+        b.counts["dead"] -= 1
+    b.counts[{b"d": "done", b"x": "dead"}.get(end, "lost")] += 1
+    return True
+
+
+def _make_due(p: PartitionData, name: bytes) -> None:
+    if p.batches[name].state == b"open" and p.batches[name].complete:
+        p.batches_due[name] = 0
+        p.wake(b"f")
+
+
+@fence
+def outbox(p: PartitionData, args: Args) -> Any:
+    """Return what is to be told to batches; forget what was told."""
+    after, most, max_bytes = args[2], int(args[3]), int(args[4])
+    for entry in args[5:]:
+        p.outbox.pop(entry, None)
+    found: list[bytes] = []
+    size = 0
+    for entry, (job_id, text) in p.outbox.items():
+        if after != b"-" and _order(entry) <= _order(after):
+            continue
+        if len(found) >= 3 * most or size > max_bytes:
+            break
+        found += [entry, job_id, text]
+        size += len(text)
+    return [len(p.outbox), found]
+
+
+def _order(entry: bytes) -> tuple[int, ...]:
+    return tuple(map(int, entry.split(b"-")))
+
+
+@fence
+def tend_batches(p: PartitionData, _args: Args) -> Any:
+    """Conclude batches that are complete or late; forget old ones."""
+    counts = {"fired": 0, "failed": 0, "forgotten": 0}
+    due = sorted((at, name) for name, at in p.batches_due.items() if at <= p.now)
+    for _at, name in due[:20]:
+        b = p.batches[name]
+        if b.state == b"open":
+            verdict = _conclude(p, name, b)
+            counts[verdict] = counts.get(verdict, 0) + 1
+        elif b.then in p.jobs:
+            p.batches_due[name] = p.now + max(60_000, b.keep)
+        else:
+            del p.batches[name], p.batches_due[name]
+            counts["forgotten"] += 1
+    following = min(p.batches_due.values(), default=None)
+    left = -1 if following is None else max(0, following - p.now)
+    return [counts["fired"], counts["failed"], counts["forgotten"], left]
+
+
+def _conclude(p: PartitionData, name: bytes, b: Batch) -> str:
+    complete = b.complete
+    if not complete and p.now < b.due:
+        p.batches_due[name] = b.due
+        return "open"
+    failures = b.counts["dead"] + b.counts["lost"]
+    failed = (complete and b.how == b"f" and failures > 0) or (not complete and b.late == b"f")
+    b.state = b"failed" if failed else b"fired"
+    b.why, b.ended = b"complete" if complete else b"deadline", p.now
+    p.batches_due[name] = p.now + max(60_000, b.keep)
+    if b.then not in p.delayed:
+        return "gone"
+    if not failed:
+        p.delayed.add(b.then, p.now)
+        return "fired"
+    body = p.jobs[b.then]
+    p.delayed.remove(b.then)
+    p.unaside(b.then)
+    p.group_of(body).delayed -= 1
+    add_dead(p, b.then, body, _why(b, late=not complete))
+    return "failed"
+
+
+def _why(b: Batch, *, late: bool) -> bytes:
+    done, dead, lost = b.counts.values()
+    open_ = max(0, b.total - done - dead - lost)
+    numbers = sorted(b.failed)[:20]
+    text = (
+        f"of {b.total} jobs of its batch, {done} are done, {dead} dead, {lost} cancelled, "
+        f"expired or deleted, and {open_} have not ended"
+    )
+    text += " by the deadline" if late else ""
+    text += f"; numbers {', '.join(map(str, numbers))}" if numbers else ""
+    text += " and others" if dead + lost > len(numbers) else ""
+    return b'{"reason":"batch-failed","message":"%s"}' % text.encode()

@@ -1,0 +1,24 @@
+#!lua flags=no-writes
+-- batch: what a batch is, and how many of its jobs have ended.
+-- ROLES   producer consumer ops-read ops
+-- KEYS[1] base; derived: b:<batch>
+-- ARGV    batch
+-- Returns {now ms, [field, value ...] without those of single jobs, [batches in it, at most 100]};
+--         no fields: unknown. O(1), or O(calls that added jobs).
+-- uses: clock
+local b, inner = KEYS[1] .. ':b:' .. ARGV[1], {}
+local names = {'state', 'why', 'then', 'how', 'late', 'due', 'keep', 'called', 'within', 'created',
+  'ended', 'sealed', 'total', 'done', 'dead', 'lost'}
+local fields = {}
+for k, value in ipairs(redis.call('HMGET', b, unpack(names))) do
+  if value then fields[#fields + 1] = names[k]; fields[#fields + 1] = value end
+end
+if redis.call('HLEN', b) > #fields / 2 then
+  local cursor = '0'
+  repeat
+    local page = redis.call('HSCAN', b, cursor, 'MATCH', 's:*', 'COUNT', 1000)
+    cursor = page[1]
+    for k = 2, #page[2], 2 do if #inner < 100 then inner[#inner + 1] = page[2][k] end end
+  until cursor == '0' or #inner >= 100
+end
+return {now, fields, inner}

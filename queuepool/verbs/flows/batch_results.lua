@@ -1,0 +1,28 @@
+#!lua flags=no-writes
+-- batch_results: read the outcome of jobs of a batch, in the order of their numbers.
+-- ROLES   producer consumer ops-read ops
+-- KEYS[1] base; derived: b:<batch> bb:<batch> bf:<batch> br:<batch>:<page>
+-- ARGV    batch, the first number, bytes that the results may have together
+-- Returns {state ('': unknown), jobs, the next number, end (o: none yet; as in note_ends), result
+--         or error ...} of at most 128 jobs, the last one whatever its size. O(128).
+local base, batch, first = KEYS[1], ARGV[1], tonumber(ARGV[2])
+-- uses: whole
+local state, total = unpack(redis.call('HMGET', base .. ':b:' .. batch, 'state', 'total'))
+local bits, failed = base .. ':bb:' .. batch, base .. ':bf:' .. batch
+local size, found, page = 0, {}, (first - first % 128) / 128
+local results = base .. ':br:' .. batch .. ':' .. string.format('%.0f', page)
+local last = math.min(whole(total), (page + 1) * 128) - 1
+local number = first
+while number <= last and size <= tonumber(ARGV[3]) do
+  local kind, text = 'o', ''
+  if redis.call('GETBIT', bits, number) == 1 then
+    local problem = redis.call('HGET', failed, number)
+    kind = problem and string.sub(problem, 1, 1) or 'd'
+    text = problem and string.sub(problem, 13) or redis.call('HGET', results, number % 128) or ''
+  end
+  size = size + #text
+  found[#found + 1] = kind
+  found[#found + 1] = text
+  number = number + 1
+end
+return {state or '', whole(total), number, unpack(found)}

@@ -1,0 +1,51 @@
+#!lua flags=allow-oom
+-- cancel_children: cancel the jobs of a batch in a partition, one bounded step per call.
+-- ROLES   producer ops
+-- KEYS[1] base; derived: j dl dg:<group> ua dead o dr rec c cx cn wk at cr er g:<group> fl:<epochs>
+--         dn:<0|1> mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex lm ga fo
+-- ARGV    batch, cursor ('0', then what the last call returned), ids at once
+-- Returns {next cursor ('0' when done), waiting jobs cancelled, running jobs asked}. It looks at
+--         every job of the partition: O(ids at once) a call.
+local base = KEYS[1]
+local c, j = base .. ':c', base .. ':j'
+local page = redis.call('HSCAN', j, ARGV[2], 'MATCH', '??' .. ARGV[1] .. '~*', 'COUNT', ARGV[3])
+if #page[2] == 0 then return {page[1], 0, 0} end
+-- uses: check_hashes, end_cancelled, unaside, wake, group_of, undelay, ours, mark, probe_tenant
+check_hashes('c', 'cx', 'cn', 'at', 'cr', 'er', 'ua')
+redis.call('ZCARD', base .. ':dl')
+local jobs = {}
+for i = 1, #page[2], 2 do
+  local id, body = page[2][i], page[2][i + 1]
+  if not redis.call('ZSCORE', base .. ':dead', id) then
+    local group = group_of(body)
+    jobs[#jobs + 1] = {id = id, body = body, group = group, g = base .. ':g:' .. group}
+    ours('HLEN', base .. ':g:' .. group)
+    ours('SCARD', base .. ':dg:' .. group)
+    probe_tenant(group)
+  end
+end
+-- uses: epochs_in_flight
+for _, job in ipairs(jobs) do
+  for _, e in ipairs(epochs) do
+    job.runs = job.runs or redis.call('ZSCORE', base .. ':fl:' .. e, job.id)
+  end
+end
+-- uses: make_way
+local gone, asked = 0, 0
+for _, job in ipairs(jobs) do
+  if job.runs then
+    asked = asked + 1
+    redis.call('HSET', base .. ':cn', job.id, now)
+  else
+    gone = gone + 1
+    if redis.call('ZREM', base .. ':dl', job.id) == 1 then
+      unaside(job.id)
+      undelay(job.group, {job.id})
+    else
+      mark(job.id, job.body)
+    end
+    end_cancelled(job.id, job.g, #job.body)
+  end
+end
+if asked > 0 then wake('c') end
+return {page[1], gone, asked}

@@ -1,0 +1,36 @@
+#!lua
+-- note_ends: note outcomes of jobs of batches, each once, however often it is told.
+-- ROLES   consumer ops
+-- KEYS[1] base; derived: b:<batch> bb:<batch> bf:<batch> br:<batch>:<page> bd wk
+-- ARGV    n * (batch, number of the job, end (d: done, x: dead, r: back from the dead, c:
+--         cancelled, e: expired, v: evicted, g: discarded), stamp of the body, result or error)
+-- Returns how many were news. A batch whose jobs have all ended is due from then on. First the
+--         result is stored, then the bit of the job is set, then it is counted. O(n).
+-- A death and a return are told with the stamp of the body, which a return changes: with an older
+-- one they were told before.
+local base = KEYS[1]
+-- uses: ours, add, make_due
+redis.call('ZCARD', base .. ':bd')
+ours('LLEN', base .. ':wk')
+local states = {}
+for i = 1, #ARGV, 5 do
+  local batch = ARGV[i]
+  if not states[batch] then
+    states[batch] = ours('HGET', base .. ':b:' .. batch, 'state') or ''
+    ours('STRLEN', base .. ':bb:' .. batch)
+    ours('HLEN', base .. ':bf:' .. batch)
+  end
+  local page = string.format('%.0f', math.floor(ARGV[i + 1] / 128))
+  ours('HLEN', base .. ':br:' .. batch .. ':' .. page)
+end
+-- uses: make_way, flows/note
+local news, touched = 0, {}
+for i = 1, #ARGV, 5 do
+  local batch, number = ARGV[i], tonumber(ARGV[i + 1])
+  local takes = states[batch] == 'open' or states[batch] == 'failed'
+  if takes and number < 16777216 and note(batch, number, ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]) then
+    news, touched[batch] = news + 1, true
+  end
+end
+for batch in pairs(touched) do make_due(batch) end
+return news

@@ -1,0 +1,242 @@
+"""Verbs of batches: define, grow, read and cancel them; tell them of ends, and conclude them. Pure.
+
+All but `outbox` and `cancel_children` are sent to the home of the batch: the partition of its
+continuation, in the pool of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from queuepool.errors.escaping import stored_text
+from queuepool.models.flows import (
+    ENDS,
+    BatchLine,
+    BatchResult,
+    BatchState,
+    BatchStatus,
+    EndOf,
+    OnDeadline,
+    OnFailure,
+)
+from queuepool.protocol import codec
+from queuepool.verbs import Argument, Verb, fields, number
+from queuepool.verbs.owner.calls import owned
+from queuepool.verbs.owner.replies import Ownership
+
+RESULT_BYTES = 1024**2  # of one page of results, and of one page of the outbox
+OUTBOX_ENTRIES = 500
+_STATES = frozenset(map(str, BatchState))
+_BY_NAME: dict[str, bytes] = {"fail": b"f", "partial": b"p", "wait": b"w"}
+_BY_LETTER: dict[bytes, Any] = {letter: name for name, letter in _BY_NAME.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """Numbers reserved for jobs. refused: why none are: OPEN (not sealed yet), FULL, or OVER.
+
+    state: of the batch, if it is over.
+    """
+
+    first: int = 0
+    count: int = 0
+    refused: str = ""
+    state: BatchState = BatchState.OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """An entry of an outbox: the outcome of a job of a batch."""
+
+    entry: bytes
+    job_id: str
+    end: bytes
+    stamp: bytes
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Outbox:
+    """A page of an outbox. left: entries in all, those of the page included."""
+
+    left: int
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tended:
+    """Continuations let go, and died; batches forgotten. next_due_ms: None if there is no batch."""
+
+    fired: int
+    failed: int
+    forgotten: int
+    next_due_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """A page of results. next_number: where the next page begins."""
+
+    state: BatchState
+    total: int
+    next_number: int
+    found: tuple[BatchResult, ...]
+
+
+def open_batch(
+    batch: str,
+    job_id: str,
+    *,
+    on_failure: OnFailure,
+    on_deadline: OnDeadline,
+    deadline_ms: int,
+    keep_ms: int,
+    called: str = "",
+    within: str = "",
+) -> Verb[BatchState | bool]:
+    """Define a batch; returns whether it is new, or how it has concluded."""
+    how = (_BY_NAME[on_failure], _BY_NAME[on_deadline], deadline_ms, keep_ms)
+
+    def read(reply: Any) -> BatchState | bool:
+        return bool(reply) if isinstance(reply, int) else _state(reply)
+
+    return Verb("open_batch", [batch, job_id, *how, called[:128], within], read)
+
+
+def seal_batch(batch: str, jobs: int) -> Verb[BatchState | int]:
+    """Say how many jobs a batch has; returns 1, 0 if it was so, -1 if it had another number.
+
+    Or what the batch is, if it is not open.
+    """
+    return Verb("seal_batch", [batch, jobs], lambda r: r if isinstance(r, int) else _state(r))
+
+
+def grow_batch(batch: str, call: str, jobs: int, *, inner: str = "") -> Verb[Grown]:
+    """Reserve numbers for jobs; the same call is answered the same each time."""
+
+    def read(reply: Any) -> Grown:
+        if reply[0] == b"OK":
+            return Grown(int(reply[1]), int(reply[2]))
+        state = _state(reply[1]) if reply[0] == b"OVER" else BatchState.OPEN
+        return Grown(refused=reply[0].decode(), state=state)
+
+    return Verb("grow_batch", [batch, call, jobs, inner], read)
+
+
+def batch(name: str) -> Verb[BatchStatus]:
+    """Read what a batch is."""
+
+    def read(reply: Any) -> BatchStatus:
+        _now_ms, flat, inner = reply
+        f = fields(flat)
+        return BatchStatus(
+            name=name,
+            state=_state(f.get("state", b"")),
+            called=stored_text(f.get("called", b"")),
+            job_id=stored_text(f.get("then", b"")),
+            on_failure=_BY_LETTER.get(f.get("how", b""), "fail"),
+            on_deadline=_BY_LETTER.get(f.get("late", b""), "fail"),
+            total=number(f.get("total")),
+            done=number(f.get("done")),
+            dead=number(f.get("dead")),
+            lost=number(f.get("lost")),
+            sealed=f.get("sealed") == b"1",
+            by_deadline=f.get("why") == b"deadline",
+            deadline_ms=number(f.get("due")),
+            created_ms=number(f.get("created")),
+            ended_ms=number(f.get("ended")) or None,
+            within=stored_text(f.get("within", b"")) or None,
+            inner=tuple(sorted(stored_text(each) for each in inner)),
+        )
+
+    return Verb("batch", [name], read)
+
+
+def batches(offset: int, count: int) -> Verb[tuple[int, tuple[BatchLine, ...]]]:
+    """List batches of a partition; returns how many there are, and some."""
+
+    def read(reply: Any) -> tuple[int, tuple[BatchLine, ...]]:
+        total, flat = reply
+        lines = (
+            BatchLine(
+                stored_text(name), _state(f[0]), stored_text(f[1]),
+                number(f[2]), number(f[3]), number(f[4]), number(f[5]), number(f[6]), number(f[7]),
+            )
+            for name, f in zip(flat[::2], flat[1::2], strict=True)
+        )  # fmt: skip
+        return int(total), tuple(lines)
+
+    return Verb("batches", [offset, count], read)
+
+
+def batch_results(name: str, first: int, max_bytes: int = RESULT_BYTES) -> Verb[Results]:
+    """Read the outcome of at most 128 jobs, from this number on."""
+
+    def read(reply: Any) -> Results:
+        state, total, following = reply[:3]
+        ends = zip(reply[3::2], reply[4::2], strict=True)
+        found = (_result(first + k, kind, text) for k, (kind, text) in enumerate(ends))
+        return Results(_state(state), int(total), int(following), tuple(found))
+
+    return Verb("batch_results", [name, first, max_bytes], read)
+
+
+def cancel_batch(name: str) -> Verb[tuple[BatchState, str]]:
+    """Conclude a batch as cancelled; returns what it was, and the id of its continuation."""
+    return Verb("cancel_batch", [name], lambda r: (_state(r[0]), stored_text(r[1])))
+
+
+def cancel_children(name: str, cursor: bytes, at_once: int = 200) -> Verb[tuple[bytes, int, int]]:
+    """Cancel jobs of a batch in a partition, of a part of those stored there.
+
+    Returns (next cursor, waiting jobs cancelled, running jobs asked to stop). Begin with b"0", go
+    on until the cursor is b"0".
+    """
+    args: list[Argument] = [name, cursor, at_once]
+    return Verb("cancel_children", args, lambda r: (bytes(r[0]), int(r[1]), int(r[2])))
+
+
+def note_ends(notes: Iterable[tuple[str, int, bytes, bytes, bytes]]) -> Verb[int]:
+    """Tell batches the outcome of jobs: (batch, number, end, stamp, text); returns the news."""
+    args: list[Argument] = [argument for note in notes for argument in note]
+    return Verb("note_ends", args, int)
+
+
+def outbox(ownership: Ownership, after: bytes = b"", told: Sequence[bytes] = ()) -> Verb[Outbox]:
+    """Read what is to be told to batches, after this entry; forget entries that were told."""
+
+    def read(reply: Any) -> Outbox:
+        left, flat = reply
+        found = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
+        notes = (
+            Note(entry, stored_text(job_id), text[:1], text[1:12], text[12:])
+            for entry, job_id, text in found
+        )
+        return Outbox(int(left), tuple(notes))
+
+    args: list[Argument] = [after or b"-", OUTBOX_ENTRIES, RESULT_BYTES, *told]
+    return owned("outbox", ownership, args, read)
+
+
+def tend_batches(ownership: Ownership) -> Verb[Tended]:
+    """Conclude batches that are complete or late, forget old ones; at most 20."""
+
+    def read(r: Any) -> Tended:
+        return Tended(r[0], r[1], r[2], None if r[3] < 0 else int(r[3]))
+
+    return owned("tend_batches", ownership, (), read)
+
+
+def _state(raw: bytes) -> BatchState:
+    text = raw.decode("ascii", "replace")
+    return BatchState(text) if text in _STATES else BatchState.UNKNOWN
+
+
+def _result(place: int, kind: bytes, text: bytes) -> BatchResult:
+    end = ENDS.get(kind, EndOf.OPEN)
+    if end is EndOf.DONE:
+        return BatchResult(place, end, codec.decode_result(text))
+    error = codec.decode_error(text) if end is EndOf.DEAD and text else None
+    return BatchResult(place, end, error=error)

@@ -1,0 +1,25 @@
+-- Concludes a batch that is complete, or late: its continuation becomes due, or dies. Returns how.
+local function conclude(batch)
+  local due, late, after, keep = unpack(batch.more)
+  local complete = is_complete(batch.f)
+  if not complete and now < whole(due) then
+    redis.call('ZADD', bd, whole(due), batch.name)
+    return nil
+  end
+  local failed = complete and batch.f[7] == 'f' and whole(batch.f[5]) + whole(batch.f[6]) > 0
+    or not complete and late == 'f'
+  local verdict = failed and 'failed' or 'fired'
+  redis.call('HSET', base .. ':b:' .. batch.name, 'state', verdict,
+    'why', complete and 'complete' or 'deadline', 'ended', now)
+  redis.call('ZADD', bd, now + math.max(60000, whole(keep)), batch.name)
+  if not batch.waits then return 'gone' end -- it was cancelled, or runs already
+  if failed then
+    redis.call('ZREM', dl, after)
+    unaside(after)
+    undelay(group_of(batch.body), {after})
+    bury(after, base .. ':g:' .. group_of(batch.body), #batch.body, why_failed(batch, not complete))
+  else
+    redis.call('ZADD', dl, now, after)
+  end
+  return verdict
+end

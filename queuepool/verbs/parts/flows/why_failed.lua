@@ -1,0 +1,17 @@
+-- The error of a continuation that dies as jobs of its batch failed
+local function why_failed(batch, late)
+  local total, done = whole(batch.f[3]), whole(batch.f[4])
+  local dead, lost = whole(batch.f[5]), whole(batch.f[6])
+  local numbers = {}
+  for k, text in ipairs(redis.call('HSCAN', base .. ':bf:' .. batch.name, 0, 'COUNT', 20)[2]) do
+    if k % 2 == 1 and #numbers < 20 then numbers[#numbers + 1] = tonumber(text) end
+  end
+  table.sort(numbers)
+  local said = string.format('of %.0f jobs of its batch, %.0f are done, %.0f dead, %.0f cancelled,'
+    .. ' expired or deleted, and %.0f have not ended', total, done, dead, lost,
+    math.max(0, total - done - dead - lost))
+  if late then said = said .. ' by the deadline' end
+  if #numbers > 0 then said = said .. '; numbers ' .. table.concat(numbers, ', ') end
+  if dead + lost > #numbers then said = said .. ' and others' end
+  return '{"reason":"batch-failed","message":"' .. said .. '"}'
+end

@@ -1,0 +1,88 @@
+"""Batches of a busy partition, and every verb of batches with work to do on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from queuepool.partitions.partition import OwnedPartition
+from queuepool.protocol import codec
+from queuepool.verbs import Verb
+from queuepool.verbs.flows import verbs as flow
+from queuepool.verbs.owner import verbs as own
+from tests.contract import world as w
+from tests.contract.world import World
+
+GOES_ON, COMPLETE, LATE, OLD = (f"AA{name:b>12}" for name in ("on", "complete", "late", "old"))
+DAY_MS = 86_400_000
+_ENDS = (b"d", b"x", b"r", b"c")
+
+
+def fill(world: World, owned: OwnedPartition, group: bytes) -> None:
+    """One batch goes on, one is complete, one is late, one is to be forgotten."""
+    for name, deadline_ms in ((GOES_ON, DAY_MS), (COMPLETE, DAY_MS), (LATE, 0), (OLD, DAY_MS)):
+        world.partition.run(_open(name, deadline_ms))
+        if name != OLD:
+            w.enqueue(world, [name], group, delay_ms=DAY_MS)
+    w.enqueue(world, [_child(GOES_ON, n) for n in range(4)], group)
+    claims = w.claim(owned, starting=0)
+    assert len(claims.ids) == 4
+    stamp = codec.read_stamp(claims.bodies[0])
+    owned.run(own.finish_stray(owned.ownership, [(claims.ids[0], stamp, 0, b"1")]))
+    w.retry(owned, [claims.ids[1]], delay_ms=DAY_MS)
+    world.partition.run(flow.seal_batch(GOES_ON, 4))
+    world.partition.run(flow.seal_batch(COMPLETE, 1))
+    told = [(name, 0, b"d", b"0" * 11, b"1") for name in (COMPLETE, OLD)]
+    world.partition.run(flow.note_ends([*told, (LATE, 0, b"x", b"0" * 11, b"{}")]))
+    world.partition.run(flow.cancel_batch(OLD))
+
+
+def of_producers() -> list[Verb[Any]]:
+    """Return what applications and operators call."""
+    return [
+        _open("AAnew", DAY_MS),
+        _open(GOES_ON, DAY_MS),
+        flow.seal_batch(LATE, 1),
+        flow.seal_batch(COMPLETE, 1),
+        flow.grow_batch(GOES_ON, "0:1", 2),
+        flow.batch(GOES_ON),
+        flow.batches(0, 10),
+        flow.batch_results(COMPLETE, 0),
+        flow.batch_results(LATE, 0),
+        flow.cancel_batch(GOES_ON),
+        flow.cancel_children(GOES_ON, b"0", 10_000),
+        flow.cancel_children("?" * len(GOES_ON), b"0", 10_000),
+    ]
+
+
+def of_owners(ownership: own.Ownership, stale: own.Ownership) -> list[Verb[Any]]:
+    """Return what consumers call."""
+    told = [(name, n, end, b"f" * 11, b"1") for name in (GOES_ON, LATE) for n, end in _numbered()]
+    return [
+        flow.note_ends(told),
+        flow.outbox(ownership),
+        flow.outbox(ownership, told=[b"1-1"]),
+        flow.outbox(stale),
+        flow.tend_batches(ownership),
+        flow.tend_batches(stale),
+    ]
+
+
+def _numbered() -> Sequence[tuple[int, bytes]]:
+    return list(enumerate(_ENDS))
+
+
+def _child(batch: str, number: int) -> str:
+    return f"CC{batch}~{number}"
+
+
+def _open(name: str, deadline_ms: int) -> Verb[Any]:
+    return flow.open_batch(
+        name,
+        name,
+        on_failure="fail",
+        on_deadline="fail",
+        deadline_ms=deadline_ms,
+        keep_ms=0,
+        called="t",
+    )

@@ -1,0 +1,212 @@
+"""What failures of its jobs, and its deadline, do to the continuation of a batch."""
+
+from __future__ import annotations
+
+import pytest
+
+from queuepool.models import JobState
+from queuepool.models.flows import BatchState, EndOf, OnFailure
+from queuepool.verbs.flows import verbs as flow
+from queuepool.verbs.operator import verbs as operate
+from queuepool.verbs.owner import verbs as own
+from tests.contract import world as w
+from tests.contract.batches import (
+    BATCH,
+    finish,
+    has_started,
+    ids_of,
+    notes,
+    open_batch,
+    relay,
+    results,
+    status,
+    tell,
+)
+from tests.contract.world import World
+
+
+def test_partial_runs_with_results_and_failures(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 2, "partial")
+    claims = w.claim(owned)
+    finish(owned, claims, 1)
+    w.bury(owned, [claims.ids[0]])
+    relay(owned)
+
+    assert has_started(owned)
+    failed, done = results(world)
+    assert (failed.end, failed.ok, done.ok) == (EndOf.DEAD, False, True)
+    assert failed.error is not None
+    assert failed.error.reason == "permanent"
+
+
+def test_fail_buries_the_continuation_with_the_list_of_what_failed(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 3, "fail")
+    claims = w.claim(owned)
+    finish(owned, claims, 1)
+    w.bury(owned, [claims.ids[0]])
+    relay(owned)
+    assert not has_started(owned)
+    assert status(world).state is BatchState.OPEN  # until all have ended
+
+    owned.run(own.end_cancelled(owned.ownership, [claims.ids[2]]))
+    relay(owned)
+
+    assert not has_started(owned)
+    dead = world.partition.status(BATCH)
+    assert (dead.state, status(world).state) == (JobState.DEAD, BatchState.FAILED)
+    assert dead.error is not None
+    assert (dead.error.reason, dead.error.message) == (
+        "batch-failed",
+        "of 3 jobs of its batch, 1 are done, 1 dead, 1 cancelled, expired or deleted, and 0 have "
+        "not ended; numbers 0, 2",
+    )
+
+
+def test_a_dead_continuation_that_is_replayed_sees_what_its_jobs_became_since(world: World) -> None:
+    owned = world.own()
+    ids = open_batch(world, 1, "fail")
+    w.claim(owned)
+    w.bury(owned, [i.encode() for i in ids])
+    relay(owned)
+    world.partition.run(operate.replay([*ids, BATCH]))
+    claims = w.claim(owned)
+    finish(owned, claims, claims.ids.index(ids[0].encode()))
+    relay(owned)
+
+    assert BATCH.encode() in claims.ids
+    assert [r.end for r in results(world)] == [EndOf.DONE]
+
+
+def test_wait_waits_until_the_dead_are_replayed(world: World) -> None:
+    owned = world.own()
+    ids = open_batch(world, 2, "wait")
+    claims = w.claim(owned)
+    finish(owned, claims, 0)
+    w.bury(owned, [claims.ids[1]])
+    relay(owned)
+    assert not has_started(owned)
+    assert (status(world).dead, status(world).left) == (1, 0)
+
+    world.partition.run(operate.replay(ids[1:]))
+    relay(owned)
+    assert (status(world).dead, status(world).left) == (0, 1)
+    again = w.claim(owned)
+    finish(owned, again)
+    relay(owned)
+
+    assert has_started(owned)
+    assert [r.ok for r in results(world)] == [True, True]
+
+
+def test_wait_waits_until_the_dead_are_discarded(world: World) -> None:
+    owned = world.own()
+    ids = open_batch(world, 1, "wait")
+    w.claim(owned)
+    w.bury(owned, [i.encode() for i in ids])
+    relay(owned)
+    assert not has_started(owned)
+
+    world.partition.run(operate.discard(ids))
+    relay(owned)
+
+    assert has_started(owned)
+    assert [r.end for r in results(world)] == [EndOf.DISCARDED]
+
+
+def test_one_that_was_evicted_counts_as_lost(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 2, "wait")
+    claims = w.claim(owned)
+    w.bury(owned, claims.ids, keep_jobs=1)
+    relay(owned)
+
+    assert (status(world).dead, status(world).lost) == (1, 1)
+    assert [r.end for r in results(world)] == [EndOf.EVICTED, EndOf.DEAD]
+
+
+def test_a_death_that_is_told_again_after_the_replay_is_old_news(world: World) -> None:
+    owned = world.own()
+    ids = open_batch(world, 1, "partial", seal=False)
+    w.claim(owned)
+    w.bury(owned, [i.encode() for i in ids])
+    world.advance(1)
+    world.partition.run(operate.replay(ids))
+    told = notes(owned)
+    assert [note.end for note in told] == [b"x", b"r"]
+    tell(owned, told)
+
+    assert tell(owned, told) == 0
+    assert (status(world).dead, results(world)) == (0, [])
+    w.claim(owned)
+    w.bury(owned, [i.encode() for i in ids])
+    assert tell(owned, notes(owned)) == 1
+    assert tell(owned, notes(owned)) == 0
+    assert status(world).dead == 1
+
+
+def test_a_job_that_expires_is_lost(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 0, seal=False)
+    w.enqueue(world, ids_of(1), expires_ms=1000)
+    world.partition.run(flow.seal_batch(BATCH, 1))
+    world.advance(2)
+    w.claim(owned)
+    relay(owned)
+
+    assert has_started(owned)
+    assert [r.end for r in results(world)] == [EndOf.EXPIRED]
+
+
+@pytest.mark.parametrize("on_failure", ["partial", "wait"])
+def test_the_deadline_lets_it_run_with_what_there_is(world: World, on_failure: OnFailure) -> None:
+    owned = world.own()
+    open_batch(world, 2, on_failure, deadline_ms=60_000)
+    finish(owned, w.claim(owned), 0)
+    relay(owned)
+    assert not has_started(owned)
+
+    world.advance(61)
+    relay(owned)
+
+    assert has_started(owned)
+    assert [r.end for r in results(world)] == [EndOf.DONE, EndOf.OPEN]
+    assert (status(world).state, status(world).by_deadline) == (BatchState.FIRED, True)
+
+
+def test_the_deadline_of_one_that_fails_buries_it(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 1, "fail", deadline_ms=60_000)
+    world.advance(61)
+    relay(owned)
+
+    dead = world.partition.status(BATCH)
+    assert dead.state is JobState.DEAD
+    assert dead.error is not None
+    assert "1 have not ended by the deadline" in dead.error.message
+
+
+def test_a_batch_that_is_never_sealed_ends_by_its_deadline_only(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 1, deadline_ms=60_000, seal=False)
+    finish(owned, w.claim(owned))
+    relay(owned)
+    assert not has_started(owned)
+    assert not status(world).sealed
+
+    world.advance(61)
+    relay(owned)
+
+    assert has_started(owned)
+
+
+def test_the_owner_knows_when_the_next_batch_is_due(world: World) -> None:
+    owned = world.own()
+    assert owned.run(flow.tend_batches(owned.ownership)).next_due_ms is None
+    open_batch(world, 1, deadline_ms=60_000)
+
+    due_ms = owned.run(flow.tend_batches(owned.ownership)).next_due_ms
+
+    assert due_ms is not None
+    assert 50_000 < due_ms <= 60_000

@@ -1,0 +1,222 @@
+"""A batch is defined, sealed, grown, cancelled, listed and forgotten."""
+
+from __future__ import annotations
+
+from queuepool.models import JobState
+from queuepool.models.flows import BatchState, EndOf
+from queuepool.verbs.flows import verbs as flow
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
+from tests.contract import world as w
+from tests.contract.batches import (
+    BATCH,
+    DAY_MS,
+    finish,
+    has_started,
+    ids_of,
+    notes,
+    open_batch,
+    relay,
+    results,
+    status,
+    tell,
+)
+from tests.contract.world import World
+
+
+def test_a_batch_whose_jobs_end_before_it_is_sealed_is_complete_then(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 2, seal=False)
+    finish(owned, w.claim(owned))
+    relay(owned)
+    assert not has_started(owned)
+
+    assert world.partition.run(flow.seal_batch(BATCH, 2)) == 1
+    assert world.partition.run(flow.seal_batch(BATCH, 2)) == 0
+    assert world.partition.run(flow.seal_batch(BATCH, 3)) == -1
+    owned.run(flow.tend_batches(owned.ownership))
+
+    assert has_started(owned)
+    assert world.partition.run(flow.seal_batch(BATCH, 2)) is BatchState.FIRED
+
+
+def test_a_batch_without_jobs_is_complete(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 0)
+    owned.run(flow.tend_batches(owned.ownership))
+
+    assert has_started(owned)
+
+
+def test_a_batch_grows_from_inside_and_repeats_add_nothing(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 1, seal=False)
+    grow = flow.grow_batch(BATCH, "0:1", 2)
+    assert world.partition.run(grow).refused == "OPEN"
+    world.partition.run(flow.seal_batch(BATCH, 1))
+
+    grown = [world.partition.run(grow) for _ in range(2)]
+    other = world.partition.run(flow.grow_batch(BATCH, "0:2", 1, inner="AAcccccccccccc"))
+
+    assert grown == [flow.Grown(1, 2), flow.Grown(1, 2)]
+    assert other == flow.Grown(3, 1)
+    assert (status(world).total, status(world).inner) == (4, ("AAcccccccccccc",))
+    finish(owned, w.claim(owned))
+    relay(owned)
+    assert not has_started(owned)
+    w.enqueue(world, ids_of(4)[1:])
+    finish(owned, w.claim(owned))
+    relay(owned)
+    assert has_started(owned)
+    assert world.partition.run(grow) == flow.Grown(1, 2)
+    over = world.partition.run(flow.grow_batch(BATCH, "0:3", 1))
+    assert (over.refused, over.state) == ("OVER", BatchState.FIRED)
+
+
+def test_no_batch_has_more_jobs_than_its_bits_allow(world: World) -> None:
+    world.own()
+    open_batch(world, 1)
+
+    assert world.partition.run(flow.grow_batch(BATCH, "0:1", 2**24)).refused == "FULL"
+
+
+def test_a_batch_that_is_cancelled_ends_with_all_its_jobs(world: World) -> None:
+    owned = world.own()
+    ids = open_batch(world, 3)
+    w.enqueue(world, ["other"])
+    claims = w.claim(owned, 1)
+
+    was, job_id = world.partition.run(flow.cancel_batch(BATCH))
+    world.partition.cancel(job_id)
+    _cursor, gone, asked = world.partition.run(flow.cancel_children(BATCH, b"0"))
+
+    assert (was, job_id, gone, asked) == (BatchState.OPEN, BATCH, 2, 1)
+    states = [world.partition.status(job_id).state for job_id in ids]
+    assert states == [JobState.IN_FLIGHT, JobState.CANCELLED, JobState.CANCELLED]
+    owned.run(own.end_cancelled(owned.ownership, claims.ids))
+    relay(owned)
+    assert not has_started(owned)
+    assert world.partition.status(BATCH).state is JobState.CANCELLED
+    assert status(world).state is BatchState.CANCELLED
+    assert world.partition.run(flow.cancel_batch(BATCH))[0] is BatchState.CANCELLED
+
+
+def test_delayed_and_dead_jobs_of_a_cancelled_batch(world: World) -> None:
+    owned = world.own()
+    ids = open_batch(world, 2)
+    claims = w.claim(owned)
+    w.bury(owned, claims.ids[:1])
+    w.retry(owned, claims.ids[1:], delay_ms=60_000)
+
+    _cursor, gone, asked = world.partition.run(flow.cancel_children(BATCH, b"0"))
+
+    assert (gone, asked) == (1, 0)
+    states = [world.partition.status(job_id).state for job_id in ids]
+    assert states == [JobState.DEAD, JobState.CANCELLED]
+
+
+def test_cancelling_its_group_tells_the_batch(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 3)
+    world.partition.cancel_group(b"g")
+    relay(owned)
+
+    assert has_started(owned)
+    assert [r.end for r in results(world)] == [EndOf.CANCELLED] * 3
+
+
+def test_a_continuation_that_was_cancelled_is_not_let_go(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 1)
+    world.partition.cancel(BATCH)
+    finish(owned, w.claim(owned))
+    relay(owned)
+
+    assert not has_started(owned)
+    assert status(world).state is BatchState.FIRED
+
+
+def test_a_batch_is_forgotten_with_its_results_once_its_continuation_has_ended(
+    world: World,
+) -> None:
+    owned = world.own()
+    open_batch(world, 300)
+    for _ in range(2):
+        finish(owned, w.claim(owned, 200))
+        relay(owned)
+    assert len(results(world)) == 300
+    w.promote(owned)
+    last = w.claim(owned)
+    world.advance(2 * DAY_MS / 1000)
+    assert owned.run(flow.tend_batches(owned.ownership)).forgotten == 0
+    w.finish(owned, last)
+    world.advance(2 * DAY_MS / 1000)
+
+    assert owned.run(flow.tend_batches(owned.ownership)).forgotten == 1
+
+    assert status(world).state is BatchState.UNKNOWN
+    assert results(world) == []
+    assert world.partition.run(flow.batches(0, 10)) == (0, ())
+    if world.client is not None:
+        assert world.client.keys(world.partition.key + b":b*") == []
+
+
+def test_batches_are_listed_those_due_first_before_the_others(world: World) -> None:
+    world.own()
+    open_batch(world, 1, deadline_ms=60_000)
+    open_batch(world, 2, batch="AAcccccccccccc", deadline_ms=30_000)
+
+    total, found = world.partition.run(flow.batches(0, 10))
+
+    assert (total, [(b.name, b.total) for b in found]) == (
+        2,
+        [("AAcccccccccccc", 2), (BATCH, 1)],
+    )
+    assert [b.name for b in world.partition.run(flow.batches(1, 1))[1]] == [BATCH]
+
+
+def test_a_batch_is_defined_once(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 1)
+    again = flow.open_batch(
+        BATCH, BATCH, on_failure="fail", on_deadline="fail", deadline_ms=1, keep_ms=1
+    )
+
+    assert world.partition.run(again) is False
+    assert status(world).on_failure == "partial"
+    finish(owned, w.claim(owned))
+    relay(owned)
+    assert world.partition.run(again) is BatchState.FIRED
+
+
+def test_what_is_told_of_unknown_batches_is_ignored(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ids_of(1))
+    finish(owned, w.claim(owned))
+
+    assert tell(owned, notes(owned)) == 0
+
+
+def test_a_job_of_a_batch_may_be_the_continuation_of_another(world: World) -> None:
+    owned = world.own()
+    [inner_then] = open_batch(world, 1, seal=True)
+    inner = "AAcccccccccccc"
+    ways = {"on_failure": "fail", "on_deadline": "fail"}
+    verb = flow.open_batch(inner, inner_then, deadline_ms=DAY_MS, keep_ms=1, within=BATCH, **ways)  # type: ignore[arg-type]
+    w.claim(owned)
+    w.retry(owned, [inner_then.encode()], delay_ms=DAY_MS)  # as if it had been enqueued so
+    world.partition.run(verb)
+    w.enqueue(world, ids_of(1, inner))
+    world.partition.run(flow.seal_batch(inner, 1))
+    assert status(world, inner).within == BATCH
+
+    w.claim(owned)
+    w.bury(owned, [i.encode() for i in ids_of(1, inner)])
+    relay(owned)
+    assert status(world, inner).state is BatchState.FAILED
+    assert world.partition.status(inner_then).state is JobState.DEAD
+    relay(owned)
+
+    assert status(world).state is BatchState.FIRED
+    assert [r.end for r in results(world)] == [EndOf.DEAD]
+    assert isinstance(world.partition.run(produce.status(BATCH, 0)).state, JobState)
