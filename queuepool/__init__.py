@@ -1,6 +1,8 @@
 """queuepool: partitioned background jobs for bulk work, on Redis or Valkey."""
 
+from queuepool.client.after import After
 from queuepool.client.async_pool import AsyncQueuePool
+from queuepool.client.batch import AsyncBatch, Batch
 from queuepool.client.group import JobDiedError, TaskGroup
 from queuepool.client.handles import AsyncJobHandle, JobHandle
 from queuepool.client.pool import QueuePool
@@ -40,6 +42,7 @@ from queuepool.models import (
     ScheduleStatus,
     Tier,
 )
+from queuepool.models.flows import BatchResult, BatchState, BatchStatus, EndOf
 from queuepool.models.runs import JobRun, RunEnd
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.backoff import Backoff
@@ -51,13 +54,20 @@ from queuepool.tasks.typed import TaskFunction
 __version__ = "0.1.0"
 
 __all__ = [
+    "After",
+    "AsyncBatch",
     "AsyncEnqueued",
     "AsyncJobHandle",
     "AsyncQueuePool",
     "Backoff",
     "BadPayloadError",
+    "Batch",
+    "BatchResult",
+    "BatchState",
+    "BatchStatus",
     "ConfigurationError",
     "Durability",
+    "EndOf",
     "EnqueueResults",
     "EnqueueStatus",
     "Enqueued",

@@ -207,6 +207,7 @@ class Consumer:
         runner = Runner(
             self._registry, acquired.ownership, self._handlers, self._timekeeper, self.hooks.started
         )
+        runner.results_of = lambda batch: self._pool.batch(batch).results()
         core.state.progress = runner.progress
         core.state.load = self._machine.load
         self.workers = build.build(

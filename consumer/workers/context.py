@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from consumer.core.jobs import ClaimedJob
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import id_text
+from queuepool.models.flows import BatchResult
 from queuepool.models.tenants import key_in, tenant_text
+from queuepool.protocol.batches import MARK
+from queuepool.tasks.batch_ref import ResultsOf, batch_of, results_of
 from queuepool.verbs.owner.verbs import Ownership
 
 Progress = dict[bytes, bytes]
@@ -15,7 +20,10 @@ MAX_PROGRESS_BYTES = 256
 class RunContext:
     """One execution of one job. Reads are free; progress is sent with the next turn."""
 
-    __slots__ = ("_job", "_ownership", "_progress", "deadline", "task")
+    __slots__ = (
+        *("_job", "_ownership", "_progress", "_results_of"),
+        *("batch", "continues", "deadline", "task"),
+    )
 
     def __init__(
         self,
@@ -24,9 +32,14 @@ class RunContext:
         ownership: Ownership,
         deadline: float | None,
         progress: Progress,
+        *,
+        continues: str | None = None,
+        results_of: ResultsOf | None = None,
     ) -> None:
         self._job, self.task, self._ownership = job, task, ownership
         self.deadline, self._progress = deadline, progress
+        self.continues, self._results_of = continues, results_of
+        self.batch = batch_of(job.id.decode()) if MARK in job.id else None
 
     @property
     def partition(self) -> int:
@@ -62,6 +75,10 @@ class RunContext:
     def cancel_requested(self) -> bool:
         """Return whether cancellation was requested, or the partition was lost."""
         return self._job.cancelled
+
+    def results(self) -> Iterator[BatchResult]:
+        """Iterate over how the jobs ended that this one continues, by their numbers."""
+        return results_of(self.continues, self._results_of)
 
     def progress(self, text: str) -> None:
         """Publish progress: at most 256 bytes of UTF-8, the latest wins."""

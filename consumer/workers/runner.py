@@ -31,6 +31,7 @@ from queuepool.errors import JobCancelled, RateLimited, RetryLater, UndecodableE
 from queuepool.models import ErrorRecord
 from queuepool.protocol import codec
 from queuepool.protocol.batches import MARK
+from queuepool.tasks.batch_ref import ResultsOf
 from queuepool.tasks.outcome import is_last, record_of
 from queuepool.tasks.registry import Registry, Task
 from queuepool.verbs.owner.verbs import Ownership
@@ -95,6 +96,7 @@ class Runner:
 
     on_start: called with each attempt before it, if there are hooks; it must not raise.
     start_until_s: the monotonic time after which no job may start, since the lease may be over.
+    results_of: reads how the jobs of a batch ended; None in a process without a connection.
     """
 
     def __init__(
@@ -113,6 +115,7 @@ class Runner:
         for task in registry:
             task.signature.prepare()  # warn at the start, not during the first jobs
         self.start_until_s = float("inf")
+        self.results_of: ResultsOf | None = None
         self._unknown = unknown.UnknownTasks()
 
     def run(self, job: ClaimedJob) -> Outcome:
@@ -170,7 +173,13 @@ class Runner:
             timeout_s = attempt.timeout_s
             deadline = None if timeout_s is None else attempt.started_s + timeout_s
             arguments[task.context_parameter] = RunContext(
-                attempt.job, task.name, self._ownership, deadline, self.progress
+                attempt.job,
+                task.name,
+                self._ownership,
+                deadline,
+                self.progress,
+                continues=attempt.envelope.options.batch,
+                results_of=self.results_of,
             )
         return arguments
 

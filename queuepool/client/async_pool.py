@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar, Unpack, overload
 
 from queuepool.client import calls
 from queuepool.client.base import BasePool
+from queuepool.client.batch import AsyncBatch
 from queuepool.client.calls import (
     EnqueueOptions,
     KeyedOptions,
@@ -112,6 +113,14 @@ class AsyncQueuePool(BasePool[AsyncPort]):
 
         The options and errors are those of QueuePool.enqueue_many.
         """
+        then, into = options.pop("then", None), options.pop("into", None)
+        if then is not None or into is not None:
+            steps = self._many_in_batch(task, items, then=then, into=into, **options)
+            results, task_of, name = await self._network.do(steps)
+            results.of_batch = self.batch(name)
+            return results.bind(
+                AsyncEnqueued, lambda position: partial(self._handle, task_of(position))
+            )
         sender, chunks, held, task_of = self._bulk(task, items, **options)
         results = await self._network.do(sender.all(chunks, held))
         return results.bind(
@@ -122,6 +131,10 @@ class AsyncQueuePool(BasePool[AsyncPort]):
         return AsyncJobHandle(
             self._network, enqueued.job_id, enqueued.partition, of, enqueued.status
         )
+
+    def batch(self, name: str) -> AsyncBatch:
+        """Return a handle on a batch: status, tree, results, cancel, to be awaited."""
+        return AsyncBatch(self._network, name)
 
     async def status(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobStatus:
         """Return where a job is. The key may be left out, as for QueuePool.status."""

@@ -7,16 +7,22 @@ from dataclasses import replace
 from typing import Any, Generic, Self, TypeVar
 
 from queuepool.client import calls
+from queuepool.client.after import After
 from queuepool.client.arguments import check_wait
+from queuepool.client.batching import begin, grow, refuse_unique, seal
 from queuepool.client.chunks import Chunk, OpenChunks
 from queuepool.client.durability import confirmation_for
+from queuepool.client.effects import Steps
+from queuepool.client.numbers import Numbers
 from queuepool.client.producer import Producer
+from queuepool.client.results import EnqueueResults
 from queuepool.client.routes import PartitionKey
 from queuepool.client.sender import Sender
 from queuepool.errors import InvalidInputError
 from queuepool.models import Durability
 from queuepool.routing.topology import single
 from queuepool.settings.config import PoolConfig
+from queuepool.tasks.batch_ref import BatchRef
 from queuepool.tasks.job import Job
 from queuepool.tasks.registry import Registry, default_registry
 
@@ -84,6 +90,30 @@ class BasePool(Generic[P]):
         wait_s = check_wait("wait_when_full_s", wait_when_full_s)
         sender = replace(self._sender(durability), wait_when_full_s=wait_s)
         return sender, *calls.many(self.producer, task, items, partition_key, **options)
+
+    def _many_in_batch(
+        self,
+        task: calls.AnyTask | Iterable[Job[Any]],
+        items: calls.Items | None,
+        *,
+        then: After | None,
+        into: BatchRef | None,
+        **options: Any,
+    ) -> Steps[tuple[EnqueueResults[Any], calls.TaskOf, str]]:
+        """Enqueue jobs with a continuation, or into a batch; return what it is called as well."""
+        config, key = self.config, options.get("partition_key")
+        if then is not None:
+            name = yield from begin(self.producer, self._default, then, key, into)
+            numbers = Numbers(name, 0)
+        elif into is not None:
+            whole: Any = list(task if items is None else items)  # type: ignore[arg-type]  # no name
+            task, items = (whole, None) if items is None else (task, whole)
+            numbers, name = (yield from grow(config, into, len(whole))), into.name
+        sender, chunks, held, task_of = self._bulk(task, items, numbers=numbers, **options)
+        results = yield from sender.all(map(refuse_unique, chunks), held)
+        if then is not None:
+            yield from seal(config, name, len(results))
+        return results, task_of, name
 
     def _number_of(self, partition_key: str | bytes | None, tenant: str | None) -> int | None:
         if partition_key is None:

@@ -13,14 +13,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Required, TypeAlias
 
+from queuepool.client.after import After
 from queuepool.client.arguments import delay_until, seconds_of
 from queuepool.client.chunks import Chunk, OpenChunks
 from queuepool.client.defaults import Defaults
+from queuepool.client.numbers import Numbers
 from queuepool.client.producer import Producer
 from queuepool.client.routes import PartitionKey
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.models import Durability, Tier
+from queuepool.tasks.batch_ref import BatchRef
 from queuepool.tasks.job import Job, R_co
 from queuepool.tasks.options import RunOptions, refuse_unknown
 from queuepool.tasks.registry import Task
@@ -65,6 +68,8 @@ class ManyOptions(_CommonOptions, total=False):
     unique: UniqueKey | UniqueKeyOf | None
     wait_when_full_s: float
     durability: Durability | str | None
+    then: After | None
+    into: BatchRef | None
 
 
 def one(
@@ -110,6 +115,7 @@ def many(
     partition_key: PartitionKey | None,
     unique: UniqueKey | UniqueKeyOf | None = None,
     tenant: str | None = None,
+    numbers: Numbers | None = None,
     **options: Any,
 ) -> tuple[Iterator[Chunk], OpenChunks, TaskOf]:
     """Return the chunks of an enqueue_many call, and the task of each position.
@@ -119,7 +125,7 @@ def many(
     common = _common("enqueue_many", options) | {"unique": unique}
     defaults, jobs, task_of = _forms(producer, task, items, common)
     held: OpenChunks = {}
-    chunks = producer.chunks(defaults, jobs, partition_key, held, tenant)
+    chunks = producer.chunks(defaults, jobs, partition_key, held, tenant, numbers)
     return chunks, held, task_of
 
 

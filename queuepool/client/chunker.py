@@ -28,8 +28,9 @@ from queuepool.client.defaults import (
     own_defaults,
     wish_of,
 )
+from queuepool.client.numbers import Numbers
 from queuepool.client.routes import PartitionKey, Route, Routes
-from queuepool.errors import JobTimeoutError
+from queuepool.errors import InvalidInputError, JobTimeoutError
 from queuepool.models.places import check_pool
 from queuepool.protocol import codec, ids
 from queuepool.settings.config import PoolConfig
@@ -52,11 +53,13 @@ class Chunker:
         defaults: Defaults,
         partition_key: PartitionKey | None,
         tenant: str | None = None,
+        numbers: Numbers | None = None,
     ) -> None:
         self._routes, self._defaults, self._key = routes, defaults, partition_key
         self._config = config
         self._limit, self._tenant = config.max_payload_bytes, tenant
         one = partition_key if isinstance(partition_key, (str, bytes)) else None
+        self._numbers = numbers  # of a batch that the jobs are in
         self._fixed = None if one is None else self._routes.of(one, tenant)
         self._fresh: list[bytes] = []  # ids of the fixed route, or random ends of any other's
 
@@ -81,10 +84,11 @@ class Chunker:
         task, check, options = defaults.task, defaults.check, options_of(defaults, None, fixed)
         wishes = defaults.wishes
         known, plain = dict[TaskName, Defaults](), defaults.for_task is None
+        hinted = fixed is not None and self._numbers is None
         jobs = size = 0  # held back, all open chunks together
         for position, item in enumerate(items):
             if not fresh:
-                fresh += _fresh_ids(fixed)
+                fresh += self._fresh_ids()
             job = item if isinstance(item, Job) else None
             payload: Any = item if job is None else job.payload
             own = job is not None and not (job.partition_key is job.tenant is None)
@@ -94,7 +98,7 @@ class Chunker:
             if job is None and plain and (fixed is not None or route.key_text is None):
                 run = (tier + route.shift, route.group, delay_ms)
                 envelope = codec.encode_envelope(task, payload, options, limit=limit)
-                job_id = fresh.pop() if fixed is not None else route.hint + fresh.pop()
+                job_id = fresh.pop() if hinted else route.hint + fresh.pop()
                 if check is not None:
                     check(payload, envelope)
                 wish = None if wishes is None else wishes.of(payload)
@@ -143,15 +147,21 @@ class Chunker:
             defaults.check(payload, envelope)
         wish = wish_of(defaults, job, payload)
         if own_id is None:
-            return route, run, route.hint + ids.ending_of(self._fresh.pop()), envelope, wish
+            ending = self._fresh.pop()
+            if self._numbers is None:
+                ending = ids.ending_of(ending)
+            return route, run, route.hint + ending, envelope, wish
+        if self._numbers is not None:
+            raise InvalidInputError("a job of a batch cannot have a job_id: its id names the batch")
         return route, run, check_job_id(own_id).encode(), envelope, wish
+
+    def _fresh_ids(self) -> list[bytes]:
+        if self._numbers is not None:
+            return [self._numbers.next_ending()]
+        if self._fixed is None:
+            return ids.new_endings(CHUNK, os.urandom(9 * CHUNK))
+        return ids.new_ids(CHUNK, os.urandom(21 * CHUNK // 2), self._fixed.hint)
 
 
 def _chunk(route: Route) -> Chunk:
     return Chunk(route.partition, route.base, pool=route.pool)
-
-
-def _fresh_ids(fixed: Route | None) -> list[bytes]:
-    if fixed is None:
-        return ids.new_endings(CHUNK, os.urandom(9 * CHUNK))
-    return ids.new_ids(CHUNK, os.urandom(21 * CHUNK // 2), fixed.hint)

@@ -48,7 +48,7 @@ class Defaults:
     """Defaults for all jobs of a call. of: the task, if known in this process.
 
     check: of a payload against the task's signature. wishes: what jobs ask for besides being
-    run. limits: reads those that jobs name. pool: where they run.
+    run. batch: which they continue. limits: reads those that jobs name. pool: where they run.
     for_task: creates the defaults of one task, in a call
     whose jobs name theirs.
     """
@@ -60,6 +60,7 @@ class Defaults:
     max_attempts: int | None = None
     timeout_s: float | None = None
     trace: str | None = None
+    batch: str | None = None
     check: Check | None = None
     wishes: Wishes | None = None
     limits: CallLimits
@@ -100,9 +101,10 @@ def options_of(defaults: Defaults, job: Job[Any] | None, route: Route | None) ->
     if job is not None and job.timeout_s is not None:
         timeout_s = check_timeout(job.timeout_s)
     key = route.key_text if route else None
-    if attempts is None and timeout_s is None and key is None and defaults.trace is None:
+    trace, batch = defaults.trace, defaults.batch
+    if attempts is timeout_s is None and key is trace is batch is None:
         return codec.NO_OPTIONS
-    return codec.Options(attempts, timeout_s, defaults.trace, key)
+    return codec.Options(attempts, timeout_s, trace, key, batch)
 
 
 def wish_of(defaults: Defaults, job: Job[Any] | None, payload: Mapping[str, Any]) -> Wish | None:

@@ -18,6 +18,7 @@ from typing import Any, Self, Unpack, overload
 
 from queuepool.client import calls
 from queuepool.client.base import BasePool
+from queuepool.client.batch import Batch
 from queuepool.client.calls import (
     EnqueueOptions,
     KeyedOptions,
@@ -147,10 +148,18 @@ class QueuePool(Whereabouts, BasePool[Port]):
         the payload; so is unique. wait_when_full_s: how long to wait for room in a full partition
         before raising QueueFullError; its `results`, and UnavailableError's, have every consumed
         job.
-        durability: instead of the pool's; thousands of jobs are confirmed together.
+        durability: instead of the pool's; thousands of jobs are confirmed together. then: an After,
+        whose job runs when all these have ended; the results have the `batch`. into: a running
+        job's ctx.batch, to which these are added; all of them are read before the first is sent.
         After an error of an item, all jobs before it are in. The order of a task group is kept,
         except that a full partition may accept a chunk before an earlier one.
         """
+        then, into = options.pop("then", None), options.pop("into", None)
+        if then is not None or into is not None:
+            steps = self._many_in_batch(task, items, then=then, into=into, **options)
+            results, task_of, name = self._network.do(steps)
+            results.of_batch = self.batch(name)
+            return results.bind(Enqueued, lambda position: self._reach(task_of(position)))
         sender, chunks, held, task_of = self._bulk(task, items, **options)
         if sender.confirmation.verbs:
             results = self._network.do(sender.all(chunks, held))
@@ -222,6 +231,13 @@ class QueuePool(Whereabouts, BasePool[Port]):
         300
         """
         return TaskGroup(self._network, self.producer.route(partition_key, tenant), partition_key)
+
+    def batch(self, name: str) -> Batch:
+        """Return a handle on a batch: status, tree, results, cancel. Asks the server nothing yet.
+
+        name: as `results.batch.name`; the id of its continuation, unless that is in a batch.
+        """
+        return Batch(self._network, name)
 
     def tenant(self, name: str) -> Tenant:
         """Return a handle on a tenant: weight, hold, status."""

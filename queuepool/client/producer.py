@@ -21,6 +21,7 @@ from queuepool.client.defaults import (
     options_of,
     wish_of,
 )
+from queuepool.client.numbers import Numbers
 from queuepool.client.routes import PartitionKey, Route, Routes, remember
 from queuepool.models import Tier
 from queuepool.models.places import DEFAULT_POOL, check_pool
@@ -136,14 +137,16 @@ class Producer:
         partition_key: PartitionKey | None,
         held: OpenChunks | None = None,
         tenant: str | None = None,
+        numbers: Numbers | None = None,
     ) -> Iterator[Chunk]:
         """Yield chunks; `positions` numbers the jobs, in the order of the iterable.
 
-        held: filled with the chunks of consumed jobs, until the next chunk is requested.
+        held: filled with the chunks of consumed jobs, until the next chunk is requested. numbers:
+        of the batch that the jobs are in.
         An error of an item, or of the iterable, is raised after all earlier items are yielded; but
         immediately if it is a timeout, or came in the middle of a job.
         """
         open_chunks = {} if held is None else held
         routes = self.routes_of(defaults.pool)
-        chunker = Chunker(routes, self.config, defaults, partition_key, tenant)
+        chunker = Chunker(routes, self.config, defaults, partition_key, tenant, numbers)
         return chunker.chunks(items, open_chunks)

@@ -38,6 +38,7 @@ class EnqueueResults(Sequence[E]):
         self._partitions = array("H")
         self._kind: type[Enqueued[Any]] = Enqueued
         self._reach: Callable[[int], Reach] = lambda _position: None
+        self.of_batch: Any = None
 
     def bind(self, kind: type[Enqueued[Any]], reach: Callable[[int], Reach]) -> EnqueueResults[Any]:
         """Give every result access to its job, by `reach` of its position. Returns itself.
@@ -65,6 +66,14 @@ class EnqueueResults(Sequence[E]):
         for position, job_id, code in zip(positions, ids, codes, strict=True):
             self._ids[position], self._codes[position] = job_id, code
             self._partitions[position] = partition
+
+    @property
+    def batch(self) -> Any:
+        """Return the batch that the jobs are in: a Batch, of AsyncQueuePool an AsyncBatch.
+
+        None if the call had neither `then` nor `into`.
+        """
+        return self.of_batch
 
     @property
     def accepted(self) -> int:

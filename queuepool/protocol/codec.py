@@ -41,17 +41,19 @@ class Options(
     frozen=True,
     gc=False,  # JSON has no cycles
     omit_defaults=True,
-    rename={"max_attempts": "n", "timeout_s": "o", "trace": "tp", "key": "k"},
+    rename={"max_attempts": "n", "timeout_s": "o", "trace": "tp", "key": "k", "batch": "b"},
 ):
     """What a producer may set for one job; None leaves it to the task's own options.
 
     trace: a W3C traceparent. key: the partition key when it was too long to be the group.
+    batch: the batch that this job continues.
     """
 
     max_attempts: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None
     timeout_s: Annotated[float, msgspec.Meta(gt=0, le=7 * 86400)] | None = None
     trace: str | None = None
     key: str | None = None
+    batch: str | None = None
 
 
 class Envelope(msgspec.Struct, array_like=True, frozen=True, gc=False):

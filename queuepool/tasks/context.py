@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
+
+from queuepool.models.flows import BatchResult
+from queuepool.tasks.batch_ref import BatchRef
 
 
 class JobContext(Protocol):
@@ -43,6 +47,22 @@ class JobContext(Protocol):
     @property
     def cancel_requested(self) -> bool:
         """Return whether cancellation was requested; stop by raising JobCancelled."""
+
+    @property
+    def batch(self) -> BatchRef | None:
+        """Return the batch that the job is in, to add to it; None if it is in none."""
+
+    @property
+    def continues(self) -> str | None:
+        """Return the name of the batch that the job continues; None if it continues none."""
+
+    def results(self) -> Iterator[BatchResult]:
+        """Iterate over how the jobs ended that this one continues, by their numbers.
+
+        A few pages are in memory. It blocks while it reads one. Raises InvalidInputError if the job
+        continues no batch; and in a child process, which has no connection: there use
+        pool.batch(ctx.continues).results().
+        """
 
     def progress(self, text: str) -> None:
         """Publish progress: at most 256 bytes, the latest wins, sent with the next turn."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +17,11 @@ from queuepool.errors import (
 )
 from queuepool.errors.escaping import shown
 from queuepool.models import ErrorRecord, JobState
+from queuepool.models.flows import BatchResult
 from queuepool.models.tenants import key_in, tenant_text
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.protocol import codec
+from queuepool.tasks.batch_ref import ResultsOf, batch_of, results_of
 from queuepool.tasks.outcome import is_last, record_of
 from queuepool.tasks.registry import Registry, Task
 from queuepool.verbs.owner import verbs as own
@@ -62,8 +64,17 @@ class Context:
     """What a handler can see and do about its job; a JobContext."""
 
     def __init__(
-        self, job: Claimed, task: str, owned: OwnedPartition, timeout_s: float | None
+        self,
+        job: Claimed,
+        task: str,
+        owned: OwnedPartition,
+        timeout_s: float | None,
+        *,
+        continues: str | None = None,
+        results_of: ResultsOf | None = None,
     ) -> None:
+        self.continues, self._results_of = continues, results_of
+        self.batch = batch_of(job.job_id.decode())
         self._job, self._owned = job, owned
         self.job_id, self.task = job.job_id.decode(), task
         group = codec.read_group(job.body)
@@ -75,6 +86,10 @@ class Context:
     def cancel_requested(self) -> bool:
         """Return whether cancellation was requested, checked each time."""
         return self._owned.partition.status(self.job_id).cancel_requested
+
+    def results(self) -> Iterator[BatchResult]:
+        """Iterate over how the jobs ended that this one continues, by their numbers."""
+        return results_of(self.continues, self._results_of)
 
     def progress(self, text: str) -> None:
         """Publish progress, at once."""
@@ -88,6 +103,7 @@ def execute(
     *,
     run_async: Callable[[Any], Any],
     jitter: float,
+    results_of: ResultsOf | None = None,
 ) -> Ended:
     """Run a job and return how it ended; of a handler's exceptions, only Ctrl-C propagates."""
     job_id, attempt = job.job_id.decode(), job.failed + 1
@@ -102,7 +118,9 @@ def execute(
             )
         task = found
         timeout_s = options.timeout_s or task.timeout_s
-        context = Context(job, name, owned, timeout_s)
+        context = Context(
+            job, name, owned, timeout_s, continues=options.batch, results_of=results_of
+        )
         result = _call(task, dict(envelope.payload), context, timeout_s, run_async)
         codec.encode_result(result)
         return Ended(

@@ -122,7 +122,12 @@ def run_jobs(pool: QueuePool, *, max_jobs: int = 10_000, jitter: float = 0.5) ->
                 try:
                     moved = tend(owned)
                     run = partial(
-                        execute, pool.producer.registry, owned, run_async=loop.run, jitter=jitter
+                        execute,
+                        pool.producer.registry,
+                        owned,
+                        run_async=loop.run,
+                        jitter=jitter,
+                        results_of=lambda batch: pool.batch(batch).results(),
                     )
                     _rouse(owned, [task.name for task in pool.producer.registry])
                     due = _run_partition(owned, ended, max_jobs, run)

@@ -1,0 +1,211 @@
+"""Handles on batches: status, tree, results, cancellation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from queuepool.client.arguments import check_wait
+from queuepool.client.batching import ask_home
+from queuepool.client.effects import Call, Pause, Steps
+from queuepool.client.handles import AsyncJobHandle, JobHandle
+from queuepool.client.network import AsyncNetwork, Network
+from queuepool.client.questions import ask, places_of
+from queuepool.errors import InvalidInputError, UnavailableError, WaitTimeoutError
+from queuepool.errors.escaping import shown
+from queuepool.models import JobId
+from queuepool.models.flows import BatchResult, BatchState, BatchStatus, BatchTree
+from queuepool.protocol.batches import MAX_JOBS, home_of_batch, is_batch
+from queuepool.routing.slots import partition_of
+from queuepool.verbs.flows import verbs as flow
+from queuepool.verbs.producer import verbs as produce
+
+_PAGE, _AHEAD = 128, 4  # results in a page; pages asked for in one round trip
+_DEPTH, _NODES = 20, 1000  # of a tree
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
+
+
+class _Batch:
+    """What the handles of both pools share."""
+
+    __slots__ = ("_network", "name")
+    _network: Any
+
+    def __init__(self, network: Any, name: str) -> None:
+        if not is_batch(str(name)):
+            raise InvalidInputError(
+                f"{shown(name)} is not a batch: use the name that enqueue_many(...).batch has, or "
+                "the id of its continuation"
+            )
+        self._network, self.name = network, str(name)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def _status(self, name: str) -> Steps[BatchStatus]:
+        found: BatchStatus = yield from ask_home(self._network.config, name, flow.batch(name))
+        return found
+
+    def _tree(self, name: str, depth: int, left: list[int]) -> Steps[BatchTree]:
+        status: BatchStatus = yield from self._status(name)
+        inner: list[BatchTree] = []
+        for each in status.inner if depth < _DEPTH else ():
+            if left[0] > 0 and is_batch(each):
+                left[0] -= 1
+                inner += ((yield from self._tree(each, depth + 1, left)),)
+        return BatchTree(status, tuple(inner))
+
+    def _wait(self, timeout_s: float) -> Steps[BatchStatus]:
+        deadline = time.monotonic() + check_wait("timeout_s", timeout_s)
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            status: BatchStatus = yield from self._status(self.name)
+            if status.state is not BatchState.OPEN:
+                return status
+            if time.monotonic() + pause_s > deadline:
+                raise WaitTimeoutError(
+                    f"batch {self.name} is open after {timeout_s:g} s: {status.left:,} of "
+                    f"{status.total:,} jobs have not ended"
+                )
+            yield Pause(pause_s)
+            pause_s = min(_LONGEST_PAUSE_S, pause_s * 1.5)
+
+    def _pages(self, first: int) -> Steps[tuple[list[BatchResult], bool]]:
+        """Return results from a number on, and whether there are more."""
+        config, (slot, pool) = self._network.config, home_of_batch(self.name)
+        partition = partition_of(slot, config.topology.partitions)
+        starts = [first, *(first - first % _PAGE + k * _PAGE for k in range(1, _AHEAD))]
+        verbs = [flow.batch_results(self.name, n) for n in starts if n < MAX_JOBS]
+        replies = yield Call(partition, verbs, pool=pool)
+        if isinstance(replies, UnavailableError):
+            page = yield from ask(config.of(pool), partition, verbs[0])  # until it is answered
+            return list(page.found), page.next_number < page.total
+        found: list[BatchResult] = []
+        following, total = first, 0
+        for start, verb, reply in zip(starts, verbs, replies, strict=False):
+            if start != following:
+                break  # the page before was cut by its bytes
+            page = verb.read(reply)
+            if page.state is BatchState.UNKNOWN:
+                raise InvalidInputError(
+                    f"there is no batch {self.name}: it was forgotten, or never defined"
+                )
+            found += page.found
+            following, total = page.next_number, page.total
+            if following >= total:
+                break
+        return found, following < total
+
+    def _cancel(self, name: str, left: list[int]) -> Steps[int]:
+        config = self._network.config
+        status = yield from self._status(name)
+        _state, job_id = yield from ask_home(config, name, flow.cancel_batch(name))
+        cancelled: int = 0
+        if job_id:
+            yield from ask_home(config, name, produce.cancel(job_id))
+        for number, pool in (yield from places_of(config, None)):
+            cursor, more = b"0", True
+            while more:
+                verb = flow.cancel_children(name, cursor)
+                cursor, gone, asked = yield from ask(config.of(pool), number, verb)
+                cancelled, more = cancelled + gone + asked, cursor != b"0"
+        for each in status.inner:
+            if left[0] > 0 and is_batch(each):
+                left[0] -= 1
+                cancelled += yield from self._cancel(each, left)
+        return cancelled
+
+
+class Batch(_Batch):
+    """The jobs of one call and their continuation: `status()`, `results()`, `cancel()`.
+
+    >>> after = After("greet", {"name": "all"}, on_failure="partial", deadline_s=3600)
+    >>> rows = [{"name": "Ada"}, {"name": "Grace"}]
+    >>> results = pool.enqueue_many("greet", rows, partition_key="album-7", then=after)
+    >>> results.batch.wait(timeout_s=10).done
+    2
+    >>> [each.result for each in results.batch.results()]
+    ['Hello, Ada', 'Hello, Grace']
+    >>> results.batch.continuation.result(timeout_s=10)
+    'Hello, all'
+    """
+
+    __slots__ = ()
+    _network: Network
+
+    @property
+    def continuation(self) -> JobHandle:
+        """Return the handle of the job that follows. Asks the server nothing unless it is inner."""
+        return JobHandle(self._network, JobId(self.status().job_id or self.name), None)
+
+    def status(self) -> BatchStatus:
+        """Return how many of its jobs have ended, and what it has concluded."""
+        return self._network.do(self._status(self.name))
+
+    def tree(self) -> BatchTree:
+        """Return its status and that of the batches in it, at most 1,000 of them."""
+        return self._network.do(self._tree(self.name, 0, [_NODES]))
+
+    def wait(self, *, timeout_s: float = 30.0) -> BatchStatus:
+        """Wait until it has concluded: its continuation was let go, died or was cancelled.
+
+        Raises WaitTimeoutError.
+        """
+        return self._network.do(self._wait(timeout_s))
+
+    def results(self) -> Iterator[BatchResult]:
+        """Iterate over how its jobs have ended so far, by their numbers; a few pages in memory.
+
+        Raises InvalidInputError if there is no such batch any more.
+        """
+        first, more = 0, True
+        while more:
+            found, more = self._network.do(self._pages(first))
+            yield from found
+            first += len(found)
+
+    def cancel(self) -> int:
+        """Cancel it, its continuation, and its jobs that have not ended, in all partitions.
+
+        Also batches in it. Returns how many jobs were cancelled or asked to stop. Looks at every
+        job of every partition.
+        """
+        return self._network.do(self._cancel(self.name, [_NODES]))
+
+
+class AsyncBatch(_Batch):
+    """The jobs of one call and their continuation, for asyncio: the methods of Batch, awaited."""
+
+    __slots__ = ()
+    _network: AsyncNetwork
+
+    async def continuation(self) -> AsyncJobHandle:
+        """Return the handle of the job that follows."""
+        job_id = (await self.status()).job_id or self.name
+        return AsyncJobHandle(self._network, JobId(job_id), None)
+
+    async def status(self) -> BatchStatus:
+        """Return how many of its jobs have ended, and what it has concluded."""
+        return await self._network.do(self._status(self.name))
+
+    async def tree(self) -> BatchTree:
+        """Return its status and that of the batches in it."""
+        return await self._network.do(self._tree(self.name, 0, [_NODES]))
+
+    async def wait(self, *, timeout_s: float = 30.0) -> BatchStatus:
+        """Wait until it has concluded. Raises WaitTimeoutError."""
+        return await self._network.do(self._wait(timeout_s))
+
+    async def results(self) -> AsyncIterator[BatchResult]:
+        """Iterate over how its jobs have ended so far, by their numbers."""
+        first, more = 0, True
+        while more:
+            found, more = await self._network.do(self._pages(first))
+            for each in found:
+                yield each
+            first += len(found)
+
+    async def cancel(self) -> int:
+        """Cancel it, its continuation, and its jobs that have not ended; returns how many."""
+        return await self._network.do(self._cancel(self.name, [_NODES]))

@@ -1,0 +1,188 @@
+"""Enqueue jobs with a continuation, or into a batch that exists: as steps for both pools.
+
+    open_batch -> the continuation, delayed -> the jobs, numbered -> seal_batch
+    grow_batch -> the jobs, with the numbers that it reserved
+
+Any part may be repeated: the record, the ids and the numbers are the same again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from queuepool.client.after import After
+from queuepool.client.chunks import Chunk
+from queuepool.client.effects import Pause, Steps
+from queuepool.client.numbers import Numbers
+from queuepool.client.producer import Producer
+from queuepool.client.questions import ask
+from queuepool.client.sender import Sender
+from queuepool.errors import InvalidInputError, UnavailableError
+from queuepool.models.flows import BatchState
+from queuepool.protocol import ids
+from queuepool.protocol.batches import (
+    MAX_JOBS,
+    batch_name,
+    child_ending,
+    ending_of_text,
+    home_of_batch,
+)
+from queuepool.routing.slots import partition_of
+from queuepool.settings.config import PoolConfig
+from queuepool.tasks.batch_ref import BatchRef
+from queuepool.verbs import Verb
+from queuepool.verbs.flows import verbs as flow
+
+_LATER_S = 3600.0  # after the deadline: the continuation runs by itself, if nothing concluded it
+_SEAL_WAIT_S, _SEAL_PAUSE_S = 30.0, 0.1
+
+
+def ask_home(config: PoolConfig, batch: str, verb: Verb[Any]) -> Steps[Any]:
+    """Run a verb, which may be repeated, at the home of a batch."""
+    slot, pool = home_of_batch(batch)
+    partition = partition_of(slot, config.topology.partitions)
+    return (yield from ask(config.of(pool), partition, verb))
+
+
+def begin(
+    producer: Producer, sender: Sender, after: After, partition_key: Any, within: BatchRef | None
+) -> Steps[str]:
+    """Define a batch, and enqueue its continuation; return its name.
+
+    Raises InvalidInputError if it is over, and what enqueue raises.
+    """
+    parent, make = None, _continuation(producer, after, partition_key)
+    if within is not None:
+        place = make.hint_of_parent(within)
+        grown = yield from _grow(producer.config, within, 1, inner=place)
+        parent = within.name, grown.first
+    name, chunk = make.chunk(parent)
+    verb = flow.open_batch(
+        name,
+        chunk.ids[0].decode(),
+        on_failure=after.on_failure,
+        on_deadline=after.late,
+        deadline_ms=round(after.deadline_s * 1000),
+        keep_ms=round(after.keep_s * 1000),
+        called=make.task,
+        within="" if parent is None else parent[0],
+    )
+    state = yield from ask_home(producer.config, name, verb)
+    if isinstance(state, BatchState):
+        raise InvalidInputError(
+            f"batch {name} is {state}: it has concluded, so no job can be added. Nothing was "
+            "enqueued; use another batch_id"
+        )
+    yield from sender.one(chunk)
+    return name
+
+
+def seal(config: PoolConfig, name: str, jobs: int) -> Steps[None]:
+    """Say how many jobs a batch has. Raises InvalidInputError if it had another number."""
+    sealed = yield from ask_home(config, name, flow.seal_batch(name, jobs))
+    if sealed == -1:
+        raise InvalidInputError(
+            f"batch {name} was enqueued before with another number of jobs than {jobs:,}: a "
+            "repetition of the call must have the same jobs, in the same order"
+        )
+
+
+def grow(config: PoolConfig, into: BatchRef, jobs: int) -> Steps[Numbers]:
+    """Reserve numbers for jobs that a job adds to its batch. Raises InvalidInputError."""
+    grown = yield from _grow(config, into, jobs)
+    return Numbers(into.name, grown.first, grown.count)
+
+
+def _grow(config: PoolConfig, into: BatchRef, jobs: int, *, inner: str = "") -> Steps[flow.Grown]:
+    verb = flow.grow_batch(into.name, into.next_call(), jobs, inner=inner)
+    waited_s = 0.0
+    while True:
+        grown: flow.Grown = yield from ask_home(config, into.name, verb)
+        if grown.refused != "OPEN":
+            break
+        if waited_s >= _SEAL_WAIT_S:
+            raise UnavailableError(
+                f"batch {into.name} is still being enqueued: nothing was added; this job may try "
+                "again later"
+            )
+        waited_s += _SEAL_PAUSE_S
+        yield Pause(_SEAL_PAUSE_S)
+    if grown.refused:
+        why = (
+            f"it may have {MAX_JOBS:,} jobs"
+            if grown.refused == "FULL"
+            else f"it is {grown.state}, so no job can be added"
+        )
+        raise InvalidInputError(f"batch {into.name}: {why}")
+    if grown.count != jobs:
+        raise InvalidInputError(
+            f"batch {into.name}: an earlier attempt of job {into.number} added {grown.count:,} "
+            f"jobs by its call {into.calls}, this one {jobs:,}: each attempt must add the same"
+        )
+    return grown
+
+
+class _Continuation:
+    """The chunk of a continuation, but for its id."""
+
+    def __init__(self, task: str, pool: str, hint: bytes, make: Callable[[str], Chunk]) -> None:
+        self.task, self._pool, self._hint, self._make = task, pool, hint, make
+        self._ending = b""
+
+    def hint_of_parent(self, within: BatchRef) -> str:
+        """Return the name of a batch in that one: the same in each attempt of the job."""
+        text = f"{within.name}/{within.number}/{within.calls + 1}"
+        self._ending = ending_of_text(text)
+        return batch_name(self._hint, self._ending, self._pool)
+
+    def chunk(self, parent: tuple[str, int] | None) -> tuple[str, Chunk]:
+        """Return the name of the batch, and the chunk with the id that its continuation has."""
+        name = batch_name(self._hint, self._ending or ids.ending_from(os.urandom(9)), self._pool)
+        chunk = self._make(name)
+        job_id = name.encode() if parent is None else self._hint + child_ending(*parent)
+        chunk.ids[0] = chunk.runs[-2] = job_id
+        return name, chunk
+
+    def named(self, text: str) -> _Continuation:
+        """Let the batch have the name that this text always has."""
+        self._ending = ending_of_text(text)
+        return self
+
+
+def _continuation(producer: Producer, after: After, partition_key: Any) -> _Continuation:
+    task, payload = after.parts()
+    own = after.task
+    key = after.partition_key or getattr(own, "partition_key", None) or partition_key
+    if not isinstance(key, (str, bytes)):
+        raise InvalidInputError(
+            "After needs a partition_key, since the jobs of the call do not share one: it says "
+            "where the continuation runs"
+        )
+    tenant = after.tenant or getattr(own, "tenant", None)
+    defaults = producer.defaults(task, delay_s=after.deadline_s + _LATER_S, **after.options())
+    route = producer.routes_of(defaults.pool).of(key, tenant)
+
+    def make(name: str) -> Chunk:
+        chunk = producer.single(replace(defaults, batch=name), payload, key, None, tenant)
+        if any(chunk.wishes[2::5]) or any(chunk.wishes[3::5]):
+            raise InvalidInputError(
+                f"task {defaults.task!r}: a continuation cannot have a unique key or expire: it "
+                "waits for its jobs, however long they take"
+            )
+        return chunk
+
+    made = _Continuation(defaults.task, defaults.pool, route.hint, make)
+    return made if after.batch_id is None else made.named(after.batch_id)
+
+
+def refuse_unique(chunk: Chunk) -> Chunk:
+    """Return a chunk of jobs of a batch. Raises InvalidInputError if one has a unique key."""
+    if any(chunk.wishes[2::5]):
+        raise InvalidInputError(
+            "a job of a batch cannot have a unique key: if another one kept it out, the batch "
+            "would wait for it. Use a task without unique keys"
+        )
+    return chunk

@@ -1,0 +1,304 @@
+"""Jobs with a continuation, as an application uses them: pools in memory, and run_jobs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from queuepool import (
+    After,
+    BatchState,
+    EndOf,
+    InvalidInputError,
+    Job,
+    JobContext,
+    JobState,
+    PermanentError,
+    QueuePool,
+    Registry,
+)
+from queuepool.testing import FakeClock, MemoryPool, run_jobs
+
+
+class Album:
+    """Tasks of an album: photos are resized, some fail, and then it is published."""
+
+    def __init__(self) -> None:
+        self.registry = Registry()
+        self.clock = FakeClock()
+        self.pool = MemoryPool(4, registry=self.registry, clock=self.clock)
+        self.failing: set[int] = set()
+        self.published: list[Any] = []
+        self.grown = 0
+        task = self.registry.task
+
+        @task(max_attempts=1)
+        def resize(photo: int) -> str:
+            if photo in self.failing:
+                raise PermanentError("no photo")
+            return f"small-{photo}"
+
+        @task(max_attempts=2)
+        def split(ctx: JobContext, parts: int) -> str:
+            rows = [{"photo": n} for n in range(parts)]
+            self.pool.enqueue_many("resize", rows, partition_key="more", into=ctx.batch)
+            self.grown += 1
+            if ctx.attempt == 1:
+                raise RuntimeError("after it has added its jobs")
+            return "split"
+
+        @task(max_attempts=1)
+        def publish(ctx: JobContext, album: int) -> list[Any]:
+            found = [each.result if each.ok else str(each.end) for each in ctx.results()]
+            self.published.append((album, found))
+            return found
+
+        @task(max_attempts=1)
+        def nest(ctx: JobContext, parts: int) -> None:
+            rows = [{"photo": n} for n in range(parts)]
+            after = After("publish", {"album": 99})
+            self.pool.enqueue_many(
+                "resize", rows, partition_key="inner", then=after, into=ctx.batch
+            )
+
+    def enqueue(self, photos: int, key: Any = "album-7", **after: Any) -> Any:
+        rows = [{"photo": n} for n in range(photos)]
+        then = After("publish", {"album": 7}, **after)
+        return self.pool.enqueue_many("resize", rows, partition_key=key, then=then)
+
+
+@pytest.fixture
+def album() -> Album:
+    return Album()
+
+
+def test_the_continuation_has_all_results_in_order(album: Album) -> None:
+    results = album.enqueue(300)
+
+    report = run_jobs(album.pool)
+
+    assert report.done == 301
+    assert album.published == [(7, [f"small-{n}" for n in range(300)])]
+    assert results.batch.status().state is BatchState.FIRED
+    assert results.batch.continuation.result()[:1] == ["small-0"]
+    assert [each.number for each in results.batch.results()] == list(range(300))
+
+
+def test_jobs_in_other_partitions_tell_it_too(album: Album) -> None:
+    results = album.enqueue(40, key=lambda row: f"photo-{row['photo']}", partition_key="album-7")
+    assert len({each.partition for each in results}) == 4
+
+    run_jobs(album.pool)
+
+    assert album.published == [(7, [f"small-{n}" for n in range(40)])]
+
+
+def test_without_a_common_key_the_continuation_needs_its_own(album: Album) -> None:
+    with pytest.raises(InvalidInputError, match="needs a partition_key"):
+        album.enqueue(2, key=lambda row: f"photo-{row['photo']}")
+
+
+def test_partial_runs_in_spite_of_failures(album: Album) -> None:
+    album.failing = {1}
+    album.enqueue(3, on_failure="partial")
+
+    run_jobs(album.pool)
+
+    assert album.published == [(7, ["small-0", "dead", "small-2"])]
+
+
+def test_fail_lets_it_die_with_the_list(album: Album) -> None:
+    album.failing = {1}
+    results = album.enqueue(3)
+
+    run_jobs(album.pool)
+
+    assert album.published == []
+    status = album.pool.status(results.batch.name)
+    assert status.state is JobState.DEAD
+    assert status.error is not None
+    assert "numbers 1" in status.error.message
+
+
+def test_wait_waits_for_a_replay(album: Album) -> None:
+    album.failing = {1}
+    results = album.enqueue(3, on_failure="wait")
+    run_jobs(album.pool)
+    assert (album.published, results.batch.status().dead) == ([], 1)
+
+    album.failing.clear()
+    for partition in album.pool.partitions():
+        partition.replay([results[1].job_id])
+    run_jobs(album.pool)
+
+    assert album.published == [(7, ["small-0", "small-1", "small-2"])]
+
+
+def test_the_deadline_ends_the_wait(album: Album) -> None:
+    album.failing = {0}
+    album.enqueue(2, on_failure="wait", deadline_s=600)
+    run_jobs(album.pool)
+    assert album.published == []
+
+    album.clock.advance(601)
+    run_jobs(album.pool)
+
+    assert album.published == [(7, ["dead", "small-1"])]
+
+
+def test_a_batch_grows_from_inside_once_although_the_job_is_repeated(album: Album) -> None:
+    then = After("publish", {"album": 7})
+    jobs = [Job({"parts": 3}, task="split"), Job({"photo": 9}, task="resize")]
+    results = album.pool.enqueue_many(jobs, partition_key="album-7", then=then)
+    run_jobs(album.pool, jitter=0)
+    album.clock.advance(3600)
+
+    run_jobs(album.pool)
+
+    assert album.grown == 2
+    assert album.published == [(7, ["split", "small-9", "small-0", "small-1", "small-2"])]
+    assert results.batch.status().total == 5
+
+
+def test_a_batch_contains_a_batch(album: Album) -> None:
+    then = After("publish", {"album": 7})
+    jobs = [Job({"parts": 2}, task="nest")]
+    results = album.pool.enqueue_many(jobs, partition_key="album-7", then=then)
+
+    run_jobs(album.pool)
+
+    assert album.published == [(99, ["small-0", "small-1"]), (7, [None, ["small-0", "small-1"]])]
+    tree = results.batch.tree()
+    assert [inner.status.done for inner in tree.inner] == [2]
+    assert tree.inner[0].status.within == results.batch.name
+
+
+def test_cancelling_it_cancels_what_has_not_run_and_the_batches_in_it(album: Album) -> None:
+    then = After("publish", {"album": 7})
+    jobs = [Job({"parts": 2}, task="nest"), *(Job({"photo": n}, task="resize") for n in range(3))]
+    results = album.pool.enqueue_many(jobs, partition_key="album-7", then=then)
+    run_jobs(album.pool, max_jobs=1)
+
+    cancelled = results.batch.cancel()
+    report = run_jobs(album.pool)
+
+    assert cancelled == 3 + 1 + 2  # of the batch, the continuation of the inner one, its jobs
+    assert (report.done, album.published) == (0, [])
+    assert results.batch.status().state is BatchState.CANCELLED
+    assert results.batch.continuation.status().state is JobState.CANCELLED
+
+
+def test_a_call_repeated_with_its_batch_id_adds_nothing(album: Album) -> None:
+    first = album.enqueue(3, batch_id="nightly-22")
+    second = album.enqueue(3, batch_id="nightly-22")
+    assert (first.accepted, second.duplicates) == (3, 3)
+    with pytest.raises(InvalidInputError, match="another number of jobs"):
+        album.enqueue(4, batch_id="nightly-22")
+
+    run_jobs(album.pool)
+
+    assert len(album.published) == 1
+    with pytest.raises(InvalidInputError, match="has concluded"):
+        album.enqueue(3, batch_id="nightly-22")
+
+
+def test_a_batch_of_no_jobs_continues_at_once(album: Album) -> None:
+    album.enqueue(0)
+
+    run_jobs(album.pool)
+
+    assert album.published == [(7, [])]
+
+
+def test_results_of_jobs_that_have_not_ended(album: Album) -> None:
+    results = album.enqueue(2)
+
+    assert [each.end for each in results.batch.results()] == [EndOf.OPEN] * 2
+    assert results.batch.status().left == 2
+
+
+def test_a_pool_of_another_kind_is_part_of_the_name(album: Album) -> None:
+    results = album.enqueue(2, pool="video")
+    assert results.batch.name.endswith("-video")
+
+    run_jobs(album.pool)
+
+    assert len(album.published) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"on_failure": "ignore"}, "on_failure='ignore'"),
+        ({"on_deadline": "wait"}, "on_deadline='wait'"),
+        ({"deadline_s": 0}, "deadline_s=0"),
+        ({"deadline_s": 91 * 86_400}, "at most 90 days"),
+        ({"keep_s": -1}, "keep_s=-1"),
+        ({"batch_id": ""}, "batch_id=''"),
+    ],
+)
+def test_a_wrong_option_is_told(album: Album, wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInputError, match=said):
+        album.enqueue(1, **wrong)
+
+
+def test_jobs_of_a_batch_have_no_ids_and_unique_keys_of_their_own(album: Album) -> None:
+    after = After("publish", {"album": 7})
+    for job in (Job({"photo": 1}, job_id="mine"), Job({"photo": 1}, unique="k")):
+        with pytest.raises(InvalidInputError, match="a job of a batch cannot have"):
+            album.pool.enqueue_many("resize", [job], partition_key="a", then=after)
+
+
+def test_no_application_chooses_an_id_of_a_batch(album: Album) -> None:
+    with pytest.raises(InvalidInputError, match="job_id="):
+        album.pool.enqueue("resize", {"photo": 1}, partition_key="a", job_id="AAA~1")
+
+
+def test_the_asyncio_twin(album: Album) -> None:
+    async def enqueue() -> str:
+        pool = album.pool.asyncio()
+        rows = [{"photo": n} for n in range(3)]
+        then = After("publish", {"album": 7})
+        results = await pool.enqueue_many("resize", rows, partition_key="album-7", then=then)
+        batch = results.batch
+        assert (await batch.status()).total == 3
+        assert [each.end async for each in batch.results()] == [EndOf.OPEN] * 3
+        assert (await batch.continuation()).job_id == batch.name
+        assert (await batch.tree()).inner == ()
+        return str(batch.name)
+
+    async def after(name: str) -> BatchState:
+        pool = album.pool.asyncio()
+        return (await pool.batch(name).wait(timeout_s=1)).state
+
+    name = asyncio.run(enqueue())
+    run_jobs(album.pool)
+
+    assert asyncio.run(after(name)) is BatchState.FIRED
+    assert album.published == [(7, ["small-0", "small-1", "small-2"])]
+
+
+def test_what_continues_nothing_has_no_results(album: Album) -> None:
+    album.pool.enqueue("publish", {"album": 1}, partition_key="a")
+
+    report = run_jobs(album.pool)
+
+    assert [type(e.exception) for e in report.errors] == [InvalidInputError]
+
+
+def test_an_unknown_batch_is_told(album: Album) -> None:
+    assert album.pool.batch("AAbbbbbbbbbbbb").status().state is BatchState.UNKNOWN
+    with pytest.raises(InvalidInputError, match="there is no batch"):
+        list(album.pool.batch("AAbbbbbbbbbbbb").results())
+    with pytest.raises(InvalidInputError, match="is not a batch"):
+        album.pool.batch("nonsense")
+
+
+def test_a_job_of_a_batch_is_found_by_its_id_alone(album: Album) -> None:
+    results = album.enqueue(2)
+    pool: QueuePool = album.pool
+
+    assert pool.status(results[1].job_id).state is JobState.READY
+    assert results[1].job.status().task == "resize"
