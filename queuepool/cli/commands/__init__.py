@@ -48,6 +48,7 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
     Command("hold", "start no more jobs of a group, a partition or all", "hold"),
     Command("release", "end the hold of a group, a partition or all", "release"),
     Command("limit", "list, show, set, pause or remove limits of rate and concurrency", "limit"),
+    Command("flow", "list, show or cancel batches of jobs with a continuation", "flow"),
     Command("schedule", "list, show, set, pause, run or remove schedules of jobs", "schedule"),
     Command("dead", "list, show, sum up, replay or discard dead jobs", "dead"),
     Command("check", "check settings and servers, and report every problem", "check"),

@@ -1,0 +1,112 @@
+"""queuepool flow: batches of jobs with a continuation: list, show and cancel them."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+
+from queuepool.cli.arguments import Actions, add_json, positive
+from queuepool.cli.display import output, tables
+from queuepool.cli.display.flows import COLUMNS, cells, tree_lines
+from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.inspection.pools import open_pool
+from queuepool.client.batch import Batch
+from queuepool.client.pool import QueuePool
+from queuepool.models.flows import BatchLine, BatchState, BatchTree
+from queuepool.verbs.flows import verbs as flow
+
+DESCRIPTION = (
+    "Batches: jobs with a continuation, which runs when they have ended. A batch is named by "
+    "`enqueue_many(...).batch`, and its continuation has the same id."
+)
+_PAGE = 200
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the actions of `queuepool flow`."""
+    actions = Actions(parser)
+    listing = actions.add("list", run_list, "list batches, those that are due first")
+    showing = actions.add("show", run_show, "show a batch and those in it as a tree, with counts")
+    cancelling = actions.add("cancel", run_cancel, "cancel a batch and all that has not run")
+    listing.add_argument(
+        "--limit", type=positive, default=50, metavar="N", help="batches at most; default 50"
+    )
+    for action in (showing, cancelling):
+        action.add_argument("name", metavar="BATCH", help="its name, or the id of its continuation")
+    for action in (listing, showing, cancelling):
+        add_json(action)
+
+
+def run_list(arguments: argparse.Namespace) -> Exit:
+    """List the batches of all partitions."""
+    with open_pool() as pool:
+        found, total = _found(pool, arguments.limit)
+    if arguments.json:
+        for line in found:
+            output.print_json(asdict(line))
+        return Exit.OK
+    if not found:
+        output.say("no batches")
+        return Exit.OK
+    console = output.console()
+    rows = [cells(line) for line in found]
+    output.print_lines(tables.draw(COLUMNS, rows, console.width), console)
+    if total > len(found):
+        output.say(f"{total - len(found):,} more; see --limit")
+    return Exit.OK
+
+
+def _found(pool: QueuePool, most: int) -> tuple[list[BatchLine], int]:
+    found: list[BatchLine] = []
+    total = 0
+    for place in pool.places():
+        offset = 0
+        while True:
+            count = min(_PAGE, max(1, most - len(found)))
+            there, lines = place.run(flow.batches(offset, count))
+            if offset == 0:
+                total += there
+            found += lines[: most - len(found)]
+            offset += len(lines)
+            if not lines or offset >= there or len(found) >= most:
+                break
+    return found, total
+
+
+def run_show(arguments: argparse.Namespace) -> Exit:
+    """Show a batch as a tree."""
+    with open_pool() as pool:
+        tree = _known(pool, arguments.name).tree()
+    if arguments.json:
+        output.print_json(_plain(tree))
+        return Exit.OK
+    for line in tree_lines(tree):
+        output.say(line)
+    return Exit.OK
+
+
+def run_cancel(arguments: argparse.Namespace) -> Exit:
+    """Cancel a batch."""
+    with open_pool() as pool:
+        batch = _known(pool, arguments.name)
+        jobs = batch.cancel()
+        state = batch.status().state
+    if arguments.json:
+        output.print_json({"batch": batch.name, "state": state, "jobs": jobs})
+        return Exit.OK
+    output.say(f"batch {batch.name} is {state}; {jobs:,} jobs were cancelled or asked to stop")
+    return Exit.OK
+
+
+def _known(pool: QueuePool, name: str) -> Batch:
+    batch = pool.batch(name)
+    if batch.status().state is BatchState.UNKNOWN:
+        raise CommandError(
+            f"there is no batch {batch.name}: it was forgotten, or never defined", Exit.FAILED
+        )
+    return batch
+
+
+def _plain(tree: BatchTree) -> dict[str, object]:
+    inner = [_plain(each) for each in tree.inner]
+    return asdict(tree.status) | {"left": tree.status.left, "inner": inner}
