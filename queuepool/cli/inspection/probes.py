@@ -45,6 +45,9 @@ _KEYED: tuple[tuple[Any, ...], ...] = (
     ("GET", "k"),
     ("EXISTS", "k"),
     ("TYPE", "k"),
+    ("SETBIT", "k", 0, 1),
+    ("GETBIT", "k", 0),
+    ("STRLEN", "k"),
     ("PERSIST", "k"),
     ("PEXPIRE", "k", _KEEP_MS),
     ("PTTL", "k"),
@@ -94,6 +97,7 @@ _KEYED: tuple[tuple[Any, ...], ...] = (
     ("XLEN", "x"),
     ("XRANGE", "x", "-", "+"),
     ("XREVRANGE", "x", "+", "-", "COUNT", 1),
+    ("XDEL", "x", "1-1"),
 )  # fmt: skip
 
 

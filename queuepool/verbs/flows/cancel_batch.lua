@@ -1,6 +1,5 @@
 #!lua flags=allow-oom
--- cancel_batch: conclude a batch as cancelled. Its jobs and its continuation are cancelled after
--- this.
+-- cancel_batch: conclude a batch as cancelled, before its continuation and its jobs are.
 -- ROLES   producer ops
 -- KEYS[1] base; derived: b:<batch> bd
 -- ARGV    batch

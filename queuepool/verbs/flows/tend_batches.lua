@@ -1,6 +1,5 @@
 #!lua flags=allow-oom
--- tend_batches: conclude batches whose jobs have ended, or whose deadline has passed; forget old
--- ones.
+-- tend_batches: conclude batches that are complete, or late; forget old ones.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j bd b:<batch> bb:<batch> bf:<batch> br:<batch>:<page> dl dg:<group>
 --         ua dead at cr er cn g:<group> mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant>

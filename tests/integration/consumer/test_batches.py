@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,20 +13,24 @@ import pytest
 from queuepool import After, BatchState, Job, QueuePool
 from queuepool.embedded import EmbeddedServer
 from queuepool.protocol.keys import Keyspace
+from queuepool.routing.slots import home_of
 from queuepool.routing.topology import build
 from queuepool.settings.config import PoolConfig
 from tests.integration.consumer.conftest import StartConsumer
+from tests.integration.consumer.processes import ConsumerProcess
 from tests.waiting import wait_until
 
 PARTITIONS, PLACEMENT = 4, "0=a,1=b,2=a,3=b"
+FLOWS, JOBS = 200, 1000  # under kills
+Work = Callable[..., list[ConsumerProcess]]
 
 
 @pytest.fixture
 def two_servers(
-    redis_url: str, server_factory: Callable[[], EmbeddedServer]
+    redis_url: str, server_factory: Callable[..., EmbeddedServer], tmp_path: Path
 ) -> tuple[str, EmbeddedServer]:
     """A shared server, and one that a test may stop."""
-    return redis_url, server_factory()
+    return redis_url, server_factory(tmp_path / "second")
 
 
 @pytest.fixture
@@ -37,7 +43,7 @@ def wide(two_servers: tuple[str, EmbeddedServer], stage: str) -> Iterator[QueueP
 
 
 @pytest.fixture
-def work(consume: StartConsumer, two_servers: tuple[str, EmbeddedServer]) -> Callable[[], None]:
+def work(consume: StartConsumer, two_servers: tuple[str, EmbeddedServer]) -> Work:
     """Start a consumer for each partition."""
     first, second = two_servers
     servers = {
@@ -46,14 +52,16 @@ def work(consume: StartConsumer, two_servers: tuple[str, EmbeddedServer]) -> Cal
         "QUEUEPOOL_PLACEMENT": PLACEMENT,
     }
 
-    def start() -> None:
-        for number in range(PARTITIONS):
+    def start(*numbers: int) -> list[ConsumerProcess]:
+        return [
             consume(
                 app="tests.apps.flows",
                 partition=str(number),
                 partitions=PARTITIONS,
                 environment=servers,
             )
+            for number in numbers or range(PARTITIONS)
+        ]
 
     return start
 
@@ -64,7 +72,7 @@ def _noted(directory: Path) -> list[str]:
 
 
 def test_each_continuation_runs_once_with_all_results(
-    wide: QueuePool, work: Callable[[], None], tmp_path: Path
+    wide: QueuePool, work: Work, tmp_path: Path
 ) -> None:
     for flow in range(5):
         rows = [Job({"n": n, "fails": int(n % 50 == 7)}, task="piece") for n in range(100)]
@@ -82,9 +90,7 @@ def test_each_continuation_runs_once_with_all_results(
     assert all(partition.audit().clean for partition in wide.partitions())
 
 
-def test_partial_runs_with_what_succeeded(
-    wide: QueuePool, work: Callable[[], None], tmp_path: Path
-) -> None:
+def test_partial_runs_with_what_succeeded(wide: QueuePool, work: Work, tmp_path: Path) -> None:
     work()
     jobs = [Job({"n": n}, task="broken" if n == 3 else "piece") for n in range(10)]
     then = After("gather", {"flow": 1}, partition_key="flow", on_failure="partial")
@@ -96,3 +102,70 @@ def test_partial_runs_with_what_succeeded(
         10,
         sum(n * n for n in range(10)) - 9,
     ]
+
+
+def test_a_flow_whose_home_is_away_recovers(
+    wide: QueuePool,
+    work: Work,
+    two_servers: tuple[str, EmbeddedServer],
+    tmp_path: Path,
+) -> None:
+    first, second = (_key_of(number) for number in (0, 1))
+    away = After("gather", {"flow": 1}, partition_key=second)
+    here = After("gather", {"flow": 0}, partition_key=first)
+    for then in (away, here):  # both have their jobs on the first server
+        rows = [{"n": n} for n in range(20)]
+        wide.enqueue_many("piece", rows, partition_key=first, then=then)
+    two_servers[1].kill()
+    work(0)
+
+    wait_until(lambda: len(_noted(tmp_path)) >= 1, 60)
+    assert _noted(tmp_path) == [f"0 20 20 {sum(n * n for n in range(20))}"]
+
+    two_servers[1].start()
+    work(1)
+    wait_until(lambda: len(_noted(tmp_path)) >= 2, 60)
+    assert _noted(tmp_path)[1].startswith("1 20 20 ")
+
+
+@pytest.mark.slow
+def test_many_flows_under_kills_each_continue_once_with_all_results(
+    wide: QueuePool,
+    work: Work,
+    two_servers: tuple[str, EmbeddedServer],
+    tmp_path: Path,
+) -> None:
+    running, draw, kills = work(), random.Random(16), 0
+    batches = []
+    for flow in range(FLOWS):
+        rows = [{"n": n, "fails": int(draw.random() < 0.02)} for n in range(JOBS)]
+        results = wide.enqueue_many(
+            "piece",
+            rows,
+            partition_key=lambda row, flow=flow: f"{flow}-{row['n'] % 8}",
+            then=After("gather", {"flow": flow}, partition_key=f"flow-{flow}"),
+        )
+        batches.append(results.batch)
+        if flow % 5 == 4:
+            number = draw.randrange(PARTITIONS)
+            running[number].kill()
+            [running[number]] = work(number)
+            kills += 1
+        if flow in (FLOWS // 3, 2 * FLOWS // 3):
+            two_servers[1].kill()
+            two_servers[1].start()
+
+    wait_until(lambda: len({each.split()[0] for each in _noted(tmp_path)}) == FLOWS, 600)
+
+    total = sum(n * n for n in range(JOBS))
+    noted = Counter(_noted(tmp_path))
+    assert set(noted) == {f"{flow} {JOBS} {JOBS} {total}" for flow in range(FLOWS)}
+    again = sum(noted.values()) - FLOWS  # it ran when its consumer was killed
+    assert again <= kills
+    for batch in batches:
+        assert batch.continuation.result(timeout_s=30) == [JOBS, total]
+    assert all(partition.audit().clean for partition in wide.partitions())
+
+
+def _key_of(partition: int) -> str:
+    return next(key for key in map(str, range(99)) if home_of(key, PARTITIONS) == partition)

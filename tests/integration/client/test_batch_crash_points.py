@@ -1,0 +1,167 @@
+"""Every place at which a process can die while a batch is enqueued, run, told of and concluded.
+
+    before   the process dies before it sends the call
+    after    the call is done, the process dies before it hears the answer
+
+Then a successor runs the same program again: the call that enqueues with its batch_id, and a
+consumer over all partitions. Whatever died where, the batch concludes once, with every result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from queuepool import (
+    After,
+    BatchState,
+    InvalidInputError,
+    Job,
+    JobContext,
+    JobState,
+    PermanentError,
+    QueuePool,
+    Registry,
+)
+from queuepool.routing.topology import build
+from queuepool.servers import Reply
+from queuepool.settings.config import PoolConfig
+from queuepool.testing import FakeClock, MemoryServer, run_jobs
+from queuepool.verbs import Verb
+
+LEASE_S = 3600.0  # of run_jobs
+JOBS = 4
+
+
+class Died(BaseException):
+    """The process is gone."""
+
+
+class Deadly:
+    """A server in memory whose caller dies at one of its calls. at: which one, None for none."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self.server = MemoryServer(clock)
+        self.calls = 0
+        self.at: tuple[int, str] | None = None
+        self.dead = False
+
+    def run(self, key: bytes, verbs: Sequence[Verb[Any]]) -> list[Reply]:
+        return self.run_many([(key, verb) for verb in verbs])
+
+    def run_many(self, calls: Sequence[tuple[bytes, Verb[Any]]]) -> list[Reply]:
+        if any(verb.script in ("route", "peek") for _, verb in calls):
+            return self.server.run_many(calls)  # by a thread of its own, whose death is no event
+        if self.dead:
+            raise Died
+        self.calls += 1
+        number, mode = self.at or (0, "")
+        if self.calls == number and mode == "before":
+            self.dead = True
+            raise Died
+        replies = self.server.run_many(calls)
+        if self.calls == number:
+            self.dead = True
+            raise Died
+        return replies
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.server, name)
+
+
+class World:
+    """An application and its consumer, over two partitions."""
+
+    def __init__(self) -> None:
+        self.clock, self.registry = FakeClock(), Registry()
+        self.server = Deadly(self.clock)
+        self.continued: list[Any] = []
+        self.executed = Counter[int]()
+        task = self.registry.task
+
+        @task(max_attempts=9)
+        def part(ctx: JobContext, n: int) -> int:
+            self.executed[n] += 1
+            if n == 1:
+                raise PermanentError("never")
+            if n == 2:
+                inner = [{"n": 8}, {"n": 9}]
+                then = After("total", {"of": "inner"})
+                self.pool.enqueue_many("part", inner, partition_key="b", then=then, into=ctx.batch)
+            return n * n
+
+        @task(max_attempts=9)
+        def total(ctx: JobContext, of: str) -> int:
+            found = [(each.number, str(each.end), each.result) for each in ctx.results()]
+            self.continued.append((of, found))
+            return sum(result or 0 for _, _, result in found)
+
+        self.pool = self.fresh()
+
+    def fresh(self) -> QueuePool:
+        config = PoolConfig(topology=build({"m": "memory:"}, 2, ""), retry_for_s=0.0)
+        servers: Any = {"m": self.server}
+        return QueuePool(config=config, registry=self.registry, servers=servers)
+
+    def life(self) -> str:
+        """Run the program once; returns the name of the batch."""
+        then = After("total", {"of": "outer"}, on_failure="partial", batch_id="one")
+        jobs = [Job({"n": n}, task="part", partition_key="ab"[n % 2]) for n in range(JOBS)]
+        name = ""
+        with contextlib.suppress(InvalidInputError):  # it has concluded
+            name = str(self.pool.enqueue_many(jobs, partition_key="a", then=then).batch.name)
+        run_jobs(self.pool, jitter=0)
+        return name
+
+
+def _calls_of_a_life() -> int:
+    world = World()
+    world.life()
+    return world.server.calls
+
+
+def test_without_a_death_all_goes_well() -> None:
+    world = World()
+    name = world.life()
+
+    assert world.pool.batch(name).status().state is BatchState.FIRED
+    assert world.executed == Counter({0: 1, 1: 1, 2: 1, 3: 1, 8: 1, 9: 1})
+
+
+@pytest.mark.parametrize("mode", ["before", "after"])
+def test_wherever_a_process_dies_each_continuation_has_all_results(mode: str) -> None:
+    points = _calls_of_a_life()
+    assert points > 40
+    for number in range(1, points + 1):
+        world = World()
+        world.server.at = number, mode
+        with pytest.raises(Died):
+            world.life()
+
+        world.server.at, world.server.dead = None, False
+        world.pool = world.fresh()
+        name = ""
+        for _ in range(4):  # a job that ran when the process died runs again
+            world.clock.advance(LEASE_S + 60)
+            name = world.life() or name
+
+        where = f"{mode} call {number}"
+        outer = [found for of, found in world.continued if of == "outer"]
+        inner = [found for of, found in world.continued if of == "inner"]
+        results = [(0, "done", 0), (1, "dead", None), (2, "done", 4), (3, "done", 9)]
+        assert outer, where
+        assert all(found == [*results, (4, "done", 64 + 81)] for found in outer), where
+        assert inner, where
+        assert all(found == [(0, "done", 64), (1, "done", 81)] for found in inner), where
+        # Executed again only if the process died while it ran
+        assert len(outer) + len(inner) <= 3, where
+        for partition in world.pool.partitions():
+            assert partition.audit().clean, where
+            left = partition.observe()
+            assert left.ready == (0, 0, 0, 0), where
+        if name:
+            assert world.pool.status(name).state in (JobState.DONE, JobState.UNKNOWN), where
