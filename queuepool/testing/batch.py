@@ -9,7 +9,10 @@ PAGE = 128  # results in one key
 
 @dataclass(slots=True)
 class Batch:
-    """A batch (b:<batch>), how its jobs ended (bb, bf) and their results (br)."""
+    """A batch (b:<batch>), how its jobs ended (bb, bf) and their results (br).
+
+    failed: how, the stamps of the last death and of the last return from the dead, the error.
+    """
 
     then: bytes
     how: bytes
@@ -28,7 +31,7 @@ class Batch:
     calls: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     inner: list[bytes] = field(default_factory=list)
     bits: set[int] = field(default_factory=set)
-    failed: dict[int, tuple[bytes, bytes, bytes]] = field(default_factory=dict)
+    failed: dict[int, tuple[bytes, bytes, bytes, bytes]] = field(default_factory=dict)
     results: dict[int, bytes] = field(default_factory=dict)
 
     @property

@@ -95,7 +95,7 @@ def batch_results(p: PartitionData, args: Args) -> Any:
     number, size = first, 0
     last = min(b.total, (first // PAGE + 1) * PAGE) - 1
     while number <= last and size <= most:
-        kind, _stamp, text = b.failed.get(number, (b"d", b"", b.results.get(number, b"")))
+        kind, _, _, text = b.failed.get(number, (b"d", b"", b"", b.results.get(number, b"")))
         if number not in b.bits:
             kind, text = b"o", b""
         found += [kind, text]
@@ -152,24 +152,25 @@ def note_ends(p: PartitionData, args: Args) -> Any:
 
 def _note(b: Batch, number: int, end: bytes, stamp: bytes, text: bytes) -> bool:
     ended = number in b.bits
-    how, before, _ = b.failed.get(number, (b"", b"", b""))
+    how, death, back, _ = b.failed.get(number, (b"", b"", b"0" * 11, b""))
     if end == b"r":
-        if not ended or how != b"x" or stamp <= before:
+        if not ended or how != b"x" or stamp <= back:
             return False
-        b.failed[number] = (b"r", stamp, b"")
+        b.failed[number] = (b"r", death, stamp, b"")
         b.bits.discard(number)
         b.counts["dead"] -= 1
         return True
-    if (ended and how != b"x") or (ended and end == b"x"):
+    if ended and (how != b"x" or end == b"x"):
         return False
-    if end == b"x" and how == b"r" and stamp < before:
+    if end == b"x" and how == b"r" and stamp <= death:
         return False
     if end == b"d":
         if text:
             b.results[number] = text
         b.failed.pop(number, None)
     else:
-        b.failed[number] = (end, stamp, b"" if len(b.failed) >= _ERRORS_KEPT else text)
+        kept = b"" if len(b.failed) >= _ERRORS_KEPT else text
+        b.failed[number] = (end, stamp, back if how == b"r" else b"0" * 11, kept)
     b.bits.add(number)
     if ended:
         b.counts["dead"] -= 1

@@ -8,6 +8,7 @@ from queuepool.models import JobState
 from queuepool.models.flows import BatchState, EndOf, OnFailure
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.operator import verbs as operate
+from queuepool.verbs.operator.editing import edit
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
 from tests.contract.batches import (
@@ -210,3 +211,22 @@ def test_the_owner_knows_when_the_next_batch_is_due(world: World) -> None:
 
     assert due_ms is not None
     assert 50_000 < due_ms <= 60_000
+
+
+def test_a_job_that_dies_again_after_an_edit_is_dead_again(world: World) -> None:
+    owned = world.own()
+    ids = open_batch(world, 1, "wait")
+    w.claim(owned)
+    w.bury(owned, [i.encode() for i in ids])
+    world.advance(1)
+    world.partition.run(operate.replay(ids))
+    _, body = world.partition.run(edit(ids[0]))
+    assert world.partition.run(edit(ids[0], body, b'["t",{}]'))[0] == "edited"
+    w.claim(owned)
+    w.bury(owned, [i.encode() for i in ids])
+    told = notes(owned)
+
+    tell(owned, told)
+    assert status(world).dead == 1
+    assert tell(owned, told) == 0
+    assert status(world).dead == 1

@@ -18,7 +18,7 @@ while number <= last and size <= tonumber(ARGV[3]) do
   if redis.call('GETBIT', bits, number) == 1 then
     local problem = redis.call('HGET', failed, number)
     kind = problem and string.sub(problem, 1, 1) or 'd'
-    text = problem and string.sub(problem, 13) or redis.call('HGET', results, number % 128) or ''
+    text = problem and string.sub(problem, 24) or redis.call('HGET', results, number % 128) or ''
   end
   size = size + #text
   found[#found + 1] = kind
