@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
+from queuepool.cli.display.durations import format_duration
 from queuepool.cli.display.fields import when
 from queuepool.cli.display.output import clean
 from queuepool.cli.display.tables import Column
@@ -17,14 +19,15 @@ COLUMNS = (
     Column("done"),
     Column("dead"),
     Column("lost", goes=3),
-    Column("deadline", left=True, goes=1),
+    Column("deadline", goes=1),
 )
 _DEEPEST = 20
 
 
 def cells(line: BatchLine) -> list[str]:
     """Return a batch as a row of the list."""
-    deadline = when(line.deadline_ms) if line.state is BatchState.OPEN else ""
+    left_s = max(0.0, line.deadline_ms / 1000 - time.time())
+    deadline = f"in {format_duration(left_s)}" if line.state is BatchState.OPEN else ""
     counts = [f"{count:,}" for count in (line.total, line.done, line.dead, line.lost)]
     return [clean(line.name), clean(line.called), str(line.state), *counts, deadline]
 
