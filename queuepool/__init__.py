@@ -5,6 +5,7 @@ from queuepool.client.async_pool import AsyncQueuePool
 from queuepool.client.batch import AsyncBatch, Batch
 from queuepool.client.group import JobDiedError, TaskGroup
 from queuepool.client.handles import AsyncJobHandle, JobHandle
+from queuepool.client.outbox import Outbox
 from queuepool.client.pool import QueuePool
 from queuepool.client.results import EnqueueResults
 from queuepool.errors import (
@@ -90,6 +91,7 @@ __all__ = [
     "LimitStatus",
     "LocalError",
     "NotConfirmedError",
+    "Outbox",
     "PayloadTooLargeError",
     "PermanentError",
     "PoolConfig",

@@ -71,6 +71,7 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "lw:<limit>": ("ZSET", "its askers that wait for permits, by the ms since when"),
     "ls": ("ZSET", "names of the limits that have their home here"),
     "lp:<partition>": ("HASH", "limits of which a partition's epochs hold permits"),
+    "ob:<outbox>": ("STRING", "the number of the last delivery of an outbox that came here"),
     "sf:<schedule>": ("STRING", "the last time for which a schedule fired here, and its job's id"),
     "b:<batch>": ("HASH", "a batch: its continuation, deadline, state, and counts of its jobs"),
     "bb:<batch>": ("STRING", "a bit for each of its jobs: whether that has ended"),

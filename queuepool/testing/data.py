@@ -70,6 +70,7 @@ class PartitionData:
     batches_due: dict[bytes, int] = field(default_factory=dict)  # bd
     outbox: dict[bytes, tuple[bytes, bytes]] = field(default_factory=dict)  # fo
     told: int = 0  # entries of the outbox ever
+    outboxes: dict[bytes, tuple[int, int]] = field(default_factory=dict)  # ob:<outbox>
     asking: dict[bytes, int] = field(default_factory=dict)  # lp: partition -> its newest epoch
 
     # -- who may write -----------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from queuepool.testing import (
     admitting,
     batches,
     claiming,
+    delivering,
     ending,
     finding,
     leading,
@@ -35,7 +36,7 @@ _VERBS: Mapping[str, Callable[[Any, Args], Any]] = {  # each is named after its 
     name: verb
     for module in (
         *(producing, managing, claiming, admitting, ending),
-        *(owning, operating, finding, leading, limiting, scheduling, tenants, batches),
+        *(owning, operating, finding, leading, limiting, delivering, scheduling, tenants, batches),
     )
     for name, verb in vars(module).items()
     if name in names() and getattr(verb, "__module__", "") == module.__name__

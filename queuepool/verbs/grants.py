@@ -58,6 +58,7 @@ PRODUCER = _grant("""
     fo    xadd
     b     hset unlink
     bd    zadd
+    ob    set
 """)
 # Consumers move jobs and end them. They cannot add one: jobs come from producers, and back from the
 # dead by operators. The route record is made once, field by field, and never changed.

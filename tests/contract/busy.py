@@ -17,7 +17,7 @@ from queuepool.verbs.operator import editing, finding
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.owner.gates import admit, gates
-from queuepool.verbs.producer import pools, route
+from queuepool.verbs.producer import pools, relay, route
 from queuepool.verbs.producer import verbs as produce
 from queuepool.verbs.schedules import verbs as schedule
 from tests.contract import busy_batches
@@ -79,6 +79,7 @@ class Busy:
             pools.look(),
             pools.add("video"),
             *_of_schedules(),
+            *_of_outboxes(),
             schedule.note_fired(self.leader, {"nightly": Fired(1, 2, 3)}),
         ]
 
@@ -237,6 +238,14 @@ def _of_inspection(world: World) -> list[Verb[Any]]:
         ),
         editing.hasten("f-due"),
         finding.errors("delayed", 0, 1),
+    ]
+
+
+def _of_outboxes() -> list[Verb[Any]]:
+    enqueues = [verb for verb in _of_applications() if verb.script == "enqueue"]
+    return [
+        *(relay.relay("orders", 2, verb) for verb in enqueues),
+        relay.relay("sent", 1, enqueues[0]),
     ]
 
 

@@ -41,6 +41,7 @@ EXCEPTIONS = {
     ("acquire", "ck"): _OTHERS,
     ("command", "wk"): "leaders may not put it right, and a wake token is for speed only",
     ("fire", "dn"): "as for enqueue",
+    ("relay", "dn"): "as for enqueue",
     ("enqueue", "dn"): "the set that is not in use may be touched by nobody else for long",
     ("observe", "q"): "one lane of many, looked at for its age",
     ("observe", "tr"): "of one tenant of many, for the same",

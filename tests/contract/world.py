@@ -55,11 +55,33 @@ def enqueue(
 
     unique: keys by place in the ids, held until the end (e) or the start (s).
     """
+    verb = enqueue_verb(
+        ids, group, tier=tier, delay_ms=delay_ms, payload=payload, max_depth=max_depth,
+        max_bytes=max_bytes, unique=unique, until=until, expires_ms=expires_ms, limits=limits,
+    )  # fmt: skip
+    return world.partition.run(verb)
+
+
+def enqueue_verb(
+    ids: Sequence[str | bytes],
+    group: bytes = b"g",
+    *,
+    tier: int = 2,
+    delay_ms: int = 0,
+    payload: bytes = b"{}",
+    max_depth: int = LIMITS["max_depth"],
+    max_bytes: int = LIMITS["max_bytes"],
+    unique: Mapping[int, bytes] | None = None,
+    until: bytes = b"e",
+    expires_ms: int = 0,
+    limits: bytes = b"",
+) -> Verb[produce.Settled | produce.Full]:
+    """Return the call by which `enqueue` enqueues."""
     text = tail(group, payload)
     runs: list[Any] = [tier + 4 * (tenant_of(group) is not None), group, delay_ms, len(ids)]
     for job_id in ids:
         runs += [job_id, text]
-    verb = produce.enqueue(
+    return produce.enqueue(
         runs,
         _wishes(len(ids), unique or {}, until, expires_ms, limits),
         jobs=len(ids),
@@ -67,7 +89,6 @@ def enqueue(
         max_depth=max_depth,
         max_bytes=max_bytes,
     )
-    return world.partition.run(verb)
 
 
 @dataclass

@@ -115,9 +115,10 @@ def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> N
     scripts = {name: set(role.scripts) for name, role in ROLES.items()}
 
     shape = scripts_in("producer/route") | scripts_in("producer/pools")
+    outboxes = scripts_in("producer/relay")
     of_relays = {"note_ends", "outbox", "tend_batches"}
     of_batches = scripts_in("flows/verbs") - of_relays - {"batches"}
-    assert scripts["producer"] == scripts_in("producer/verbs") | shape | of_batches
+    assert scripts["producer"] == scripts_in("producer/verbs") | shape | of_batches | outboxes
     of_owners = {"ask", "slow", "end_permits"}
     owner = scripts_in("owner/verbs") | scripts_in("owner/gates") | of_owners
     reads = {"batch", "batch_results"}

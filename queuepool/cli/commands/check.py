@@ -20,7 +20,8 @@ from queuepool.verbs.acl import ROLES
 
 OTHER_VARIABLES = frozenset((
     "QUEUEPOOL_GRPC", "QUEUEPOOL_GRPC_TOKEN", "QUEUEPOOL_GRPC_CA", "QUEUEPOOL_GRPC_CERT",
-    "QUEUEPOOL_GRPC_KEY", "QUEUEPOOL_REDIS_SERVER", *map(variable, (*ROLES, ADMIN)),
+    "QUEUEPOOL_GRPC_KEY", "QUEUEPOOL_OUTBOX_DATABASE", "QUEUEPOOL_REDIS_SERVER",
+    *map(variable, (*ROLES, ADMIN)),
 ))  # fmt: skip
 
 

@@ -1,0 +1,22 @@
+"""Jobs that are written in the application's own database transaction, and moved from there.
+
+    application --INSERT, in its transaction--> queuepool_outbox --relay--> partitions
+
+A row becomes a job if and only if its transaction commits, and then once:
+
+    waiting --numbered--> numbered --`relay` enqueues the delivery--> enqueued --deleted--> gone
+
+Invariants
+  O1 a delivery is enqueued at most once: its number is committed in the database before it is sent,
+     and the partition remembers the number in the step that stores the jobs. So a relay may be
+     killed, or lose a reply, at any point, and repeat what it does not know.
+  O2 a row is deleted only after its delivery was enqueued: nothing is lost.
+  O3 one relay at a time numbers and sends, as it holds a lock of the database; one that was frozen,
+     and goes on when another has taken over, repeats deliveries that are known by now.
+  O4 rows of a partition key are enqueued in the order in which they were inserted, as far as their
+     transactions committed in that order.
+"""
+
+from queuepool.client.outbox.outbox import Outbox
+
+__all__ = ["Outbox"]

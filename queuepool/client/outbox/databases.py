@@ -1,0 +1,168 @@
+"""The database of an outbox, as the relay uses it: short transactions, and a lock for one relay."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import unquote, urlsplit
+
+from queuepool.client.outbox.schema import statements
+from queuepool.errors import ConfigurationError, UnavailableError
+
+_TIMEOUT_S = 10.0
+Cursor = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
+
+
+class Database(Protocol):
+    """One connection. mark: of a parameter in SQL."""
+
+    dialect: str
+    mark: str
+
+    def transaction(self) -> contextlib.AbstractContextManager[Cursor]:
+        """Run statements in a transaction of their own; committed at its end.
+
+        Raises UnavailableError, after which the connection is of no more use.
+        """
+
+    def lock(self, name: str) -> bool:
+        """Take the lock of a name unless another connection has it; it ends with the connection."""
+
+    def close(self) -> None:
+        """Close the connection. Idempotent."""
+
+
+def open_database(url: str) -> Database:
+    """Connect. Raises ConfigurationError for a bad URL, UnavailableError if nothing answers."""
+    parts = urlsplit(url)
+    if parts.scheme == "sqlite":
+        path = unquote(parts.path)  # after three slashes a relative one, after four an absolute one
+        return SqliteDatabase(path.removeprefix("/"))
+    if parts.scheme in ("postgresql", "postgres"):
+        return PostgresDatabase(url)
+    raise ConfigurationError(
+        "the database's URL must begin with postgresql:// or sqlite:///, such as "
+        "postgresql://app@db/shop or sqlite:///shop.db"
+    )
+
+
+def create(database: Database, table: str) -> None:
+    """Create the tables of an outbox."""
+    with database.transaction() as execute:
+        for statement in statements(database.dialect, table):
+            execute(statement, ())
+
+
+def identity(database: Database, table: str) -> str:
+    """Return the name of this outbox, which no other has; it is made when it is first asked for."""
+    with database.transaction() as execute:
+        execute(
+            f"INSERT INTO {table}_state (one, outbox) VALUES (1, {database.mark}) "  # noqa: S608
+            "ON CONFLICT DO NOTHING",
+            (uuid.uuid4().hex,),
+        )
+        [(name,)] = execute(f"SELECT outbox FROM {table}_state", ())  # noqa: S608
+    return str(name)
+
+
+class SqliteDatabase:
+    """A file of SQLite. The lock is one of a file beside it."""
+
+    dialect, mark = "sqlite", "?"
+
+    def __init__(self, path: str) -> None:
+        if not Path(path).is_file():
+            raise ConfigurationError(f"{path}: there is no such database")
+        self._path = path
+        self._locked: int | None = None
+        self._connection = sqlite3.connect(
+            path, timeout=_TIMEOUT_S, isolation_level=None, check_same_thread=False
+        )
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Cursor]:
+        """See Database."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield lambda sql, values: self._connection.execute(sql, values).fetchall()
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise UnavailableError(f"the database of the outbox: {error}") from error
+
+    def lock(self, name: str) -> bool:
+        """See Database."""
+        descriptor = os.open(f"{self._path}.{name}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            return False
+        self._locked = descriptor
+        return True
+
+    def close(self) -> None:
+        """See Database."""
+        self._connection.close()
+        if self._locked is not None:
+            os.close(self._locked)
+            self._locked = None
+
+
+class PostgresDatabase:
+    """A connection to PostgreSQL. The lock is an advisory one of the session."""
+
+    dialect, mark = "postgresql", "%s"
+
+    def __init__(self, url: str) -> None:
+        try:
+            import psycopg
+        except ImportError as error:
+            raise ConfigurationError(
+                "PostgreSQL needs the extra `outbox`: pip install 'queuepool[outbox]'"
+            ) from error
+        self._library = psycopg
+        try:
+            self._connection = psycopg.connect(
+                url, autocommit=True, connect_timeout=round(_TIMEOUT_S),
+                options=f"-c statement_timeout={round(_TIMEOUT_S * 1000)}",
+            )  # fmt: skip
+        except psycopg.Error as error:
+            raise UnavailableError(f"the database of the outbox: {_line(error)}") from error
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Cursor]:
+        """See Database."""
+
+        def execute(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+            cursor = self._connection.execute(sql, values)
+            return cursor.fetchall() if cursor.description else []
+
+        try:
+            with self._connection.transaction():
+                yield execute
+        except self._library.Error as error:
+            raise UnavailableError(f"the database of the outbox: {_line(error)}") from error
+
+    def lock(self, name: str) -> bool:
+        """See Database."""
+        with self.transaction() as execute:
+            [(taken,)] = execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (name,))
+        return bool(taken)
+
+    def close(self) -> None:
+        """See Database."""
+        self._connection.close()
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]

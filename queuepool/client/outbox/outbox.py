@@ -1,0 +1,113 @@
+"""`Outbox`: what an application adds jobs by, in its own transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
+
+from queuepool.client import calls
+from queuepool.client.outbox.rows import encode
+from queuepool.client.outbox.schema import TABLE, checked
+from queuepool.errors import InvalidInputError
+from queuepool.models import JobId
+from queuepool.tasks.job import Job
+
+if TYPE_CHECKING:
+    from queuepool.client.producer import Producer
+
+_COLUMNS = ("task", "job_id", "job")
+
+
+class _Pool(Protocol):
+    @property
+    def producer(self) -> Producer: ...
+
+
+class Outbox:
+    """Adds jobs in the transaction of an application, so that they exist if it commits.
+
+    `queuepool relay` moves them to their partitions, each once.
+
+        outbox = Outbox(pool)
+        with Session(engine) as session, session.begin():
+            session.add(order)
+            outbox.add(session, send_receipt.job(order=7), partition_key="orders")
+
+    table: see queuepool.client.outbox.schema. Nothing here talks to a server. Safe to share between
+    threads, as its pool is.
+    """
+
+    def __init__(self, pool: _Pool, table: str = TABLE) -> None:
+        self._producer, self._table = pool.producer, checked(table)
+
+    def add(
+        self,
+        transaction: Any,
+        task: calls.AnyTask | Job[Any],
+        payload: Mapping[str, Any] | None = None,
+        **options: Unpack[calls.EnqueueOptions],
+    ) -> JobId:
+        """Add one job; returns its id. Arguments and options are those of `QueuePool.enqueue`.
+
+        transaction: a Session or Connection of SQLAlchemy, a connection of Django, or one of
+        sqlite3 or psycopg, in which the application's own changes are made. delay: counts from when
+        the relay moves the job. Raises InvalidInputError for what `enqueue` would refuse, and what
+        the database raises.
+        """
+        if options.get("durability") is not None:
+            raise InvalidInputError(
+                "durability has no meaning for a job of an outbox, which the database keeps until "
+                "the job is enqueued: omit it"
+            )
+        chunk, known = calls.one(self._producer, task, payload, **options)
+        name = known.name if known is not None else _name_of(task)
+        job_id = chunk.ids[0].decode()
+        _insert_by(transaction)(self._table, (name, job_id, encode(chunk)))
+        return JobId(job_id)
+
+
+def _name_of(task: Any) -> str:
+    named = task.task if isinstance(task, Job) else task
+    return str(named if isinstance(named, str) else getattr(named, "name", named))
+
+
+def _insert_by(transaction: Any) -> Callable[[str, tuple[str, str, bytes]], None]:
+    modules = {kind.__module__.partition(".")[0] for kind in type(transaction).__mro__}
+    if "sqlalchemy" in modules:
+        return _SqlAlchemy(transaction).insert
+    if callable(getattr(transaction, "cursor", None)):
+        mark = "?" if "sqlite3" in modules else "%s"
+        return _Cursors(transaction, mark).insert
+    raise InvalidInputError(
+        f"{type(transaction).__name__} is no transaction of a database: pass a Session or "
+        "Connection of SQLAlchemy (within AsyncSession.run_sync, the session that it gives), "
+        "django.db.connection, or a connection of sqlite3 or psycopg"
+    )
+
+
+class _SqlAlchemy:
+    def __init__(self, transaction: Any) -> None:
+        self._transaction = transaction
+
+    def insert(self, table: str, values: tuple[str, str, bytes]) -> None:
+        from sqlalchemy import text
+
+        marks = ", ".join(f":{name}" for name in _COLUMNS)
+        insert = text(f"INSERT INTO {table} ({', '.join(_COLUMNS)}) VALUES ({marks})")  # noqa: S608
+        self._transaction.execute(insert, dict(zip(_COLUMNS, values, strict=True)))
+
+
+class _Cursors:
+    """A connection by the rules of DB-API: Django's, sqlite3's, psycopg's."""
+
+    def __init__(self, connection: Any, mark: str) -> None:
+        self._connection, self._mark = connection, mark
+
+    def insert(self, table: str, values: tuple[str, str, bytes]) -> None:
+        marks = ", ".join([self._mark] * len(_COLUMNS))
+        insert = f"INSERT INTO {table} ({', '.join(_COLUMNS)}) VALUES ({marks})"  # noqa: S608
+        cursor = self._connection.cursor()
+        try:
+            cursor.execute(insert, values)
+        finally:
+            cursor.close()

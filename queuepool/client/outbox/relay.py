@@ -1,0 +1,210 @@
+"""Moves the rows of an outbox to partitions; see queuepool.client.outbox for the invariants."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from queuepool.client.outbox.databases import Cursor, Database, identity
+from queuepool.client.outbox.rows import Delivery, Row, decode, deliveries
+from queuepool.client.outbox.schema import TABLE, checked
+from queuepool.errors import InvalidInputError, UnavailableError
+from queuepool.partitions.route import Leave
+from queuepool.verbs.producer.relay import relay
+from queuepool.verbs.producer.verbs import Full
+
+if TYPE_CHECKING:
+    from queuepool.client.pool import QueuePool
+
+_log = logging.getLogger("queuepool.relay")
+_ROWS = 2_000  # of a look
+_MOST_KEPT = 20_000  # rows that wait for their partitions; beyond it, others wait as well
+_REFUSED = -1  # the delivery of a row that can never be enqueued
+
+
+@dataclass(slots=True)
+class Look:
+    """What a look did. kept: rows that wait for their partitions; problems: why, by what."""
+
+    moved: int = 0
+    kept: int = 0
+    problems: dict[str | bytes, str] = field(default_factory=dict)
+
+
+Numbered = list[tuple[int, int, Row]]  # delivery, id, row
+
+
+class Relay:
+    """The relay of one outbox. Used by one thread; only while it holds the lock.
+
+    now_ms: grows through restarts, so that deliveries have new numbers even if the database goes
+    back to an earlier state.
+    """
+
+    def __init__(
+        self,
+        pool: QueuePool,
+        database: Database,
+        table: str = TABLE,
+        *,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self._pool, self._database, self._table = pool, database, checked(table)
+        self._now_ms = now_ms
+        self._name = identity(database, table)
+
+    def lock(self) -> bool:
+        """Take the lock of this outbox; returns whether no other relay has it."""
+        return self._database.lock(f"queuepool-relay-{self._name}")
+
+    def look(self) -> Look:
+        """Move the rows that are there, at most some thousands new ones.
+
+        A partition that is full, or whose server does not answer, keeps its rows waiting, and no
+        others. Raises UnavailableError if the database does not answer, ConfigurationError if the
+        keyspace has another number of partitions.
+        """
+        self._pool.route.verify(Leave.RECORD)
+        found, last = Look(), 0
+        while page := self._numbered(after=last):
+            last = page[-1][0]
+            self._move(page, found)
+        if found.kept < _MOST_KEPT:
+            self._move(self._number(), found)
+        return found
+
+    def _move(self, rows: Numbered, found: Look) -> None:
+        sent: list[int] = []
+        try:
+            for number, group in groupby(rows, key=lambda row: row[0]):
+                delivery = [(row_id, row) for _, row_id, row in group]
+                try:
+                    is_sent = self._send(number, delivery, found)
+                except InvalidInputError as error:
+                    self._set_aside(number, delivery, error)
+                    continue
+                if is_sent:
+                    sent.append(number)
+                    found.moved += len(delivery)
+                else:
+                    found.kept += len(delivery)
+        finally:
+            if sent:
+                self._delete(sent)
+
+    def waiting(self) -> tuple[int, int]:
+        """Return how many rows wait, and how many can never be enqueued."""
+        with self._database.transaction() as execute:
+            [(waiting,)] = execute(
+                f"SELECT count(*) FROM {self._table} "  # noqa: S608 - the name is checked
+                "WHERE delivery IS NULL OR delivery > 0",
+                (),
+            )
+            [(refused,)] = execute(
+                f"SELECT count(*) FROM {self._table} WHERE delivery < 0",  # noqa: S608
+                (),
+            )
+        return waiting, refused
+
+    def _numbered(self, after: int) -> Numbered:
+        """Return rows that have a number: another relay, or an earlier look, may have sent them."""
+        with self._database.transaction() as execute:
+            rows = execute(
+                f"SELECT delivery, id, job FROM {self._table} "  # noqa: S608 - the name is checked
+                f"WHERE delivery > {int(after)} ORDER BY delivery, id LIMIT {_ROWS}",
+                (),
+            )
+            if len(rows) == _ROWS:  # the last delivery may go on
+                rows = [row for row in rows if row[0] != rows[-1][0]]
+            readable = self._readable(execute, ((row_id, job) for _, row_id, job in rows))
+        return [(n, row_id, readable[row_id]) for n, row_id, _ in rows if row_id in readable]
+
+    def _number(self) -> Numbered:
+        """Give the first rows their numbers, before anything is sent."""
+        with self._database.transaction() as execute:
+            rows = execute(
+                f"SELECT id, job FROM {self._table} WHERE delivery IS NULL "  # noqa: S608
+                f"ORDER BY id LIMIT {_ROWS}",
+                (),
+            )
+            readable = self._readable(execute, rows)
+            if not readable:
+                return []
+            found = deliveries(list(readable.items()), self._pool.config)
+            return self._assign(execute, found, readable)
+
+    def _readable(self, execute: Cursor, rows: Iterable[tuple[int, object]]) -> dict[int, Row]:
+        found: dict[int, Row] = {}
+        for row_id, job in rows:
+            try:
+                found[row_id] = decode(job)
+            except InvalidInputError as error:
+                self._refuse(execute, row_id, error)
+        return found
+
+    def _assign(self, execute: Cursor, found: Iterable[Delivery], rows: dict[int, Row]) -> Numbered:
+        lock = "" if self._database.dialect == "sqlite" else " FOR UPDATE"
+        [(last,)] = execute(f"SELECT last_delivery FROM {self._table}_state{lock}", ())  # noqa: S608
+        numbered: Numbered = []
+        for one in found:
+            last = max(last + 1, self._now_ms())
+            numbered += [(last, row_id, rows[row_id]) for row_id in one.ids]
+            marks = ", ".join([self._database.mark] * len(one.ids))
+            execute(
+                f"UPDATE {self._table} SET delivery = {int(last)} "  # noqa: S608
+                f"WHERE id IN ({marks})",
+                one.ids,
+            )
+        execute(f"UPDATE {self._table}_state SET last_delivery = {int(last)}", ())  # noqa: S608
+        return numbered
+
+    def _send(self, number: int, rows: list[tuple[int, Row]], found: Look) -> bool:
+        """Enqueue a delivery; returns whether it is there now. Raises InvalidInputError."""
+        config = self._pool.config
+        # One, unless the number of partitions has changed since it got its number.
+        for one in deliveries(rows, config):
+            chunk = one.chunk
+            server = config.topology.server_of(chunk.partition)
+            if found.problems.keys() & {chunk.key, server}:
+                return False  # those behind it wait as well
+            verb = relay(self._name, number, chunk.verb(config))
+            try:
+                self._pool.add_to(chunk.partition, chunk.pool)
+                reply = verb.read(self._pool.servers[server].run(chunk.key, [verb])[0])
+            except UnavailableError as error:
+                found.problems[server] = str(error)[:300]
+                return False
+            if isinstance(reply, Full):
+                found.problems[chunk.key] = (
+                    f"partition {chunk.partition} is full: {reply.depth:,} jobs, "
+                    f"{reply.size_bytes:,} bytes"
+                )
+                return False
+        return True
+
+    def _set_aside(self, number: int, rows: list[tuple[int, Row]], error: Exception) -> None:
+        """Try the rows of a delivery that was refused one by one; a single one never again."""
+        with self._database.transaction() as execute:
+            if len(rows) == 1:
+                self._refuse(execute, rows[0][0], error)
+                return
+            alone = [one for row in rows for one in deliveries([row], self._pool.config)]
+            self._assign(execute, alone, dict(rows))
+        _log.warning("delivery %d is refused; its rows are tried one by one: %s", number, error)
+
+    def _refuse(self, execute: Cursor, row_id: int, error: Exception) -> None:
+        execute(
+            f"UPDATE {self._table} SET delivery = {_REFUSED} "  # noqa: S608
+            f"WHERE id = {int(row_id)}",
+            (),
+        )
+        _log.error("row %d of %s can never be enqueued: %s", row_id, self._table, error)
+
+    def _delete(self, numbers: list[int]) -> None:
+        marks = ", ".join([self._database.mark] * len(numbers))
+        with self._database.transaction() as execute:
+            execute(f"DELETE FROM {self._table} WHERE delivery IN ({marks})", numbers)  # noqa: S608

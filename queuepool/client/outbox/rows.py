@@ -1,0 +1,94 @@
+"""A job as a row of an outbox: laid out for the enqueue script, but not tied to a partition. Pure.
+
+The number of partitions may change while a row waits: it holds the slot, and the relay finds the
+partition.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from queuepool.client.chunks import CHUNK, CHUNK_BYTES, STAMP_BYTES, Chunk
+from queuepool.errors import InvalidInputError
+from queuepool.models.places import check_pool
+from queuepool.routing.slots import SLOTS, partition_of
+from queuepool.settings.config import PoolConfig
+
+VERSION = 1
+
+
+class Row(msgspec.Struct, array_like=True, frozen=True):
+    """A job. run: tier, group, delay in ms; tail: its body from the slot on; wish: see enqueue."""
+
+    version: int
+    pool: str
+    run: tuple[int, bytes, int]
+    job_id: bytes
+    tail: bytes
+    wish: tuple[bytes | int, ...] = ()
+
+    @property
+    def slot(self) -> int:
+        """Return the slot of the job's partition key."""
+        return int(self.tail[:3], 16)
+
+
+_encoder, _decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Row)
+
+
+def encode(chunk: Chunk) -> bytes:
+    """Return a chunk of one job as a row."""
+    tier, group, delay_ms, _one, job_id, tail = chunk.runs
+    wish: Any = tuple(chunk.wishes[1:])
+    run: Any = (tier, group, delay_ms)
+    return _encoder.encode(Row(VERSION, chunk.pool, run, _bytes(job_id), _bytes(tail), wish))
+
+
+def decode(raw: object) -> Row:
+    """Return the row. Raises InvalidInputError if it is damaged, or of a newer version."""
+    try:
+        row = _decoder.decode(bytes(raw) if isinstance(raw, (bytes, memoryview)) else b"")
+        if row.version == VERSION and 0 <= row.slot < SLOTS and check_pool(row.pool):
+            return row
+    except (msgspec.MsgspecError, ValueError, InvalidInputError):
+        pass
+    raise InvalidInputError("the row holds no job that this version can read")
+
+
+class Delivery:
+    """Rows of one partition and pool, which are enqueued by one call. ids: of the rows."""
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.chunk, self.ids = chunk, list[int]()
+
+    def add(self, row_id: int, row: Row) -> bool:
+        """Take a row as well; returns whether there was room."""
+        chunk = self.chunk
+        size = STAMP_BYTES + len(row.tail)
+        if self.ids and (len(self.ids) == CHUNK or chunk.size_bytes + size > CHUNK_BYTES):
+            return False
+        chunk.add(row.run, row.job_id, row.tail, row.wish or None)  # type: ignore[arg-type]
+        chunk.chosen.add(row.job_id)
+        self.ids.append(row_id)
+        return True
+
+
+def deliveries(rows: list[tuple[int, Row]], config: PoolConfig) -> list[Delivery]:
+    """Return rows as deliveries, in order within each partition and pool."""
+    found: list[Delivery] = []
+    open_ones: dict[bytes, Delivery] = {}
+    for row_id, row in rows:
+        partition = partition_of(row.slot, config.topology.partitions)
+        key = config.of(row.pool).keyspace.partition(partition)
+        last = open_ones.get(key)
+        if last is None or not last.add(row_id, row):
+            open_ones[key] = last = Delivery(Chunk(partition, key, pool=row.pool))
+            found.append(last)
+            last.add(row_id, row)
+    return found
+
+
+def _bytes(value: Any) -> bytes:
+    return bytes(value)
