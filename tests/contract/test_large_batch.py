@@ -59,6 +59,7 @@ def _pairs(claims: own.Claims, stamps: Any) -> list[tuple[bytes, bytes]]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_a_million_jobs_cost_little_beyond_the_jobs_and_are_read_in_bounded_memory(
     server_world: World,
 ) -> None:

@@ -129,6 +129,7 @@ def test_a_flow_whose_home_is_away_recovers(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_many_flows_under_kills_each_continue_once_with_all_results(
     wide: QueuePool,
     work: Work,
@@ -155,7 +156,7 @@ def test_many_flows_under_kills_each_continue_once_with_all_results(
             two_servers[1].kill()
             two_servers[1].start()
 
-    wait_until(lambda: len({each.split()[0] for each in _noted(tmp_path)}) == FLOWS, 600)
+    wait_until(lambda: len({each.split()[0] for each in _noted(tmp_path)}) == FLOWS, 1200)
 
     total = sum(n * n for n in range(JOBS))
     noted = Counter(_noted(tmp_path))
