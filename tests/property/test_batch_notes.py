@@ -1,0 +1,75 @@
+"""A batch counts what is true, whatever its relay tells twice: any prefix, in order, at any time."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from queuepool.models.flows import EndOf
+from queuepool.protocol.keys import Keyspace
+from queuepool.testing import FakeClock, MemoryServer
+from queuepool.verbs.flows import verbs as flow
+
+BATCH = "AAbbbbbbbbbbbb"
+Note = tuple[str, int, bytes, bytes, bytes]
+_LAST = {
+    b"d": EndOf.DONE,
+    b"x": EndOf.DEAD,
+    b"r": EndOf.OPEN,
+    b"g": EndOf.DISCARDED,
+    b"v": EndOf.EVICTED,
+    b"c": EndOf.CANCELLED,
+}
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Note]:
+    """The ends of up to 5 jobs as an outbox has them: deaths, returns, and last ends."""
+    told: list[list[Note]] = []
+    for number in range(draw(st.integers(1, 5))):
+        notes, stamp = list[Note](), draw(st.integers(1, 50))
+        for _ in range(draw(st.integers(0, 3))):
+            notes.append((BATCH, number, b"x", b"%011x" % stamp, b"{}"))
+            stamp += draw(st.integers(2, 9))
+            notes.append((BATCH, number, b"r", b"%011x" % stamp, b""))
+            stamp -= draw(st.integers(0, 1))  # an edit takes one off
+        last = draw(st.sampled_from([b"", b"d", b"x", b"xg", b"xv", b"c"]))
+        notes += [(BATCH, number, bytes([k]), b"%011x" % stamp, b"1") for k in last]
+        told.append(notes)
+    order = draw(st.permutations([n for n, notes in enumerate(told) for _ in notes]))
+    return [told[number].pop(0) for number in order]
+
+
+@given(histories(), st.data())
+def test_counts_are_true_after_any_repetitions(outbox: list[Note], data: st.DataObject) -> None:
+    server, key = MemoryServer(FakeClock()), Keyspace().partition(0)
+
+    def run(verb: object) -> object:
+        [reply] = server.run(key, [verb])  # type: ignore[list-item]
+        return verb.read(reply)  # type: ignore[attr-defined]
+
+    ways = {"on_failure": "wait", "on_deadline": "partial"}
+    run(flow.open_batch(BATCH, BATCH, deadline_ms=10**9, keep_ms=1, **ways))  # type: ignore[arg-type]
+    jobs = 1 + max((note[1] for note in outbox), default=0)
+    run(flow.seal_batch(BATCH, jobs))
+    told = deleted = 0
+    while deleted < len(outbox):
+        until = data.draw(st.integers(deleted + 1, len(outbox)))
+        run(flow.note_ends(outbox[deleted:until]))
+        told = max(told, until)
+        if data.draw(st.booleans()) and until == told:  # the relay heard the answer
+            deleted = until
+        now = {note[1]: note[2] for note in outbox[:told]}
+        found = run(flow.batch_results(BATCH, 0))
+        ends = [_LAST[now[n]] if n in now else EndOf.OPEN for n in range(jobs)]
+        assert [each.end for each in found.found] == ends  # type: ignore[attr-defined]
+        status = run(flow.batch(BATCH))
+        counts = Counter(ends)
+        lost = counts[EndOf.DISCARDED] + counts[EndOf.EVICTED] + counts[EndOf.CANCELLED]
+        assert (status.done, status.dead, status.lost) == (  # type: ignore[attr-defined]
+            counts[EndOf.DONE],
+            counts[EndOf.DEAD],
+            lost,
+        )
