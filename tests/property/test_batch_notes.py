@@ -1,4 +1,4 @@
-"""A batch counts what is true, whatever its relay tells twice: any prefix, in order, at any time."""
+"""A batch counts what is true, whatever its relay repeats: any prefix, in order, at any time."""
 
 from __future__ import annotations
 
