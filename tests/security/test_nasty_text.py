@@ -64,6 +64,8 @@ BASE: dict[tuple[str, ...], list[str]] = {
     ("schedule", "resume"): ["planted"],
     ("schedule", "run"): ["planted"],
     ("schedule", "remove"): ["planted"],
+    ("flow", "show"): ["planted"],
+    ("flow", "cancel"): ["planted"],
     ("dead", "show"): ["--partition", "0"],
     ("dead", "replay"): ["nobody"],
     ("dead", "discard"): ["nobody", "--yes"],
