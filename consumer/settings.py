@@ -71,6 +71,16 @@ class ConsumerSettings(BaseSettings):
         ge=0,
         le=30 * 86400,
     )
+    order: Literal["fair", "shortest"] = setting(
+        "fair",
+        "Whose turn is next in a tier: groups in turn, or the group with the fewest jobs left.",
+    )
+    shortest_wait_s: float = setting(
+        30.0,
+        "With CONSUMER_ORDER=shortest: a group that has waited this long for a turn comes first.",
+        ge=0.001,
+        le=86400,
+    )
     max_crashes: int = setting(
         3, "Consumer crashes after which a job is buried; 1: every running job.", ge=1, le=100
     )
@@ -185,6 +195,11 @@ class ConsumerSettings(BaseSettings):
     @property
     def _plan(self) -> PoolPlan:
         return self.pool_plans[0]
+
+    @property
+    def shortest_ms(self) -> int | None:
+        """Return after which wait a group's turn is overdue, None in the order `fair`."""
+        return int(self.shortest_wait_s * 1000) if self.order == "shortest" else None
 
     @property
     def tier_weights(self) -> tuple[int, int, int, int]:

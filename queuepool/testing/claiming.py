@@ -11,6 +11,7 @@ from queuepool.testing.data import Args, PartitionData, lane_of
 from queuepool.testing.fencing import fence
 from queuepool.testing.gates import CLAIMED, NEVER
 from queuepool.testing.groups import TIERS
+from queuepool.testing.ordering import line_up
 from queuepool.testing.tenants import tune_tenants
 from queuepool.testing.turns import Plan
 
@@ -24,10 +25,14 @@ def claim(p: PartitionData, args: Args) -> Any:
     """Move ready jobs into the owner's in-flight set."""
     limit, starting, age_ms = int(args[2]), int(args[3]), int(args[4])
     weights, budget = [int(w) for w in args[5:9]], int(args[9])
-    ahead = frozenset(args[10:])
+    shortest = int(args[11]) if args[10:11] == [b"shortest"] else None
+    ahead = frozenset(args[10:]) if shortest is None else frozenset()
     if p.counters.get("hold"):
         return [p.now, [], [], [], [], 0]
     most = _MAX_TURNS_AHEAD if limit > starting else _MAX_TURNS
+    if shortest is not None:
+        most = 1
+        line_up(p, limit, shortest)
     plan, credit = _plan(p, limit, weights, most, ahead)
     full = False
     while (size := _size(p, plan)) > budget and plan.jobs > 1:

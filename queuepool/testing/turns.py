@@ -20,6 +20,7 @@ from queuepool.testing.tenants import Tenant, room_of
 
 _ABOUT_TO_END = 16  # jobs
 _ANY = 10**9
+MORE_SEATS = 32  # that a claim looks at in the order `shortest`
 
 
 @dataclass(slots=True)
@@ -46,7 +47,8 @@ class _Moves:
 class Plan:
     """What a claim takes. limit: jobs at most; most: lanes that share one turn of a ring.
 
-    ahead: lanes, tier and group, whose turn comes after all others of their tier.
+    1: the first of them takes all it can. ahead: lanes, tier and group, whose turn comes after all
+    others of their tier.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Plan:
     ) -> None:
         self._p, self._limit, self._most = p, limit, most
         self._ahead, self._defers = ahead, False
+        self._more = MORE_SEATS if most == 1 else len(ahead)
         self.rooms = dict(p.managed)  # jobs that may still be taken of these
         rooms = {name: room_of(p, name) for name in p.tenants}
         self.had = {name: room for name, room in rooms.items() if room is not None}
@@ -83,7 +86,7 @@ class Plan:
     def visit(self, tier: int, share: int) -> int:
         """Add turns of a tier, in the order of the ring; return how many jobs they take."""
         ring = self._p.seats.tiers[tier]
-        seats = min(len(ring), self._limit + len(self._ahead))
+        seats = min(len(ring), self._limit + self._more)
         self._defers = bool(self._ahead)
         taken = self._visit(ring, self.turns[tier], share, seats)
         if self._defers and taken < share:  # the others have left something
@@ -97,7 +100,7 @@ class Plan:
         quantum = math.ceil(share / min(max(1, seats + extra), self._limit, self._most))
         while left > 0 and moved:
             moved = False
-            for i in range(min(seats, self._limit + len(self._ahead))):
+            for i in range(min(seats, self._limit + self._more)):
                 if i == len(turns):
                     turns.append(self._turn(ring[i]))
                 n = self._serve(turns[i], quantum, left, alone=len(ring) == 1)

@@ -65,7 +65,7 @@ PRODUCER = _grant("""
 CONSUMER = _grant("""
     j     hdel unlink
     q     rpush lpush lpop unlink
-    ring  rpush lpush lpop unlink
+    ring  rpush lpush lpop rpop unlink
     tr    rpush lpush lpop unlink
     tn    hset hincrby hdel unlink
     tt    hset hincrby pexpire unlink

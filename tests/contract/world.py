@@ -139,6 +139,7 @@ def claim(
     age_ms: int = 0,
     max_bytes: int = own.CLAIM_BYTES,
     ahead: Sequence[bytes] = (),
+    shortest_ms: int | None = None,
 ) -> own.Claims:
     """Claim jobs; by default all of them start at once."""
     verb = own.claim(
@@ -149,6 +150,7 @@ def claim(
         weights=weights,
         max_bytes=max_bytes,
         ahead=ahead,
+        shortest_ms=shortest_ms,
     )
     claims = owned.run(verb)
     _HELD.setdefault(owned.partition.key, []).append(claims.bodies)

@@ -97,7 +97,8 @@ class Claim(Step):
         state = self._state
         turn.claiming = min(free, state.pace.jobs)
         turn.starting = max(0, state.slots - state.in_flight.open)
-        turn.ahead = state.costs.ahead(turn.now_s, state.slots)
+        shortest = state.settings.shortest_ms
+        turn.ahead = state.costs.ahead(turn.now_s, state.slots) if shortest is None else ()
         return own.claim(
             state.ownership,
             turn.claiming,
@@ -105,4 +106,5 @@ class Claim(Step):
             promote_after_ms=int(state.settings.promote_after_s * 1000),
             weights=state.settings.tier_weights,
             ahead=turn.ahead,
+            shortest_ms=shortest,
         )

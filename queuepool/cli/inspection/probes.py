@@ -73,6 +73,7 @@ _KEYED: tuple[tuple[Any, ...], ...] = (
     ("LREM", "l", 1, "a"),
     ("LPOS (Redis 6.0.6)", "l", "b"),
     ("LPOP with a count (Redis 6.2)", "l", 1),
+    ("RPOP with a count (Redis 6.2)", "l", 1),
     ("BLPOP", "l", 0.01),
     ("ZADD", "z", 1, "a", 2, "b"),
     ("ZCARD", "z"),

@@ -135,13 +135,16 @@ def claim(
     weights: tuple[int, int, int, int],
     max_bytes: int = CLAIM_BYTES,
     ahead: Iterable[bytes] = (),
+    shortest_ms: int | None = None,
 ) -> Verb[Claims]:
     """Take up to `limit` ready jobs; `starting` of them start at once. Weights of 0: strict.
 
     max_bytes: of all bodies together; a single one may be larger. ahead: lanes, each the digit of
-    the tier and the group, that have their turn after all others of their tier.
+    the tier and the group, that have their turn after all others of their tier. shortest_ms:
+    instead, the lanes with the fewest jobs come first, after those whose last turn is so long ago.
     """
-    args: list[Argument] = [limit, starting, promote_after_ms, *weights, max_bytes, *ahead]
+    order = ahead if shortest_ms is None else ("shortest", shortest_ms)
+    args: list[Argument] = [limit, starting, promote_after_ms, *weights, max_bytes, *order]
     return owned("claim", ownership, args, lambda r: Claims(*r))
 
 

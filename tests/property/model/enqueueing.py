@@ -151,9 +151,9 @@ def check_tiers(before: State, epoch: int, ids: Sequence[bytes]) -> None:
     for job_id in before.at(Place.READY):
         job = before.jobs[job_id]
         parks = job.gate and job.passed != b"%d" % epoch
-        ready[job.tier] -= bool(parks or before.is_late(job_id))
+        ready[before.groups[job.group].place(job.tier)] -= bool(parks or before.is_late(job_id))
     for job_id in ids:
-        tier = before.jobs[job_id].tier
+        tier = before.groups[before.jobs[job_id].group].place(before.jobs[job_id].tier)
         higher = [t for t in range(tier) if ready[t] > 0]
         assert not higher, f"{job_id!r} of tier {tier} came too soon"
         ready[tier] -= 1

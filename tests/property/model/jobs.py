@@ -125,13 +125,26 @@ class JobsMachine(BaseMachine):
         limit=st.sampled_from((1, 3, 8, 25, 200)),
         ahead=st.integers(0, 10),
         weights=st.sampled_from(WEIGHTS),
+        shortest_ms=st.sampled_from((None, None, 0, 60_000)),
     )
-    def claim(self, back: int, limit: int, ahead: int, weights: tuple[int, int, int, int]) -> None:
+    def claim(
+        self,
+        back: int,
+        limit: int,
+        ahead: int,
+        weights: tuple[int, int, int, int],
+        shortest_ms: int | None = None,
+    ) -> None:
         life, starting = self.life(back), max(0, limit - ahead)
         self.client.delete(self.partition.key + b":wk")
         before = deepcopy(self.state)
         verb = own.claim(
-            life.ownership, limit, starting=starting, promote_after_ms=0, weights=weights
+            life.ownership,
+            limit,
+            starting=starting,
+            promote_after_ms=0,
+            weights=weights,
+            shortest_ms=shortest_ms,
         )
 
         def expect(reply: own.Claims) -> own.Claims:
@@ -147,7 +160,7 @@ class JobsMachine(BaseMachine):
             ]
             taken = len(reply.ids) + went
             groups = self.state.groups.values()
-            managed = any(group.held or group.most or group.serial for group in groups)
+            managed = any(g.held or g.most or g.serial or g.moved for g in groups)
             managed = managed or any(t.held or t.most for t in self.state.tenants.values())
             full = reply.taken == limit and managed
             assert full or reply.taken == taken, "marks are not counted as taken"

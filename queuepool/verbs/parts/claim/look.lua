@@ -7,6 +7,9 @@ for t = 0, 3 do
   seats[t] = redis.call('LRANGE', rings[t], 0, reach - 1)
   if #seats[t] > 0 then active[#active + 1] = t end
 end
+if shortest then
+  -- uses: claim/shortest
+end
 -- Of managed groups and tenants, if any: how many jobs may be taken (seats.bounds: of tenants). By
 -- ring: turns that their weights add, whether it has one lane
 local rooms, extra, alone

@@ -2,6 +2,9 @@
 local ids, count, taken, more = {}, 0, {}, false -- taken: by tier; more: of seats, perhaps
 local byte = string.byte
 local again, cut, back, stamp -- seats by place, if any, for reseat: the tier, or a tenant's ring
+if seats.lined then
+  -- uses: claim/line_up_ring
+end
 for _, t in ipairs(active) do
   local most
   for i = 1, served[t] do

@@ -1,5 +1,5 @@
 -- Prefetching implies short jobs: longer turns cost less, and nobody waits
-local turns = limit > starting and 8 or 32
+local turns = shortest and 1 or limit > starting and 8 or 32
 local function visit(at, share, n) -- whose turn in a ring, and how many of each: only reads
   local here, quantum, moved = seats[at], share, true
   if #here > 1 then

@@ -10,9 +10,11 @@ import pytest
 from consumer.core.costs import MOST_AHEAD, MOST_LANES, Costs
 from consumer.core.jobs import ClaimedJob, End, Outcome, claimed
 from queuepool.partitions.partition import OwnedPartition
+from queuepool.protocol import codec
 from queuepool.testing import FakeClock, MemoryPool
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
+from tests.unit.consumer.core.world import World
 
 
 class Cluster:
@@ -246,3 +248,18 @@ def test_nothing_is_ahead_when_no_lane_that_is_known_has_jobs_left() -> None:
     costs.on_claimed([], 1.2, claimed=ids, all_taken=True)
 
     assert costs.ahead(1.2, 8) == []
+
+
+@pytest.mark.parametrize("order", ["fair", "shortest"])
+def test_an_owner_serves_the_shortest_group_first_where_it_is_told_to(order: str) -> None:
+    world = World(workers=2, order=order, shortest_wait_s=60)
+    world.pool.enqueue_many("t", [{}] * 40, partition_key="long")
+    world.pool.enqueue_many("t", [{}] * 6, partition_key="short")
+
+    verb = world.core.plan(world.now).verbs[-1]
+
+    assert verb.script == "claim"
+    assert (b"shortest" in verb.args or "shortest" in verb.args) == (order == "shortest")
+    claims = world.owned.run(verb)
+    groups = {codec.read_group(body) for body in claims.bodies[:6]}
+    assert groups == ({b"short"} if order == "shortest" else {b"long", b"short"})
