@@ -21,8 +21,9 @@ import re
 import unicodedata
 
 _ESCAPE = re.compile(r"\\x[0-9a-fA-F]{2}")
-_ID = re.compile(rb"[A-Za-z0-9_.:~-]*")
-_NOT_OF_AN_ID = re.compile(rb"[^A-Za-z0-9_.:~-]")
+_OF_A_BATCH = rb"[A-Za-z0-9_.]{16}(?:-[a-z0-9_-]{1,32})?~[0-9]{1,8}"
+_ID = re.compile(rb"[A-Za-z0-9_.:-]*|" + _OF_A_BATCH)
+_NOT_OF_AN_ID = re.compile(rb"[^A-Za-z0-9_.:-]")
 _RAW_BYTES = range(0xDC80, 0xDD00)  # how Python holds bytes of arguments and file names, not UTF-8
 _TAB = 4
 _LONGEST_SHOWN = 100
@@ -54,7 +55,8 @@ def stored_text(raw: bytes) -> str:
 def id_text(raw: bytes) -> str:
     r"""Return a job id: unchanged if it is valid, else with \xHH escapes.
 
-    Only letters, digits and _ . : - ~ stay, so that it remains one word wherever it is pasted.
+    Only letters, digits and _ . : - stay, and the ~ in ids of jobs of batches, so that it remains one
+    word wherever it is pasted.
     """
     if _ID.fullmatch(raw):
         return raw.decode()

@@ -214,6 +214,8 @@ def vacancy(p: PartitionData, _args: Args) -> Any:
         return 0
     if p.to_recover or (owner is not None and p.book(owner.epoch)):
         return 2
+    if p.outbox or min(p.batches_due.values(), default=p.now + 1) <= p.now:
+        return 2
     if p.counters.get("hold"):
         return 0
     if any(p.counters.get(f"r{tier}", 0) > 0 for tier in TIERS) or _until_due(p) == 0:

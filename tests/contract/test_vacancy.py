@@ -7,6 +7,7 @@ import pytest
 from queuepool.verbs.owner import gates as at_gates
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
+from tests.contract import batches
 from tests.contract import world as w
 from tests.contract.world import World
 
@@ -81,3 +82,28 @@ def test_what_is_held_is_no_work(world: World, group: bytes | None) -> None:
     world.partition.run(produce.configure(group, hold=True))
 
     assert vacancy(world) == NOTHING
+
+
+def test_ends_that_no_batch_was_told_of_are_work(world: World) -> None:
+    owned = world.own()
+    batches.open_batch(world, 1)
+    batches.finish(owned, w.claim(owned))
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
+    assert vacancy(world) == WORK
+    world.partition.run(produce.configure(None, hold=True))
+    assert vacancy(world) == WORK, "nothing starts by that"
+    world.partition.run(produce.configure(None, hold=False))
+
+    owned = world.own()
+    batches.relay(owned)
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
+    assert vacancy(world) == WORK, "the continuation is due"
+
+
+def test_a_batch_is_work_once_its_deadline_has_passed(world: World) -> None:
+    batches.open_batch(world, 0, seal=False, deadline_ms=5000)
+    assert vacancy(world) == NOTHING
+
+    world.advance(6)
+
+    assert vacancy(world) == WORK

@@ -66,6 +66,8 @@ BASE: dict[tuple[str, ...], list[str]] = {
     ("schedule", "remove"): ["planted"],
     ("flow", "show"): ["planted"],
     ("flow", "cancel"): ["planted"],
+    ("flow", "show"): ["AAplantedAAAAA"],
+    ("flow", "cancel"): ["AAplantedAAAAA"],
     ("dead", "show"): ["--partition", "0"],
     ("dead", "replay"): ["nobody"],
     ("dead", "discard"): ["nobody", "--yes"],
@@ -147,6 +149,11 @@ def plant(pool: QueuePool, url: str) -> None:
                 fields = ("set", "code", "paused", "pace", "granted", "until", "told", "used")
                 client.hset(partition.key + b":li:" + name, mapping=dict.fromkeys(fields, nasty))
                 client.zadd(partition.key + b":ls", {name: 0})
+            for name in (nasty, b"AAplantedAAAAA"):
+                client.zadd(partition.key + b":bd", {name: 0})
+                known = ("called", "then", "within", "total", "due", "created", "how", "s:1")
+                client.hset(partition.key + b":b:" + name, mapping=dict.fromkeys(known, nasty))
+                client.hset(partition.key + b":b:" + name, "state", "open")
         leader = {"nonce": "n", "epoch": "5", "expires": far, "address": nasty}
         client.hset(system + b":leader", mapping=leader)
         record = json.dumps({"values": {NASTY: NASTY, "mode": NASTY}, "reason": NASTY})

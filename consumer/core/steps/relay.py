@@ -78,6 +78,11 @@ class Relay(Step):
         if reply.failed:  # the continuation may be a job of another batch
             state.outbox_s = turn.replied_s
 
+    @property
+    def busy(self) -> bool:
+        """Return whether ends are on their way, or not deleted yet."""
+        return bool(self._waiting or self._told)
+
     def take_calls(self) -> list[HomeCall]:
         """Return what to tell the homes of batches."""
         calls, self._calls = self._calls, []
