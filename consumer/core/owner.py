@@ -9,7 +9,7 @@ it needs a turn, what it sends and what it learns. They share a State; a turn ca
 this order:
 
     Rotate* | Repair | RenewAlone* | Record | Start | Progress | Renew
-            | Reconcile* | Recover* | Rouse | Relay | Promote | Admit | Claim   * nothing follows it
+            | Reconcile* | Recover* | Rouse | Tell | Promote | Admit | Claim   * nothing follows it
 
 Invariants
   C1 open = claimed jobs that have not ended, without suspects that wait. A claim asks for at most
@@ -42,12 +42,12 @@ from consumer.core.steps.promote import Promote
 from consumer.core.steps.reconcile import Reconcile
 from consumer.core.steps.record import Record
 from consumer.core.steps.recover import Recover
-from consumer.core.steps.relay import Relay
 from consumer.core.steps.renew import Renew, RenewAlone
 from consumer.core.steps.repair import Repair
 from consumer.core.steps.rotate import Rotate
 from consumer.core.steps.rouse import Rouse
 from consumer.core.steps.start import Start
+from consumer.core.steps.tell import Tell
 from consumer.core.turn import Turn
 from queuepool.verbs.owner import verbs as own
 
@@ -91,7 +91,7 @@ class Core:
         self.renew = Renew(state, self.record)
         self.renew_alone = RenewAlone(self.renew, state)
         self.reconcile, self.recover, self.claim = Reconcile(state), Recover(state), Claim(state)
-        self.relay = Relay(state)
+        self.tell = Tell(state)
         self._steps: tuple[Step, ...] = (
             self.rotate,
             self.repair,
@@ -103,7 +103,7 @@ class Core:
             self.reconcile,
             self.recover,
             Rouse(state, tasks),
-            self.relay,
+            self.tell,
             Promote(state),
             Admit(state),
             self.claim,
@@ -141,7 +141,7 @@ class Core:
         elif token == b"g":
             self.state.gates_s = now_s
         elif token == b"f":
-            self.state.outbox_s = self.state.batches_s = now_s
+            self.state.untold_s = self.state.batches_s = now_s
         else:
             self.state.work_expected = True
 

@@ -43,7 +43,7 @@ class Roaming:
     def is_idle(self, core: Core) -> bool:
         """Return whether it is time to look around."""
         now_s = self._clock()
-        if core.claimed or core.in_flight.has_unrecorded or core.relay.busy:
+        if core.claimed or core.in_flight.has_unrecorded or core.tell.busy:
             self._next_s = now_s + IDLE_S
             return False
         return now_s >= self._next_s

@@ -25,7 +25,7 @@ class State:
     """Jobs, lease, averages, and due times, which any step may bring forward.
 
     promote_s, reconcile_s, gates_s, poll_s: the next promotion, reading of the in-flight set and of
-    the gates, and claim without a reason. outbox_s, batches_s: the next look at what is to be told
+    the gates, and claim without a reason. untold_s, batches_s: the next look at what is to be told
     to batches, and at batches. work_expected: a claim would find something, as far as is
     known.
     alive: workers, as the loop sees them. spare: slots beyond the target, see `slots`.
@@ -56,7 +56,7 @@ class State:
         self.work_expected = True
         self.gatekeeper = Gatekeeper(self.ownership, definition_of)
         self.promote_s = self.poll_s = self.gates_s = now_s
-        self.outbox_s = self.batches_s = now_s
+        self.untold_s = self.batches_s = now_s
         self.reconcile_s = now_s + RECONCILE_EVERY_S
 
     @property

@@ -186,10 +186,10 @@ class TurnLoop:
         state, homes = self._core.state, self._homes
         for call, reply in homes.take_replies():
             if call.entries:
-                self._core.relay.on_answer(call, reply, now)
+                self._core.tell.on_answer(call, reply, now)
             else:
                 state.gatekeeper.on_reply(call, reply, now)
-        calls = [*state.gatekeeper.calls(now), *self._core.relay.take_calls()]
+        calls = [*state.gatekeeper.calls(now), *self._core.tell.take_calls()]
         if calls:
             homes.send(calls)
 

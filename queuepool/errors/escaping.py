@@ -55,8 +55,8 @@ def stored_text(raw: bytes) -> str:
 def id_text(raw: bytes) -> str:
     r"""Return a job id: unchanged if it is valid, else with \xHH escapes.
 
-    Only letters, digits and _ . : - stay, and the ~ in ids of jobs of batches, so that it remains one
-    word wherever it is pasted.
+    Only letters, digits and _ . : - stay, and the ~ in ids of jobs of batches, so that it remains
+    one word wherever it is pasted.
     """
     if _ID.fullmatch(raw):
         return raw.decode()

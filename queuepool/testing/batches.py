@@ -185,21 +185,21 @@ def _make_due(p: PartitionData, name: bytes) -> None:
 
 
 @fence
-def outbox(p: PartitionData, args: Args) -> Any:
+def untold(p: PartitionData, args: Args) -> Any:
     """Return what is to be told to batches; forget what was told."""
     after, most, max_bytes = args[2], int(args[3]), int(args[4])
     for entry in args[5:]:
-        p.outbox.pop(entry, None)
+        p.untold.pop(entry, None)
     found: list[bytes] = []
     size = 0
-    for entry, (job_id, text) in p.outbox.items():
+    for entry, (job_id, text) in p.untold.items():
         if after != b"-" and _order(entry) <= _order(after):
             continue
         if len(found) >= 3 * most or size > max_bytes:
             break
         found += [entry, job_id, text]
         size += len(text)
-    return [len(p.outbox), found]
+    return [len(p.untold), found]
 
 
 def _order(entry: bytes) -> tuple[int, ...]:

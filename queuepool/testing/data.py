@@ -68,8 +68,8 @@ class PartitionData:
     fires: dict[bytes, tuple[int, bytes, int]] = field(default_factory=dict)  # sf:<schedule>
     batches: dict[bytes, Batch] = field(default_factory=dict)  # b, bb, bf and br
     batches_due: dict[bytes, int] = field(default_factory=dict)  # bd
-    outbox: dict[bytes, tuple[bytes, bytes]] = field(default_factory=dict)  # fo
-    told: int = 0  # entries of the outbox ever
+    untold: dict[bytes, tuple[bytes, bytes]] = field(default_factory=dict)  # fo
+    told: int = 0  # entries of fo ever
     outboxes: dict[bytes, tuple[int, int]] = field(default_factory=dict)  # ob:<outbox>
     asking: dict[bytes, int] = field(default_factory=dict)  # lp: partition -> its newest epoch
 
@@ -305,8 +305,8 @@ class PartitionData:
         body = self.jobs.get(job_id, b"")
         stamp = codec.read_stamp(body) if len(body) >= 13 else b"0" * 11
         self.told += 1
-        self.outbox[b"%d-%d" % (self.now, self.told)] = (job_id, end + stamp + text)
-        if len(self.outbox) == 1:
+        self.untold[b"%d-%d" % (self.now, self.told)] = (job_id, end + stamp + text)
+        if len(self.untold) == 1:
             self.wake(b"f")
 
     def wake(self, token: bytes) -> None:

@@ -214,7 +214,7 @@ def vacancy(p: PartitionData, _args: Args) -> Any:
         return 0
     if p.to_recover or (owner is not None and p.book(owner.epoch)):
         return 2
-    if p.outbox or min(p.batches_due.values(), default=p.now + 1) <= p.now:
+    if p.untold or min(p.batches_due.values(), default=p.now + 1) <= p.now:
         return 2
     if p.counters.get("hold"):
         return 0

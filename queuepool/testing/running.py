@@ -17,7 +17,7 @@ from queuepool.partitions.partition import OwnedPartition, Partition
 from queuepool.protocol import codec
 from queuepool.protocol.batches import MARK
 from queuepool.testing.execution import Claimed, Ended, execute, refuse_a_running_loop
-from queuepool.testing.relaying import relay, tend
+from queuepool.testing.telling import tell, tend
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.owner.gates import admit, gates
 
@@ -131,7 +131,7 @@ def run_jobs(pool: QueuePool, *, max_jobs: int = 10_000, jitter: float = 0.5) ->
                     )
                     _rouse(owned, [task.name for task in pool.producer.registry])
                     due = _run_partition(owned, ended, max_jobs, run)
-                    again = relay(pool, owned) or moved or again
+                    again = tell(pool, owned) or moved or again
                 finally:
                     owned.run(own.release(owned.ownership, drain_lease_ms=0))
                 if due is not None:

@@ -74,7 +74,7 @@ def finish(owned: OwnedPartition, claims: own.Claims, *places: int) -> None:
 
 
 def notes(owned: OwnedPartition) -> list[flow.Note]:
-    return list(owned.run(flow.outbox(owned.ownership)).notes)
+    return list(owned.run(flow.untold(owned.ownership)).notes)
 
 
 def tell(owned: OwnedPartition, some: Sequence[flow.Note]) -> int:
@@ -91,7 +91,7 @@ def relay(owned: OwnedPartition) -> None:
     """Tell all ends, forget them, and conclude what is complete."""
     some = notes(owned)
     tell(owned, some)
-    owned.run(flow.outbox(owned.ownership, told=[note.entry for note in some]))
+    owned.run(flow.untold(owned.ownership, told=[note.entry for note in some]))
     owned.run(flow.tend_batches(owned.ownership))
 
 

@@ -60,9 +60,9 @@ def of_owners(ownership: own.Ownership, stale: own.Ownership) -> list[Verb[Any]]
     told = [(name, n, end, b"f" * 11, b"1") for name in (GOES_ON, LATE) for n, end in _numbered()]
     return [
         flow.note_ends(told),
-        flow.outbox(ownership),
-        flow.outbox(ownership, told=[b"1-1"]),
-        flow.outbox(stale),
+        flow.untold(ownership),
+        flow.untold(ownership, told=[b"1-1"]),
+        flow.untold(stale),
         flow.tend_batches(ownership),
         flow.tend_batches(stale),
     ]

@@ -69,7 +69,7 @@ def test_jobs_of_no_batch_tell_nothing(world: World) -> None:
     w.bury(owned, [b"b"])
     owned.run(own.end_cancelled(owned.ownership, [b"c"]))
 
-    assert owned.run(flow.outbox(owned.ownership)) == flow.Outbox(0, ())
+    assert owned.run(flow.untold(owned.ownership)) == flow.Untold(0, ())
 
 
 def test_an_end_that_is_told_again_counts_once(world: World) -> None:
@@ -124,19 +124,19 @@ def test_the_result_is_there_before_the_job_counts(world: World) -> None:
     assert [r.result for r in results(world)] == [f"r-{ids_of(1)[0]}"]
 
 
-def test_what_is_not_told_to_have_been_told_stays_in_the_outbox(world: World) -> None:
+def test_an_end_stays_until_it_is_known_to_be_told(world: World) -> None:
     owned = world.own()
     open_batch(world, 3)
     finish(owned, w.claim(owned))
     first, second, third = notes(owned)
 
-    page = owned.run(flow.outbox(owned.ownership, after=first.entry, told=[second.entry]))
+    page = owned.run(flow.untold(owned.ownership, after=first.entry, told=[second.entry]))
 
     assert (page.left, [note.entry for note in page.notes]) == (2, [third.entry])
     assert [note.entry for note in notes(owned)] == [first.entry, third.entry]
 
 
-def test_a_page_of_the_outbox_is_bounded_by_bytes(world: World) -> None:
+def test_a_page_of_ends_is_bounded_by_bytes(world: World) -> None:
     owned = world.own()
     open_batch(world, 3)
     claims = w.claim(owned)
@@ -145,19 +145,19 @@ def test_a_page_of_the_outbox_is_bounded_by_bytes(world: World) -> None:
     jobs = [(i, stamp, 0, large) for i, stamp in zip(claims.ids, stamps, strict=True)]
     owned.run(own.finish_stray(owned.ownership, jobs))
 
-    page = owned.run(flow.outbox(owned.ownership))
+    page = owned.run(flow.untold(owned.ownership))
 
     assert (page.left, len(page.notes)) == (3, 2)
 
 
-def test_no_other_process_reads_or_forgets_the_outbox(world: World) -> None:
+def test_no_other_process_reads_or_forgets_ends(world: World) -> None:
     owned = world.own()
     open_batch(world, 1)
     finish(owned, w.claim(owned))
     stale = own.Ownership(0, "stale", 1)
 
     with pytest.raises(FencedError):
-        world.partition.run(flow.outbox(stale))
+        world.partition.run(flow.untold(stale))
     with pytest.raises(FencedError):
         world.partition.run(flow.tend_batches(stale))
 

@@ -46,9 +46,9 @@ def run(world: World, *, in_batch: bool) -> tuple[int, int]:
         jobs = [(i, s, 0, b"%d" % (n + ended)) for n, (i, s) in enumerate(_pairs(claims, stamps))]
         owned.run(own.finish_stray(owned.ownership, jobs))
         if in_batch:
-            page = owned.run(flow.outbox(owned.ownership))
+            page = owned.run(flow.untold(owned.ownership))
             tell(owned, page.notes)
-            owned.run(flow.outbox(owned.ownership, told=[note.entry for note in page.notes]))
+            owned.run(flow.untold(owned.ownership, told=[note.entry for note in page.notes]))
         ended += len(claims.ids)
         w._HELD.clear()  # what tests remember of claims
     return waiting, used(world) - before

@@ -1,4 +1,4 @@
-"""A batch counts what is true, whatever its relay repeats: any prefix, in order, at any time."""
+"""A batch counts what is true, whatever is repeated: any prefix, in order, at any time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LAST = {
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Note]:
-    """The ends of up to 5 jobs as an outbox has them: deaths, returns, and last ends."""
+    """The ends of up to 5 jobs as a partition has them: deaths, returns, and last ends."""
     told: list[list[Note]] = []
     for number in range(draw(st.integers(1, 5))):
         notes, stamp = list[Note](), draw(st.integers(1, 50))
@@ -43,7 +43,7 @@ def histories(draw: st.DrawFn) -> list[Note]:
 
 
 @given(histories(), st.data())
-def test_counts_are_true_after_any_repetitions(outbox: list[Note], data: st.DataObject) -> None:
+def test_counts_are_true_after_any_repetitions(ends_told: list[Note], data: st.DataObject) -> None:
     server, key = MemoryServer(FakeClock()), Keyspace().partition(0)
 
     def run(verb: object) -> object:
@@ -52,16 +52,16 @@ def test_counts_are_true_after_any_repetitions(outbox: list[Note], data: st.Data
 
     ways = {"on_failure": "wait", "on_deadline": "partial"}
     run(flow.open_batch(BATCH, BATCH, deadline_ms=10**9, keep_ms=1, **ways))  # type: ignore[arg-type]
-    jobs = 1 + max((note[1] for note in outbox), default=0)
+    jobs = 1 + max((note[1] for note in ends_told), default=0)
     run(flow.seal_batch(BATCH, jobs))
     told = deleted = 0
-    while deleted < len(outbox):
-        until = data.draw(st.integers(deleted + 1, len(outbox)))
-        run(flow.note_ends(outbox[deleted:until]))
+    while deleted < len(ends_told):
+        until = data.draw(st.integers(deleted + 1, len(ends_told)))
+        run(flow.note_ends(ends_told[deleted:until]))
         told = max(told, until)
-        if data.draw(st.booleans()) and until == told:  # the relay heard the answer
+        if data.draw(st.booleans()) and until == told:  # the owner heard the answer
             deleted = until
-        now = {note[1]: note[2] for note in outbox[:told]}
+        now = {note[1]: note[2] for note in ends_told[:told]}
         found = run(flow.batch_results(BATCH, 0))
         ends = [_LAST[now[n]] if n in now else EndOf.OPEN for n in range(jobs)]
         assert [each.end for each in found.found] == ends  # type: ignore[attr-defined]

@@ -64,8 +64,6 @@ BASE: dict[tuple[str, ...], list[str]] = {
     ("schedule", "resume"): ["planted"],
     ("schedule", "run"): ["planted"],
     ("schedule", "remove"): ["planted"],
-    ("flow", "show"): ["planted"],
-    ("flow", "cancel"): ["planted"],
     ("flow", "show"): ["AAplantedAAAAA"],
     ("flow", "cancel"): ["AAplantedAAAAA"],
     ("dead", "show"): ["--partition", "0"],

@@ -116,13 +116,13 @@ def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> N
 
     shape = scripts_in("producer/route") | scripts_in("producer/pools")
     outboxes = scripts_in("producer/relay")
-    of_relays = {"note_ends", "outbox", "tend_batches"}
-    of_batches = scripts_in("flows/verbs") - of_relays - {"batches"}
+    of_owners_of_batches = {"note_ends", "untold", "tend_batches"}
+    of_batches = scripts_in("flows/verbs") - of_owners_of_batches - {"batches"}
     assert scripts["producer"] == scripts_in("producer/verbs") | shape | of_batches | outboxes
     of_owners = {"ask", "slow", "end_permits"}
     owner = scripts_in("owner/verbs") | scripts_in("owner/gates") | of_owners
     reads = {"batch", "batch_results"}
-    assert scripts["consumer"] == owner | {"audit"} | shape | of_relays | reads
+    assert scripts["consumer"] == owner | {"audit"} | shape | of_owners_of_batches | reads
     of_groups = {"group", "configure", "configure_tenant", "tenant", "tenants"}
     beside = {"observe", "gates"} | of_groups | shape
     beside |= scripts_in("limits/verbs") - of_owners

@@ -14,7 +14,7 @@ from queuepool.verbs import Verb
 class HomeCall:
     """One verb for the home of a limit; name "": for a partition, or EVERY one.
 
-    slot: of a batch instead, whose home is in this pool; entries: of the outbox, which it tells.
+    slot: of a batch instead, whose home is in this pool; entries: the ends that it tells.
     """
 
     name: str

@@ -79,7 +79,7 @@ class Record(Step):
             state.reconcile_soon(turn.now_s)
         for outcome in turn.outcomes:
             if MARK in outcome.job.id:
-                state.outbox_s = turn.replied_s
+                state.untold_s = turn.replied_s
             if outcome.end is End.RETRY:
                 state.promote_by(turn.now_s + outcome.delay_ms / 1000)
             elif outcome.end is End.HAND_BACK:

@@ -1,6 +1,6 @@
 """Verbs of batches: define, grow, read and cancel them; tell them of ends, and conclude them. Pure.
 
-All but `outbox` and `cancel_children` are sent to the home of the batch: the partition of its
+All but `untold` and `cancel_children` are sent to the home of the batch: the partition of its
 continuation, in the pool of that.
 """
 
@@ -26,8 +26,8 @@ from queuepool.verbs import Argument, Verb, fields, number
 from queuepool.verbs.owner.calls import owned
 from queuepool.verbs.owner.replies import Ownership
 
-RESULT_BYTES = 1024**2  # of one page of results, and of one page of the outbox
-OUTBOX_ENTRIES = 500
+RESULT_BYTES = 1024**2  # of one page of results, and of one page of ends
+UNTOLD_ENTRIES = 500
 _STATES = frozenset(map(str, BatchState))
 _BY_NAME: dict[str, bytes] = {"fail": b"f", "partial": b"p", "wait": b"w"}
 _BY_LETTER: dict[bytes, Any] = {letter: name for name, letter in _BY_NAME.items()}
@@ -48,7 +48,7 @@ class Grown:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """An entry of an outbox: the outcome of a job of a batch."""
+    """An entry of the stream of ends: the outcome of a job of a batch."""
 
     entry: bytes
     job_id: str
@@ -58,8 +58,8 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Outbox:
-    """A page of an outbox. left: entries in all, those of the page included."""
+class Untold:
+    """A page of ends to tell. left: entries in all, those of the page included."""
 
     left: int
     notes: tuple[Note, ...]
@@ -204,20 +204,20 @@ def note_ends(notes: Iterable[tuple[str, int, bytes, bytes, bytes]]) -> Verb[int
     return Verb("note_ends", args, int)
 
 
-def outbox(ownership: Ownership, after: bytes = b"", told: Sequence[bytes] = ()) -> Verb[Outbox]:
+def untold(ownership: Ownership, after: bytes = b"", told: Sequence[bytes] = ()) -> Verb[Untold]:
     """Read what is to be told to batches, after this entry; forget entries that were told."""
 
-    def read(reply: Any) -> Outbox:
+    def read(reply: Any) -> Untold:
         left, flat = reply
         found = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
         notes = (
             Note(entry, stored_text(job_id), text[:1], text[1:12], text[12:])
             for entry, job_id, text in found
         )
-        return Outbox(int(left), tuple(notes))
+        return Untold(int(left), tuple(notes))
 
-    args: list[Argument] = [after or b"-", OUTBOX_ENTRIES, RESULT_BYTES, *told]
-    return owned("outbox", ownership, args, read)
+    args: list[Argument] = [after or b"-", UNTOLD_ENTRIES, RESULT_BYTES, *told]
+    return owned("untold", ownership, args, read)
 
 
 def tend_batches(ownership: Ownership) -> Verb[Tended]:

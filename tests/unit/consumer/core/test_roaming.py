@@ -12,14 +12,14 @@ from queuepool.testing import FakeClock
 
 
 def core(
-    partition: int = 0, *, claimed: bool = False, gates: bool = False, relays: bool = False
+    partition: int = 0, *, claimed: bool = False, gates: bool = False, tells: bool = False
 ) -> Any:
     """Return what a roaming owner looks at."""
     known = {"mail": object()} if gates else {}
     return SimpleNamespace(
         claimed={b"1": object()} if claimed else {},
         in_flight=SimpleNamespace(has_unrecorded=False),
-        relay=SimpleNamespace(busy=relays),
+        tell=SimpleNamespace(busy=tells),
         ownership=SimpleNamespace(partition=partition),
         state=SimpleNamespace(gatekeeper=SimpleNamespace(gates=SimpleNamespace(known=known))),
     )
@@ -60,7 +60,7 @@ def test_a_job_restarts_the_time() -> None:
     roaming = Roaming(range(3), clock)
     clock.advance(IDLE_S)
     assert not roaming.is_idle(core(claimed=True))
-    assert not roaming.is_idle(core(relays=True))
+    assert not roaming.is_idle(core(tells=True))
 
     clock.advance(IDLE_S - 0.01)
     assert not roaming.is_idle(core())

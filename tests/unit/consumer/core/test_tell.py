@@ -1,4 +1,4 @@
-"""The relay: each end is told to the home of its batch until that has noted it."""
+"""Each end is told to the home of its batch until that has noted it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from consumer.core.limits.home_call import HomeCall
 from consumer.core.state import State
-from consumer.core.steps.relay import LOOK_EVERY_S, Relay
+from consumer.core.steps.tell import LOOK_EVERY_S, Tell
 from consumer.core.turn import Turn
 from consumer.settings import ConsumerSettings
 from queuepool.errors import UnavailableError
@@ -18,42 +18,42 @@ LIFE = own.Ownership(0, "n", 1)
 
 
 class World:
-    """A relay, and the outbox of its partition."""
+    """The step, and the ends of its partition."""
 
     def __init__(self) -> None:
         acquired = own.Acquired(LIFE, 0, 0, None, None, "0-0")
         self.state = State(acquired, ConsumerSettings(), workers=1, now_s=0.0)
-        self.relay, self.now_s = Relay(self.state), 0.0
-        self.outbox: dict[bytes, str] = {}
+        self.tell, self.now_s = Tell(self.state), 0.0
+        self.untold: dict[bytes, str] = {}
 
     def put(self, *job_ids: str) -> None:
         for job_id in job_ids:
-            self.outbox[b"%d-0" % (len(self.outbox) + 1)] = job_id
-        self.state.outbox_s = self.now_s
+            self.untold[b"%d-0" % (len(self.untold) + 1)] = job_id
+        self.state.untold_s = self.now_s
 
     def turn(self, tended: flow.Tended = flow.Tended(0, 0, 0, None)) -> list[HomeCall]:  # noqa: B008 - frozen
         """Take a turn; returns what is to be told."""
         turn = Turn(self.now_s)
-        turn.add(self.relay)
+        turn.add(self.tell)
         turn.replied_s = self.now_s
         for verb in turn.verbs:
             if verb.script == "tend_batches":
-                self.relay.on_reply(tended, turn)
+                self.tell.on_reply(tended, turn)
                 continue
             after, told = verb.args[2], verb.args[5:]
             for entry in told:
                 assert isinstance(entry, bytes)
-                self.outbox.pop(entry, None)
+                self.untold.pop(entry, None)
             notes = [
                 flow.Note(entry, job_id, b"d", b"0" * 11, b"1")
-                for entry, job_id in self.outbox.items()
+                for entry, job_id in self.untold.items()
                 if after == b"-" or entry > bytes(after)  # type: ignore[arg-type]
             ]
-            self.relay.on_reply(flow.Outbox(len(self.outbox), tuple(notes)), turn)
-        return self.relay.take_calls()
+            self.tell.on_reply(flow.Untold(len(self.untold), tuple(notes)), turn)
+        return self.tell.take_calls()
 
     def answer(self, call: HomeCall, *, lost: bool = False) -> None:
-        self.relay.on_answer(call, UnavailableError("away") if lost else 1, self.now_s)
+        self.tell.on_answer(call, UnavailableError("away") if lost else 1, self.now_s)
 
 
 @pytest.fixture
@@ -76,19 +76,19 @@ def test_an_entry_is_deleted_once_it_was_noted(world: World) -> None:
     world.put(f"CC{ONE}~0")
     [call] = world.turn()
     assert world.turn() == []
-    assert world.outbox
+    assert world.untold
 
     world.answer(call)
     world.turn()
 
-    assert not world.outbox
+    assert not world.untold
 
 
 def test_what_gets_no_answer_is_passed_over_and_told_again_after_a_pause(world: World) -> None:
     world.put(f"CC{ONE}~0", f"CC{TWO}~0")
     one, two = world.turn()
     world.answer(one, lost=True)
-    assert world.relay.due_s(world.now_s) > world.now_s  # the other one is still on its way
+    assert world.tell.due_s(world.now_s) > world.now_s  # the other one is still on its way
     world.answer(two)
     world.put(f"CC{TWO}~1")
 
@@ -96,10 +96,10 @@ def test_what_gets_no_answer_is_passed_over_and_told_again_after_a_pause(world: 
     assert later.entries[0] in (b"2-0", b"3-0")
     world.answer(later)
     assert world.turn() == []
-    assert next(iter(world.outbox.values())) == f"CC{ONE}~0"
-    assert world.now_s < world.relay.due_s(world.now_s) < world.now_s + 1
+    assert next(iter(world.untold.values())) == f"CC{ONE}~0"
+    assert world.now_s < world.tell.due_s(world.now_s) < world.now_s + 1
 
-    world.now_s = world.relay.due_s(world.now_s)
+    world.now_s = world.tell.due_s(world.now_s)
     [again] = world.turn()
     assert again.entries == one.entries
 
@@ -111,8 +111,8 @@ def test_the_pause_grows_while_a_home_is_away(world: World) -> None:
         [call] = world.turn()
         world.answer(call, lost=True)
         assert world.turn() == []
-        waits.append(world.state.outbox_s - world.now_s)
-        world.now_s = world.state.outbox_s
+        waits.append(world.state.untold_s - world.now_s)
+        world.now_s = world.state.untold_s
 
     assert waits[0] < 1
     assert waits == sorted(waits)
@@ -124,7 +124,7 @@ def test_a_call_that_nobody_answers_is_given_up(world: World) -> None:
     [call] = world.turn()
     again: list[HomeCall] = []
     while not again:
-        world.now_s = world.relay.due_s(world.now_s)
+        world.now_s = world.tell.due_s(world.now_s)
         again = world.turn()
     world.answer(call)  # much later
 
@@ -138,19 +138,19 @@ def test_what_is_not_an_end_of_a_batch_is_dropped(world: World) -> None:
     world.turn()
 
     assert call.entries == (b"2-0",)
-    assert not world.outbox
+    assert not world.untold
 
 
 def test_without_work_it_looks_now_and_then(world: World) -> None:
     assert world.turn() == []
 
-    assert world.relay.due_s(0.0) == LOOK_EVERY_S
+    assert world.tell.due_s(0.0) == LOOK_EVERY_S
 
 
 def test_a_batch_is_looked_at_when_it_is_due(world: World) -> None:
     world.turn(flow.Tended(0, 0, 0, 2000))
 
-    assert world.relay.due_s(0.0) == 2.0
+    assert world.tell.due_s(0.0) == 2.0
 
 
 def test_what_was_let_go_is_promoted_in_the_next_turn(world: World) -> None:
@@ -163,4 +163,4 @@ def test_what_was_let_go_is_promoted_in_the_next_turn(world: World) -> None:
 def test_a_continuation_that_died_may_be_a_job_of_another_batch(world: World) -> None:
     world.turn(flow.Tended(0, 1, 0, 60_000))
 
-    assert world.relay.due_s(0.0) == 0.0
+    assert world.tell.due_s(0.0) == 0.0

@@ -1,4 +1,4 @@
-"""Tells batches how their jobs ended, for run_jobs: what an owner's relay does beside its turns."""
+"""Tells batches how their jobs ended, for run_jobs: what an owner does beside its turns."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from queuepool.routing.slots import partition_of
 from queuepool.verbs.flows import verbs as flow
 
 
-def relay(pool: QueuePool, owned: OwnedPartition) -> bool:
+def tell(pool: QueuePool, owned: OwnedPartition) -> bool:
     """Tell all that is to be told of an owned partition; return whether that was anything."""
     told: list[bytes] = []
     any_told = False
     while True:
-        page = owned.run(flow.outbox(owned.ownership, told=told))
+        page = owned.run(flow.untold(owned.ownership, told=told))
         if not page.notes:
             return any_told
         any_told, told = True, [note.entry for note in page.notes]

@@ -1,7 +1,7 @@
 """Tells batches how their jobs ended, and concludes those that have their home here. Pure.
 
-    outbox --a page--> a call for each batch, beside the turns --answered--> deleted from the outbox
-                                                      `--no answer--> passed over, tried again later
+    ends --a page--> a call for each batch, beside the turns --answered--> deleted
+                                                              `--no answer--> tried again later
 
 Invariants: an entry is deleted only once the home of its batch has noted it, so it is told at least
 once. One page is under way at a time, and each page goes on where the last one ended, so ends of
@@ -33,8 +33,8 @@ _LOST_S = 30.0  # a call that nobody answers
 _PAUSE_S, _LONGEST_PAUSE_S = 0.25, 5.0
 
 
-class Relay(Step):
-    """State.outbox_s and State.batches_s say when to look at the outbox, and at batches."""
+class Tell(Step):
+    """State.untold_s and State.batches_s say when to look at ends, and at batches."""
 
     brings_work = True
 
@@ -50,7 +50,7 @@ class Relay(Step):
 
     def due_s(self, now_s: float) -> float:
         state = self._state
-        look_s = self._asked_s + _LOST_S if self._waiting else state.outbox_s
+        look_s = self._asked_s + _LOST_S if self._waiting else state.untold_s
         return min(look_s, state.batches_s)
 
     def verbs(self, turn: Turn) -> Sequence[Verb[Any]]:
@@ -58,15 +58,15 @@ class Relay(Step):
         found: list[Verb[Any]] = []
         if self._waiting and turn.now_s >= self._asked_s + _LOST_S:
             self._waiting.clear()
-        if not self._waiting and turn.now_s >= state.outbox_s:
+        if not self._waiting and turn.now_s >= state.untold_s:
             self._sent = len(self._told)
-            found.append(flow.outbox(state.ownership, self._after, self._told))
+            found.append(flow.untold(state.ownership, self._after, self._told))
         if turn.now_s >= state.batches_s:
             found.append(flow.tend_batches(state.ownership))
         return found
 
     def on_reply(self, reply: Any, turn: Turn) -> None:
-        if isinstance(reply, flow.Outbox):
+        if isinstance(reply, flow.Untold):
             self._on_page(reply, turn.replied_s)
             return
         state, due_ms = self._state, reply.next_due_ms
@@ -76,7 +76,7 @@ class Relay(Step):
         if reply.fired:
             state.promote_s = turn.replied_s
         if reply.failed:  # the continuation may be a job of another batch
-            state.outbox_s = turn.replied_s
+            state.untold_s = turn.replied_s
 
     @property
     def busy(self) -> bool:
@@ -96,14 +96,14 @@ class Relay(Step):
         try:
             call.verb.read(reply)
         except QueuePoolError:
-            pass  # passed over: they stay in the outbox
+            pass  # passed over: they stay
         else:
             self._told += call.entries
             self._pause_s = _PAUSE_S
         if not self._waiting:
-            self._state.outbox_s = now_s
+            self._state.untold_s = now_s
 
-    def _on_page(self, page: flow.Outbox, now_s: float) -> None:
+    def _on_page(self, page: flow.Untold, now_s: float) -> None:
         del self._told[: self._sent]
         ends: dict[str, list[tuple[str, int, bytes, bytes, bytes]]] = {}
         entries: dict[str, list[bytes]] = {}
@@ -124,10 +124,10 @@ class Relay(Step):
         self._asked_s, state = now_s, self._state
         if page.notes:
             self._after = page.notes[-1].entry
-            state.outbox_s = now_s
+            state.untold_s = now_s
             return
         again = bool(self._after) and page.left > 0
         self._after = b""
-        state.outbox_s = now_s + (self._pause_s if page.left else LOOK_EVERY_S)
+        state.untold_s = now_s + (self._pause_s if page.left else LOOK_EVERY_S)
         if again:
             self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)

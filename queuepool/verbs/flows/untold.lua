@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- outbox: read what is to be told to batches, and forget what was told.
+-- untold: read what is to be told to batches, and forget what was told.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c fo
 -- ARGV    nonce, epoch, entry after which to begin ('-': the first), entries at most, bytes that
