@@ -54,7 +54,7 @@ class BasePool(Generic[P]):
             config = PoolConfig(topology=single(url, partitions))
         if durability is not None:
             config = replace(config, durability=durability)
-        self.config = config
+        self.config = config = replace(config, topology=config.topology.apart())
         self.producer = Producer(config, registry)
         self._default = Sender(config, confirmation_for(config, None))
         self._open(servers)

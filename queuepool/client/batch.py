@@ -17,7 +17,6 @@ from queuepool.errors.escaping import shown
 from queuepool.models import JobId
 from queuepool.models.flows import BatchResult, BatchState, BatchStatus, BatchTree
 from queuepool.protocol.batches import MAX_JOBS, home_of_batch, is_batch
-from queuepool.routing.slots import partition_of
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.producer import verbs as produce
 
@@ -74,7 +73,7 @@ class _Batch:
     def _pages(self, first: int) -> Steps[tuple[list[BatchResult], bool]]:
         """Return results from a number on, and whether there are more."""
         config, (slot, pool) = self._network.config, home_of_batch(self.name)
-        partition = partition_of(slot, config.topology.partitions)
+        partition = config.topology.view.partition_of(slot)
         starts = [first, *(first - first % _PAGE + k * _PAGE for k in range(1, _AHEAD))]
         verbs = [flow.batch_results(self.name, n) for n in starts if n < MAX_JOBS]
         replies = yield Call(partition, verbs, pool=pool)
@@ -103,7 +102,7 @@ class _Batch:
         _state, job_id = yield from ask_home(config, name, flow.cancel_batch(name))
         cancelled: int = 0
         if job_id:
-            yield from ask_home(config, name, produce.cancel(job_id))
+            yield from ask_home(config, name, produce.cancel(job_id, produce.ANY_VERSION))
         for number, pool in (yield from places_of(config, None)):
             cursor, more = b"0", True
             while more:

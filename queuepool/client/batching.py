@@ -18,7 +18,7 @@ from queuepool.client.chunks import Chunk
 from queuepool.client.effects import Pause, Steps
 from queuepool.client.numbers import Numbers
 from queuepool.client.producer import Producer
-from queuepool.client.questions import ask
+from queuepool.client.questions import ask, following
 from queuepool.client.sender import Sender
 from queuepool.errors import InvalidInputError, UnavailableError
 from queuepool.models.flows import BatchState
@@ -30,7 +30,7 @@ from queuepool.protocol.batches import (
     ending_of_text,
     home_of_batch,
 )
-from queuepool.routing.slots import partition_of
+from queuepool.routing.views import View
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.batch_ref import BatchRef
 from queuepool.verbs import Verb
@@ -43,8 +43,11 @@ _SEAL_WAIT_S, _SEAL_PAUSE_S = 30.0, 0.1
 def ask_home(config: PoolConfig, batch: str, verb: Verb[Any]) -> Steps[Any]:
     """Run a verb, which may be repeated, at the home of a batch."""
     slot, pool = home_of_batch(batch)
-    partition = partition_of(slot, config.topology.partitions)
-    return (yield from ask(config.of(pool), partition, verb))
+
+    def asking(view: View) -> Steps[Any]:
+        return ask(config.of(pool), view.partition_of(slot), verb)
+
+    return (yield from following(config, asking))
 
 
 def begin(

@@ -81,20 +81,19 @@ class Chunker:
     def _full(self, items: Items, open_chunks: OpenChunks) -> Iterator[Chunk]:
         defaults, fixed, fresh, limit = self._defaults, self._fixed, self._fresh, self._limit
         tier, delay_ms = int(defaults.tier), milliseconds(defaults.delay_s)
-        task, check, options = defaults.task, defaults.check, options_of(defaults, None, fixed)
-        wishes = defaults.wishes
+        task, check, wishes = defaults.task, defaults.check, defaults.wishes
+        options = options_of(defaults, None, fixed)
         known, plain = dict[TaskName, Defaults](), defaults.for_task is None
         hinted = fixed is not None and self._numbers is None
-        jobs = size = 0  # held back, all open chunks together
+        # Held back, all open chunks together; by which version of the route
+        jobs, size, since = 0, 0, 1 if fixed is None else fixed.since
         for position, item in enumerate(items):
             if not fresh:
                 fresh += self._fresh_ids()
             job = item if isinstance(item, Job) else None
             payload: Any = item if job is None else job.payload
             own = job is not None and not (job.partition_key is job.tenant is None)
-            route = None if own else fixed
-            if route is None:
-                route = self._route_of(payload, job)
+            route = self._route_of(payload, job) if own or fixed is None else fixed
             if job is None and plain and (fixed is not None or route.key_text is None):
                 run = (tier + route.shift, route.group, delay_ms)
                 envelope = codec.encode_envelope(task, payload, options, limit=limit)
@@ -107,8 +106,11 @@ class Chunker:
                     own_defaults(defaults, job, known), job, payload, route
                 )
             chunk = open_chunks.get(route.base)
-            if chunk is None:
-                chunk = open_chunks[route.base] = _chunk(route)
+            if chunk is None or chunk.version != route.version:
+                if route.since != since:  # jobs of a group must not overtake others of it
+                    yield from emptied(open_chunks)
+                    jobs, size, since = 0, 0, route.since
+                chunk, fixed = self._opened(open_chunks, route)
             tail = route.tail + envelope
             chunk.add(run, job_id, tail, wish)
             if job is not None and job.job_id is not None:
@@ -121,6 +123,16 @@ class Chunker:
             elif len(chunk.ids) == CHUNK or chunk.size_bytes > CHUNK_BYTES:
                 jobs, size = jobs - len(chunk.ids), size - chunk.size_bytes
                 yield from given(open_chunks, route.base)
+
+    def _opened(self, open_chunks: OpenChunks, route: Route) -> tuple[Chunk, Route | None]:
+        """Return the chunk for a route, and the fixed route, newer if there is a newer one."""
+        chunk = open_chunks.get(route.base)
+        if chunk is None:
+            chunk = open_chunks[route.base] = _chunk(route)
+        chunk.version = min(chunk.version, route.version)
+        if self._fixed is not None:
+            self._fixed = self._routes.of(self._key, self._tenant)  # type: ignore[arg-type]
+        return chunk, self._fixed
 
     def _route_of(self, payload: Any, job: Job[Any] | None) -> Route:
         key: Any = job.partition_key if job is not None else None
@@ -164,4 +176,6 @@ class Chunker:
 
 
 def _chunk(route: Route) -> Chunk:
-    return Chunk(route.partition, route.base, pool=route.pool)
+    chunk = Chunk(route.partition, route.base, pool=route.pool)
+    chunk.version, chunk.since = route.version, route.since
+    return chunk

@@ -27,6 +27,8 @@ class Chunk(msgspec.Struct, eq=False):
     wishes: positions of jobs, from 1, each with what it asks for.
     taken: whether the sender received it, or was about to.
     chosen: those of its ids that the application chose; the library made the others.
+    since: the version of the route by which the partition was chosen. version: the one that is
+    sent, 0 if a slot is on its way.
     """
 
     partition: int
@@ -41,6 +43,8 @@ class Chunk(msgspec.Struct, eq=False):
     wishes: list[Argument] = msgspec.field(default_factory=list)
     taken: bool = False
     pool: str = DEFAULT_POOL
+    version: int = 1
+    since: int = 1
     _run: tuple[Any, ...] = ()
     _count_at: int = -1
 
@@ -80,6 +84,7 @@ class Chunk(msgspec.Struct, eq=False):
             size_bytes=self.size_bytes,
             max_depth=config.max_depth,
             max_bytes=config.max_bytes,
+            version=self.version,
         )
 
 

@@ -2,6 +2,7 @@
 
     sent --accepted or duplicate--> recorded, over
       |----full: wait for room, as long as the caller allows----------> REJECTED, QueueFullError
+      |----moved: sent again by a newer route (client.rerouting)
       |----no answer, or "not now": try again for retry_for_s--------> UNKNOWN or REJECTED, raised
       |----stored, but not as durable as required (client.durability)-> UNKNOWN, raised
       +----refused permanently------------------------------------------> raised
@@ -32,6 +33,7 @@ from queuepool.client.results import (
 from queuepool.client.retrying import Attempts
 from queuepool.errors import (
     LocalError,
+    MovedError,
     NotConfirmedError,
     QueueFullError,
     QueuePoolError,
@@ -69,7 +71,7 @@ def answers(
 ) -> list[Answer]:
     """Return the outcome of `call` for each chunk, given its replies. begun_s: when it was sent."""
     first = 1 if len(chunks) > 1 else 0
-    found = [_answer(reply) for reply in replies[first : first + len(chunks)]]
+    found = [answer_of(reply) for reply in replies[first : first + len(chunks)]]
     if not confirmation.verbs:
         return found
     problem = confirmation.problem(replies[first + len(chunks) :], chunks[0].partition)
@@ -82,13 +84,19 @@ def answers(
     return found
 
 
-def _answer(reply: Any) -> Answer:
-    return reply if isinstance(reply, QueuePoolError) else read_enqueue(reply)
+def answer_of(reply: Any) -> Answer:
+    """Return what a reply to a chunk means. Raises InvalidInputError for an invalid chunk."""
+    if isinstance(reply, QueuePoolError):
+        return reply
+    try:
+        return read_enqueue(reply)
+    except MovedError as error:
+        return error
 
 
 def unanswered(chunks: Sequence[Chunk], error: UnavailableError, begun_s: float) -> list[Answer]:
     """Return the outcome for each chunk when a call got no reply."""
-    if not isinstance(error, LocalError):  # it was not even sent
+    if not isinstance(error, (LocalError, MovedError)):  # it was not even sent
         for chunk in chunks:
             chunk.mark_unanswered(begun_s)
     return [error] * len(chunks)
@@ -128,9 +136,9 @@ def note(results: EnqueueResults, chunk: Chunk, answer: Settled) -> None:
 
 def note_settled(
     results: EnqueueResults, chunks: Sequence[Chunk], found: Sequence[Answer]
-) -> deque[tuple[Chunk, Answer]]:
+) -> deque[tuple[Chunk, Answer | None]]:
     """Record the stored chunks; return the others, in order, each with its answer."""
-    left: deque[tuple[Chunk, Answer]] = deque()
+    left: deque[tuple[Chunk, Answer | None]] = deque()
     for chunk, answer in zip(chunks, found, strict=True):
         if isinstance(answer, SETTLED):
             note(results, chunk, answer)

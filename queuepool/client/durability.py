@@ -155,6 +155,8 @@ def batched(
     failure = None
     try:
         for chunk in chunks:
+            while held and next(iter(held.values()))[0].since != chunk.since:
+                yield from _oldest(held)  # by another route: nothing overtakes it
             batch = held.setdefault(chunk.key, [])
             batch.append(chunk)
             size = sum(c.size_bytes for c in batch)
@@ -162,9 +164,7 @@ def batched(
                 yield batch
                 del held[chunk.key]
             elif len(held) > _BATCHES:
-                oldest = next(iter(held))
-                yield held[oldest]
-                del held[oldest]
+                yield from _oldest(held)
     except JobTimeoutError:
         raise
     except Exception as error:
@@ -172,8 +172,12 @@ def batched(
             raise  # it came from outside, as a batch began or just after it was sent
         failure = error
     while held:
-        oldest = next(iter(held))
-        yield held[oldest]
-        del held[oldest]
+        yield from _oldest(held)
     if failure is not None:
         raise failure
+
+
+def _oldest(held: dict[bytes, list[Chunk]]) -> Iterator[list[Chunk]]:
+    oldest = next(iter(held))
+    yield held[oldest]
+    del held[oldest]

@@ -7,11 +7,12 @@ from typing import Any
 
 from queuepool.client.effects import Steps
 from queuepool.client.producer import Producer
-from queuepool.client.questions import ask, find, find_in
+from queuepool.client.questions import ask, find, find_in, following
 from queuepool.errors import InvalidInputError
 from queuepool.models import JobState, JobStatus
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.protocol import codec
+from queuepool.routing.views import View
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs.operator import editing
 from queuepool.verbs.operator import verbs as operate
@@ -34,10 +35,13 @@ class UnchangeableJobError(InvalidInputError):
 
 def locate(config: PoolConfig, job_id: str, partition: int | None) -> Steps[JobStatus]:
     """Return where a job is. Raises UnchangeableJobError if it is nowhere."""
-    if partition is None:
-        status = yield from find(config, job_id)
-    else:
-        status = yield from find_in(config, partition, job_id, DEFAULT_POOL)
+
+    def looking(view: View) -> Steps[JobStatus]:
+        if partition is None:
+            return find(config, view, job_id)
+        return find_in(config, view, partition, job_id, DEFAULT_POOL)
+
+    status = yield from following(config, looking)
     if status.state in (JobState.UNKNOWN, JobState.DONE, JobState.CANCELLED, JobState.EXPIRED):
         raise UnchangeableJobError(job_id, _WHY_NOT["unknown"])
     return status

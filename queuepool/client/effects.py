@@ -3,6 +3,8 @@
     Call       one round trip to a partition     the replies in order, or the UnavailableError
     CallEach   one verb a partition, of several  as for Call
     CallSystem one round trip to the shared keys  as for Call
+    Verify     the route record, once            nothing
+    Follow     the newest route record           nothing, or the UnavailableError
     Pause      some time                         nothing
 
 QueuePool executes the steps with blocking servers, AsyncQueuePool with awaited ones; see
@@ -28,7 +30,8 @@ class Call(msgspec.Struct, eq=False):
     """Run these verbs on a partition's pool.
 
     leave: what it may do about a missing route record. adds: whether it may be the first use of the
-    pool, which is noted before.
+    pool, which is noted before. since: the version of the route by which it was chosen; by an older
+    one than is known it is not sent, and the answer is a MovedError. 0: whichever.
     """
 
     partition: int
@@ -36,6 +39,7 @@ class Call(msgspec.Struct, eq=False):
     leave: Leave = Leave.LOOK
     pool: str = DEFAULT_POOL
     adds: bool = False
+    since: int = 0
 
 
 class CallEach(msgspec.Struct, eq=False):
@@ -51,13 +55,22 @@ class CallSystem(msgspec.Struct, eq=False):
     verbs: Sequence[Verb[Any]]
 
 
+class Verify(msgspec.Struct, eq=False):
+    """Read the route record if it was not read yet, and route by it."""
+
+
+class Follow(msgspec.Struct, eq=False):
+    """Read the route record, and route by it from now on."""
+
+
 class Pause(msgspec.Struct, eq=False):
     """Wait for this long."""
 
     seconds: float
 
 
-Steps: TypeAlias = Generator[Call | CallEach | CallSystem | Pause, Any, T]
+Effect: TypeAlias = Call | CallEach | CallSystem | Verify | Follow | Pause
+Steps: TypeAlias = Generator[Effect, Any, T]
 
 
 def struck(steps: Steps[Any], error: BaseException) -> None:

@@ -13,7 +13,7 @@ from queuepool.client.endings import JobDiedError as JobDiedError  # noqa: PLC04
 from queuepool.client.foretelling import watched
 from queuepool.client.holding import configure_group
 from queuepool.client.network import AsyncNetwork, Network
-from queuepool.client.questions import ask, ask_pools
+from queuepool.client.questions import ask, ask_pools, following
 from queuepool.client.routes import Route
 from queuepool.errors import WaitTimeoutError
 from queuepool.errors.escaping import key_text
@@ -21,6 +21,7 @@ from queuepool.models import Eta, GroupStatus, Tier
 from queuepool.models.jobs import total_of
 from queuepool.partitions.partition import Partition
 from queuepool.routing.slots import key_bytes
+from queuepool.routing.views import View
 from queuepool.verbs.producer import pools
 from queuepool.verbs.producer import verbs as produce
 
@@ -50,8 +51,13 @@ class _Group:
         return total_of((yield from self._in_pools()))
 
     def _in_pools(self) -> Steps[list[GroupStatus]]:
-        verb = produce.group(self._route.group)
-        return (yield from ask_pools(self._network.config, self._route.partition, verb))
+        config, route = self._network.config, self._route
+
+        def asking(view: View) -> Steps[list[GroupStatus]]:
+            verb = produce.group(route.group, view.version)
+            return ask_pools(config, view.partition_of(route.slot), verb)
+
+        return (yield from following(config, asking))
 
     def _settled(self) -> Steps[GroupStatus]:
         """Return the totals, which in several pools have ended only if two readings agree.
@@ -68,15 +74,20 @@ class _Group:
 
     def _cancel(self) -> Steps[tuple[int, int]]:
         """Cancel in bounded steps, in one pool after another."""
-        config, partition = self._network.config, self._route.partition
-        cancelled, stopping = 0, 0
+        sums = [0, 0]
+        yield from following(self._network.config, lambda view: self._cancel_in(view, sums))
+        return sums[0], sums[1]
+
+    def _cancel_in(self, view: View, sums: list[int]) -> Steps[None]:
+        # What was cancelled before the group moved is counted, too.
+        config, slot = self._network.config, self._route.slot
+        partition, version = view.partition_of(slot), view.version_for(slot)
         for pool in (config.keyspace.pool, *(yield from ask(config, partition, pools.look()))):
             cursor = b"start"
             while cursor:
-                verb = produce.cancel_group(self._route.group, cursor)
+                verb = produce.cancel_group(self._route.group, cursor, version)
                 cursor, gone, running = yield from ask(config.of(pool), partition, verb)
-                cancelled, stopping = cancelled + gone, stopping + running
-        return cancelled, stopping
+                sums[0], sums[1] = sums[0] + gone, sums[1] + running
 
     def _eta(self, over_s: float) -> Steps[Eta | None]:
         return watched(self._status, over_s)
@@ -130,7 +141,8 @@ class TaskGroup(_Group):
     @property
     def partition(self) -> Partition:
         """Return the partition that has the group's jobs."""
-        return self._network.partition(self._route.partition)
+        view = self._network.config.topology.view
+        return self._network.partition(view.partition_of(self._route.slot))
 
     @property
     def group(self) -> bytes:

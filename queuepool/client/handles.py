@@ -9,10 +9,11 @@ from queuepool.client.arguments import check_wait
 from queuepool.client.effects import Pause, Steps
 from queuepool.client.endings import raise_for_state
 from queuepool.client.network import AsyncNetwork, Network
-from queuepool.client.questions import ask, find, find_in
+from queuepool.client.questions import ask, find, find_in, following
 from queuepool.errors import WaitTimeoutError
 from queuepool.models import EnqueueStatus, JobId, JobState, JobStatus
 from queuepool.models.places import DEFAULT_POOL
+from queuepool.routing.views import View
 from queuepool.tasks.job import R_co
 from queuepool.tasks.registry import Task
 from queuepool.verbs.producer import verbs as produce
@@ -48,11 +49,16 @@ class _Handle(Generic[R_co]):
         return self.enqueue_status is EnqueueStatus.ACCEPTED
 
     def _status(self) -> Steps[JobStatus]:
+        return (yield from following(self._network.config, self._status_by))
+
+    def _status_by(self, view: View) -> Steps[JobStatus]:
         config, partition = self._network.config, self.partition
-        if partition is not None:
-            status = yield from find_in(config, partition, self.job_id, self._pool)
+        if partition is None:
+            status = yield from find(config, view, self.job_id)
         else:
-            status = yield from find(config, self.job_id)
+            status = yield from find_in(config, view, partition, self.job_id, self._pool)
+            if status.state is JobState.UNKNOWN and view.version > 1:  # it may have moved
+                status = yield from find(config, view, self.job_id)
         if status.state is not JobState.UNKNOWN:
             self.partition, self._pool = status.partition, status.pool or DEFAULT_POOL
         return status
@@ -78,15 +84,19 @@ class _Handle(Generic[R_co]):
         return cast("R_co", self._of.signature.read_result(status.result))
 
     def _cancel(self) -> Steps[JobState]:
+        return (yield from following(self._network.config, self._cancel_by))
+
+    def _cancel_by(self, view: View) -> Steps[JobState]:
         if self.partition is None:
-            yield from self._status()
+            yield from self._status_by(view)
         if self.partition is None:
             return JobState.UNKNOWN
-        config, verb, pool = self._network.config, produce.cancel(self.job_id), self._pool
-        state = yield from ask(config.of(pool), self.partition, verb)
+        config, place = self._network.config, (self.partition, self._pool)
+        verb = produce.cancel(self.job_id, view.version)
+        state = yield from ask(config.of(self._pool), self.partition, verb)
         if state is JobState.UNKNOWN:
-            yield from self._status()
-            if self._pool != pool:
+            yield from self._status_by(view)
+            if (self.partition, self._pool) != place:
                 state = yield from ask(config.of(self._pool), self.partition, verb)
         return state
 

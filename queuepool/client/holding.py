@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from queuepool.client.effects import Steps
-from queuepool.client.questions import ask, ask_each, ask_pools, pools_in
+from queuepool.client.effects import Follow, Steps
+from queuepool.client.questions import ask, ask_each, ask_pools, following, pools_in
 from queuepool.client.routes import Route
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.models import Tier
 from queuepool.models.places import DEFAULT_POOL
+from queuepool.routing.views import View
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.options import check_tier
 from queuepool.verbs.producer import pools
@@ -62,16 +63,21 @@ def configure_group(
     Raises UnknownGroupError if the group has no jobs, InvalidInputError like `check_settings`.
     """
     check_settings(max_running=max_running, weight=weight, tier=tier)
-    verb = produce.configure(
-        route.group,
-        hold=hold,
-        max_running=max_running,
-        serial=serial,
-        weight=weight,
-        tier=_tier(tier),
-        keep_ms=KEPT_MS if create else 0,
-    )
-    found = yield from ask_pools(config, route.partition, verb)
+
+    def asking(view: View) -> Steps[list[bool | None]]:
+        verb = produce.configure(
+            route.group,
+            hold=hold,
+            max_running=max_running,
+            serial=serial,
+            weight=weight,
+            tier=_tier(tier),
+            keep_ms=KEPT_MS if create else 0,
+            version=view.version_for(route.slot),
+        )
+        return ask_pools(config, view.partition_of(route.slot), verb)
+
+    found = yield from following(config, asking)
     if all(changed is None for changed in found):
         raise UnknownGroupError(
             f"group {key!r} has no jobs: none were enqueued, or they ended some time ago and the "
@@ -79,7 +85,7 @@ def configure_group(
             "jobs first, configure it with create=True (--create), or hold their partition"
         )
     if tier is not None:
-        yield from _follow_at_gates(config, route)
+        yield from following(config, lambda view: _follow_at_gates(config, view, route))
     return any(found)
 
 
@@ -89,15 +95,13 @@ def _tier(tier: Tier | int | str | None) -> int | None:
     return produce.OWN_TIERS if tier == OWN else check_tier(tier)
 
 
-def _follow_at_gates(config: PoolConfig, route: Route) -> Steps[None]:
+def _follow_at_gates(config: PoolConfig, view: View, route: Route) -> Steps[None]:
     """Let parked jobs have their turns in the tier that their group has: in bounded steps."""
-    for pool in (config.keyspace.pool, *(yield from ask(config, route.partition, pools.look()))):
-        cursor = yield from ask(
-            config.of(pool), route.partition, produce.tier_at_gates(route.group)
-        )
-        while cursor:
-            verb = produce.tier_at_gates(route.group, cursor)
-            cursor = yield from ask(config.of(pool), route.partition, verb)
+    partition, version = view.partition_of(route.slot), view.version_for(route.slot)
+    for pool in (config.keyspace.pool, *(yield from ask(config, partition, pools.look()))):
+        verb = produce.tier_at_gates(route.group, version=version)
+        while cursor := (yield from ask(config.of(pool), partition, verb)):
+            verb = produce.tier_at_gates(route.group, cursor, version)
 
 
 def hold_partitions(
@@ -107,11 +111,19 @@ def hold_partitions(
 
     Each pool of a partition counts. Raises InvalidInputError for a pool that no partition has.
     """
-    topology, verb = config.topology, produce.configure(None, hold=on)
-    numbers: Sequence[int] = range(topology.partitions)
+    yield Follow()
+    return (yield from following(config, lambda view: _hold(config, view, partition, pool, on=on)))
+
+
+def _hold(
+    config: PoolConfig, view: View, partition: int | None, pool: str | None, *, on: bool
+) -> Steps[int]:
+    numbers: Sequence[int] = range(len(view.placement))
     if partition is not None:
-        topology.server_of(partition)  # raises for a partition that is not there
+        config.topology.server_of(partition)  # raises for a partition that is not there
         numbers = [partition]
+    version = view.version if partition is None else produce.ANY_VERSION
+    verb = produce.configure(None, hold=on, version=version)
     known = {DEFAULT_POOL: list(numbers)} | (yield from pools_in(config, numbers))
     if pool is not None and pool not in known:
         raise InvalidInputError(

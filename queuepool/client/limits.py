@@ -12,7 +12,6 @@ from queuepool.client.questions import ask, ask_each
 from queuepool.errors import InvalidInputError
 from queuepool.models import Limit, LimitStatus
 from queuepool.models.limits import check_limit_name
-from queuepool.routing.slots import home_of
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb
 from queuepool.verbs.limits import verbs as homes
@@ -93,7 +92,7 @@ class _Limits:
 
     def _ask(self, name: str, verb: Verb[T]) -> Steps[T]:
         config: PoolConfig = self._network.config
-        return ask(config, home_of(name, config.topology.partitions), verb)
+        return ask(config, config.topology.view.home_of(name), verb)
 
     def _set(self, limit: Limit) -> Steps[bool]:
         return self._ask(limit.name, homes.set_limit(limit))

@@ -8,12 +8,23 @@ from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
-from queuepool.client.effects import Call, CallEach, CallSystem, Pause, Steps, struck
-from queuepool.errors import UnavailableError
+from queuepool.client.effects import (
+    Call,
+    CallEach,
+    CallSystem,
+    Effect,
+    Follow,
+    Pause,
+    Steps,
+    Verify,
+    struck,
+)
+from queuepool.errors import MovedError, UnavailableError
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.partitions.partition import Partition
 from queuepool.partitions.route import Leave
 from queuepool.partitions.verifying import AsyncVerifier, Verifier, run_each
+from queuepool.routing.views import View
 from queuepool.servers import AsyncPort, Port, Stream
 from queuepool.servers.connect import connect, connect_async
 from queuepool.settings.config import PoolConfig
@@ -46,6 +57,11 @@ class _Servers(Generic[P]):
         now_s, known = monotonic(), self._noted.get((partition, pool), -_NOTED_S)
         return pool == DEFAULT_POOL or now_s - known < _NOTED_S
 
+    def outdated(self, since: int) -> MovedError | None:
+        """Return the error of a call that was laid out by an older route than is known."""
+        newest = self.config.topology.view.version
+        return MovedError(newest) if since < newest else None
+
     def note(self, partition: int, pool: str) -> None:
         """Remember that the partition knows of a pool."""
         self._noted[partition, pool] = monotonic()
@@ -67,20 +83,27 @@ class Network(_Servers[Port]):
         super().__init__(config, given, connect)
         self.verifier = Verifier(config, self.servers)
         self._route = self.verifier.state
-        self._partitions: dict[tuple[int, str], Partition] = {}
+        self._known: tuple[View, dict[tuple[int, str], Partition]] = config.topology.view, {}
 
     def partition(self, number: int, pool: str = DEFAULT_POOL) -> Partition:
         """Return one partition, or another pool of it, wherever it lives."""
-        known = self._partitions.get((number, pool))
+        view, places = self._known
+        if view is not self.config.topology.view:
+            view, places = self._known = self.config.topology.view, {}
+        known = places.get((number, pool))
         if known is None:
             key = self.config.keyspace.of(pool).partition(number)
-            known = Partition(number, key, self.server_of(number), pool)
-            self._partitions[number, pool] = known
+            known = places[number, pool] = Partition(number, key, self.server_of(number), pool)
         return known
+
+    def may_send(self, since: int) -> bool:
+        """Return whether what was laid out by this version of the route may be sent as it is."""
+        if not self._route.verified:
+            self.verifier.verify(Leave.RECORD)
+        return self.outdated(since) is None
 
     def stream(self, partition: int, window: int, pool: str = DEFAULT_POOL) -> Stream:
         """Return a pipe for enqueues to a partition, with at most this many in flight."""
-        self.verifier.verify(Leave.RECORD)
         self.add_pool(partition, pool)
         place = self.partition(partition, pool)
         return place.server.stream(place.key, window)
@@ -103,14 +126,20 @@ class Network(_Servers[Port]):
             struck(steps, error)
             raise
 
-    def _answer(self, effect: Call | CallEach | CallSystem | Pause) -> Any:
+    def _answer(self, effect: Effect) -> Any:
         try:
+            if isinstance(effect, Verify):
+                return self.verifier.verify(Leave.LOOK)
+            if isinstance(effect, Follow):
+                return self.verifier.follow()
             if isinstance(effect, CallSystem):
                 self.verifier.verify(Leave.LOOK)
                 return self.system_server.run(self.config.keyspace.system(), effect.verbs)
             if isinstance(effect, Call):
                 if not self._route.verified:  # looked up only now: a rejected call needs no server
                     self.verifier.verify(effect.leave)
+                if effect.since and (outdated := self.outdated(effect.since)):
+                    return outdated
                 if effect.adds:
                     self.add_pool(effect.partition, effect.pool)
                 place = self.partition(effect.partition, effect.pool)
@@ -153,15 +182,21 @@ class AsyncNetwork(_Servers[AsyncPort]):
             struck(steps, error)
             raise
 
-    async def _answer(self, effect: Call | CallEach | CallSystem | Pause) -> Any:
+    async def _answer(self, effect: Effect) -> Any:
         if isinstance(effect, Pause):
             return await asyncio.sleep(effect.seconds)
+        if isinstance(effect, Follow):
+            return await self._follow()
         if not self._route.verified:
             await self.verifier.verify(effect.leave if isinstance(effect, Call) else Leave.LOOK)
+        if isinstance(effect, Verify):
+            return None
         try:
             if isinstance(effect, CallSystem):
                 return await self.system_server.run(self.config.keyspace.system(), effect.verbs)
             if isinstance(effect, Call):
+                if effect.since and (outdated := self.outdated(effect.since)):
+                    return outdated
                 if effect.adds and not self.noted(effect.partition, effect.pool):
                     verb = pools.add(effect.pool)
                     verb.read((await self._run(effect.partition, [verb]))[0])
@@ -173,6 +208,13 @@ class AsyncNetwork(_Servers[AsyncPort]):
         except UnavailableError as error:
             return error
         return replies
+
+    async def _follow(self) -> UnavailableError | None:
+        try:
+            await self.verifier.follow()
+        except UnavailableError as error:
+            return error
+        return None
 
     async def _run(
         self, partition: int, verbs: Sequence[Any], pool: str = DEFAULT_POOL

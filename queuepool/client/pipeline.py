@@ -20,12 +20,19 @@ from collections.abc import Iterable, Mapping
 from time import monotonic
 
 from queuepool.client.chunks import Chunk
-from queuepool.client.delivery import SERVER_ERRORS, SETTLED, Answer, note, record_unknown
+from queuepool.client.delivery import (
+    SERVER_ERRORS,
+    SETTLED,
+    Answer,
+    answer_of,
+    note,
+    record_unknown,
+)
 from queuepool.client.interruption import Source, attach_results, note_sending, note_unsent
 from queuepool.client.network import Network
 from queuepool.client.results import EnqueueResults
 from queuepool.client.sender import Sender
-from queuepool.errors import LocalError, QueuePoolError, UnavailableError
+from queuepool.errors import LocalError, UnavailableError
 from queuepool.servers import Stream
 
 WINDOW = 6  # chunks in flight to one partition: enough to overlap encoding with the server
@@ -113,9 +120,7 @@ class Pipe:
         except UnavailableError:
             self._mark_unanswered()
             return None
-        if isinstance(reply, QueuePoolError):
-            return reply
-        return self._sent[0].verb(self._sender.config).parse(reply)
+        return answer_of(reply)
 
     def _mark_unanswered(self) -> None:
         self.close()
@@ -136,9 +141,17 @@ class Bulk:
         self._network, self._sender = network, sender
         self._pipes: dict[bytes, Pipe] = {}  # the most recently used comes last
         self._sending = False
+        self._since: int | None = None
 
     def send(self, chunk: Chunk) -> None:
         """Send a chunk. Raises like Sender.batch, for this or for an earlier chunk."""
+        if chunk.since != self._since:  # by another route: nothing overtakes what is in flight
+            self._settle()
+            self._since = chunk.since
+        if not self._network.may_send(chunk.since):
+            self._settle()
+            self._network.do(self._sender.batch([chunk], self.results))
+            return
         pipe = self._pipes.pop(chunk.key, None)
         if pipe is None:
             pipe = Pipe(self._network, self._sender, self.results)

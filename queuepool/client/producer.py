@@ -121,6 +121,7 @@ class Producer:
         if check is not None:
             check(payload, envelope)
         chunk = Chunk(route.partition, route.base, positions=[0], pool=route.pool)
+        chunk.version, chunk.since = route.version, route.since
         if job_id is None:
             raw_id = route.hint + ids.ending_from(os.urandom(9))
         else:

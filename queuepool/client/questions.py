@@ -1,5 +1,8 @@
 """Queries of both pools, as steps: they are repeated until answered, which is harmless.
 
+What asks for a group, or for a job, begins again by a newer route when a partition says that it
+moved (`following`).
+
 A connection that the server closed, or its restart, is not the caller's concern. The owner of a
 partition does not wait like this: its loop has to renew a lease. Enqueueing has its own rules, see
 queuepool.client.delivery.
@@ -14,20 +17,41 @@ from functools import partial
 from time import monotonic
 from typing import Any, TypeVar
 
-from queuepool.client.effects import Call, CallEach, CallSystem, Pause, Steps
+from queuepool.client.effects import Call, CallEach, CallSystem, Follow, Pause, Steps, Verify
 from queuepool.client.retrying import Attempts
-from queuepool.errors import UnavailableError
+from queuepool.errors import MovedError, UnavailableError
 from queuepool.models import JobState, JobStatus
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.protocol import ids
 from queuepool.routing.finding import ASKED_AT_ONCE, is_found, parts, the_only_one
-from queuepool.routing.slots import partition_of
+from queuepool.routing.views import View
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb
 from queuepool.verbs.producer import pools
 from queuepool.verbs.producer import verbs as produce
 
 T = TypeVar("T")
+
+
+def following(config: PoolConfig, steps_of: Callable[[View], Steps[T]]) -> Steps[T]:
+    """Run steps by the newest route that is known, again whenever a partition knows a newer one.
+
+    Raises the last MovedError if the route is not known within retry_for_s.
+    """
+    if config.topology.view.record is None:
+        yield Verify()
+    attempts = Attempts(monotonic() + config.retry_for_s)
+    while True:
+        view = config.topology.view
+        try:
+            return (yield from steps_of(view))
+        except MovedError as error:
+            yield Follow()
+            if config.topology.view.version < max(error.version, view.version + 1):
+                pause_s = attempts.next_pause(monotonic(), random.random())
+                if pause_s is None:
+                    raise
+                yield Pause(pause_s)
 
 
 def ask(config: PoolConfig, partition: int, verb: Verb[T]) -> Steps[T]:
@@ -65,9 +89,14 @@ def _ask_others(
     return found
 
 
-def ask_everywhere(config: PoolConfig, verb: Verb[T]) -> Steps[list[T]]:
-    """Run a verb on all partitions and all pools of theirs."""
-    numbers = range(config.topology.partitions)
+def ask_everywhere(config: PoolConfig, verb_of: Callable[[View], Verb[T]]) -> Steps[list[T]]:
+    """Run a verb on all partitions and all pools of theirs, those of the newest route."""
+    yield Follow()
+    return (yield from following(config, lambda view: _everywhere(config, view, verb_of(view))))
+
+
+def _everywhere(config: PoolConfig, view: View, verb: Verb[T]) -> Steps[list[T]]:
+    numbers = range(len(view.placement))
     found = yield from ask_each(config, [(number, verb) for number in numbers])
     for pool, having in (yield from pools_in(config, numbers)).items():
         found += yield from ask_each(config.of(pool), [(number, verb) for number in having])
@@ -102,9 +131,11 @@ def _of(number: int, verb: Verb[T]) -> Verb[tuple[int, T]]:
     return Verb(verb.script, verb.args, lambda reply: (number, verb.read(reply)))
 
 
-def find_in(config: PoolConfig, partition: int, job_id: str, pool: str) -> Steps[JobStatus]:
+def find_in(
+    config: PoolConfig, view: View, partition: int, job_id: str, pool: str
+) -> Steps[JobStatus]:
     """Find a job in a partition: in this pool first, then in the others."""
-    verb = produce.status(job_id, partition)
+    verb = produce.status(job_id, partition, view.version)
     status = yield from ask(config.of(pool), partition, verb)
     if status.state is not JobState.UNKNOWN:
         return _in_pool(status, pool)
@@ -120,28 +151,28 @@ def _in_pool(status: JobStatus, pool: str) -> JobStatus:
     return status if pool == DEFAULT_POOL else replace(status, pool=pool)
 
 
-def find(config: PoolConfig, job_id: str) -> Steps[JobStatus]:
+def find(config: PoolConfig, view: View, job_id: str) -> Steps[JobStatus]:
     """Find a job of which only the id is known: by its hint first, then in all partitions.
 
     Their default pools come first, then the others. Raises InvalidInputError when several
     partitions have a job of that id.
     """
-    topology, slot = config.topology, ids.hinted_slot(job_id)
+    partitions, slot = len(view.placement), ids.hinted_slot(job_id)
     statuses = []
     if slot is not None:
-        first = partition_of(slot, topology.partitions)
-        hinted = yield from ask(config, first, produce.status(job_id, first))
+        first = view.partition_of(slot)
+        hinted = yield from ask(config, first, produce.status(job_id, first, view.version))
         if is_found(hinted, slot):
             return hinted
         statuses.append(hinted)
-    others = set(range(topology.partitions)) - {status.partition for status in statuses}
-    calls = [(number, produce.status(job_id, number)) for number in others]
+    others = set(range(partitions)) - {status.partition for status in statuses}
+    calls = [(number, produce.status(job_id, number, view.version)) for number in others]
     statuses += yield from ask_each(config, calls)
     found = the_only_one(statuses)
     if found.state is not JobState.UNKNOWN:
         return found
-    for pool, having in (yield from pools_in(config, range(topology.partitions))).items():
-        calls = [(number, produce.status(job_id, number)) for number in having]
+    for pool, having in (yield from pools_in(config, range(partitions))).items():
+        calls = [(number, produce.status(job_id, number, view.version)) for number in having]
         answers = yield from ask_each(config.of(pool), calls)
         statuses += [_in_pool(status, pool) for status in answers]
     return the_only_one(statuses)
@@ -173,6 +204,8 @@ def _until_answered(
             if isinstance(replies, UnavailableError):
                 raise replies
             return read(replies)
+        except MovedError:
+            raise
         except UnavailableError:
             pause_s = attempts.next_pause(monotonic(), random.random())
             if pause_s is None:

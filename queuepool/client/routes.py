@@ -10,7 +10,8 @@ from queuepool.errors import InvalidInputError
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.models.tenants import SEPARATOR, split, tenant_bytes
 from queuepool.protocol import codec, ids
-from queuepool.routing.slots import MAX_GROUP_BYTES, group_of, key_bytes, partition_of, slot_of
+from queuepool.routing.slots import MAX_GROUP_BYTES, group_of, key_bytes, slot_of
+from queuepool.routing.views import View
 from queuepool.settings.config import PoolConfig
 
 PartitionKey = str | bytes | Callable[[Mapping[str, Any]], str | bytes]
@@ -23,6 +24,7 @@ _KEY_TYPES = (str, bytes)
 class Route:
     """Where the jobs of a partition key go. key_text: the key, when it is not the group itself.
 
+    since: the version of the route that says so. version: the one to send, see View.version_for.
     base: the base key of the partition. tail: the beginning of every body of the group. hint: the
     beginning of its jobs' ids. shift: what a call adds to the tier, for groups of tenants. pool:
     whose base it is.
@@ -36,6 +38,13 @@ class Route:
     key_text: str | None
     shift: int = 0
     pool: str = DEFAULT_POOL
+    version: int = 1
+    since: int = 1
+
+    @property
+    def slot(self) -> int:
+        """Return the slot of the key."""
+        return codec.slot_of_tail(self.tail)
 
     def into(self, pool: str, config: PoolConfig) -> Route:
         """Return the route of the same key into this pool."""
@@ -53,48 +62,69 @@ class Routes:
 
     def __init__(self, config: PoolConfig) -> None:
         self._config, self.pool = config, config.keyspace.pool
-        self._known: dict[str | bytes, Route] = {}
-        self._of_tenants: dict[tuple[str | bytes, str], Route] = {}
+        self._topology = config.topology
+        self._known = _Known(self._topology.view)
 
     def of(self, partition_key: str | bytes | None, tenant: str | None = None) -> Route:
         """Return where a partition key's jobs go. Raises InvalidInputError."""
         if tenant is not None:
             return self._of_tenant(partition_key, tenant)
-        known = self._known.get(partition_key) if type(partition_key) in _KEY_TYPES else None  # type: ignore[arg-type]
+        by = self._by()
+        known = by.keys.get(partition_key) if type(partition_key) in _KEY_TYPES else None  # type: ignore[arg-type]
         if known is not None:
             return known
-        route = self._new(key_bytes(_given(partition_key)))
+        route = self._new(key_bytes(_given(partition_key)), by.view)
         if partition_key is not None and len(partition_key) <= MAX_GROUP_BYTES:
-            remember(self._known, partition_key, route)
+            remember(by.keys, partition_key, route)
         return route
 
+    def _by(self) -> _Known:
+        # Whatever is computed by a view is remembered with it, so no route outlives its version.
+        known = self._known
+        if known.view is not self._topology.view:
+            known = self._known = _Known(self._topology.view)
+        return known
+
     def _of_tenant(self, partition_key: str | bytes | None, tenant: str) -> Route:
-        given = _given(partition_key), tenant
-        known = self._of_tenants.get(given) if type(given[0]) in _KEY_TYPES else None
+        given, by = (_given(partition_key), tenant), self._by()
+        known = by.of_tenants.get(given) if type(given[0]) in _KEY_TYPES else None
         if known is not None:
             return known
         key, name = key_bytes(given[0]), tenant_bytes(tenant)
         separator = self._config.tenant_separator or SEPARATOR
-        route = self._route(b"%s%s%s" % (name, separator.encode(), key), name, key)
+        route = self._route(b"%s%s%s" % (name, separator.encode(), key), name, key, by.view)
         if len(given[0]) <= MAX_GROUP_BYTES:
-            remember(self._of_tenants, given, route)
+            remember(by.of_tenants, given, route)
         return route
 
-    def _new(self, key: bytes) -> Route:
+    def _new(self, key: bytes, view: View) -> Route:
         separator = self._config.tenant_separator
         tenant, name = (separator and split(key, separator)) or (b"", key)
-        return self._route(key, tenant, name)
+        return self._route(key, tenant, name, view)
 
-    def _route(self, whole: bytes, tenant: bytes, key: bytes) -> Route:
+    def _route(self, whole: bytes, tenant: bytes, key: bytes, view: View) -> Route:
         # whole: the key with its tenant, which decides about the partition.
         slot, group = slot_of(whole), group_of(key, tenant)
-        partition = partition_of(slot, self._config.topology.partitions)
+        partition = view.partition_of(slot)
         text = None if group.endswith(key) else key[:1024].decode("utf-8", "replace")
         space = self._config.keyspace
         base = space.partition(partition)
         tail = codec.encode_tail(slot, group)
         shift = 4 if tenant else 0
-        return Route(partition, base, group, tail, ids.hint_of(slot), text, shift, space.pool)
+        versions = view.version_for(slot), view.version
+        hint = ids.hint_of(slot)
+        return Route(partition, base, group, tail, hint, text, shift, space.pool, *versions)
+
+
+class _Known:
+    """The routes of recent partition keys by one view."""
+
+    __slots__ = ("keys", "of_tenants", "view")
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.keys: dict[str | bytes, Route] = {}
+        self.of_tenants: dict[tuple[str | bytes, str], Route] = {}
 
 
 def _given(partition_key: str | bytes | None) -> str | bytes:

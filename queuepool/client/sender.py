@@ -4,6 +4,9 @@
     all     chunks in batches: each batch is one call to one partition, confirmed at its end
     batch   one of them; what it did not store is sent again, chunk by chunk
 
+A chunk whose partition has given jobs away is sent again by a newer route, in parts if they parted;
+while its slots are on their way it waits.
+
 Any exception that ends a call, whether a server's error, Ctrl-C or the timeout of the calling job,
 carries the results of all consumed jobs: a chunk is recorded as unknown before it is sent, and
 updated after its reply is read.
@@ -33,13 +36,16 @@ from queuepool.client.delivery import (
     unanswered,
 )
 from queuepool.client.durability import Confirmation, batched
-from queuepool.client.effects import Call, Pause, Steps
+from queuepool.client.effects import Call, Follow, Pause, Steps
 from queuepool.client.interruption import Source, attach_results, note_sending, note_unsent
+from queuepool.client.rerouting import rerouted, waits
 from queuepool.client.results import EnqueueResults
-from queuepool.errors import UnavailableError
+from queuepool.errors import MovedError, UnavailableError
 from queuepool.partitions.route import Leave
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Enqueued
+
+_POLL_S = 0.01  # how often a chunk whose slots are on their way asks for the route
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,8 @@ class Sender:
             if isinstance(answer, SETTLED):
                 return enqueued(chunk, answer)
             results = EnqueueResults()
-            yield from self._send_again(deque([(chunk, answer)]), results, since_s)
+            left: deque[tuple[Chunk, Answer | None]] = deque([(chunk, answer)])
+            yield from self._send_again(left, results, since_s)
         except SERVER_ERRORS:
             raise
         except BaseException as error:
@@ -100,27 +107,55 @@ class Sender:
         yield from self._send_again(note_settled(results, chunks, found), results, since_s)
 
     def _send_again(
-        self, left: deque[tuple[Chunk, Answer]], results: EnqueueResults, since_s: float
+        self, left: deque[tuple[Chunk, Answer | None]], results: EnqueueResults, since_s: float
     ) -> Steps[None]:
         while left:
             chunk, answer = left.popleft()
             wait_s = self.wait_when_full_s
             delivery = Delivery(chunk, results, self.config, now_s=since_s, wait_when_full_s=wait_s)
             try:
-                while pause_s := delivery.pause_after(answer, monotonic(), random.random()):
-                    yield Pause(pause_s)
-                    (answer,) = self._read([chunk], (yield self._call([chunk])))
+                parts = yield from self._deliver(chunk, answer, delivery)
             except SERVER_ERRORS:
                 for other, _answer in left:
                     record_unknown(results, other)
                 raise
-            since_s = monotonic()
+            left.extendleft((part, None) for part in reversed(parts))
+            if not parts:
+                since_s = monotonic()
+
+    def _deliver(
+        self, chunk: Chunk, answer: Answer | None, delivery: Delivery
+    ) -> Steps[Sequence[Chunk]]:
+        """Send a chunk until it is settled; or return its parts by a newer route, to be sent."""
+        while True:
+            if answer is None:
+                (answer,) = self._read([chunk], (yield self._call([chunk])))
+            if isinstance(answer, MovedError) and (parts := (yield from self._parts(chunk))):
+                return parts
+            pause_s = delivery.pause_after(answer, monotonic(), random.random())
+            if pause_s is None:
+                return ()
+            if isinstance(answer, MovedError):  # the route is asked, not the partition
+                yield Pause(min(pause_s, _POLL_S))
+            else:
+                yield Pause(pause_s)
+                answer = None
+
+    def _parts(self, chunk: Chunk) -> Steps[Sequence[Chunk]]:
+        """Return a chunk that was turned away by a newer route; nothing while it has to wait."""
+        for last in (False, True):
+            view = self.config.topology.view
+            if not waits(chunk, view) and (view.version > chunk.since or not chunk.version):
+                return rerouted(chunk, self.config, view)
+            if not last:
+                yield Follow()
+        return ()
 
     def _call(self, chunks: Sequence[Chunk]) -> Call:
         first = chunks[0]
         first.sent_s = monotonic()
         verbs = call(chunks, self.config, self.confirmation)
-        return Call(first.partition, verbs, Leave.RECORD, first.pool, adds=True)
+        return Call(first.partition, verbs, Leave.RECORD, first.pool, adds=True, since=first.since)
 
     def _read(
         self, chunks: Sequence[Chunk], replies: Sequence[Any] | UnavailableError

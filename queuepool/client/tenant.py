@@ -10,7 +10,9 @@ from queuepool.client.network import AsyncNetwork, Network
 from queuepool.client.questions import ask_everywhere
 from queuepool.models import TenantLoad, TenantStatus
 from queuepool.models.tenants import largest, tenant_bytes
+from queuepool.routing.views import View
 from queuepool.settings.config import PoolConfig
+from queuepool.verbs import Verb
 from queuepool.verbs.producer import verbs as produce
 
 _MOST_LISTED = 20
@@ -19,7 +21,7 @@ _SUMMED = ("ready", "groups", "running", "done", "died", "cancelled", "expired")
 
 def largest_tenants(config: PoolConfig, most: int) -> Steps[list[TenantLoad]]:
     """Return the tenants that have the most ready jobs, of 20 in each partition."""
-    found = yield from ask_everywhere(config, produce.tenants(_MOST_LISTED))
+    found = yield from ask_everywhere(config, lambda _: produce.tenants(_MOST_LISTED))
     return largest((one for some in found for one in some), min(most, _MOST_LISTED))
 
 
@@ -37,12 +39,16 @@ class _Tenant:
 
     def _configure(self, *, hold: bool | None = None, **settings: int | None) -> Steps[bool]:
         check_settings(**settings)
-        verb = produce.configure_tenant(tenant_bytes(self.name), hold=hold, **settings)
-        return any((yield from ask_everywhere(self._network.config, verb)))
+        name = tenant_bytes(self.name)
+
+        def verb_of(view: View) -> Verb[bool]:
+            return produce.configure_tenant(name, hold=hold, version=view.version, **settings)
+
+        return any((yield from ask_everywhere(self._network.config, verb_of)))
 
     def _status(self) -> Steps[TenantStatus]:
         verb = produce.tenant(tenant_bytes(self.name))
-        known = yield from ask_everywhere(self._network.config, verb)
+        known = yield from ask_everywhere(self._network.config, lambda _: verb)
         sums = {name: sum(getattr(each, name) for each in known) for name in _SUMMED}
         return TenantStatus(
             **sums,

@@ -38,6 +38,7 @@ __all__ = [
     "JobExpired",
     "JobTimeoutError",
     "LocalError",
+    "MovedError",
     "NotConfirmedError",
     "PayloadTooLargeError",
     "PermanentError",
@@ -124,6 +125,21 @@ class LocalError(UnavailableError):
         super().__init__(
             f"{server} was not contacted, and nothing was written: {missing}. The problem is on "
             "this machine, not on the server; retry once it is fixed here."
+        )
+
+
+class MovedError(UnavailableError):
+    """Jobs are moving to another partition, and the route did not say where to within the time.
+
+    Nothing was written. version: of the route that knows; calls follow it by themselves.
+    """
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        super().__init__(
+            f"the partition has given these jobs to another one, as version {version} of the route "
+            "says, which could not be read in time; nothing was written. Retry later with the same "
+            "ids. If that lasts, the route record may be lost: run `queuepool check`."
         )
 
 

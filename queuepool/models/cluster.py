@@ -132,12 +132,19 @@ class ScalingRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteRecord:
-    """How many partitions a keyspace has. version grows with each change; layout: see routing."""
+    """Where a keyspace has its jobs. version grows with each change.
+
+    layout: mod or table; slots: that table; servers: where partitions are; moving: slots that are
+    on their way. All as stored; see queuepool.routing.views.
+    """
 
     version: int
     partitions: int
     layout: str
     created_ms: int
+    slots: str = ""
+    servers: str = ""
+    moving: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

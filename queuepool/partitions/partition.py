@@ -56,21 +56,21 @@ class Partition:
 
     def status(self, job_id: str) -> JobStatus:
         """Return where one job is."""
-        return self.run(produce.status(job_id, self.number))
+        return self.run(produce.status(job_id, self.number, produce.ANY_VERSION))
 
     def cancel(self, job_id: str) -> JobState:
         """Cancel one job; returns the state it was in."""
-        return self.run(produce.cancel(job_id))
+        return self.run(produce.cancel(job_id, produce.ANY_VERSION))
 
     def group(self, group: bytes) -> GroupStatus:
         """Count the jobs of a task group by state."""
-        return self.run(produce.group(group))
+        return self.run(produce.group(group, produce.ANY_VERSION))
 
     def cancel_group(self, group: bytes) -> tuple[int, int]:
         """Cancel a group's jobs in bounded steps; returns (cancelled, asked to stop)."""
         cursor, cancelled, stopping = b"start", 0, 0
         while cursor:
-            cursor, n, m = self.run(produce.cancel_group(group, cursor))
+            cursor, n, m = self.run(produce.cancel_group(group, cursor, produce.ANY_VERSION))
             cancelled, stopping = cancelled + n, stopping + m
         return cancelled, stopping
 

@@ -1,4 +1,4 @@
-"""Whether our partition count matches the keyspace. Pure: what to ask, what replies mean.
+"""What the route record says, and whether it contradicts us. Pure: what to ask, what replies mean.
 
     unverified --the record says the same--> verified, for as long as the process lives
         |  ^
@@ -6,6 +6,9 @@
         +--the record, or data beyond our partitions, contradicts--> refused, asked again
 
 An unreadable record refuses nothing: its server may be down while that of a partition is up.
+
+The variables decide only about the first version of a record. One that was changed since is
+followed, whatever they say: nobody can restart all processes at once with new ones.
 """
 
 from __future__ import annotations
@@ -18,11 +21,11 @@ from typing import Any
 from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
 from queuepool.models import RouteRecord
 from queuepool.routing.topology import MAX_PARTITIONS
+from queuepool.routing.views import MOD, TABLE
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb
 from queuepool.verbs.producer import route
 
-LAYOUT = "mod"  # partition = slot mod N, as queuepool.routing.slots does
 _BEYOND = 32  # partitions beyond ours that are checked when a keyspace has no record
 _PAUSE_S, _ABSENT_PAUSE_S, _LONG_PAUSE_S = 1.0, 5.0, 30.0
 
@@ -56,23 +59,27 @@ def asking(config: PoolConfig, leave: Leave) -> Asking:
             if jobs or lease_ms:
                 raise ConfigurationError(_used(config, number, jobs))
     if found is None and leave is not Leave.LOOK:
-        verb = route.record(count, LAYOUT)
+        known = config.topology.view.record
+        verb = route.record(count, MOD) if known is None else route.restore(known)
         (reply,) = yield [(config.topology.system, key, verb)]
         found = verb.read(reply)
     if found is not None and (problem := contradiction(config, found)):
         raise ConfigurationError(problem)
+    if found is not None:
+        config.topology.follow(found)
     return found
 
 
 def contradiction(config: PoolConfig, record: RouteRecord) -> str:
     """Return how a record and a config disagree, with the remedy; empty if they agree."""
     count = config.topology.partitions
-    if record.layout != LAYOUT:
+    if record.layout not in (MOD, TABLE):
         return (
             f"{_named(config)} maps keys to partitions by {record.layout!r}, but this version "
-            f"of queuepool supports only {LAYOUT!r}. Nothing was done: upgrade queuepool here"
+            f"of queuepool supports only {MOD!r} and {TABLE!r}. Nothing was done: upgrade "
+            "queuepool here"
         )
-    if record.partitions == count:
+    if record.version > 1 or record.partitions == count:
         return ""
     return (
         f"{count} partitions are configured here (QUEUEPOOL_PARTITIONS), but {_named(config)} "

@@ -1,4 +1,4 @@
-"""Verifies the route record in the background, so that it delays nothing.
+"""Verifies the route record in the background, so that it delays nothing; follows it later.
 
 An attempt runs in its own thread or task. The first call of a pool waits for it; while the server
 that keeps the record is down, calls proceed without an answer, and later ones see the result.
@@ -48,6 +48,10 @@ class Verifier:
             attempt.done.wait(_wait_s(self._config, state))
         if state.refusal is not None:
             raise _anew(state.refusal)
+
+    def follow(self) -> None:
+        """Read the record, and route by it from now on. Raises QueuePoolError."""
+        self._ask(Leave.LOOK)
 
     def read(self, leave: Leave = Leave.LOOK) -> RouteRecord | None:
         """Ask once, in this thread; return the record, None when there is none.
@@ -124,6 +128,10 @@ class AsyncVerifier:
         if state.refusal is not None:
             raise _anew(state.refusal)
 
+    async def follow(self) -> None:
+        """Read the record, and route by it from now on. Raises QueuePoolError."""
+        await self._ask(Leave.LOOK)
+
     async def close(self) -> None:
         """End an attempt in progress. Idempotent."""
         task, self._task = self._task, None
@@ -132,8 +140,15 @@ class AsyncVerifier:
             await asyncio.wait({task}, timeout=_OTHER_SERVER_S)
 
     async def _try(self, leave: Leave) -> None:
-        state, steps = self.state, asking(self._config, leave)
         outcome: RouteRecord | QueuePoolError | None
+        try:
+            outcome = await self._ask(leave)
+        except QueuePoolError as error:
+            outcome = error
+        self.state.conclude(outcome, monotonic())
+
+    async def _ask(self, leave: Leave) -> RouteRecord | None:
+        steps = asking(self._config, leave)
         try:
             calls = next(steps)
             while True:
@@ -141,10 +156,7 @@ class AsyncVerifier:
                     [(await self._servers[n].run(key, [verb]))[0] for n, key, verb in calls]
                 )
         except StopIteration as end:
-            outcome = end.value
-        except QueuePoolError as error:
-            outcome = error
-        state.conclude(outcome, monotonic())
+            return end.value  # type: ignore[no-any-return]
 
 
 def run_each(servers: Mapping[str, Port], calls: Sequence[Call]) -> list[Any]:

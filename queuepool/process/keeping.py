@@ -1,9 +1,10 @@
 """Watches the route record while a process lives: it may get lost, or become readable only later.
 
 If a server lost it (FLUSHALL, a failover that rolled back), processes that had read it write it
-again, so that the next process with another count is still refused. If the record changes after a
-process has verified its own count, the process continues, since its jobs run where they were
-claimed; the contradiction is logged when it begins and when it ends.
+again, so that the next process with another count is still refused. A record of a newer version is
+followed. If one of the first version contradicts a process that has verified its own count, the
+process continues, since its jobs run where they were claimed; the contradiction is logged when it
+begins and when it ends.
 """
 
 from __future__ import annotations

@@ -88,6 +88,11 @@ def encode_tail(slot: int, group: bytes) -> bytes:
     return b"%03x%02x%s" % (slot, len(group), group)
 
 
+def slot_of_tail(tail: bytes) -> int:
+    """Return the slot in what a producer sends of a body."""
+    return int(tail[:3], 16)
+
+
 def encode_envelope(
     task: str, payload: Mapping[str, Any], options: Options, *, limit: int
 ) -> bytes:

@@ -94,7 +94,10 @@ SYSTEM_KEYS: dict[str, tuple[str, str]] = {
     "policy": ("HASH", "the scaling record: what operators set, its version, by whom and when"),
     "schedules": ("HASH", "schedule -> version, times, who, JSON; version of all, under no name"),
     "fired": ("HASH", "schedule -> what the leading coordinator has done of it"),
-    "route": ("HASH", "how many partitions there are: version, partitions, layout, created ms"),
+    "route": (
+        "HASH",
+        "where jobs are: version, partitions, layout, created ms, slots, servers, moving",
+    ),
 }
 
 

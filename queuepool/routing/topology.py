@@ -3,46 +3,92 @@
     QUEUEPOOL_SERVERS   {"main": "redis://a:6379/0", "big": "redis://b:6379/0"}
     QUEUEPOOL_PLACEMENT 0-5=main,6-7=big
 
-Nothing above the Queue Pool depends on it, so configuration alone moves a partition.
+That is how it begins. Once the route record was changed, the record says where what is: see
+queuepool.routing.views.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from queuepool.errors import ConfigurationError
+from queuepool.models import RouteRecord
+from queuepool.routing.views import TABLE, View, read_slots, read_table
 
 _RULE = re.compile(r"\s*(\d+)(?:-(\d+))?\s*=\s*([A-Za-z0-9_.-]+)\s*")
 MAX_PARTITIONS = 4096
+_SETTING = "QUEUEPOOL_PLACEMENT"
 
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """Server names and URLs, and the server of each partition. Its repr holds no URL."""
+    """Server names and URLs, and the server of each partition. Its repr holds no URL.
+
+    placement: as configured. view: the newest route that is known, which `follow` replaces: the one
+    thing that changes here, at once for all who share this topology.
+    """
 
     servers: Mapping[str, str] = field(repr=False)
     placement: tuple[str, ...]
+    view: View = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "view", View(self.placement))
 
     @property
     def partitions(self) -> int:
         """Return how many partitions there are."""
-        return len(self.placement)
+        return len(self.view.placement)
 
     @property
     def system(self) -> str:
-        """Return the server that holds the coordinators' shared keys: that of partition 0."""
+        """Return the server that holds the coordinators' shared keys.
+
+        That is where partition 0 was when the keyspace began, wherever the partition went since.
+        """
         return self.placement[0]
+
+    def apart(self) -> Topology:
+        """Return the same, for a process or a pool that follows the route by itself."""
+        return replace(self)
+
+    def follow(self, record: RouteRecord) -> None:
+        """Route by this record from now on, if it is newer than what is known.
+
+        Raises ConfigurationError when it is damaged, or names a server without a URL here.
+        """
+        known = self.view
+        if record.version < known.version + (known.record is not None):
+            return
+        try:
+            view = self._view_of(record)
+        except ConfigurationError as error:
+            raise ConfigurationError(
+                f"version {record.version} of the route record cannot be followed: {error}"
+            ) from None
+        object.__setattr__(self, "view", view)
+
+    def _view_of(self, record: RouteRecord) -> View:
+        count = record.partitions
+        if not 1 <= count <= MAX_PARTITIONS:
+            raise ConfigurationError(f"it has {count} partitions; there are 1 to {MAX_PARTITIONS}")
+        placement = self.placement
+        if record.servers or count != len(placement):
+            placement = _complete(self.servers, count, record.servers, "its placement")
+        table = read_table(record.slots, count) if record.layout == TABLE else None
+        return View(placement, record.version, table, read_slots(record.moving), record)
 
     def server_of(self, partition: int) -> str:
         """Return the name of the server that holds a partition. Raises ConfigurationError."""
-        if not 0 <= partition < len(self.placement):
+        placement = self.view.placement
+        if not 0 <= partition < len(placement):
             raise ConfigurationError(
-                f"there is no partition {partition}: use 0 to {len(self.placement) - 1} "
+                f"there is no partition {partition}: use 0 to {len(placement) - 1} "
                 "(setting QUEUEPOOL_PARTITIONS)"
             )
-        return self.placement[partition]
+        return placement[partition]
 
 
 def single(url: str, partitions: int) -> Topology:
@@ -59,43 +105,49 @@ def build(servers: Mapping[str, str], partitions: int, placement: str) -> Topolo
         raise ConfigurationError(
             f"QUEUEPOOL_PARTITIONS={partitions}: use 1 to {MAX_PARTITIONS}, one consumer each"
         )
+    return Topology(dict(servers), _complete(servers, partitions, placement))
+
+
+def _complete(
+    servers: Mapping[str, str], partitions: int, placement: str, source: str = _SETTING
+) -> tuple[str, ...]:
+    """Return the server of each partition. source: what says so. Raises ConfigurationError."""
     if not placement.strip():
         if len(servers) != 1:
             raise ConfigurationError(
                 f"QUEUEPOOL_SERVERS names {len(servers)} servers ({', '.join(servers)}): assign "
-                "partitions to them with QUEUEPOOL_PLACEMENT, such as 0-5=main,6-7=big"
+                f"partitions to them with {_SETTING}, such as 0-5=main,6-7=big"
             )
-        return Topology(dict(servers), (next(iter(servers)),) * partitions)
-    placed = _placed(servers, placement)
+        return (next(iter(servers)),) * partitions
+    placed = _placed(servers, placement, source)
     missing = [n for n in range(partitions) if n not in placed]
     if missing:
         raise ConfigurationError(
-            f"QUEUEPOOL_PLACEMENT omits partition {missing[0]}; all of 0 to {partitions - 1} "
-            "need a server"
+            f"{source} omits partition {missing[0]}; all of 0 to {partitions - 1} need a server"
         )
-    return Topology(dict(servers), tuple(placed[n] for n in range(partitions)))
+    return tuple(placed[n] for n in range(partitions))
 
 
-def _placed(servers: Mapping[str, str], placement: str) -> dict[int, str]:
+def _placed(servers: Mapping[str, str], placement: str, source: str) -> dict[int, str]:
     """Return partition -> server name according to the rules of a placement."""
     placed: dict[int, str] = {}
     for rule in placement.split(","):
         match = _RULE.fullmatch(rule)
         if not match:
             raise ConfigurationError(
-                f"QUEUEPOOL_PLACEMENT: {rule.strip()!r} is not FIRST-LAST=SERVER, such as 0-5=main"
+                f"{source}: {rule.strip()[:80]!r} is not FIRST-LAST=SERVER, such as 0-5=main"
             )
         first, last, name = int(match[1]), int(match[2] or match[1]), match[3]
         if first > last:
             raise ConfigurationError(
-                f"QUEUEPOOL_PLACEMENT: {rule.strip()!r} ends before it starts; write {last}-{first}"
+                f"{source}: {rule.strip()!r} ends before it starts; write {last}-{first}"
             )
         if name not in servers:
             raise ConfigurationError(
-                f"QUEUEPOOL_PLACEMENT names server {name!r}, which QUEUEPOOL_SERVERS does not "
+                f"{source} names server {name!r}, which QUEUEPOOL_SERVERS does not "
                 f"({', '.join(servers)})"
             )
         for number in range(first, min(last, MAX_PARTITIONS) + 1):
             if placed.setdefault(number, name) != name:
-                raise ConfigurationError(f"QUEUEPOOL_PLACEMENT places partition {number} twice")
+                raise ConfigurationError(f"{source} places partition {number} twice")
     return placed

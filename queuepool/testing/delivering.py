@@ -15,6 +15,6 @@ def relay(p: PartitionData, args: Args) -> Any:
     if until > p.now and newest >= number:
         return [b"KNOWN", newest]
     reply = enqueue(p, args[3:])
-    if not (isinstance(reply, list) and reply[0] in (b"FULL", b"REFUSED")):
+    if not (isinstance(reply, list) and reply[0] in (b"FULL", b"REFUSED", b"MOVED")):
         p.outboxes[name] = (number, p.now + keep_ms)
     return reply

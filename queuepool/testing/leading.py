@@ -102,14 +102,8 @@ def decisions(s: SystemData, args: Args) -> Any:
 
 def route(s: SystemData, args: Args) -> Any:
     """Read the route record; create it if there is none."""
-    if args[0] and not s.route:
-        created = b"%d" % s.now
-        s.route = {
-            b"version": b"1",
-            b"partitions": args[0],
-            b"layout": args[1],
-            b"created": created,
-        }
+    if args and not s.route:
+        s.route = dict(zip(args[::2], args[1::2], strict=True)) | {b"created": b"%d" % s.now}
     return [x for pair in s.route.items() for x in pair]
 
 

@@ -10,12 +10,14 @@ from queuepool.testing.data import Args, PartitionData
 from queuepool.testing.groups import TIERS, Group
 from queuepool.testing.moving import change_tier, to_gates
 from queuepool.testing.records import Lane
+from queuepool.testing.routed import routed
 from queuepool.testing.tenants import apart_of_tenants, recount_tenants
 
 
+@routed(1)
 def configure(p: PartitionData, args: Args) -> Any:
     """Set how a group may run; hold a group or the partition, or release it."""
-    name, settings = args[0], dict(zip(args[1::2], args[2::2], strict=True))
+    name, settings = args[0], dict(zip(args[2::2], args[3::2], strict=True))
     if not name:
         return _hold_partition(p, on=settings[b"hold"] == b"1")
     group, keep = p.find_group(name), int(settings.get(b"keep", 0))

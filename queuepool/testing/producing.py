@@ -14,12 +14,14 @@ from queuepool.testing.data import STARTED, Args, PartitionData
 from queuepool.testing.gates import NEVER
 from queuepool.testing.groups import TIERS, Group
 from queuepool.testing.moving import renew_seats
+from queuepool.testing.routed import routed
 from queuepool.testing.tenants import is_bounded, tune_tenants
 
 _TIERS, _OF_TENANTS = (b"0", b"1", b"2", b"3"), (b"4", b"5", b"6", b"7")
 _MAX_JOBS = 2000  # far beyond what a client sends; the most that a script's commands accept
 
 
+@routed(5)
 def enqueue(p: PartitionData, args: Args) -> Any:
     """Accept jobs; each id once."""
     max_depth, max_bytes = int(args[0]), int(args[1])
@@ -35,7 +37,7 @@ def enqueue(p: PartitionData, args: Args) -> Any:
     idle = sum(p.counters.get(f"r{t}", 0) for t in TIERS) <= 0
     # Never the ms of a group's cancellation: its cut must tell what came before it.
     stamp = b"%011x" % max(p.now, p.counters.get("cut", 0) + 1)
-    added, wake, sooner, i, names = 0, False, False, 5, set[bytes]()
+    added, wake, sooner, i, names = 0, False, False, 6, set[bytes]()
     while i < len(args):
         tier, group, delay, n = int(args[i]) % 4, args[i + 1], int(args[i + 2]), int(args[i + 3])
         pairs = args[i + 4 : i + 4 + 2 * n]
@@ -84,7 +86,7 @@ def _beyond_unique(wishes: Args) -> tuple[bytes, int, int] | None:
 
 def _beyond(args: Args) -> tuple[bytes, int, int] | None:
     """Return (what, size, bound) of what is beyond the protocol's bounds, None of nothing."""
-    i, sent = 5, 0
+    i, sent = 6, 0
     while i < len(args):
         group, n = args[i + 1], int(args[i + 3])
         if args[i] in _OF_TENANTS and tenant_of(group) is None:
@@ -146,6 +148,7 @@ def _settle(p: PartitionData, ids: list[bytes], tier: int, group: bytes, delay: 
     return not p.delayed.below(p.now + delay)
 
 
+@routed(1)
 def status(p: PartitionData, args: Args) -> Any:
     """Return where one job is."""
     job_id = args[0]
@@ -187,6 +190,7 @@ def _ended(p: PartitionData, job_id: bytes) -> list[Any]:
     return [state, b"", 0, 0, 0, b"", b"", result or b"", 0]
 
 
+@routed(1)
 def cancel(p: PartitionData, args: Args) -> Any:
     """Cancel one job."""
     job_id = args[0]
@@ -210,6 +214,7 @@ def cancel(p: PartitionData, args: Args) -> Any:
     return was
 
 
+@routed(2)
 def cancel_group(p: PartitionData, args: Args) -> Any:
     """Cancel the jobs of a group; a script does it in steps, this in one."""
     name = args[0]
@@ -284,6 +289,7 @@ def pools(p: PartitionData, args: Args) -> Any:
     return list(p.pools)
 
 
+@routed(1)
 def group(p: PartitionData, args: Args) -> Any:
     """Count the jobs of one group."""
     g = p.find_group(args[0]) or Group()

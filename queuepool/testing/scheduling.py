@@ -88,6 +88,6 @@ def fire(p: PartitionData, args: Args) -> Any:
         if alone == b"1" and last in p.jobs and last not in p.dead:
             return [b"BUSY", last]
     reply = enqueue(p, args[5:])
-    if not (isinstance(reply, list) and reply[0] in (b"FULL", b"REFUSED")):
-        p.fires[name] = (due, args[14], p.now + keep_ms)
+    if not (isinstance(reply, list) and reply[0] in (b"FULL", b"REFUSED", b"MOVED")):
+        p.fires[name] = (due, args[15], p.now + keep_ms)
     return reply

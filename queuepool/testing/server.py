@@ -23,6 +23,7 @@ from queuepool.testing import (
     operating,
     owning,
     producing,
+    routed,
     scheduling,
     tenants,
 )
@@ -37,6 +38,7 @@ _VERBS: Mapping[str, Callable[[Any, Args], Any]] = {  # each is named after its 
     for module in (
         *(producing, managing, claiming, admitting, ending),
         *(owning, operating, finding, leading, limiting, delivering, scheduling, tenants, batches),
+        *(routed,),
     )
     for name, verb in vars(module).items()
     if name in names() and getattr(verb, "__module__", "") == module.__name__

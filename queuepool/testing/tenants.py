@@ -11,6 +11,7 @@ from queuepool.models.tenants import tenant_of
 from queuepool.protocol import codec
 from queuepool.testing.groups import ANY, TIERS, able_there
 from queuepool.testing.records import Seat
+from queuepool.testing.routed import routed
 
 if TYPE_CHECKING:
     from queuepool.testing.data import Args, PartitionData
@@ -120,9 +121,10 @@ def is_bounded(p: PartitionData, group: bytes) -> bool:
     return bool(p.tenants.get(tenant_of(group) or b"", Tenant()).state)
 
 
+@routed(1)
 def configure_tenant(p: PartitionData, args: Args) -> Any:
     """Set how a tenant may run; hold it, or release it."""
-    name, settings = args[0], dict(zip(args[1::2], args[2::2], strict=True))
+    name, settings = args[0], dict(zip(args[2::2], args[3::2], strict=True))
     known = p.tenants.get(name, Tenant())
     hold = settings.get(b"hold", b"1" if known.hold else b"") == b"1"
     most = int(settings.get(b"max", b"%d" % known.most) or 0)

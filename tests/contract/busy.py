@@ -65,6 +65,7 @@ class Busy:
             operate.audit(b"0", repair=True),
             lead.command(9, 1, type="SCALE_UP", **command),  # type: ignore[arg-type]
             lead.checkpoint(9, 4),
+            lead.turn_away(1),
             lead.lead("n", lease_ms=60_000, address="a"),
             lead.resign("n"),
             lead.set_manual(1, 3, ttl_ms=60_000),

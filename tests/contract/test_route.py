@@ -41,7 +41,7 @@ def test_a_record_of_a_later_version_may_say_more(server_world: World) -> None:
     made = ask(server_world, route.record(4, "mod"))
     assert made is not None
     server_world.client.hset(server_world.system + b":route", "version", "7")
-    server_world.client.hset(server_world.system + b":route", "servers", "\xff")
+    server_world.client.hset(server_world.system + b":route", "colour", "\xff")
 
     assert ask(server_world, route.look()) == dataclasses.replace(made, version=7)
 

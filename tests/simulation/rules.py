@@ -87,7 +87,7 @@ class Follower:
         args = [_raw(arg) for arg in record.verb.args]
         end = len(args) - int(args[4])
         wishes = {int(args[k]): args[k + 1 : k + 5] for k in range(end, len(args), 5)}
-        place, i = 0, 5
+        place, i = 0, 6
         while i < end:
             n = int(args[i + 3])
             for job_id in args[i + 4 : i + 4 + 2 * n : 2]:
@@ -134,7 +134,7 @@ class Follower:
             self.jobs[by].due_s, self.jobs[by].since_s = due_s, at_s
 
     def _configure(self, record: Record) -> None:
-        name, *given = [_raw(arg) for arg in record.verb.args]
+        name, _version, *given = [_raw(arg) for arg in record.verb.args]
         if record.reply < 0:
             return
         settings = dict(zip(given[::2], given[1::2], strict=True))

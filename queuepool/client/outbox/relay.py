@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from queuepool.client.outbox.databases import Cursor, Database, identity
 from queuepool.client.outbox.rows import Delivery, Row, decode, deliveries
 from queuepool.client.outbox.schema import TABLE, checked
-from queuepool.errors import InvalidInputError, UnavailableError
+from queuepool.errors import InvalidInputError, MovedError, UnavailableError
 from queuepool.partitions.route import Leave
 from queuepool.verbs.producer.relay import relay
 from queuepool.verbs.producer.verbs import Full
@@ -175,6 +176,11 @@ class Relay:
             try:
                 self._pool.add_to(chunk.partition, chunk.pool)
                 reply = verb.read(self._pool.servers[server].run(chunk.key, [verb])[0])
+            except MovedError as error:
+                with suppress(UnavailableError):
+                    self._pool.route.follow()
+                found.problems[chunk.key] = str(error)
+                return False  # by the next look's route
             except UnavailableError as error:
                 found.problems[server] = str(error)[:300]
                 return False

@@ -13,7 +13,7 @@ import msgspec
 from queuepool.client.chunks import CHUNK, CHUNK_BYTES, STAMP_BYTES, Chunk
 from queuepool.errors import InvalidInputError
 from queuepool.models.places import check_pool
-from queuepool.routing.slots import SLOTS, partition_of
+from queuepool.routing.slots import SLOTS
 from queuepool.settings.config import PoolConfig
 
 VERSION = 1
@@ -79,14 +79,17 @@ def deliveries(rows: list[tuple[int, Row]], config: PoolConfig) -> list[Delivery
     """Return rows as deliveries, in order within each partition and pool."""
     found: list[Delivery] = []
     open_ones: dict[bytes, Delivery] = {}
+    view = config.topology.view
     for row_id, row in rows:
-        partition = partition_of(row.slot, config.topology.partitions)
+        partition = view.partition_of(row.slot)
         key = config.of(row.pool).keyspace.partition(partition)
         last = open_ones.get(key)
         if last is None or not last.add(row_id, row):
-            open_ones[key] = last = Delivery(Chunk(partition, key, pool=row.pool))
+            chunk = Chunk(partition, key, pool=row.pool, version=view.version, since=view.version)
+            open_ones[key] = last = Delivery(chunk)
             found.append(last)
             last.add(row_id, row)
+        last.chunk.version = min(last.chunk.version, view.version_for(row.slot))
     return found
 
 

@@ -162,3 +162,11 @@ def decisions(
     """
     args: list[Argument] = [newest, count, "" if partition is None else partition]
     return Verb("decisions", args, lambda r: [(i.decode(), bytes(d)) for i, d in r])
+
+
+def turn_away(version: int) -> Verb[int]:
+    """Make a partition's pool accept only calls that route by this version or a later one.
+
+    Returns the least version that it accepts. Sent to the base key of each pool.
+    """
+    return Verb("turn_away", [version], int)

@@ -1,6 +1,6 @@
 -- Reads what the runs touch, before the first write. The limits of the protocol apply here, for any
 -- client: of a run, of the jobs, of a group, of an id, of a body.
-local groups, rings, late, i, sent = {}, {}, false, 6, 0
+local groups, rings, late, i, sent = {}, {}, false, 7, 0
 local tenants -- by group, if any
 while i < words do
   local tier, group = ARGV[i], ARGV[i + 1]

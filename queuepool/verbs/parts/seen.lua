@@ -2,7 +2,7 @@ local seen = {} -- ended in the last minutes, or cancelled and still in a lane
 local marked = redis.call('EXISTS', cx) == 1
 if marked or redis.call('EXISTS', base .. ':dn:0', base .. ':dn:1') > 0 then
   local names, n = {}, 0 -- each id as stored when done, then as stored when cancelled
-  i = 6
+  i = 7
   while i < words do
     for k = i + 4, i + 2 + 2 * ARGV[i + 3], 2 do
       names[n + 1], names[n + 2] = ARGV[k], '!' .. ARGV[k]

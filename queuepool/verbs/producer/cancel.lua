@@ -3,11 +3,13 @@
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j dl dg:<group> ua dead o dr rec c cx cn wk at cr er g:<group> fl:<epochs>
 --         dn:<0|1> mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex lm ga fo
--- ARGV    id
--- Returns what it was: ready, delayed (both gone now), in-flight (asked), dead (kept), unknown.
+-- ARGV    id, version of the route ('': 1)
+-- Returns what it was: ready, delayed (both gone now), in-flight (asked), dead (kept), unknown;
+--         or {MOVED, least version}: that of the route is lower.
 --         An id in a lane stays there as a mark until its turn, and cannot be used again before
 --         that. O(1).
-local base, id = KEYS[1], ARGV[1]
+local base, id, routed = KEYS[1], ARGV[1], ARGV[2]
+-- uses: moved
 local c, j, g = base .. ':c', base .. ':j', nil
 local body = redis.call('HGET', j, id)
 if not body then return 'unknown' end

@@ -4,15 +4,17 @@
 -- KEYS[1] base; derived: j c o dr dl dg:<group> ua cn wk at cr er cx g:<group> q:<0-3>:<group>
 --         fl:<epochs> dn:<0|1> mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex
 --         lm ga gt gg:<group> gq:<tier>:<gate>~<group> fo
--- ARGV    group, cursor ('start', then what the last call returned)
--- Returns {next cursor ('' when done), waiting jobs cancelled, running jobs asked}.
+-- ARGV    group, cursor ('start', then what the last call returned), version of the route ('': 1)
+-- Returns {next cursor ('' when done), waiting jobs cancelled, running jobs asked}; or {MOVED,
+--         least version}: that of the route is lower.
 -- The first call sets the cut: jobs enqueued up to then are cancelled wherever they appear later
 -- (promote, retry, recover, hand_back, admit); later ones are not affected. Then lanes by 200, and
 -- those at gates; the group's
 -- own delayed jobs by 200, and all delayed ones only if an earlier version, without that index,
 -- delayed some; finally the in-flight sets: a worker that stopped sooner would claim what is still
 -- in the lanes.
-local base, group, cursor = KEYS[1], ARGV[1], ARGV[2]
+local base, group, cursor, routed = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
+-- uses: moved
 local j, c, g, cn = base .. ':j', base .. ':c', base .. ':g:' .. ARGV[1], base .. ':cn'
 -- uses: check_hashes, remember, settle, unaside, wake, group_of, stamp_of, undelay, add, whole
 -- uses: newest_cut, ours, let_go, count_ready, unpark, leave_gate, probe_tenant, tally, tell

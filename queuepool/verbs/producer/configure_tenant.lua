@@ -2,14 +2,15 @@
 -- configure_tenant: set how a tenant may run; hold it, or release it.
 -- ROLES   producer coordinator ops
 -- KEYS[1] base; derived: c mt tn:<tenant> tr:<0-3>:<tenant> ring:<0-3> wk
--- ARGV    tenant, then n * (setting, value ('': none)): hold (1), max (jobs that run at once),
---         weight (share of turns in its tiers, beside 1 of others)
--- Returns 1 if that changed anything, else 0.
+-- ARGV    tenant, version of the route ('': 1), then n * (setting, value ('': none)): hold (1), max
+--         (jobs that run at once), weight (share of turns in its tiers, beside 1 of others)
+-- Returns 1 if that changed anything, else 0; {MOVED, least version}: that of the route is lower.
 -- Claimed jobs continue. Of a tenant that is held or bounded its record tells how many jobs may be
 -- claimed (c0-c3, within r0-r3 of c); the rest (apart) is within `held` or `capped` of c. A claim
 -- that meets its seat while nothing may be claimed drops it, and records that (o4-o7, by the first
 -- digit of the seat). Settings last until they are taken back. O(1).
-local base, tenant = KEYS[1], ARGV[1]
+local base, tenant, routed = KEYS[1], ARGV[1], ARGV[2]
+-- uses: moved
 local c, mt, record = base .. ':c', base .. ':mt', base .. ':tn:' .. ARGV[1]
 -- uses: clock, ours, tune_tenant, whole, wake
 redis.call('HLEN', mt)
@@ -22,7 +23,7 @@ local was = ours('HMGET', record, 'hold', 'max', 'weight', 'state', 'e0', 'e1', 
 redis.call('HLEN', c)
 -- uses: make_way
 local wish = {hold = was[1] and '1' or '', max = was[2] or '', weight = was[3] or ''}
-for i = 2, #ARGV, 2 do wish[ARGV[i]] = ARGV[i + 1] end
+for i = 3, #ARGV, 2 do wish[ARGV[i]] = ARGV[i + 1] end
 local hold = wish.hold == '1'
 local apart = hold or wish.max ~= ''
 if hold == (was[1] and true or false) and wish.max == (was[2] or '')

@@ -4,17 +4,18 @@
 -- KEYS[1] base; derived: j dl dg:<group> c wk cx dead dn:<0|1> g:<group> q:<tier>:<group>
 --         ring:<tier> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex mg o dr rec fl:<epochs>
 --         lm gt gr:<tier>:<gate> gg:<group> gq:<tier>:<gate>~<group>
--- ARGV    max_depth (jobs), max_bytes, jobs, bytes, words about single jobs (0: none)
---         then runs of jobs alike: tier (0-3; of a tenant's group 4-7), group, delay ms, n, n *
---         (id, body from its slot on), then n * (place of a job in the call, until when it holds
---         its unique key (e: its end, s: its start, '': it has none) and what it does to a waiting
---         job with it (r: replaces it, d: and begins its delay again, '': nothing), the key, ms in
---         which it is to start (0: whenever), its gate: the names of its limits, 1 to 4, in order,
---         joined by ',' ('': none))
+-- ARGV    max_depth (jobs), max_bytes, jobs, bytes, words about single jobs (0: none),
+--         version of the route ('': 1), then runs of jobs alike: tier (0-3; of a tenant's group
+--         4-7), group, delay ms, n, n * (id, body from its slot on), then n * (place of a job in
+--         the call, until when it holds its unique key (e: its end, s: its start, '': it has none)
+--         and what it does to a waiting job with it (r: replaces it, d: and begins its delay
+--         again, '': nothing), the key, ms in which it is to start (0: whenever), its gate: the
+--         names of its limits, 1 to 4, in order, joined by ',' ('': none))
 -- Returns one character per job, 1 accepted, 0 duplicate, 2 kept out by the job that holds its
 --         unique key, or 3 put in the place of that one: then {CONFLICT, the characters, id of the
 --         other job for each 2 or 3 ...}. Or {FULL, depth, bytes}, with nothing written: room is
---         checked for the whole call. Dead jobs do not count: they have separate limits.
+--         checked for the whole call. Dead jobs do not count: they have separate limits. Or {MOVED,
+--         least version}, with nothing written: that of the route is lower.
 -- No allow-oom flag: an out-of-memory server refuses it before the first line.
 -- The script stamps the time into the body, so no producer's clock counts. O(jobs).
 local redis, ARGV, tonumber, type = redis, ARGV, tonumber, type -- locals are faster

@@ -1,8 +1,8 @@
 #!lua flags=no-writes
 -- group: totals of one task group.
 -- ROLES   producer coordinator ops-read ops
--- KEYS[1] base; derived: g:<group> q:<0-3>:<group> cx
--- ARGV    group
+-- KEYS[1] base; derived: c g:<group> q:<0-3>:<group> cx
+-- ARGV    group, version of the route ('': 1)
 -- Returns {total, left, dead, cancelled, delayed, ready, created ms, finished ms (0 while work
 --         is left), cancelled at ms, done, evicted, discarded, held since ms (0: it is not),
 --         expired, jobs that may run at once (0: any number), serial (1), weight (0: 1),
@@ -10,9 +10,11 @@
 --         is unknown or was forgotten. in-flight = left - delayed - parked - ready, where ready
 --         still counts the places of jobs cancelled one by one (a cancelled group leaves none that
 --         counts). A group whose jobs were never finished by a version that counts them has done as
---         the rest of its total. O(1).
+--         the rest of its total.
+-- {MOVED, least version}: that of the route is lower. O(1).
 -- uses: whole
-local base, g = KEYS[1], KEYS[1] .. ':g:' .. ARGV[1]
+local base, g, routed = KEYS[1], KEYS[1] .. ':g:' .. ARGV[1], ARGV[2]
+-- uses: moved
 local f = redis.call('HMGET', g, 'total', 'left', 'dead', 'cancelled', 'delayed', 'created',
   'finished', 'cancelled_at', 'evicted', 'discarded', 'hold', 'expired', 'max', 'serial',
   'weight', 'parked', 'done', 'tier')

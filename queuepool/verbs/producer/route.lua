@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- route: read the record of how many partitions there are; create it if there is none.
+-- route: read the record of the route; create it if there is none.
 -- ROLES   producer consumer coordinator ops-read ops
 -- KEYS[1] system base; derived: route
--- ARGV    partitions ('' to only look), layout (how slots map to partitions)
+-- ARGV    n * (field, value) of the record to create; nothing: only look
 -- Returns [field, value ...] of the record; empty if there is none, and the caller may not create
 --         it. One script: if two processes start at once with different counts, one must see the
 --         other's. O(1).
@@ -10,11 +10,9 @@ local route = KEYS[1] .. ':route'
 -- uses: clock
 -- A producer's user may only read it. Checking first avoids entries in the server's ACL log.
 -- HSETNX: the users that create it cannot change it, whatever script they send.
-local makes = ARGV[1] ~= '' and redis.acl_check_cmd('HSETNX', route, 'version', 1)
+local makes = #ARGV > 0 and redis.acl_check_cmd('HSETNX', route, 'version', 1)
 if redis.call('HLEN', route) == 0 and makes then
-  redis.call('HSETNX', route, 'version', 1)
-  redis.call('HSETNX', route, 'partitions', ARGV[1])
-  redis.call('HSETNX', route, 'layout', ARGV[2])
+  for i = 1, #ARGV - 1, 2 do redis.call('HSETNX', route, ARGV[i], ARGV[i + 1]) end
   redis.call('HSETNX', route, 'created', now)
 end
 return redis.call('HGETALL', route)

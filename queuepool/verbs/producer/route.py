@@ -6,17 +6,27 @@ from typing import Any
 
 from queuepool.errors.escaping import stored_text
 from queuepool.models import RouteRecord
-from queuepool.verbs import Verb, fields
+from queuepool.verbs import Argument, Verb, fields
 
 
 def look() -> Verb[RouteRecord | None]:
     """Return the route record, None when there is none. Sent to the system key."""
-    return Verb("route", ["", ""], _read)
+    return Verb("route", (), _read)
 
 
 def record(partitions: int, layout: str) -> Verb[RouteRecord | None]:
-    """Create the route record unless it exists; return the record. Sent to the system key."""
-    return Verb("route", [partitions, layout], _read)
+    """Create the first route record unless there is one; return the record."""
+    return restore(RouteRecord(version=1, partitions=partitions, layout=layout, created_ms=0))
+
+
+def restore(known: RouteRecord) -> Verb[RouteRecord | None]:
+    """Create the record as it was known, unless there is one; return the record."""
+    stored: list[Argument] = ["version", known.version, "partitions", known.partitions]
+    stored += ("layout", known.layout)
+    for name in ("slots", "servers", "moving"):
+        if value := getattr(known, name):
+            stored += (name, value)
+    return Verb("route", stored, _read)
 
 
 def _read(reply: Any) -> RouteRecord | None:
@@ -28,6 +38,9 @@ def _read(reply: Any) -> RouteRecord | None:
         partitions=int(known["partitions"]),
         layout=stored_text(known["layout"]),
         created_ms=int(known.get("created", 0)),
+        slots=stored_text(known.get("slots", b"")),
+        servers=stored_text(known.get("servers", b"")),
+        moving=stored_text(known.get("moving", b"")),
     )
 
 

@@ -2,14 +2,16 @@
 -- status: return where one job is.
 -- ROLES   producer ops-read ops
 -- KEYS[1] base; derived: j c dl dead o dr rec fl:<epochs> at cr er pr cn r:<id> dn:<0|1> lm
--- ARGV    id
+-- ARGV    id, version of the route ('': 1)
 -- Returns {state, body, ms (due, start or death), failed attempts, crashes, error, progress,
 --         result, 1 if cancellation was requested}; absent parts are ''. A claimed job that did not
 --         start has 0 ms.
+-- {MOVED, least version}: that of the route is lower.
 -- State is done, cancelled or expired for one to two minutes after the end (done: as long as its
 -- result is kept), then unknown, as for an id that never was. O(1).
 local base, id = KEYS[1], ARGV[1]
--- uses: clock, remembered, whole
+local routed = ARGV[2]
+-- uses: moved, clock, remembered, whole
 local body = redis.call('HGET', base .. ':j', id)
 if not body then
   local result = redis.call('GET', base .. ':r:' .. id)

@@ -1,4 +1,7 @@
-"""Verbs of applications: enqueue jobs, ask for and cancel jobs and groups. Pure."""
+"""Verbs of applications: enqueue jobs, ask for and cancel jobs and groups. Pure.
+
+version: that of the route by which the caller chose the partition; see docs/protocol.md.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from queuepool.errors import InvalidInputError, PayloadTooLargeError, UndecodableError
+from queuepool.errors import (
+    InvalidInputError,
+    MovedError,
+    PayloadTooLargeError,
+    UndecodableError,
+)
 from queuepool.errors.escaping import id_bytes, stored_text
 from queuepool.models import GroupStatus, JobId, JobState, JobStatus, TenantLoad, TenantStatus, Tier
 from queuepool.protocol import codec
-from queuepool.verbs import Argument, Verb
+from queuepool.verbs import Argument, Verb, number
 
 OWN_TIERS = -1  # of a group: each job has the turns of its own tier
 
@@ -36,6 +44,14 @@ class Conflicts:
 
 
 Settled = bytes | Conflicts
+ANY_VERSION = 10**15  # of a caller that means this partition, whatever the route says
+
+
+def _here(reply: Any) -> Any:
+    """Return the reply. Raises MovedError when the version of the route was too low."""
+    if type(reply) is list and reply[0] == b"MOVED":
+        raise MovedError(number(reply[1]))
+    return reply
 
 
 def _refusal(what: str, size: int, most: int) -> InvalidInputError:
@@ -65,6 +81,7 @@ def enqueue(
     size_bytes: int,
     max_depth: int,
     max_bytes: int,
+    version: int = 1,
 ) -> Verb[Settled | Full]:
     """Accept jobs laid out as runs (see enqueue.lua); at most 200.
 
@@ -72,9 +89,9 @@ def enqueue(
     does to a waiting one; the key; ms in which it is to start; its gate). An id that is there, or
     that ended in the last minutes, is a duplicate. Returns one byte a job, b"1" accepted or b"0"
     duplicate; Conflicts when others hold unique keys; or Full. Raises InvalidInputError beyond the
-    protocol's bounds.
+    protocol's bounds, MovedError when the version of the route is too low.
     """
-    limits = (max_depth, max_bytes, jobs, size_bytes, len(wishes))
+    limits = (max_depth, max_bytes, jobs, size_bytes, len(wishes), version)
     return Verb("enqueue", [*limits, *runs, *wishes], read_enqueue)
 
 
@@ -83,17 +100,19 @@ def read_enqueue(reply: Any) -> Settled | Full:
     if isinstance(reply, list):
         if reply[0] == b"CONFLICT":
             return Conflicts(bytes(reply[1]), tuple(reply[2:]))
+        if reply[0] == b"MOVED":
+            raise MovedError(number(reply[1]))
         if reply[0] == b"REFUSED":
             raise _refusal(reply[1].decode(), int(reply[2]), int(reply[3]))
         return Full(int(reply[1]), int(reply[2]))
     return bytes(reply)
 
 
-def status(job_id: str, partition: int) -> Verb[JobStatus]:
+def status(job_id: str, partition: int, version: int = 1) -> Verb[JobStatus]:
     """Return where one job is."""
 
     def read(reply: Any) -> JobStatus:
-        state, body, at_ms, attempts, crashes, error, progress, result, asked = reply
+        state, body, at_ms, attempts, crashes, error, progress, result, asked = _here(reply)
         known: dict[str, Any] = {}
         with suppress(UndecodableError):  # the location of a damaged job is known nevertheless
             tier, enqueued_ms, slot, group, _end = codec.read_header(body)
@@ -118,7 +137,7 @@ def status(job_id: str, partition: int) -> Verb[JobStatus]:
             **known,
         )
 
-    return Verb("status", [id_bytes(job_id)], read)
+    return Verb("status", [id_bytes(job_id), version], read)
 
 
 def _task_of(body: bytes) -> str:
@@ -128,24 +147,31 @@ def _task_of(body: bytes) -> str:
         return ""
 
 
-def cancel(job_id: str) -> Verb[JobState]:
+def cancel(job_id: str, version: int = 1) -> Verb[JobState]:
     """Cancel one job; returns the state that it was in."""
-    return Verb("cancel", [id_bytes(job_id)], lambda reply: JobState(reply.decode()))
+    args: list[Argument] = [id_bytes(job_id), version]
+    return Verb("cancel", args, lambda reply: JobState(_here(reply).decode()))
 
 
-def cancel_group(group: bytes, cursor: bytes) -> Verb[tuple[bytes, int, int]]:
+def cancel_group(group: bytes, cursor: bytes, version: int = 1) -> Verb[tuple[bytes, int, int]]:
     """Cancel a bounded part of a group.
 
     Returns (next cursor, waiting jobs cancelled, running jobs asked to stop). Begin with b"start",
     go on until the cursor is b"".
     """
-    return Verb("cancel_group", [group, cursor], lambda r: (bytes(r[0]), r[1], r[2]))
+
+    def read(reply: Any) -> tuple[bytes, int, int]:
+        cursor, cancelled, asked = _here(reply)
+        return bytes(cursor), cancelled, asked
+
+    return Verb("cancel_group", [group, cursor, version], read)
 
 
-def group(name: bytes) -> Verb[GroupStatus]:
+def group(name: bytes, version: int = 1) -> Verb[GroupStatus]:
     """Count the jobs of a group by state."""
 
     def read(reply: Any) -> GroupStatus:
+        reply = _here(reply)
         total, left, dead, cancelled, delayed, ready, created_ms, finished_ms, _cut = reply[:9]
         done, evicted, discarded, held_ms, expired, max_running, serial = reply[9:16]
         weight, parked, tier = reply[16:]
@@ -170,7 +196,7 @@ def group(name: bytes) -> Verb[GroupStatus]:
             finished_ms=finished_ms or None,
         )
 
-    return Verb("group", [name], read)
+    return Verb("group", [name, version], read)
 
 
 def configure(
@@ -182,6 +208,7 @@ def configure(
     weight: int | None = None,
     tier: int | None = None,
     keep_ms: int = 0,
+    version: int = 1,
 ) -> Verb[bool | None]:
     """Set how a group may run; hold it, or the whole partition (None), or release it.
 
@@ -190,7 +217,7 @@ def configure(
     how long its record stays without work; 0: as it was. Returns whether that changed anything;
     None for a group that is unknown or was forgotten, unless keep_ms makes its record.
     """
-    args: list[Argument] = [group or b""]
+    args: list[Argument] = [group or b"", version]
     ordinary = {"hold": 0, "max": 0, "serial": 0, "weight": 1, "tier": OWN_TIERS}
     settings = (hold, max_running, serial, weight, tier)
     for (name, usual), value in zip(ordinary.items(), settings, strict=True):
@@ -198,15 +225,15 @@ def configure(
             args += [name, b"" if value == usual else int(value)]
     if keep_ms:
         args += ["keep", keep_ms]
-    return Verb("configure", args, lambda r: None if r < 0 else r == 1)
+    return Verb("configure", args, lambda r: None if _here(r) < 0 else r == 1)
 
 
-def tier_at_gates(group: bytes, cursor: bytes = b"") -> Verb[bytes]:
+def tier_at_gates(group: bytes, cursor: bytes = b"", version: int = 1) -> Verb[bytes]:
     """Give parked jobs of a group their turns in the tier that it has; returns the next cursor.
 
     It is empty at the end.
     """
-    return Verb("configure", [group, "gates", cursor], lambda r: r)
+    return Verb("configure", [group, version, "gates", cursor], _here)
 
 
 def configure_tenant(
@@ -215,19 +242,20 @@ def configure_tenant(
     hold: bool | None = None,
     max_running: int | None = None,
     weight: int | None = None,
+    version: int = 1,
 ) -> Verb[bool]:
     """Set how a tenant may run; hold it, or release it. Returns whether that changed anything.
 
     What is None stays as it is; max_running 0: any number; weight 1: as others.
     """
-    args: list[Argument] = [tenant]
+    args: list[Argument] = [tenant, version]
     if hold is not None:
         args += ["hold", b"1" if hold else b""]
     if max_running is not None:
         args += ["max", max_running or b""]
     if weight is not None:
         args += ["weight", b"" if weight == 1 else weight]
-    return Verb("configure_tenant", args, lambda r: r == 1)
+    return Verb("configure_tenant", args, lambda r: _here(r) == 1)
 
 
 def tenant(name: bytes) -> Verb[TenantStatus]:

@@ -24,5 +24,5 @@ local function accept(ARGV)
 end
 local reply = accept({unpack(ARGV, 6)})
 if type(reply) == 'table' and reply[1] ~= 'CONFLICT' then return reply end
-redis.call('SET', fires, ARGV[2] .. ' ' .. ARGV[15], 'PX', ARGV[5])
+redis.call('SET', fires, ARGV[2] .. ' ' .. ARGV[16], 'PX', ARGV[5])
 return reply

@@ -180,6 +180,15 @@ def test_chunks_go_alone_where_nothing_is_confirmed() -> None:
     assert [len(batch) for batch in batches] == [1] * 5
 
 
+def test_chunks_by_a_newer_route_come_after_all_that_were_gathered_by_the_older_one() -> None:
+    older, newer = [chunk(b"%d" % n, partition=n) for n in range(3)], chunk(b"new", partition=1)
+    newer.since = 2
+
+    batches = list(batched([*older, newer], {}, together=True))
+
+    assert batches == [[older[0]], [older[1]], [older[2]], [newer]]
+
+
 def test_few_partitions_are_gathered_at_a_time() -> None:
     held: dict[bytes, list[Chunk]] = {}
     most = 0

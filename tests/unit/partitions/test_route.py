@@ -9,7 +9,7 @@ import pytest
 
 from queuepool import AsyncQueuePool, ConfigurationError, PoolConfig, QueuePool, UnavailableError
 from queuepool.errors import ScriptError
-from queuepool.models import JobState
+from queuepool.models import JobState, RouteRecord
 from queuepool.partitions.route import Leave, Verification, contradiction
 from queuepool.process.keeping import RouteKeeper
 from queuepool.protocol.keys import Keyspace
@@ -308,9 +308,14 @@ def test_a_process_that_runs_is_not_ended_by_a_record_that_changes(
 
 
 def test_what_a_record_says_is_judged_without_a_server() -> None:
-    record = route.record(4, "mod").read([b"version", b"3", b"partitions", b"4", b"layout", b"mod"])
-    assert record is not None
+    def record(version: bytes, layout: bytes = b"mod") -> RouteRecord:
+        reply = [b"version", version, b"partitions", b"4", b"layout", layout]
+        found = route.look().read(reply)
+        assert found is not None
+        return found
 
-    assert contradiction(config(4), record) == ""
-    assert "has 4: " in contradiction(config(5), record)
+    assert contradiction(config(4), record(b"1")) == ""
+    assert "has 4: " in contradiction(config(5), record(b"1"))
+    assert contradiction(config(5), record(b"2")) == "", "it was changed since: it is followed"
+    assert "supports only" in contradiction(config(4), record(b"2", b"rings"))
     assert Verification().due(0.0)

@@ -2,7 +2,7 @@
 -- At the gates where a group has parked jobs, its lanes have their turns where its tier says: at
 -- about ten gates a step, by cursor.
 local f = ours('HMGET', g, 'tier', 'moved') or {}
-local page = f[2] and ours('SSCAN', base .. ':gg:' .. group, ARGV[3] == '' and '0' or ARGV[3],
+local page = f[2] and ours('SSCAN', base .. ':gg:' .. group, ARGV[4] == '' and '0' or ARGV[4],
   'COUNT', 10) or {'0', {}}
 local gates = {}
 for _, place in ipairs(page[2]) do gates[string.sub(place, 3)] = {} end

@@ -3,7 +3,11 @@ local words = #ARGV - wished -- of the runs and what stands before them
 local max_depth, max_bytes = tonumber(ARGV[1]), tonumber(ARGV[2])
 local j, dl, c, wk, cx = base .. ':j', base .. ':dl', base .. ':c', base .. ':wk', base .. ':cx'
 local was = redis.call('HMGET', c, 'r0', 'r1', 'r2', 'r3', 'bytes', 'enqueued', 'cut', 'dn',
-  'dn_since', 'largest')
+  'dn_since', 'largest', 'route')
+local least = was[11] and tonumber(was[11])
+if least and least > (tonumber(ARGV[6]) or 1) then
+  return {'MOVED', string.format('%.0f', least)}
+end
 for k = 1, 7 do was[k] = tonumber(was[k]) or 0 end
 -- uses: clock, remembered, foreign
 local all = was[1] + was[2] + was[3] + was[4] + was[5] + was[6]
@@ -42,7 +46,7 @@ if foreign then
 end
 local answered, status, added, size, ready = 0, {}, 0, tonumber(ARGV[4]), {}
 local wake, sooner, tuned, able = false, false, nil, false
-i = 6
+i = 7
 while i < words do
   local tier, group, delay = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
   local last = i + 3 + 2 * ARGV[i + 3]

@@ -1,6 +1,6 @@
 -- uses: probe_gate
 ours('LLEN', wk)
-local place, at = 0, 6
+local place, at = 0, 7
 while at < words do
   for _ = 1, ARGV[at + 3] do
     place = place + 1

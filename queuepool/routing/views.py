@@ -1,0 +1,92 @@
+"""What a route record says: where each slot is, and on which server each partition. Pure.
+
+    version   grows with each change; a partition turns away who routes by an older one than it
+              accepts, so only what has changed needs to be noticed
+    layout    mod: partition = slot mod N. table: what `slots` says, 3 hexadecimal digits a slot
+    servers   0-5=main,6-7=big, as QUEUEPOOL_PLACEMENT; none: as each process is configured
+    moving    0-15,99: slots on their way to another partition, for which producers wait
+
+A view never changes: calls take the newest one, and compare the version of the one they took.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from queuepool.errors import ConfigurationError
+from queuepool.models import RouteRecord
+from queuepool.routing.slots import SLOTS, key_bytes, slot_of
+
+MOD, TABLE = "mod", "table"
+_DIGITS = 3
+_TABLE = re.compile(f"[0-9a-f]{{{_DIGITS * SLOTS}}}")
+_RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """One version of the route. placement: the server of each partition, by its name.
+
+    table: the partition of each slot, None when it is slot mod N. record: what says so; None while
+    there is nothing but the configuration.
+    """
+
+    placement: tuple[str, ...]
+    version: int = 1
+    table: tuple[int, ...] | None = None
+    moving: frozenset[int] = frozenset()
+    record: RouteRecord | None = None
+
+    def partition_of(self, slot: int) -> int:
+        """Return the partition of a slot."""
+        return slot % len(self.placement) if self.table is None else self.table[slot]
+
+    def version_for(self, slot: int) -> int:
+        """Return the version by which a slot's jobs are sent: 0, which is turned away, on its way.
+
+        The partition that is about to lose a slot accepts this view, for its other slots.
+        """
+        return 0 if slot in self.moving else self.version
+
+    def home_of(self, limit: str) -> int:
+        """Return the partition that is the home of a limit: that of its name as a partition key."""
+        return self.partition_of(slot_of(key_bytes(limit)))
+
+
+def read_table(text: str, partitions: int) -> tuple[int, ...]:
+    """Return the partition of each slot. Raises ConfigurationError."""
+    if not _TABLE.fullmatch(text):
+        raise ConfigurationError(f"it has no table of {SLOTS} slots")
+    table = tuple(int(text[i : i + _DIGITS], 16) for i in range(0, len(text), _DIGITS))
+    if max(table) >= partitions:
+        raise ConfigurationError(f"its table names partition {max(table)} of {partitions}")
+    return table
+
+
+def table_text(table: Sequence[int]) -> str:
+    """Return a table as a record has it."""
+    return "".join(f"{partition:0{_DIGITS}x}" for partition in table)
+
+
+def read_slots(text: str) -> frozenset[int]:
+    """Return the slots of ranges such as 0-15,99. Raises ConfigurationError."""
+    found = set[int]()
+    for part in text.split(",") if text else ():
+        match = _RANGE.fullmatch(part)
+        if match is None or int(match[2] or match[1]) >= SLOTS:
+            raise ConfigurationError(f"{part[:40]!r} is not a range of slots")
+        found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return frozenset(found)
+
+
+def slots_text(slots: Iterable[int]) -> str:
+    """Return slots as ranges, such as 0-15,99."""
+    ranges: list[list[int]] = []
+    for slot in sorted(slots):
+        if ranges and ranges[-1][1] == slot - 1:
+            ranges[-1][1] = slot
+        else:
+            ranges.append([slot, slot])
+    return ",".join(f"{a}-{b}" if a < b else f"{a}" for a, b in ranges)

@@ -1,0 +1,36 @@
+"""Partitions turn away who routes by a version that is too old, as the part `moved` does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from queuepool.testing.data import Args, PartitionData
+
+
+def routed(
+    place: int,
+) -> Callable[[Callable[[PartitionData, Args], Any]], Callable[[PartitionData, Args], Any]]:
+    """Let a verb answer MOVED. place: of the version among its arguments."""
+
+    def decorate(
+        verb: Callable[[PartitionData, Args], Any],
+    ) -> Callable[[PartitionData, Args], Any]:
+        @wraps(verb)
+        def call(p: PartitionData, args: Args) -> Any:
+            least = p.counters.get("route", 0)
+            if least > int(args[place] or 1):
+                return [b"MOVED", b"%d" % least]
+            return verb(p, args)
+
+        return call
+
+    return decorate
+
+
+def turn_away(p: PartitionData, args: Args) -> Any:
+    """Accept only calls that route by this version or a later one."""
+    p.counters["route"] = max(int(args[0]), p.counters.get("route", 1))
+    return p.counters["route"]
