@@ -64,6 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A reply must come well within a lease, or one slow turn loses it.
         pool = QueuePool(config=_answering_within_a_lease(config, settings))
         if settings.partition != "auto":
+            if int(settings.partition) >= config.topology.partitions:
+                pool.route.verify()  # there may be more by now than the variables say
             pool.partition(int(settings.partition))
     except ConfigurationError as error:
         return _refuse(error)

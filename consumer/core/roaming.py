@@ -29,10 +29,15 @@ _A_LOOK = 16  # partitions, one call each; the next look goes on with the next o
 
 
 class Roaming:
-    """Decides when an owner leaves. partitions: all that it may own, in the order of its looks."""
+    """Decides when an owner leaves. partitions: all that it may own, in the order of its looks.
 
-    def __init__(self, partitions: Sequence[int], clock: Callable[[], float]) -> None:
-        self._partitions, self._clock = list(partitions), clock
+    count: how many there are by now.
+    """
+
+    def __init__(
+        self, partitions: Sequence[int], clock: Callable[[], float], count: Callable[[], int]
+    ) -> None:
+        self._partitions, self._clock, self._count = list(partitions), clock, count
         self._next_s = clock() + IDLE_S
         self.wanted: list[int] = []
 
@@ -51,6 +56,7 @@ class Roaming:
     def look(self, core: Core) -> Steps[bool]:
         """Return whether to leave: for `wanted`, partitions in the order of their need."""
         self._next_s = self._clock() + LOOK_S
+        keep_up(self._partitions, self._count())
         least = 2 if core.state.gatekeeper.gates.known else 1
         found: list[tuple[int, int]] = []
         for partition in self._turn():
@@ -69,6 +75,13 @@ class Roaming:
         turn = self._partitions[:_A_LOOK]
         self._partitions = self._partitions[_A_LOOK:] + turn
         return turn
+
+
+def keep_up(partitions: list[int], count: int) -> None:
+    """Let a list have all partitions, now that there are so many: those that are new come first."""
+    known = set(partitions)
+    fresh = [n for n in range(count) if n not in known]
+    partitions[:] = fresh + [n for n in partitions if n < count]
 
 
 def _vacancy(partition: int) -> Steps[int]:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from consumer.core.limits.earlier import EVERY
 from consumer.core.limits.home_call import HomeCall
 from queuepool.errors import QueuePoolError, UnavailableError
-from queuepool.routing.slots import home_of, partition_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,7 +35,6 @@ class LimitHomes:
 
     def __init__(self, pool: QueuePool, ring: Callable[[], None]) -> None:
         self._pool, self._ring = pool, ring
-        self._partitions = len(pool.partitions())
         self._replies: deque[tuple[HomeCall, Reply]] = deque()
         self._lines: dict[str, _Line] = {}
 
@@ -68,12 +66,15 @@ class LimitHomes:
 
     def _placed(self, call: HomeCall) -> list[HomeCall]:
         if call.name:
-            return [replace(call, partition=home_of(call.name, self._partitions))]
+            home = self._pool.config.topology.view.home_of(call.name)
+            return [replace(call, partition=home)]
         if call.slot is not None:
-            return [replace(call, partition=partition_of(call.slot, self._partitions))]
+            home = self._pool.config.topology.view.partition_of(call.slot)
+            return [replace(call, partition=home)]
         if call.partition != EVERY:
             return [call]
-        return [replace(call, partition=number) for number in range(self._partitions)]
+        partitions = self._pool.config.topology.partitions
+        return [replace(call, partition=number) for number in range(partitions)]
 
     def _answer(self, call: HomeCall, reply: Reply) -> None:
         self._replies.append((call, reply))

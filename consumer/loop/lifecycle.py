@@ -20,7 +20,7 @@ from consumer.core.effects import Call, Effect, Pause, Rest, Sleep
 from consumer.core.life import ConsumerLife
 from consumer.core.liveness import Liveness
 from consumer.core.owner import Core
-from consumer.core.roaming import Roaming
+from consumer.core.roaming import Roaming, keep_up
 from consumer.core.standby import Standby
 from consumer.loop.homes import LimitHomes
 from consumer.loop.machine import Machine
@@ -92,7 +92,7 @@ class Consumer:
         roams = self._settings.partition == "auto" and self._settings.roaming
         try:
             while True:
-                roaming = Roaming(candidates, monotonic) if roams and len(candidates) > 1 else None
+                roaming = Roaming(candidates, monotonic, self._count) if roams else None
                 life = self._new_life(candidates, roaming)
                 self._drive(life)
                 if self.workers is not None and not life.handed_back:
@@ -111,7 +111,7 @@ class Consumer:
             self._handlers.stop()
             self.hooks.close(_HOOKS_S)
 
-    def _new_life(self, candidates: Sequence[int], roaming: Roaming | None) -> ConsumerLife:
+    def _new_life(self, candidates: list[int], roaming: Roaming | None) -> ConsumerLife:
         return ConsumerLife(
             self._standby(candidates),
             self._settings,
@@ -188,13 +188,21 @@ class Consumer:
             raise ConfigurationError("there is no partition to own: QUEUEPOOL_PARTITIONS is 0")
         return candidates
 
-    def _standby(self, candidates: Sequence[int]) -> Standby:
+    def _count(self) -> int:
+        return self._pool.config.topology.partitions
+
+    def _verify(self, candidates: list[int]) -> None:
+        self._pool.route.verify(Leave.RECORD)
+        if self._settings.partition == "auto":
+            keep_up(candidates, self._count())
+
+    def _standby(self, candidates: list[int]) -> Standby:
         return Standby(
             candidates,
             self._settings,
             host=f"{socket.gethostname()}:{os.getpid()}",
             nonce=secrets.token_hex(8),
-            verify=lambda: self._pool.route.verify(Leave.RECORD),
+            verify=lambda: self._verify(candidates),
             emit=self.listen,
             clock=monotonic,
             draw=random.random,

@@ -52,7 +52,7 @@ class StatusService(StreamCalls):
             )
         )
         for name, reached in snapshot.servers.items():
-            count = info.topology.placement.count(name)
+            count = info.topology.view.placement.count(name)
             cluster.servers.add(name=name, partitions=count, reachable=reached)
         if self._shadows.latest is not None:
             cluster.shadow.MergeFrom(shadow(self._shadows.latest))

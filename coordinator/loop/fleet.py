@@ -2,6 +2,8 @@
 
 A server that does not respond costs its own partitions their replies and the others nothing:
 the round trips run concurrently, each limited by the request timeout.
+
+A route that changes is taken at the beginning of a cycle, so that a cycle is of one route.
 """
 
 from __future__ import annotations
@@ -25,26 +27,37 @@ class Fleet:
     """Runs verbs on many partitions. Used by one thread; close it at the end."""
 
     def __init__(self, topology: Topology, keyspace: Keyspace, servers: Mapping[str, Port]) -> None:
-        self.topology = topology
-        self._keys = [keyspace.partition(n) for n in range(topology.partitions)]
-        self._servers = {name: servers[name] for name in dict.fromkeys(topology.placement)}
-        self._crew = Crew(min(len(self._servers), _MAX_SIDE_BY_SIDE), "coordinator-fleet")
+        self._topology, self._keyspace, self._servers = topology, keyspace, servers
+        self._placement: tuple[str, ...] = ()
+        self.follow()
+        self._crew = Crew(min(len(servers), _MAX_SIDE_BY_SIDE), "coordinator-fleet")
+
+    def follow(self) -> None:
+        """Take the newest route that is known."""
+        placement = self._topology.view.placement
+        if placement is not self._placement:
+            self._placement = placement
+            self._keys = [self._keyspace.partition(n) for n in range(len(placement))]
 
     @property
     def partitions(self) -> range:
         """Return the numbers of all partitions."""
-        return range(self.topology.partitions)
+        return range(len(self._placement))
 
     @property
     def servers(self) -> tuple[str, ...]:
         """Return the names of the servers that hold any partition."""
-        return tuple(self._servers)
+        return tuple(dict.fromkeys(self._placement))
+
+    def server_of(self, partition: int) -> str:
+        """Return the name of the server that holds a partition."""
+        return self._placement[partition]
 
     def run(self, calls: Sequence[Call]) -> list[Reply]:
         """Run (partition, verb) calls; one reply each, in order, errors in their places."""
         places: dict[str, list[int]] = {}
         for place, (partition, _verb) in enumerate(calls):
-            places.setdefault(self.topology.server_of(partition), []).append(place)
+            places.setdefault(self._placement[partition], []).append(place)
         batches = [(name, [calls[i] for i in where]) for name, where in places.items()]
         if len(batches) < 2:
             answers = [self._ask(*batch) for batch in batches]

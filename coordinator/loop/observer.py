@@ -11,8 +11,10 @@ from coordinator.core.model import Observation, finished_total
 from coordinator.events import ObservationFailed
 from coordinator.loop.fleet import Fleet
 from queuepool.errors import QueuePoolError
+from queuepool.models import PartitionState
 from queuepool.models.eta import Pace
 from queuepool.telemetry.events import Listener, ignore
+from queuepool.verbs import Verb
 from queuepool.verbs.operator.verbs import observe
 
 _PACE_S = 15.0  # by which what was seen fades
@@ -33,7 +35,7 @@ class Observer:
         self, fleet: Fleet, *, emit: Listener = ignore, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._fleet, self._emit, self._clock = fleet, emit, clock
-        self._verbs = [(n, observe(n)) for n in fleet.partitions]
+        self._verbs: list[tuple[int, Verb[PartitionState]]] = []
         self._last: dict[int, _Count] = {}
         self.finished_per_s: dict[int, float] = {}
         self.paces: dict[int, Pace] = {}
@@ -41,6 +43,9 @@ class Observer:
 
     def observe(self) -> Sequence[Observation]:
         """Return one observation per partition, in order. Does not raise if a server is down."""
+        self._fleet.follow()
+        if len(self._verbs) != len(self._fleet.partitions):
+            self._verbs = [(n, observe(n)) for n in self._fleet.partitions]
         replies = self._fleet.run(self._verbs)
         at_s = self._clock()
         seen: list[Observation] = []
@@ -50,7 +55,7 @@ class Observer:
                 observation = Observation(partition=number, at_s=at_s, state=verb.read(reply))
             except QueuePoolError as error:
                 observation = Observation(partition=number, at_s=at_s, problem=str(error)[:300])
-                failed.setdefault(self._fleet.topology.server_of(number), []).append(observation)
+                failed.setdefault(self._fleet.server_of(number), []).append(observation)
             self._measure(observation)
             seen.append(observation)
         self._note_servers(seen, failed)
@@ -59,11 +64,10 @@ class Observer:
     def _note_servers(
         self, seen: Sequence[Observation], failed: Mapping[str, Sequence[Observation]]
     ) -> None:
-        held = dict.fromkeys(self.reached, 0)
+        held = dict.fromkeys(self._fleet.servers, 0)
         for observation in seen:
-            held[self._fleet.topology.server_of(observation.partition)] += 1
-        for name, count in held.items():
-            self.reached[name] = len(failed.get(name, ())) < count
+            held[self._fleet.server_of(observation.partition)] += 1
+        self.reached = {n: len(failed.get(n, ())) < count for n, count in held.items()}
         for name, missing in failed.items():
             numbers = tuple(observation.partition for observation in missing)
             self._emit(ObservationFailed(name, numbers, missing[0].problem))

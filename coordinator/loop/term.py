@@ -48,7 +48,7 @@ class Term:
         self._may_act, self._emit, self._clock = may_act, emit, clock
         self._publish = publish
         self._checkpoint_interval_s = checkpoint_interval_s
-        self._unannounced = set(fleet.partitions)
+        self._announced: set[int] = set()
         self._checkpointed: set[int] = set()
         self._outcomes = Outcomes()
 
@@ -68,7 +68,7 @@ class Term:
         self.cycle += 1
         self._announce()
         # Until the older leader is locked out there, nothing may be decided.
-        ours = [seen for seen in observations if seen.partition not in self._unannounced]
+        ours = [seen for seen in observations if seen.partition in self._announced]
         cycle, plan = self._plan(ours, manual, now_ms)
         self._write(plan, ours)
         times_ms = {seen.partition: seen.state.observed_ms for seen in ours if seen.state}
@@ -108,9 +108,9 @@ class Term:
         return replace(cycle, plan=plan), plan
 
     def _announce(self) -> None:
-        if not self._unannounced or not self._may_act():
+        numbers = [n for n in self._fleet.partitions if n not in self._announced]
+        if not numbers or not self._may_act():
             return
-        numbers = sorted(self._unannounced)
         noop = ScaleCommand(partition=0, sequence=0, type="NOOP", target=0, reason="a new leader")
         verbs = [_command(self.epoch, noop, n, ttl_s=self._planner.command_ttl_s) for n in numbers]
         for call, reply in zip(verbs, self._fleet.run(verbs), strict=True):
@@ -119,7 +119,7 @@ class Term:
             except QueuePoolError:
                 continue
             if accepted or command_number(newest)[0] == self.epoch:
-                self._unannounced.discard(call[0])
+                self._announced.add(call[0])
             else:
                 self._emit(CommandRefused(noop, newest))
 

@@ -39,6 +39,9 @@ class SnapshotBuilder:
 
         finished_per_s, paces: by partition; reached: whether each server answered.
         """
+        seen_now = {seen.partition for seen in observations}
+        for retired in self._last.keys() - seen_now:
+            del self._last[retired]
         leader = lease.leader
         manual = leader.manual if leader is not None else {}
         for seen in observations:
@@ -76,7 +79,7 @@ class SnapshotBuilder:
         state = seen.state if fresh else last.state if last is not None else None
         return PartitionView(
             partition=seen.partition,
-            server=self._topology.server_of(seen.partition),
+            server=self._server_of(seen.partition),
             state=state,
             seen_s=seen.at_s if fresh else last.seen_s if last is not None else None,
             problem=seen.problem,
@@ -86,6 +89,10 @@ class SnapshotBuilder:
             pace=pace,
             pool=self._pool,
         )
+
+    def _server_of(self, partition: int) -> str:
+        placement = self._topology.view.placement
+        return placement[partition] if partition < len(placement) else ""  # retired just now
 
 
 def _target(seen: Observation, memory: PartitionMemory | None, last: PartitionView | None) -> int:

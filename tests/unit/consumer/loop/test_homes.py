@@ -14,6 +14,7 @@ from consumer.loop import homes
 from consumer.loop.homes import LimitHomes
 from queuepool.errors import UnavailableError
 from queuepool.routing.slots import home_of
+from queuepool.routing.topology import build
 from queuepool.verbs import Verb
 from tests.waiting import wait_until
 
@@ -45,9 +46,8 @@ class World:
         self.servers = [Server("one"), Server("two")]
         self.rung = 0
         places = [SimpleNamespace(key=b"k", server=server) for server in self.servers]
-        pool: Any = SimpleNamespace(
-            partitions=lambda: places, partition=lambda n, _pool="default": places[n]
-        )
+        config = SimpleNamespace(topology=build({"one": "redis://one"}, 2, ""))
+        pool: Any = SimpleNamespace(config=config, partition=lambda n, _pool="default": places[n])
         self.homes = LimitHomes(pool, self._ring)
         self.heard: list[Any] = []
 
@@ -138,7 +138,7 @@ def test_no_thread_without_a_call_and_none_after_the_end(world: World) -> None:
         threads = (thread for thread in threading.enumerate() if thread.name == "limits")
         return [thread for thread in threads if thread not in before]
 
-    LimitHomes(SimpleNamespace(partitions=list), lambda: None).close()  # type: ignore[arg-type]
+    LimitHomes(SimpleNamespace(), lambda: None).close()  # type: ignore[arg-type]
     assert started() == []
     world.homes.send([call(NAMES[0], 1)])
     world.hears(1)

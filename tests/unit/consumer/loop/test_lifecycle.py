@@ -17,6 +17,7 @@ from consumer.settings import ConsumerSettings
 from queuepool import JobContext, Registry
 from queuepool.client.pool import QueuePool
 from queuepool.errors import FencedError, LocalError, UnavailableError
+from queuepool.models import RouteRecord
 from queuepool.servers import Reply
 from queuepool.testing import MemoryPool, MemoryServer
 from queuepool.verbs.owner import verbs as own
@@ -378,3 +379,17 @@ def test_jobs_that_end_while_the_server_is_away_do_not_make_it_try_more_often(
     assert server.tries <= 7 + GRACE_S / 0.06 + (monotonic() - away_s) / 0.5
     server.away = False
     wait_until(lambda: done(pool) == jobs)
+
+
+def test_one_that_stands_by_takes_a_partition_that_is_new(pool: QueuePool, start: Start) -> None:
+    first = start()
+    wait_until(lambda: first.has(events.Owns))
+    second = start()
+    wait_until(lambda: second.has(events.StandingBy))
+
+    pool.config.topology.follow(
+        RouteRecord(version=2, partitions=2, layout="mod", created_ms=1)
+    )  # as the keeper of the route does
+
+    wait_until(lambda: second.has(events.Owns))
+    assert (first.consumer.partition, second.consumer.partition) == (0, 1)

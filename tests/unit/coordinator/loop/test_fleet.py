@@ -7,6 +7,7 @@ from coordinator.events import ObservationFailed
 from coordinator.loop.fleet import Fleet
 from coordinator.loop.observer import Observer
 from queuepool.errors import UnavailableError
+from queuepool.models import RouteRecord
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.verbs import Verb
@@ -114,3 +115,27 @@ def test_a_counter_that_lost_writes_is_no_negative_rate(rig: Rig) -> None:
 def test_closing_is_idempotent(rig: Rig) -> None:
     rig.fleet.close()
     rig.fleet.close()
+
+
+def test_a_newer_route_is_taken_when_the_next_cycle_begins(rig: Rig) -> None:
+    topology = TOPOLOGY.apart()
+    fleet = Fleet(topology, Keyspace(), {"a": rig.a, "b": rig.b})
+    observer = Observer(fleet, clock=rig.clock)
+    assert len(observer.observe()) == 4
+
+    topology.follow(record(2, 6, "0-5=b"))
+    assert (list(fleet.partitions), fleet.servers) == ([0, 1, 2, 3], ("a", "b"))
+    rig.a.away = True
+    assert [seen.state is not None for seen in observer.observe()] == [True] * 6
+    assert (fleet.servers, observer.reached) == (("b",), {"b": True})
+
+    topology.follow(record(3, 1, "0=b"))
+    assert fleet.server_of(5) == "b", "until this cycle is over"
+    assert len(observer.observe()) == 1
+    fleet.close()
+
+
+def record(version: int, partitions: int, servers: str) -> RouteRecord:
+    return RouteRecord(
+        version=version, partitions=partitions, layout="mod", created_ms=1, servers=servers
+    )

@@ -9,6 +9,7 @@ from coordinator.events import CommandFailed, CommandRefused, CommandSent
 from coordinator.loop.fleet import Fleet
 from coordinator.loop.term import Term
 from coordinator.policy import make_policy
+from queuepool.models import RouteRecord
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.verbs import Verb
@@ -27,11 +28,12 @@ class Rig:
         self.events: list[Any] = []
         self.leads = True
         self.clock = Clock()
-        topology = build({"main": "redis://fake"}, 2, "")
+        self.topology = build({"main": "redis://fake"}, 2, "")
+        self.fleet = Fleet(self.topology, Keyspace(), {"main": self.server})
         self.term = Term(
             EPOCH,
             planner=Planner(policy=make_policy("static", workers=12)),
-            fleet=Fleet(topology, Keyspace(), {"main": self.server}),
+            fleet=self.fleet,
             book=DecisionBook(self.server, b"sys", keep=100),
             may_act=lambda: self.leads,
             checkpoint_interval_s=5.0,
@@ -70,6 +72,21 @@ class Rig:
 @pytest.fixture
 def rig() -> Rig:
     return Rig()
+
+
+def test_a_partition_that_is_new_hears_first_who_leads(rig: Rig) -> None:
+    rig.act()
+    known = len(rig.commands())
+    rig.topology.follow(RouteRecord(version=2, partitions=3, layout="mod", created_ms=1))
+    rig.fleet.follow()
+    rig.server.asked.clear()
+
+    rig.act()
+
+    said = [(key, verb.args[2]) for key, verb in rig.server.asked if verb.script == "command"]
+    assert known >= 2
+    assert said[0] == (Keyspace().partition(2), "NOOP")
+    assert [kind for _, kind in said].count("NOOP") == 1
 
 
 def test_the_first_words_of_a_leader_are_a_noop_in_every_partition(rig: Rig) -> None:
