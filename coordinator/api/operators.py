@@ -79,14 +79,16 @@ class Operators:
         return found
 
     def decisions(
-        self, token: str, size: int, partition: int | None
+        self, token: str, size: int, partition: int | None, pool: str = DEFAULT_POOL
     ) -> tuple[list[tuple[str, DecisionRecord]], str]:
-        """Return a page of decisions and the token of the next one."""
-        return self._book.page(token, size, partition)
+        """Return a page of decisions about a pool, and the token of the next one."""
+        return self._of(pool)[1].page(token, size, partition)
 
-    def why(self, partition: int, at_ms: int | None) -> list[tuple[str, DecisionRecord]]:
-        """Return the decisions that explain a partition's workers at a moment."""
-        return self._book.why(partition, at_ms)
+    def why(
+        self, partition: int, at_ms: int | None, pool: str = DEFAULT_POOL
+    ) -> list[tuple[str, DecisionRecord]]:
+        """Return the decisions that explain the workers of a place at a moment."""
+        return self._of(pool)[1].why(partition, at_ms)
 
     def set_workers(
         self,

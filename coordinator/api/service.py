@@ -17,6 +17,7 @@ from coordinator.api.streams import StreamCalls
 from coordinator.core.model import Snapshot
 from queuepool import __version__
 from queuepool.errors import InvalidInputError
+from queuepool.models.places import place_text
 from queuepool.rpc.limits import message_of
 from queuepool.rpc.scaling import message_of as message_of_record
 from queuepool.rpc.v1 import cluster_pb2
@@ -154,8 +155,9 @@ class StatusService(StreamCalls):
         if number is not None:
             await self._check_partition(number, context)
         size, token = clamped(request.page_size), request.page_token
+        pool = pool_of(request)
         found, following = await self._operators.off_loop(
-            lambda: self._operators.decisions(token, size, number)
+            lambda: self._operators.decisions(token, size, number, pool)
         )
         return api.ListDecisionsResponse(
             decisions=[messages.decision(record_id, record) for record_id, record in found],
@@ -169,12 +171,13 @@ class StatusService(StreamCalls):
         number = request.partition
         await self._check_partition(number, context)
         at_ms = request.at_ms if request.HasField("at_ms") else None
-        found = await self._operators.off_loop(lambda: self._operators.why(number, at_ms))
+        pool = pool_of(request)
+        found = await self._operators.off_loop(lambda: self._operators.why(number, at_ms, pool))
         if not found:
             await abort(
                 context,
                 grpc.StatusCode.NOT_FOUND,
-                f"no decision about partition {number} is recorded until then",
+                f"no decision about partition {place_text(number, pool)} is recorded until then",
             )
         return api.ExplainResponse(explanations=[messages.explanation(*one) for one in found])
 

@@ -91,6 +91,13 @@ def place(text: str) -> tuple[int, str]:
     return int(number), pool or DEFAULT_POOL
 
 
+def pool_name(text: str) -> str:
+    """Return the typed name of a pool of workers."""
+    if not is_pool(text):
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not the name of a pool")
+    return text
+
+
 def duration(text: str) -> float:
     """Return the seconds of a typed duration, such as 90s or 5m."""
     try:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from queuepool.cli.arguments import add_grpc, add_json, count, positive
+from queuepool.cli.arguments import add_grpc, add_json, count, pool_name, positive
 from queuepool.cli.display import output
 from queuepool.cli.display.fields import when
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
 from queuepool.cli.inspection.decisions import Shown, listed_by, listed_from
 from queuepool.cli.inspection.pools import open_pool
+from queuepool.models.places import DEFAULT_POOL, place_text
 from queuepool.routing.topology import MAX_PARTITIONS
 
 _LONGEST = 500  # characters of a line
@@ -19,6 +20,7 @@ _LONGEST = 500  # characters of a line
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool decisions`."""
     parser.add_argument("--partition", type=count, metavar="N", help="only of this one")
+    parser.add_argument("--pool", type=pool_name, metavar="NAME", help="of another pool of workers")
     parser.add_argument("--limit", type=positive, default=20, metavar="N", help="default 20")
     add_grpc(parser)
     add_json(parser)
@@ -26,7 +28,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> Exit:
     """List decisions."""
-    number, limit = arguments.partition, arguments.limit
+    number, limit, name = arguments.partition, arguments.limit, arguments.pool or DEFAULT_POOL
     if number is not None and number >= MAX_PARTITIONS:
         raise CommandError(f"there is no partition {number}", Exit.USAGE)
 
@@ -34,9 +36,9 @@ def run(arguments: argparse.Namespace) -> Exit:
         with open_pool() as pool:
             if number is not None:
                 pool.config.topology.server_of(number)  # raises for one that is not there
-            return listed_from(pool, number, limit)
+            return listed_from(pool, number, limit, name)
 
-    found = act(arguments.grpc, lambda client: listed_by(client, number, limit), directly)
+    found = act(arguments.grpc, lambda client: listed_by(client, number, limit, name), directly)
     if arguments.json:
         for decision in found:
             output.print_json(decision)
@@ -45,6 +47,7 @@ def run(arguments: argparse.Namespace) -> Exit:
         output.say("no decisions are recorded")
     for one in found:
         change = f"{one['previous']} -> {one['target']}"
-        line = f"{when(one['at_ms'])}  partition {one['partition']}: {change}  {one['reason']}"
+        place = place_text(one["partition"], name)
+        line = f"{when(one['at_ms'])}  partition {place}: {change}  {one['reason']}"
         output.say(output.clean(line, _LONGEST))
     return Exit.OK

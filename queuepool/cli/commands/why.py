@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from datetime import UTC, datetime
 
-from queuepool.cli.arguments import add_grpc, add_json, count
+from queuepool.cli.arguments import add_grpc, add_json, place
 from queuepool.cli.display import output
 from queuepool.cli.display.fields import LOCAL, when
 from queuepool.cli.display.moments import parse_moment
@@ -13,6 +13,7 @@ from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
 from queuepool.cli.inspection.decisions import Shown, explained_by, explained_from
 from queuepool.cli.inspection.pools import open_pool
+from queuepool.models.places import place_text
 from queuepool.routing.topology import MAX_PARTITIONS
 
 _LONGEST = 1_000  # characters of a sentence
@@ -24,7 +25,9 @@ DESCRIPTION = (
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool why`."""
-    parser.add_argument("partition", type=count, metavar="PARTITION")
+    parser.add_argument(
+        "partition", type=place, metavar="PARTITION", help="its number; 3/video for a pool of it"
+    )
     parser.add_argument(
         "--at", type=_moment, metavar="TIME", help="02:10, 2026-11-23T02:10, or 10m ago as 10m"
     )
@@ -34,27 +37,28 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> Exit:
     """Explain the workers of a partition."""
-    number, at_ms = arguments.partition, arguments.at
+    (number, name), at_ms = arguments.partition, arguments.at
+    shown = place_text(number, name)
     if number >= MAX_PARTITIONS:  # a request has no room for any number
         raise CommandError(f"there is no partition {number}", Exit.USAGE)
 
     def directly() -> list[Shown]:
         with open_pool() as pool:
             pool.config.topology.server_of(number)  # raises for a partition that is not there
-            return explained_from(pool, number, at_ms)
+            return explained_from(pool, number, at_ms, name)
 
-    found = act(arguments.grpc, lambda client: explained_by(client, number, at_ms), directly)
+    found = act(arguments.grpc, lambda client: explained_by(client, number, at_ms, name), directly)
     if arguments.json:
         for decision in found:
             output.print_json(decision)
         return Exit.OK
     if not found:
         raise CommandError(
-            f"no decision about partition {number} is recorded"
+            f"no decision about partition {shown} is recorded"
             + (" until then" if at_ms is not None else "; is a coordinator running?")
         )
     for decision in found:
-        output.say(f"partition {number}, {when(decision['at_ms'])}")
+        output.say(f"partition {shown}, {when(decision['at_ms'])}")
         for sentence in decision["sentences"]:
             output.say(f"  {output.clean(sentence, _LONGEST)}")
     return Exit.OK

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from queuepool.client.pool import QueuePool
+from queuepool.models.places import DEFAULT_POOL
 
 if TYPE_CHECKING:
     from queuepool.rpc.client import QueuePoolClient
@@ -19,15 +20,17 @@ _OUTCOME = ("at_ms", "cycles", "workers", "busy", "backlog", "finished_per_s")
 Shown = dict[str, Any]
 
 
-def listed_by(client: QueuePoolClient, partition: int | None, limit: int) -> list[Shown]:
-    """Return the newest decisions as a coordinator knows them."""
+def listed_by(client: QueuePoolClient, partition: int | None, limit: int, name: str) -> list[Shown]:
+    """Return the newest decisions about a pool as a coordinator knows them."""
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
     found: list[Shown] = []
     token = ""
     while len(found) < limit:
         size = min(limit - len(found), _PAGE)
-        request = api.ListDecisionsRequest(partition=partition, page_size=size, page_token=token)
+        request = api.ListDecisionsRequest(
+            partition=partition, page_size=size, page_token=token, pool=_asked(name)
+        )
         page = client.ListDecisions(request)
         found += map(_of_message, page.decisions)
         token = page.next_page_token
@@ -36,9 +39,9 @@ def listed_by(client: QueuePoolClient, partition: int | None, limit: int) -> lis
     return found
 
 
-def listed_from(pool: QueuePool, partition: int | None, limit: int) -> list[Shown]:
-    """Return the newest decisions as they are stored."""
-    book, found, token = _book(pool), list[Shown](), ""
+def listed_from(pool: QueuePool, partition: int | None, limit: int, name: str) -> list[Shown]:
+    """Return the newest decisions about a pool as they are stored."""
+    book, found, token = _book(pool, name), list[Shown](), ""
     while len(found) < limit:
         page, token = book.page(token, min(limit - len(found), _PAGE), partition)
         found += [_of_record(*one) for one in page]
@@ -47,28 +50,36 @@ def listed_from(pool: QueuePool, partition: int | None, limit: int) -> list[Show
     return found
 
 
-def explained_by(client: QueuePoolClient, partition: int, at_ms: int | None) -> list[Shown]:
+def explained_by(
+    client: QueuePoolClient, partition: int, at_ms: int | None, name: str
+) -> list[Shown]:
     """Return decisions with their sentences, as a coordinator explains them."""
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
-    answer = client.Explain(api.ExplainRequest(partition=partition, at_ms=at_ms))
+    request = api.ExplainRequest(partition=partition, at_ms=at_ms, pool=_asked(name))
+    answer = client.Explain(request)
     return [
         _of_message(one.decision) | {"sentences": list(one.sentences)}
         for one in answer.explanations
     ]
 
 
-def explained_from(pool: QueuePool, partition: int, at_ms: int | None) -> list[Shown]:
+def explained_from(pool: QueuePool, partition: int, at_ms: int | None, name: str) -> list[Shown]:
     """Return decisions with their sentences, as they are stored."""
     sentences = import_module(_EXPLAIN).sentences
     return [
         _of_record(record_id, record) | {"sentences": sentences(record)}
-        for record_id, record in _book(pool).why(partition, at_ms)
+        for record_id, record in _book(pool, name).why(partition, at_ms)
     ]
 
 
-def _book(pool: QueuePool) -> Any:
-    server, key = pool.system
+def _asked(name: str) -> str:
+    # Coordinators of earlier versions know no other pools.
+    return "" if name == DEFAULT_POOL else name
+
+
+def _book(pool: QueuePool, name: str) -> Any:
+    server, key = pool.system_of(name)
     partitions = pool.config.topology.partitions
     return import_module(_LEDGER).DecisionBook(server, key, keep=1, partitions=partitions)
 

@@ -60,6 +60,16 @@ def test_a_pool_is_scaled_by_its_own_work_within_its_own_limits(
     wait_until(grown, 30)
 
     assert plain.workers == 8  # has no work, and no command for it
+    asked = api.ExplainRequest(partition=number, pool="video")
+    assert client.Explain(asked).explanations[0].decision.target == 3
+    listed = client.ListDecisions(api.ListDecisionsRequest(partition=number, pool="video"))
+    assert {one.target for one in listed.decisions} & {2, 3}
+    targets = {one.target for one in client.ListDecisions(api.ListDecisionsRequest()).decisions}
+    assert not targets & {2, 3}, "those of default have its range"
+    with pytest.raises(grpc.RpcError, match="pool 'none' is unknown"):
+        client.Explain(api.ExplainRequest(partition=number, pool="none"))
+    with pytest.raises(grpc.RpcError, match="pool 'none' is unknown"):
+        client.ListDecisions(api.ListDecisionsRequest(pool="none"))
     assert all(command.target_workers <= 3 for command in video.scales())
     wait_until(lambda: rows(client).get((number, "video")) == 3)
     assert {key for key in rows(client) if key[1]} == {(number, "video")}
@@ -150,6 +160,12 @@ def test_the_command_line_names_pools(
     shell.run("policy", "show", "--json")
     assert json.loads(shell.out)["values"] == {}
     assert shell.run("policy", "show", "--pool", "none") == 2
+    assert shell.run("why", f"{number}/video") == 1
+    assert f"no decision about partition {number}/video is recorded" in shell.err
+    assert shell.run("decisions", "--pool", "video") == 0
+    assert shell.out == "no decisions are recorded\n"
+    with pytest.raises(SystemExit, match="2"):
+        shell.run("decisions", "--pool", "}{")
     with pytest.raises(SystemExit, match="2"):
         shell.run("scale", "x/video", "2")
     shell.run("audit")
