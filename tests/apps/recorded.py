@@ -47,6 +47,16 @@ def work(ctx: JobContext, ms: float = 0.0) -> None:
 
 
 @task(backoff=_SOON)
+def flaky(ctx: JobContext, fails: bool) -> None:
+    """Fail in the first attempt, where the job says so."""
+    _note("begin", ctx)
+    _pause(0.0005)
+    _note("end", ctx)
+    if fails and ctx.attempt == 1:
+        raise ValueError("as told")
+
+
+@task(backoff=_SOON)
 async def work_async(ctx: JobContext, ms: float = 0.0) -> None:
     """Take some time on the event loop."""
     _note("begin", ctx)
