@@ -87,6 +87,15 @@ class ConsumerSettings(BaseSettings):
     dead_keep_jobs: int = setting(100_000, "Maximum number of dead jobs kept.", ge=1, le=10**9)
     dead_keep_bytes: int = setting(64 * 1024**2, "Maximum bytes of dead jobs kept.", ge=1, le=2**40)
     dead_keep_s: float = setting(14 * 86400, "How long a dead job is kept.", gt=0, le=3660 * 86400)
+    history_keep_bytes: int = setting(
+        0, "Bytes of history kept a partition; 0: none.", ge=0, le=2**30
+    )
+    history_rate: int = setting(
+        100,
+        "Executions a second that are kept in the history, of successes and of failures each.",
+        ge=1,
+        le=10_000,
+    )
     checkpoint_tau_s: float = setting(
         600.0, "Time constant with which a checkpoint found at startup decays.", gt=0, le=30 * 86400
     )

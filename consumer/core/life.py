@@ -172,7 +172,7 @@ class ConsumerLife:
             wait_s = yield from turns.turn()
             if core.settled(self._clock()) or (turns.failing and not core.claimed):
                 break  # a lost claim may be in flight, but the server is down: it will be recovered
-            if not released and not turns.failing:
+            if not released and not turns.failing and not core.has_history:
                 # A successor may claim from now on, while we finish running jobs.
                 drains = yield from self._release(core.ownership, drain=True)
                 released = drains is not None

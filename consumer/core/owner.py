@@ -8,7 +8,7 @@ What an owner does is a list of steps (consumer.core.steps), each the only place
 it needs a turn, what it sends and what it learns. They share a State; a turn carries their verbs in
 this order:
 
-    Rotate* | Repair | RenewAlone* | Record | Start | Progress | Renew
+    Rotate* | Repair | RenewAlone* | Record | Start | Progress | Chronicle | Renew
             | Reconcile* | Recover* | Rouse | Tell | Promote | Admit | Claim   * nothing follows it
 
 Invariants
@@ -36,6 +36,7 @@ from consumer.core import events
 from consumer.core.jobs import End
 from consumer.core.state import State
 from consumer.core.steps.admit import Admit
+from consumer.core.steps.chronicle import Chronicle
 from consumer.core.steps.claim import Claim
 from consumer.core.steps.progress import Progress
 from consumer.core.steps.promote import Promote
@@ -88,6 +89,7 @@ class Core:
             Repair(settings.lease_s),
             Record(state),
         )
+        self.chronicle = Chronicle(state) if settings.history_keep_bytes else None
         self.renew = Renew(state, self.record)
         self.renew_alone = RenewAlone(self.renew, state)
         self.reconcile, self.recover, self.claim = Reconcile(state), Recover(state), Claim(state)
@@ -99,6 +101,7 @@ class Core:
             self.record,
             Start(state),
             Progress(state),
+            *(() if self.chronicle is None else (self.chronicle,)),
             self.renew,
             self.reconcile,
             self.recover,
@@ -155,6 +158,11 @@ class Core:
     def give_up(self, now_s: float) -> int:
         """Hand back jobs still running, because the process exits now; returns how many."""
         return self.in_flight.hand_back_all(now_s)
+
+    @property
+    def has_history(self) -> bool:
+        """Return whether executions were noted that the next turn will put on record."""
+        return self.chronicle is not None and self.chronicle.pending
 
     @property
     def ownership(self) -> own.Ownership:
@@ -227,7 +235,7 @@ class Core:
     def settled(self, now_s: float) -> bool:
         """Return whether no job is ours, as far as known."""
         unsure = self.rotate.pending or now_s >= self.state.reconcile_s
-        return not (self.claimed or self.in_flight.has_unrecorded or unsure)
+        return not (self.claimed or self.in_flight.has_unrecorded or unsure or self.has_history)
 
     # -- what came back ----------------------------------------------------------------------------
 
@@ -248,6 +256,8 @@ class Core:
                 self.record.on_success(turn, turn_s)
             turn.progress = self.is_progress(turn)
         recorded, claimed = turn.outcomes if turn.recorded else (), len(turn.jobs)
+        if self.chronicle is not None and recorded:
+            self.chronicle.note(recorded, now_s)
         if failed is None or recorded or claimed:  # what a turn did counts, whatever failed later
             turn.events.append(
                 events.Turned(recorded, claimed, turn.duplicates, turn_s, turn.progress)

@@ -25,7 +25,10 @@ from queuepool.models.finding import (
     RunningJob,
     digest_of,
 )
+from queuepool.models.history import PastRun, is_slow, usual_s
 from queuepool.models.places import DEFAULT_POOL
+from queuepool.protocol import ids
+from queuepool.routing.slots import partition_of
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb
 from queuepool.verbs.operator import finding
@@ -38,6 +41,7 @@ SAMPLE = 10_000  # jobs whose errors are looked at
 MOST_RUNNING = 10_000
 _PAGE = 200
 _KEPT_OUT = 1000  # ids that are named
+_JUDGED = 64  # places whose history is looked at
 _ORDERED = (JobState.DEAD, JobState.DELAYED)
 
 
@@ -139,7 +143,41 @@ def running(config: PoolConfig, *, partition: int | None, most: int) -> Steps[li
             if job.at_ms is not None
         )
     found.sort(key=lambda one: -one.age_s)
-    return found[:most]
+    return (yield from _judged(config, found[:most]))
+
+
+def _judged(config: PoolConfig, found: Sequence[RunningJob]) -> Steps[list[RunningJob]]:
+    """Note which jobs run far longer than their tasks usually do, as far as history tells."""
+    places = {(one.job.partition, one.job.pool or DEFAULT_POOL) for one in found}
+    runs: list[PastRun] = []
+    for number, pool in sorted(places)[:_JUDGED]:
+        _, some = yield from ask(config.of(pool), number, finding.history(None))
+        runs += some
+    usual = usual_s(runs)
+    return [
+        replace(one, usual_s=known, slow=is_slow(one.age_s, known))
+        for one in found
+        for known in (usual.get(one.job.task or ""),)
+    ]
+
+
+def history(
+    config: PoolConfig, job_id: str, *, partition: int | None, most: int
+) -> Steps[list[PastRun]]:
+    """Return the latest executions of a job that are on record, the earliest of these first."""
+    slot = ids.hinted_slot(job_id) if partition is None else None
+    hinted = None if slot is None else partition_of(slot, config.topology.partitions)
+    found: list[PastRun] = []
+    for number in (hinted, None) if partition is None and hinted is not None else (partition,):
+        for place in (yield from _places(config, number, None)):
+            skip = 0
+            while skip >= 0 and len(found) < most:
+                verb = finding.history(job_id, skip)
+                skip, some = yield from ask(config.of(place[1]), place[0], verb)
+                found += some
+        if found:
+            break
+    return sorted(found, key=lambda run: run.ended_ms)[-most:]
 
 
 def count(
@@ -239,8 +277,8 @@ def change(
         page = yield from through.page(size if most is None else min(size, most - matched))
         if not page:
             break
-        for (number, name), ids in _by_place(page).items():
-            n, out = yield from ask(config.of(name), number, verb(ids))
+        for (number, name), jobs in _by_place(page).items():
+            n, out = yield from ask(config.of(name), number, verb(jobs))
             changed += n
             kept.update(dict.fromkeys(out[: _KEPT_OUT - len(kept)]))
         matched += len(page)

@@ -15,6 +15,7 @@ from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.models import JobState, JobStatus
 from queuepool.models.finding import Changed, Digest, ErrorCount, JobFilter, RunningJob
+from queuepool.models.history import PastRun
 from queuepool.routing.finding import known_id
 from queuepool.tasks.options import refuse_unknown
 
@@ -100,6 +101,12 @@ class _Inspect:
         config, at = self._network.config, self._at(key, tenant)
         return editing.edit(config, self._producer, known_id(job_id), payload, at)
 
+    def _history(
+        self, job_id: str, key: str | bytes | None, tenant: str | None, most: int
+    ) -> Steps[list[PastRun]]:
+        config, at = self._network.config, self._at(key, tenant)
+        return finding.history(config, known_id(job_id), partition=at, most=most)
+
     def _at(self, key: str | bytes | None, tenant: str | None) -> int | None:
         return None if key is None else self._producer.route(key, tenant).partition
 
@@ -138,6 +145,20 @@ class Inspect(_Inspect):
         return self._network.do(
             finding.running(self._network.config, partition=partition, most=most)
         )
+
+    def history(
+        self,
+        job_id: str,
+        *,
+        partition_key: str | bytes | None = None,
+        tenant: str | None = None,
+        most: int = 100,
+    ) -> list[PastRun]:
+        """Return the latest executions of a job that are on record, the earliest first.
+
+        Consumers keep them as their setting CONSUMER_HISTORY_KEEP_BYTES says; by default none.
+        """
+        return self._network.do(self._history(job_id, partition_key, tenant, most))
 
     def errors(
         self, *, partition: int | None = None, sample: int = finding.SAMPLE
@@ -232,6 +253,17 @@ class AsyncInspect(_Inspect):
         return await self._network.do(
             finding.running(self._network.config, partition=partition, most=most)
         )
+
+    async def history(
+        self,
+        job_id: str,
+        *,
+        partition_key: str | bytes | None = None,
+        tenant: str | None = None,
+        most: int = 100,
+    ) -> list[PastRun]:
+        """Return the latest executions of a job that are on record, the earliest first."""
+        return await self._network.do(self._history(job_id, partition_key, tenant, most))
 
     async def errors(
         self, *, partition: int | None = None, sample: int = finding.SAMPLE

@@ -123,10 +123,16 @@ class ErrorCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningJob:
-    """A running job, and for how long it has run by the server's clock."""
+    """A running job, and for how long it has run by the server's clock.
+
+    usual_s: within which 99 of 100 jobs of its task ended lately, if the history knows 20 of them.
+    slow: it has run for more than three times that, and at least a second.
+    """
 
     job: JobStatus
     age_s: float
+    usual_s: float | None = None
+    slow: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,7 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "cr": ("HASH", "id -> crashes, only of jobs that ran when their consumer died"),
     "er": ("HASH", "id -> last error, only of retrying and dead jobs"),
     "pr": ("HASH", "id -> progress of a running job"),
+    "h": ("LIST", "history: entries of executions that ended, the oldest first"),
     "cn": ("HASH", "id -> ms of a cancel request for a running job"),
     "cx": ("HASH", "id -> 1: cancelled while ready, its id is still in a lane"),
     "dn:<set>": ("SET", "ids that ended lately: one set in use, and the one before"),

@@ -47,6 +47,7 @@ class PartitionData:
     attempts: dict[bytes, int] = field(default_factory=dict)  # at
     crashes: dict[bytes, int] = field(default_factory=dict)  # cr
     errors: dict[bytes, bytes] = field(default_factory=dict)  # er
+    history: deque[bytes] = field(default_factory=deque)  # h
     progress: dict[bytes, bytes] = field(default_factory=dict)  # pr
     cancels: dict[bytes, int] = field(default_factory=dict)  # cn
     marks: set[bytes] = field(default_factory=set)  # cx

@@ -270,3 +270,23 @@ def start(p: PartitionData, args: Args) -> Any:
         if score is not None and score < STARTED:
             p.begin(epoch, job_id)
     return n
+
+
+def chronicle(p: PartitionData, args: Args) -> Any:
+    """Keep a record of executions that ended."""
+    refused = p.refuse(args, draining_may=True)
+    if refused:
+        return refused
+    keep, lines = int(args[2]), args[3]
+
+    def until(entry: bytes) -> int:
+        return int(entry.split(b" ", 1)[0])
+
+    total = len(lines) + (until(p.history[-1]) if p.history else 0)
+    p.history.append(b"%d %d\n%s" % (total, p.now, lines))
+    while p.history:
+        first = p.history[0]
+        if total - until(first) + len(first.partition(b"\n")[2]) <= keep:
+            break
+        p.history.popleft()
+    return len(p.history)

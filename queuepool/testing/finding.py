@@ -212,3 +212,15 @@ def hasten(p: PartitionData, args: Args) -> Any:
     p.delayed.add(args[0], min(due, p.now))
     p.wake(b"d")
     return 1
+
+
+def history(p: PartitionData, args: Args) -> Any:
+    """Return what was kept of executions that ended, the latest first."""
+    begins, skip, look = args[0], int(args[1]), int(args[2])
+    found = []
+    for entry in list(p.history)[::-1][skip : skip + look]:
+        head, _, lines = entry.partition(b"\n")
+        some = b"\n".join(line for line in lines.split(b"\n") if line.startswith(begins))
+        if some:
+            found.append([int(head.split()[1]), some])
+    return [skip + look if skip + look < len(p.history) else -1, *found]

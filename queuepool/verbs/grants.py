@@ -91,6 +91,7 @@ CONSUMER = _grant("""
     rec   rpush lpop unlink
     wk    rpush blpop unlink
     pl    hsetnx unlink
+    h     rpush lpop unlink
     u     hdel unlink
     uk    hset hdel unlink
     ex    hdel unlink

@@ -124,6 +124,7 @@ def busy(world: World) -> Busy:
     held(drains, "drained")
     drains.run(own.release(drains.ownership, drain_lease_ms=600_000))
     owned = world.own(nonce="owner")
+    owned.run(own.chronicle(owned.ownership, b'["a","t"]', 1000))
     held(owned, "dead-a", "dead-b", group=b"dead")
     w.bury(owned, [b"dead-a", b"dead-b"])
     held(owned, "due", "late")
@@ -238,6 +239,8 @@ def _of_inspection(world: World) -> list[Verb[Any]]:
             for job_id in ("dead-a", "f-due")
         ),
         editing.hasten("f-due"),
+        finding.history(None),
+        finding.history("a"),
         finding.errors("delayed", 0, 1),
     ]
 
@@ -373,6 +376,7 @@ def _of_owner(ownership: own.Ownership) -> list[Verb[Any]]:
         own.bury(ownership, [(b"a", _ERROR), (b"b", _ERROR)], keep_jobs=1, **_KEEP),
         own.hand_back(ownership, [b"a", b"c"]),
         own.progress(ownership, {b"a": b"half"}),
+        own.chronicle(ownership, b'["a","t"]', 1000),
         own.end_cancelled(ownership, [b"a", b"c"]),
         own.promote(ownership),
         own.recover(ownership, max_crashes=1, error=_ERROR),

@@ -30,6 +30,7 @@ ONLY_READ = {
     "find",
     "gates",
     "group",
+    "history",
     "limits",
     "tenant",
     "tenants",

@@ -48,7 +48,7 @@ EXCEPTIONS = {
 }
 MAKES_WAY = {
     *("q", "tr", "tn", "tt", "g", "dg", "wk", "li", "lc", "lt", "lw", "ls", "lp", "gq", "gr", "gg"),
-    *("b", "bf", "br"),
+    *("b", "bf", "br", "h"),
 }
 
 

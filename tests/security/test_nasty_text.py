@@ -35,6 +35,7 @@ BASE: dict[tuple[str, ...], list[str]] = {
     ("job", "cancel"): ["planted"],
     ("job", "edit"): ["planted", "--payload", "{}"],
     ("job", "run"): ["planted"],
+    ("job", "history"): ["planted"],
     ("group", "show"): ["k"],
     ("group", "wait"): ["k", "--timeout", "0.01s"],
     ("group", "cancel"): ["k"],

@@ -33,7 +33,7 @@ ALIASES = {
     "key": "dl dead", "seats[": "gr", "seat.ring": "gr", "job.key": "gq", "list": "q gq",
     "hash": "", "found": "q g dg wk gq gr gg tr tn tt b bf br",
     "note[1]": "at cr er pr cn u uk mg lm",
-    "fixed": "c dl dead rec wk cmd j o dr ck at cr er pr cn cx ua ring dn fl u uk ex mg"
+    "fixed": "h c dl dead rec wk cmd j o dr ck at cr er pr cn cx ua ring dn fl u uk ex mg"
     " lm gt ga gk ls mt pl bd fo",
 }  # fmt: skip
 

@@ -29,7 +29,7 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
     Command("consumer", "run one consumer, which owns a partition and runs its jobs", None),
     Command("coordinator", "run one coordinator, which decides worker counts", None),
     Command("bulk", "enqueue a job for each row of a file", "bulk"),
-    Command("job", "find, show, cancel, edit or run jobs", "job"),
+    Command("job", "find, show, cancel, edit or run jobs; their history", "job"),
     Command("jobs", "show the jobs that run", "jobs"),
     Command("errors", "count the errors of dead and retrying jobs", "errors"),
     Command("group", "show, wait for, configure or cancel a group", "group"),

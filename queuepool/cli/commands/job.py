@@ -11,7 +11,7 @@ from queuepool.cli.arguments import Actions, add_json, moment, positive
 from queuepool.cli.arguments import count as number
 from queuepool.cli.display import output
 from queuepool.cli.display.fields import error_text, json_text, print_fields, when
-from queuepool.cli.display.finding import JOBS, draw, job_cells
+from queuepool.cli.display.finding import HISTORY, JOBS, draw, history_cells, job_cells
 from queuepool.cli.display.names import id_cell, key_of
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.pools import open_pool
@@ -39,10 +39,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
         )
         add_json(action)
     running = actions.add("run", run, "run a delayed or dead job now")
+    past = actions.add("history", history, "show a job's executions that are on record")
     editing = actions.add("edit", edit, "give a job that does not run other arguments")
     editing.add_argument("--payload", required=True, metavar="JSON", help="all of its arguments")
     editing.add_argument("--run", dest="at_once", action="store_true", help="and run it now")
-    for action in (running, editing):
+    for action in (running, past, editing):
         action.add_argument("job_id", metavar="ID")
         action.add_argument("--key", metavar="KEY", help="its partition key, as for show")
         add_json(action)
@@ -70,6 +71,23 @@ def run(arguments: argparse.Namespace) -> Exit:
     with open_pool() as pool:
         was = pool.inspect.run(arguments.job_id, partition_key=key_of(arguments.key))
     return _changed(arguments, was, runs=True)
+
+
+def history(arguments: argparse.Namespace) -> Exit:
+    """Show the executions of a job."""
+    with open_pool() as pool:
+        runs = pool.inspect.history(arguments.job_id, partition_key=key_of(arguments.key))
+    if arguments.json:
+        for run in runs:
+            output.print_json(run)
+        return Exit.OK
+    if not runs:
+        raise CommandError(
+            "no execution of it is on record; consumers keep a history if "
+            "CONSUMER_HISTORY_KEEP_BYTES is not 0, of some executions a second"
+        )
+    draw(HISTORY, [history_cells(run) for run in runs])
+    return Exit.OK
 
 
 def edit(arguments: argparse.Namespace) -> Exit:

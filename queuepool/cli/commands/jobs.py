@@ -28,7 +28,8 @@ def run_running(arguments: argparse.Namespace) -> Exit:
         found = pool.inspect.running(partition=arguments.partition, most=most + 1)
     if arguments.json:
         for one in found[:most]:
-            output.print_json(describe_job(one.job) | {"age_s": one.age_s})
+            known = {"age_s": one.age_s, "usual_s": one.usual_s, "slow": one.slow}
+            output.print_json(describe_job(one.job) | known)
         return Exit.OK
     if not found:
         output.say("no job runs")

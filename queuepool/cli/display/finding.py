@@ -13,6 +13,7 @@ from queuepool.cli.display.tables import Column
 from queuepool.errors.escaping import key_text
 from queuepool.models import JobState, JobStatus
 from queuepool.models.finding import Digest, ErrorCount, RunningJob
+from queuepool.models.history import PastRun
 from queuepool.models.places import DEFAULT_POOL, place_text
 from queuepool.models.tenants import key_in
 
@@ -33,6 +34,15 @@ RUNNING = (
     Column("partition", left=True, goes=2),
     Column("attempt", left=True, goes=4),
     Column("runs for", left=True),
+    Column("usually", left=True, goes=1),
+)
+HISTORY = (
+    Column("attempt"),
+    Column("end", left=True),
+    Column("ended", left=True),
+    Column("waited", left=True, goes=1),
+    Column("ran", left=True),
+    Column("error", left=True, prose=True),
 )
 ERRORS = (
     Column("error", left=True),
@@ -89,7 +99,20 @@ def running_cells(one: RunningJob) -> list[str]:
         _key(job),
         place_text(job.partition, job.pool or DEFAULT_POOL),
         str(job.attempts + 1),
-        format_duration(one.age_s),
+        format_duration(one.age_s) + (" (slow)" if one.slow else ""),
+        "" if one.usual_s is None else f"up to {format_duration(one.usual_s)}",
+    ]
+
+
+def history_cells(run: PastRun) -> list[str]:
+    """Return an execution that ended as a row."""
+    return [
+        str(run.attempt),
+        str(run.end),
+        when(run.ended_ms),
+        format_duration(run.waited_s),
+        format_duration(run.ran_s),
+        output.clean(": ".join(filter(None, (run.type, run.message))) or run.reason),
     ]
 
 

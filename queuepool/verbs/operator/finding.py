@@ -14,7 +14,9 @@ from queuepool.errors import UndecodableError
 from queuepool.errors.escaping import id_text
 from queuepool.models import ErrorRecord, JobId, JobState, JobStatus, Tier
 from queuepool.models.finding import ErrorCount, JobFilter, fingerprint, piece_of
+from queuepool.models.history import PastRun
 from queuepool.protocol import codec
+from queuepool.protocol.history import begins, decode_runs
 from queuepool.verbs import Argument, Verb
 
 LOOK = 200  # jobs that one call looks at
@@ -160,3 +162,13 @@ def _cause(begins: bytes, raw: bytes) -> tuple[str, ErrorRecord, str]:
     task = task_in(begins)
     error = error_in(raw) if raw else ErrorRecord(reason="unknown")
     return task, error, fingerprint(task, error)
+
+
+def history(job_id: str | None, skip: int = 0, look: int = 20) -> Verb[tuple[int, list[PastRun]]]:
+    """Return (entries to skip next, -1 at the end; executions that ended, the latest first)."""
+
+    def read(r: Any) -> tuple[int, list[PastRun]]:
+        runs = [run for ms, lines in r[1:] for run in list(decode_runs(lines, ms))[::-1]]
+        return r[0], runs
+
+    return Verb("history", [b"" if job_id is None else begins(job_id), skip, look], read)

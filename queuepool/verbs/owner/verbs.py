@@ -228,6 +228,11 @@ def progress(ownership: Ownership, texts: Mapping[bytes, bytes]) -> Verb[int]:
     return owned("progress", ownership, [x for pair in texts.items() for x in pair], int)
 
 
+def chronicle(ownership: Ownership, lines: bytes, keep_bytes: int) -> Verb[int]:
+    """Keep lines of the history, and forget the oldest beyond so many bytes."""
+    return owned("chronicle", ownership, [keep_bytes, lines], int)
+
+
 def end_cancelled(
     ownership: Ownership, ids: Sequence[bytes], stamps: Iterable[bytes] = _WHICHEVER
 ) -> Verb[int]:

@@ -296,66 +296,6 @@ def test_more_dead_jobs_than_one_page_are_all_replayed(shell: Shell, pool: Queue
     assert shell.lines == [{"replayed": 540}]
 
 
-def test_a_dry_run_a_limit_and_a_fingerprint(shell: Shell, pool: QueuePool) -> None:
-    bury(pool, "a", 5, "timeout of 3")
-    bury(pool, "b", 2, "no such user")
-
-    first, second = shell.json("errors")
-    assert (first["dead"], first["retrying"], first["message"]) == (5, 0, "timeout of 3")
-    assert second["dead"] == 2
-    chosen = ["--error", first["fingerprint"], "--since", "1h"]
-    assert shell.json("dead", "replay", *chosen, "--dry-run") == [{"would_be_replayed": 5}]
-    assert shell.json("dead", "replay", *chosen, "--limit", "2", "--rate", "1000/s") == [
-        {"replayed": 2}
-    ]
-    assert shell.run("dead", "discard", *chosen, "--limit", "1", "--yes") == Exit.OK
-    assert pool.group("a").status().dead == 2
-    assert shell.json("job", "find", "--state", "dead", "--until", "1h") == []
-    assert len(shell.json("job", "find", "--key", "a", "--state", "ready")) == 2
-
-
-def test_jobs_errors_and_the_digest_are_shown(shell: Shell, pool: QueuePool) -> None:
-    assert [shell.run(*words) for words in (["errors"], ["dead", "digest"])] == [Exit.OK] * 2
-    assert shell.run("jobs", "running") == Exit.OK
-    assert shell.out == "no job runs\n"
-    bury(pool, "a", 2, "timeout")
-    [running] = pool.enqueue_many("t", [{}], partition_key="r")
-    owned = own_partition(pool, running.partition)
-    verb = own.claim(owned.ownership, 1, starting=1, promote_after_ms=60_000, weights=(6, 3, 2, 1))
-    owned.run(verb)
-
-    [shown] = shell.json("jobs", "running")
-    assert (shown["job_id"], shown["task"], shown["state"]) == (running.job_id, "t", "in-flight")
-    assert shown["age_s"] >= 0
-    shell.run("jobs", "running")
-    assert running.job_id in shell.out
-    [digest] = shell.json("dead", "digest")
-    assert (digest["dead"], digest["reasons"]) == (2, [["failed", 2]])
-    shell.run("dead", "digest")
-    assert "ValueError: timeout" in shell.out
-    assert shell.run("job", "find", "--count") == Exit.OK
-    assert shell.out == "3 jobs\n"
-    assert shell.run("job", "find", "--limit", "1") == Exit.OK
-    assert "there are more" in shell.err
-    assert shell.run("job", "find", "--state", "parked") == Exit.OK
-    assert shell.out == "no job matches\n"
-
-
-def test_a_job_is_edited_and_run_now(shell: Shell, pool: QueuePool) -> None:
-    job_id = pool.enqueue("t", {"n": 1}, partition_key=KEY, delay_s=3600).job_id
-
-    assert shell.run("job", "edit", job_id, "--payload", "{", "--key", KEY) == Exit.USAGE
-    assert shell.run("job", "edit", job_id, "--payload", '{"n": 2}', "--run") == Exit.OK
-    assert shell.out == "it was delayed and is due now\n"
-    [shown] = shell.json("job", "run", job_id)
-    assert shown["was"] == "delayed"
-    assert shell.run("job", "run", "never-seen") == Exit.USAGE
-    assert "it has ended, or was never here" in shell.err
-    [dead] = bury(pool, "a", 1)
-    assert shell.run("job", "run", dead) == Exit.OK
-    assert pool.status(dead).state is JobState.READY
-
-
 def test_discarding_asks_first(
     shell: Shell, pool: QueuePool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
