@@ -107,6 +107,7 @@ def test_2_000_coroutines_that_sleep_a_second_are_done_in_two_and_a_half(
     place = pool.partition(0, "io")
     consumer = consume(app="tests.apps.pools", pools="default=1..1,io=async:2000")
     consumer.owns(place)
+    wait_until(lambda: any(known.pool == "io" for known in pool.places()))
     pool.hold(pool="io")
     pool.enqueue_many("pools.wait", [{"seconds": 1.0}] * 2000, partition_key="k", pool="io")
 
