@@ -33,7 +33,7 @@ class _Admission:
         p, seat = self.p, lane
         lane = p.gates.lane_of_turn(self.gate, lane)
         waiting = p.gates.lanes.get((self.gate, lane))
-        if waiting and not _may_go(p, lane, waiting[0]):
+        if waiting and waiting[0] in p.jobs and not _may_go(p, lane, waiting[0]):
             self.idle += 1
         elif waiting:
             self._take(p.gates.take(self.gate, lane))

@@ -153,8 +153,9 @@ def _at_gates(p: PartitionData, epoch: int, ids: list[bytes]) -> tuple[set[bytes
         body, group = p.jobs[job_id], p.group_of(p.jobs[job_id])
         p.count_ready(lane_of(body), -1)
         p.park(p.gates.limits[job_id][1], job_id, back=job_id in again)
-        if group.serial:  # those that were there before it come first
-            group.next_id = p.gates.lanes[p.gates.limits[job_id][1], lane_of(body)][0]
+        if group.serial:  # those that were there before it come first; of some, only the id is left
+            lane = p.gates.lanes[p.gates.limits[job_id][1], lane_of(body)]
+            group.next_id = next((i for i in list(lane)[:8] if i in p.jobs), job_id)
     return {*new, *again}, limits
 
 

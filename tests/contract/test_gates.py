@@ -235,6 +235,31 @@ def test_jobs_that_were_parked_when_their_group_became_serial_come_first(
     assert begun == [*w.names("a", before), *w.names("b", 3)]
 
 
+def test_a_serial_group_does_not_wait_for_an_id_whose_job_ended_at_its_gate(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["first"])
+    configure(world, serial=True)
+    w.enqueue(world, ["a", "b"], limits=b"mail")
+    w.enqueue(world, ["plain"])
+    w.finish(owned, w.claim(owned))
+    assert w.claim(owned).ids == []
+    assert admit(owned) == 1
+    claims = w.claim(owned)
+    assert ids(claims) == ["a"]
+    owned.run(own.hand_back(owned.ownership, [b"a"]))
+    assert w.claim(owned).ids == []  # it is at its gate again
+    owned.run(own.finish_stray(owned.ownership, [(b"a", b"", 0, b"")]))  # a late end
+
+    assert w.claim(owned).ids == []  # b goes to its gate
+    assert w.claim(owned).ids == []  # and what is behind it waits
+
+    assert admit(owned) == 1
+    claims = w.claim(owned)
+    assert ids(claims) == ["b"]
+    w.finish(owned, claims)
+    assert ids(w.claim(owned)) == ["plain"]
+
+
 @pytest.mark.parametrize("held", ["group", "tenant", "partition"])
 def test_what_is_held_is_not_admitted_and_others_are(world: World, held: str) -> None:
     owned = world.own()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 
+from queuepool.models.tenants import tenant_of
 from queuepool.verbs.owner.gates import Admitted
 from tests.property.model.records import Place
 from tests.property.model.state import State, Waiting
@@ -46,6 +47,11 @@ def admit(
     closed = {group for _, _, group in before if s.room(group) == 0}
     # What was let through of a serial group, now or before, keeps the others at the gate.
     kept = closed | {group for _, _, group in before if s.groups[group].serial}
+    kept |= {
+        group
+        for _, _, group in before
+        if (tenant := tenant_of(group)) is not None and s.room_of(tenant) == 0
+    }
     admitted, cancelled = 0, 0
     for at, ids in before.items():
         popped = [i for i in ids if i in went]
@@ -108,10 +114,12 @@ def send_to_gates(
             s.leave(job_id)
         for job_id in [i for i in mine if s.jobs[i].passed == UNTOUCHED]:
             s.park(job_id, back=False)
-        for job_id in [i for i in mine if s.jobs[i].passed != b"p"]:
+        again = [i for i in mine if s.jobs[i].passed != b"p"]
+        for job_id in again:
             s.park(job_id, back=True)
-        if s.groups[lane[1]].serial:
-            s.groups[lane[1]].next_id = mine[-1]
+        if s.groups[lane[1]].serial:  # those that were at the gate before come first
+            last = s.jobs[(again or mine)[-1]]
+            s.groups[lane[1]].next_id = s.gates[last.gate, last.tier, last.group][0]
     return len(parked)
 
 

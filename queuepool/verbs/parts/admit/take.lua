@@ -47,7 +47,8 @@ local function take(tier, group)
   local place = home .. ':' .. gate
   local waiting = base .. ':gq:' .. place .. '~' .. group
   local id, go, front = redis.call('LINDEX', waiting, 0), true, false
-  if id then go, front = may_go(home, group, id) end
+  local body = id and redis.call('HGET', j, id)
+  if body then go, front = may_go(home, group, id) end
   if not go then
     redis.call('RPUSH', seats[tonumber(tier)], group)
     idle = idle + 1
@@ -58,9 +59,8 @@ local function take(tier, group)
     popped = popped + 1
     local last = redis.call('HGET', base .. ':gk', place .. '~' .. group) -- that came back
     if last == id then redis.call('HDEL', base .. ':gk', place .. '~' .. group) end
-    local body = redis.call('HGET', j, id)
     if not body then
-      redis.call('HDEL', base .. ':cx', id) -- cancelled while it waited: its mark ends here
+      redis.call('HDEL', base .. ':cx', id) -- it ended while it waited: its mark ends here
     elseif stamp_of(body) <= whole(redis.call('HGET', g, 'cancelled_at') or '-1') then
       unpark(group, 1)
       end_cancelled(id, g, #body)

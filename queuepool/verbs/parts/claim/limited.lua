@@ -8,6 +8,13 @@ local function go_back(waiting, lane, id)
   redis.call('HSET', base .. ':gk', lane, id)
   return size > 0 and size or redis.call('LPUSH', waiting, id)
 end
+-- Those that were at the gate before it come first; of some, only the id is left
+local function first_at(waiting, id)
+  for _, other in ipairs(redis.call('LRANGE', waiting, 0, 7)) do
+    if redis.call('HEXISTS', base .. ':j', other) == 1 then return other end
+  end
+  return id
+end
 limits = {}
 local parked, again = {}, {}
 for k, said in ipairs(redis.call('HMGET', base .. ':lm', unpack(ids))) do
@@ -33,9 +40,9 @@ for _, job in ipairs(parked) do
   if room then
     taken[tier] = taken[tier] - 1
     add(g, 'w' .. tier, -1)
-    if redis.call('HEXISTS', g, 'serial') == 1 then -- those that were there before it come first
+    if redis.call('HEXISTS', g, 'serial') == 1 then
       local waiting = base .. ':gq:' .. tier .. ':' .. job.gate .. '~' .. group
-      redis.call('HSET', g, 'rt', redis.call('LINDEX', waiting, 0))
+      redis.call('HSET', g, 'rt', first_at(waiting, job.id))
     end
   end
 end
