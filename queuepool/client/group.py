@@ -2,127 +2,16 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable
 from typing import Any
 
-from queuepool.client.arguments import check_wait
-from queuepool.client.effects import Pause, Steps
 from queuepool.client.endings import JobDiedError as JobDiedError  # noqa: PLC0414 - known from here
-from queuepool.client.foretelling import watched
-from queuepool.client.holding import configure_group
+from queuepool.client.group_steps import GroupSteps, OnProgress
 from queuepool.client.network import AsyncNetwork, Network
-from queuepool.client.questions import ask, ask_pools, following
-from queuepool.client.routes import Route
-from queuepool.errors import WaitTimeoutError
-from queuepool.errors.escaping import key_text
 from queuepool.models import Eta, GroupStatus, Tier
-from queuepool.models.jobs import total_of
 from queuepool.partitions.partition import Partition
-from queuepool.routing.slots import key_bytes
-from queuepool.routing.views import View
-from queuepool.verbs.producer import pools
-from queuepool.verbs.producer import verbs as produce
-
-OnProgress = Callable[[GroupStatus], None]
 
 
-class _Group:
-    """What the groups of both pools share."""
-
-    __slots__ = ("_network", "_route", "partition_key")
-
-    def __init__(self, network: Any, route: Route, partition_key: str | bytes) -> None:
-        self._network, self._route, self.partition_key = network, route, partition_key
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return (self._network, self._route) == (other._network, other._route)
-
-    def __hash__(self) -> int:
-        return hash((self._network, self._route))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.partition_key!r})"
-
-    def _status(self) -> Steps[GroupStatus]:
-        return total_of((yield from self._in_pools()))
-
-    def _in_pools(self) -> Steps[list[GroupStatus]]:
-        config, route = self._network.config, self._route
-
-        def asking(view: View) -> Steps[list[GroupStatus]]:
-            verb = produce.group(route.group, view.version)
-            return ask_pools(config, view.partition_of(route.slot), verb)
-
-        return (yield from following(config, asking))
-
-    def _settled(self) -> Steps[GroupStatus]:
-        """Return the totals, which in several pools have ended only if two readings agree.
-
-        In between, a job of a pool that was read later may have enqueued one for an earlier pool.
-        """
-        found = yield from self._in_pools()
-        total = total_of(found)
-        while len(found) > 1 and total.left == 0:
-            before, total = total, total_of((yield from self._in_pools()))
-            if total.total == before.total:
-                break
-        return total
-
-    def _cancel(self) -> Steps[tuple[int, int]]:
-        """Cancel in bounded steps, in one pool after another."""
-        sums = [0, 0]
-        yield from following(self._network.config, lambda view: self._cancel_in(view, sums))
-        return sums[0], sums[1]
-
-    def _cancel_in(self, view: View, sums: list[int]) -> Steps[None]:
-        # What was cancelled before the group moved is counted, too.
-        config, slot = self._network.config, self._route.slot
-        partition, version = view.partition_of(slot), view.version_for(slot)
-        for pool in (config.keyspace.pool, *(yield from ask(config, partition, pools.look()))):
-            cursor = b"start"
-            while cursor:
-                verb = produce.cancel_group(self._route.group, cursor, version)
-                cursor, gone, running = yield from ask(config.of(pool), partition, verb)
-                sums[0], sums[1] = sums[0] + gone, sums[1] + running
-
-    def _eta(self, over_s: float) -> Steps[Eta | None]:
-        return watched(self._status, over_s)
-
-    def _configure(self, **settings: Any) -> Steps[bool]:
-        return configure_group(self._network.config, self._route, self.partition_key, **settings)
-
-    def _wait(
-        self, timeout_s: float | None, show: bool | None, on_progress: OnProgress | None
-    ) -> Steps[GroupStatus]:
-        from queuepool.client.progress_bar import progress_bar  # rich is imported only here
-
-        deadline, pause_s = math.inf, 0.005
-        if timeout_s is not None:
-            deadline = time.monotonic() + check_wait("timeout_s", timeout_s)
-        status = yield from self._settled()
-        with progress_bar(show, key_text(key_bytes(self.partition_key))) as draw:
-            while True:
-                draw(status)
-                if on_progress is not None:
-                    on_progress(status)
-                if status.left == 0:
-                    return status
-                if time.monotonic() + pause_s > deadline:
-                    raise WaitTimeoutError(
-                        f"{status.left:,} of {status.total:,} jobs of group "
-                        f"{self.partition_key!r} are left after {timeout_s:g} s; they continue "
-                        "to run"
-                    )
-                yield Pause(pause_s)
-                pause_s = min(0.25, pause_s * 1.5)
-                status = yield from self._settled()
-
-
-class TaskGroup(_Group):
+class TaskGroup(GroupSteps):
     """All jobs that share a partition key. Holds no state: each call asks the server.
 
     >>> group = pool.group("bulk-42")
@@ -248,7 +137,7 @@ class TaskGroup(_Group):
         )
 
 
-class AsyncTaskGroup(_Group):
+class AsyncTaskGroup(GroupSteps):
     """All jobs that share a partition key; the asyncio twin of TaskGroup."""
 
     __slots__ = ()

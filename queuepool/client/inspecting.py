@@ -2,116 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from datetime import datetime, timedelta
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
-from queuepool.client import editing, finding
-from queuepool.client.effects import Steps
+from queuepool.client import finding
+from queuepool.client.inspect_steps import InspectSteps, Where
 from queuepool.client.network import AsyncNetwork, Network
-from queuepool.client.producer import Producer
-from queuepool.errors import InvalidInputError
-from queuepool.errors.escaping import shown
 from queuepool.models import JobState, JobStatus
-from queuepool.models.finding import Changed, Digest, ErrorCount, JobFilter, RunningJob
+from queuepool.models.finding import Changed, Digest, ErrorCount, RunningJob
 from queuepool.models.history import PastRun
-from queuepool.routing.finding import known_id
-from queuepool.tasks.options import refuse_unknown
 
-Moment = datetime | timedelta | None
 _PAGE = 200
-_STATES = (JobState.READY, JobState.PARKED, JobState.DELAYED, JobState.IN_FLIGHT, JobState.DEAD)
 
 
-class Where(TypedDict, total=False):
-    """Which jobs. since, until: a datetime, or a timedelta: that long ago.
-
-    partition_key: with its tenant, if it has one. tenant without a key: all its jobs. error: a text
-    in the reason, type or message, or a fingerprint of `errors`.
-    """
-
-    task: str | None
-    partition_key: str | bytes | None
-    tenant: str | None
-    error: str | None
-    since: Moment
-    until: Moment
-    newest: bool
-    partition: int | None
-    pool: str | None
-
-
-class _Inspect:
-    """What both kinds share."""
-
-    __slots__ = ("_network", "_producer")
-
-    def __init__(self, network: Any, producer: Producer) -> None:
-        self._network, self._producer = network, producer
-
-    def _where(
-        self, state: JobState | str | None, options: Any
-    ) -> tuple[JobFilter, dict[str, Any]]:
-        """Return the filter, and the partition and pool to look in."""
-        refuse_unknown("inspect", options, Where)
-        key, tenant = options.get("partition_key"), options.get("tenant")
-        partition, group = options.get("partition"), None
-        if key is not None:
-            route = self._producer.route(key, tenant)
-            partition, group = route.partition, route.group
-        where = JobFilter(
-            state=None if state is None else _state(state),
-            task=options.get("task"),
-            group=group,
-            tenant=None if key is not None else tenant,
-            error=options.get("error") or None,
-            since_ms=_ms("since", options.get("since")),
-            until_ms=_ms("until", options.get("until")),
-            newest=options.get("newest", True),
-        )
-        return where, {"partition": partition, "pool": options.get("pool")}
-
-    def _walk(self, state: JobState | str | None, options: Any) -> Steps[finding.Walk]:
-        where, places = self._where(state, options)
-        return finding.walk(self._network.config, where, **places)
-
-    def _count(self, state: JobState | str | None, options: Any) -> Steps[int]:
-        where, places = self._where(state, options)
-        return finding.count(self._network.config, where, **places)
-
-    def _change(
-        self, verb: Any, most: int | None, rate: float | None, dry_run: bool, options: Any
-    ) -> Steps[Changed]:
-        where, places = self._where(JobState.DEAD, {"newest": False} | options)
-        return finding.change(
-            self._network.config, where, verb, most=most, rate=rate, dry_run=dry_run, **places
-        )
-
-    def _run(self, job_id: str, key: str | bytes | None, tenant: str | None) -> Steps[JobState]:
-        return editing.run_now(self._network.config, known_id(job_id), self._at(key, tenant))
-
-    def _edit(
-        self,
-        job_id: str,
-        payload: Mapping[str, Any],
-        key: str | bytes | None,
-        tenant: str | None,
-    ) -> Steps[JobState]:
-        config, at = self._network.config, self._at(key, tenant)
-        return editing.edit(config, self._producer, known_id(job_id), payload, at)
-
-    def _history(
-        self, job_id: str, key: str | bytes | None, tenant: str | None, most: int
-    ) -> Steps[list[PastRun]]:
-        config, at = self._network.config, self._at(key, tenant)
-        return finding.history(config, known_id(job_id), partition=at, most=most)
-
-    def _at(self, key: str | bytes | None, tenant: str | None) -> int | None:
-        return None if key is None else self._producer.route(key, tenant).partition
-
-
-class Inspect(_Inspect):
+class Inspect(InspectSteps):
     """What is in the queue. Holds no state: each call asks the servers, in bounded steps.
 
     >>> _ = pool.enqueue("greet", {"name": "Ada"}, partition_key="welcome-7", delay_s=3600)
@@ -230,7 +134,7 @@ class Inspect(_Inspect):
         return self._network.do(self._edit(job_id, payload, partition_key, tenant))
 
 
-class AsyncInspect(_Inspect):
+class AsyncInspect(InspectSteps):
     """What is in the queue, for asyncio: the methods of Inspect, awaited; `find` is iterated."""
 
     _network: AsyncNetwork
@@ -317,22 +221,3 @@ class AsyncInspect(_Inspect):
     ) -> JobState:
         """Give a job that does not run other arguments, as Inspect.edit does."""
         return await self._network.do(self._edit(job_id, payload, partition_key, tenant))
-
-
-def _state(state: object) -> JobState:
-    for known in _STATES:
-        if state == known:
-            return known
-    raise InvalidInputError(f"state={shown(state)}: use {', '.join(_STATES)}")
-
-
-def _ms(name: str, moment: object) -> int | None:
-    if moment is None:
-        return None
-    if isinstance(moment, timedelta):
-        return max(1, int((time.time() - moment.total_seconds()) * 1000))
-    if isinstance(moment, datetime) and moment.tzinfo is not None:
-        return max(1, int(moment.timestamp() * 1000))
-    raise InvalidInputError(
-        f"{name}={shown(moment)}: use a timedelta (so long ago), or a datetime with a time zone"
-    )

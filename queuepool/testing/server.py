@@ -13,6 +13,7 @@ from queuepool.servers import Memory, Reply
 from queuepool.testing import (
     admitting,
     batches,
+    cancelling,
     claiming,
     delivering,
     ending,
@@ -36,7 +37,7 @@ from queuepool.verbs.scripts import names, script
 _VERBS: Mapping[str, Callable[[Any, Args], Any]] = {  # each is named after its script
     name: verb
     for module in (
-        *(producing, managing, claiming, admitting, ending),
+        *(producing, cancelling, managing, claiming, admitting, ending),
         *(owning, operating, finding, leading, limiting, delivering, scheduling, tenants, batches),
         *(routed,),
     )

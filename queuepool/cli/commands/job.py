@@ -15,7 +15,7 @@ from queuepool.cli.display.finding import HISTORY, JOBS, draw, history_cells, jo
 from queuepool.cli.display.names import id_cell, key_of
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.pools import open_pool
-from queuepool.client.inspecting import Where
+from queuepool.client.inspect_steps import Where
 from queuepool.errors.escaping import key_text, visible
 from queuepool.models import JobState, JobStatus
 from queuepool.models.tenants import key_in
