@@ -101,7 +101,11 @@ class SqliteDatabase:
 
     def lock(self, name: str) -> bool:
         """See Database."""
-        descriptor = os.open(f"{self._path}.{name}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
+        path = f"{self._path}.{name}.lock"
+        try:
+            descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise UnavailableError(f"the lock of the outbox, {path}: {error.strerror}") from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

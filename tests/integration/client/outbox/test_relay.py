@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from queuepool import Outbox, QueuePool, UnavailableError
-from queuepool.client.outbox.databases import open_database
+from queuepool.client.outbox.databases import create, identity, open_database
 from queuepool.client.outbox.relay import Relay
 from queuepool.client.outbox.schema import TABLE
 from queuepool.models import JobState
@@ -155,4 +156,18 @@ def test_a_full_partition_keeps_its_rows_and_no_others(
     assert "is full" in str(found.problems)
     assert relay.waiting() == (125, 0)
     assert relay.look().kept == 125
+    database.close()
+
+
+def test_a_lock_that_cannot_be_made_says_where(pool: QueuePool, tmp_path: Path) -> None:
+    file = tmp_path / "shop.db"
+    file.touch()
+    database = open_database(f"sqlite:///{file}")
+    create(database, TABLE)
+    relay = Relay(pool, database)
+    name = f"shop.db.queuepool-relay-{identity(database, TABLE)}.lock"
+    (tmp_path / name).mkdir()
+
+    with pytest.raises(UnavailableError, match=f"{name}: Is a directory"):
+        relay.lock()
     database.close()
