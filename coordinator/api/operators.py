@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 from coordinator.api.calls import Target, TenantTarget
 from coordinator.api.wording import named, plain, tell_limit, text_of
-from coordinator.core.model import InForce, Mode, PartitionView
+from coordinator.core.model import InForce, PartitionView
 from coordinator.core.overlays.values import merged
-from coordinator.decisions.ledger import DecisionBook, DecisionRecord
+from coordinator.decisions.ledger import DecisionBook, DecisionRecord, by_an_operator
 from coordinator.loop.crew import Crew
 from coordinator.loop.pools import PoolCoordinators
 from coordinator.snapshots.store import SnapshotStore
@@ -280,20 +280,7 @@ class Operators:
         _log.info("partition %s %s", place_text(partition, pool), what, extra=told)
         store, book = self._of(pool)
         snapshot = store.snapshot
-        known = {view.partition: view for view in snapshot.partitions}.get(partition)
-        target = known.target if known is not None else 0
-        record = DecisionRecord(
-            at_ms=known.state.observed_ms if known is not None and known.state is not None else 0,
-            partition=partition,
-            epoch=snapshot.leader_epoch,
-            cycle=0,
-            policy="manual",
-            version=0,
-            mode=Mode.MANUAL,
-            previous=target,
-            target=target if workers is None else workers,
-            reason=f"{what} by an operator" + (f": {why}" if why else ""),
-        )
+        record = by_an_operator(snapshot, partition, workers, what, why)
         # A separate ledger: the loop's is for the loop's thread only. Lost if no one leads.
         book.fresh().write(snapshot.leader_epoch, [record])
 

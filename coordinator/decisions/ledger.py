@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from coordinator.core.model import Mode, Snapshot
 from coordinator.decisions.stored import DecisionRecord, Outcome, decode, encode
 from queuepool.errors import InvalidInputError, QueuePoolError, ScriptError
 from queuepool.servers import Port
@@ -234,3 +235,23 @@ class DecisionBook:
 def _order(entry_id: str) -> tuple[int, int]:
     ms, _, sequence = entry_id.partition("-")
     return int(ms), int(sequence)
+
+
+def by_an_operator(
+    snapshot: Snapshot, partition: int, workers: int | None, what: str, why: str
+) -> DecisionRecord:
+    """Return what the ledger keeps of an operator's act. workers: None leaves the target."""
+    known = {view.partition: view for view in snapshot.partitions}.get(partition)
+    target = known.target if known is not None else 0
+    return DecisionRecord(
+        at_ms=known.state.observed_ms if known is not None and known.state is not None else 0,
+        partition=partition,
+        epoch=snapshot.leader_epoch,
+        cycle=0,
+        policy="manual",
+        version=0,
+        mode=Mode.MANUAL,
+        previous=target,
+        target=target if workers is None else workers,
+        reason=f"{what} by an operator" + (f": {why}" if why else ""),
+    )
