@@ -17,6 +17,7 @@ from grpc_health.v1 import health_pb2 as api
 
 from coordinator.api.budgets import YieldingPlaces
 from coordinator.api.calls import Context
+from coordinator.api.changes import Changes
 from coordinator.api.open_calls import RefusedError, answer_in, read_small
 
 SERVICE = api.DESCRIPTOR.services_by_name["Health"].full_name
@@ -36,7 +37,7 @@ class Health:
     def __init__(self, services: Iterable[str], *, stream_s: float = _STREAM_S) -> None:
         self._status: dict[str, Any] = dict.fromkeys(("", *services), Status.NOT_SERVING)
         self._stream_s, self._ended = stream_s, False
-        self._changed = asyncio.Event()
+        self._changes = Changes()
         self._probes = YieldingPlaces(MAX_PROBES, MAX_PROBES_EACH)
         self._streams = YieldingPlaces(MAX_STREAMS, MAX_STREAMS_EACH)
 
@@ -46,8 +47,7 @@ class Health:
             return
         value = Status.SERVING if serving else Status.NOT_SERVING
         self._status = dict.fromkeys(self._status, value)
-        self._changed.set()
-        self._changed = asyncio.Event()
+        self._changes.note()
 
     def end(self) -> None:
         """Set NOT_SERVING permanently. Idempotent."""
@@ -82,7 +82,7 @@ class Health:
                 service = (await read_small(context, Request, _MAX_REQUEST)).service
             last = None
             while True:
-                changed = self._changed
+                changed = self._changes.following
                 status = self._status.get(service, Status.SERVICE_UNKNOWN)
                 if status != last:
                     await context.write(Status(status=status))

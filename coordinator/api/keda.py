@@ -23,6 +23,7 @@ import grpc.aio
 
 from coordinator.api.budgets import YieldingPlaces
 from coordinator.api.calls import Context
+from coordinator.api.changes import SnapshotChanges
 from coordinator.api.open_calls import RefusedError, answer_in, read_small
 from coordinator.core.model import PartitionView
 from coordinator.snapshots.store import SnapshotStore
@@ -62,19 +63,9 @@ class KedaScaler:
     ) -> None:
         self._access, self._stream_s = access, stream_s
         self._store, self._of_pools = store, of_pools
-        self._changed = asyncio.Event()
+        self._changes = SnapshotChanges(store)
         self._calls = YieldingPlaces(_CALLS, _CALLS_EACH)
         self._streams = YieldingPlaces(_STREAMS, _STREAMS_EACH)
-        self._event_loop = asyncio.get_running_loop()
-        store.watch(self._wake_from_outside)
-
-    def _wake_from_outside(self) -> None:
-        if not self._event_loop.is_closed():
-            self._event_loop.call_soon_threadsafe(self._wake)
-
-    def _wake(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
 
     def add_to(self, server: grpc.aio.Server) -> None:
         """Make a server answer these calls."""
@@ -93,27 +84,31 @@ class KedaScaler:
         server.add_registered_method_handlers(SERVICE, calls)
 
     async def _is_active(self, _requests: Any, context: Context) -> None:
-        async def answer() -> None:
-            wanted = self._wanted(await self._ref(context, api.ScaledObjectRef))
-            await context.write(api.IsActiveResponse(result=wanted > 0))
+        def active(ref: Any) -> Any:
+            return api.IsActiveResponse(result=self._wanted(ref) > 0)
 
-        await answer_in(self._calls, context, _CALL_S, answer, what="call")
+        await self._reply(context, api.ScaledObjectRef, active)
 
     async def _spec(self, _requests: Any, context: Context) -> None:
-        async def answer() -> None:
-            await self._ref(context, api.ScaledObjectRef)
-            spec = api.MetricSpec(metricName=METRIC, targetSize=1, targetSizeFloat=1.0)
-            await context.write(api.GetMetricSpecResponse(metricSpecs=[spec]))
-
-        await answer_in(self._calls, context, _CALL_S, answer, what="call")
+        spec = api.MetricSpec(metricName=METRIC, targetSize=1, targetSizeFloat=1.0)
+        reply = api.GetMetricSpecResponse(metricSpecs=[spec])
+        await self._reply(context, api.ScaledObjectRef, lambda _ref: reply)
 
     async def _metrics(self, _requests: Any, context: Context) -> None:
-        async def answer() -> None:
-            wanted = self._wanted(await self._ref(context, api.GetMetricsRequest))
-            value = api.MetricValue(
+        def value(ref: Any) -> Any:
+            wanted = self._wanted(ref)
+            found = api.MetricValue(
                 metricName=METRIC, metricValue=wanted, metricValueFloat=float(wanted)
             )
-            await context.write(api.GetMetricsResponse(metricValues=[value]))
+            return api.GetMetricsResponse(metricValues=[found])
+
+        await self._reply(context, api.GetMetricsRequest, value)
+
+    async def _reply(self, context: Context, message: Any, of: Callable[[Any], Any]) -> None:
+        """Answer a call of one message by what `of` makes of the object that it is about."""
+
+        async def answer() -> None:
+            await context.write(of(await self._ref(context, message)))
 
         await answer_in(self._calls, context, _CALL_S, answer, what="call")
 
@@ -123,7 +118,7 @@ class KedaScaler:
                 ref = await self._ref(context, api.ScaledObjectRef)
             last = None
             while True:
-                changed, active = self._changed, self._wanted(ref) > 0
+                changed, active = self._changes.following, self._wanted(ref) > 0
                 if active != last:
                     await context.write(api.IsActiveResponse(result=active))
                 last = active

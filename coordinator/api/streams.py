@@ -16,6 +16,7 @@ import grpc
 from coordinator.api import messages
 from coordinator.api.acts import OperatorCalls
 from coordinator.api.calls import Context, abort
+from coordinator.api.changes import SnapshotChanges
 from coordinator.api.cluster_info import ClusterInfo
 from coordinator.api.operators import Operators
 from coordinator.api.recording import NotLeadingError, TooManyFollowersError, recorded
@@ -49,18 +50,8 @@ class StreamCalls(OperatorCalls):
         self._store = store
         self._cycles, self._shadows = cycles or CycleFeed(), shadows or ShadowBoard()
         self._max_stream_s = max_stream_s
-        self._changed = asyncio.Event()
+        self._changes = SnapshotChanges(store)
         self._id = f"{platform.node()}:{os.getpid()}"
-        self._event_loop = asyncio.get_running_loop()
-        store.watch(self._wake_from_outside)
-
-    def _wake_from_outside(self) -> None:
-        if not self._event_loop.is_closed():
-            self._event_loop.call_soon_threadsafe(self._wake)
-
-    def _wake(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
 
     async def WatchPartitions(  # noqa: N802
         self, request: api.WatchPartitionsRequest, context: Context
@@ -112,7 +103,7 @@ class StreamCalls(OperatorCalls):
         interval_s = min(request.min_interval_ms / 1000, _MAX_INTERVAL_S)
         sent_cycle, end_s = 0, time.monotonic() + self._max_stream_s
         while (left_s := end_s - time.monotonic()) > 0:
-            changed, snapshot = self._changed, self._store.snapshot
+            changed, snapshot = self._changes.following, self._store.snapshot
             if snapshot.cycle == sent_cycle:
                 with contextlib.suppress(TimeoutError):  # a caller that hangs up cancels us
                     await asyncio.wait_for(changed.wait(), left_s)
