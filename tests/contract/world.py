@@ -37,29 +37,10 @@ def tail(group: bytes, payload: bytes = b"{}", slot: int = 7) -> bytes:
 
 
 def enqueue(
-    world: World,
-    ids: Sequence[str | bytes],
-    group: bytes = b"g",
-    *,
-    tier: int = 2,
-    delay_ms: int = 0,
-    payload: bytes = b"{}",
-    max_depth: int = LIMITS["max_depth"],
-    max_bytes: int = LIMITS["max_bytes"],
-    unique: Mapping[int, bytes] | None = None,
-    until: bytes = b"e",
-    expires_ms: int = 0,
-    limits: bytes = b"",
+    world: World, ids: Sequence[str | bytes], group: bytes = b"g", **options: Any
 ) -> bytes | produce.Conflicts | produce.Full:
-    """Enqueue jobs of one group; returns the status of each.
-
-    unique: keys by place in the ids, held until the end (e) or the start (s).
-    """
-    verb = enqueue_verb(
-        ids, group, tier=tier, delay_ms=delay_ms, payload=payload, max_depth=max_depth,
-        max_bytes=max_bytes, unique=unique, until=until, expires_ms=expires_ms, limits=limits,
-    )  # fmt: skip
-    return world.partition.run(verb)
+    """Enqueue jobs of one group, with options of `enqueue_verb`; returns the status of each."""
+    return world.partition.run(enqueue_verb(ids, group, **options))
 
 
 def enqueue_verb(
@@ -76,7 +57,10 @@ def enqueue_verb(
     expires_ms: int = 0,
     limits: bytes = b"",
 ) -> Verb[produce.Settled | produce.Full]:
-    """Return the call by which `enqueue` enqueues."""
+    """Return the call by which `enqueue` enqueues.
+
+    unique: keys by place in the ids, held until the end (e) or the start (s).
+    """
     text = tail(group, payload)
     runs: list[Any] = [tier + 4 * (tenant_of(group) is not None), group, delay_ms, len(ids)]
     for job_id in ids:

@@ -4,6 +4,10 @@ from typing import Any
 
 import pytest
 
+from queuepool.client.pool import QueuePool
+from queuepool.protocol.keys import Keyspace
+from queuepool.routing.topology import single
+from queuepool.settings.config import PoolConfig
 from tests.integration.consumer.processes import ConsumerProcess, Records
 
 StartConsumer = Callable[..., ConsumerProcess]
@@ -27,3 +31,11 @@ def consume(redis_url: str, stage: str, tmp_path: Path) -> Iterator[StartConsume
 def records(tmp_path: Path) -> Records:
     """What the jobs of this test's consumers noted."""
     return Records(tmp_path)
+
+
+@pytest.fixture
+def wide(redis_url: str, stage: str) -> Iterator[QueuePool]:
+    """Four partitions, in the keyspace of `consume`."""
+    config = PoolConfig(topology=single(redis_url, 4), keyspace=Keyspace(stage))
+    with QueuePool(config=config) as pool:
+        yield pool

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from queuepool.client.pool import QueuePool
 from queuepool.partitions.partition import Partition
-from queuepool.protocol.keys import Keyspace
 from queuepool.routing.slots import home_of
-from queuepool.routing.topology import single
-from queuepool.settings.config import PoolConfig
 from tests.integration.consumer.conftest import StartConsumer
 from tests.integration.consumer.processes import Records, done
 from tests.waiting import wait_until
 
 PARTITIONS = 4
-
-
-@pytest.fixture
-def wide(redis_url: str, stage: str) -> Iterator[QueuePool]:
-    """Four partitions, in the keyspace of `consume`."""
-    config = PoolConfig(topology=single(redis_url, PARTITIONS), keyspace=Keyspace(stage))
-    with QueuePool(config=config) as pool:
-        yield pool
 
 
 def _enqueue(pool: QueuePool, partition: int, jobs: int, **payload: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -15,23 +15,12 @@ from consumer.settings import ConsumerSettings
 from queuepool.client.pool import QueuePool
 from queuepool.partitions.partition import Partition
 from queuepool.process.endings import CONFIGURATION, OK
-from queuepool.protocol.keys import Keyspace
-from queuepool.routing.topology import single
-from queuepool.settings.config import PoolConfig
 from tests.integration.consumer.conftest import StartConsumer
 from tests.integration.consumer.processes import ConsumerProcess, done, owners
 from tests.waiting import wait_until
 
 PARTITIONS, PROCESSES = 4, 2
 SEVERAL = {"partition": "auto", "partitions": PARTITIONS, "processes": PROCESSES, "workers": 2}
-
-
-@pytest.fixture
-def wide(redis_url: str, stage: str) -> Iterator[QueuePool]:
-    """Four partitions, in the keyspace of `consume`."""
-    config = PoolConfig(topology=single(redis_url, PARTITIONS), keyspace=Keyspace(stage))
-    with QueuePool(config=config) as pool:
-        yield pool
 
 
 def children(of: ConsumerProcess) -> list[int]:
