@@ -129,7 +129,7 @@ def test_a_real_connection_is_listed_until_it_closes(engine_url: str) -> None:
     assert not look()
     watched.close()
     watched.connection_pool.disconnect()
-    assert look()
+    wait_until(look, message="the server has seen that the connection is closed")
     client.close()
 
 
