@@ -13,6 +13,7 @@ from queuepool.verbs import Verb
 from queuepool.verbs.owner import lifeline
 from queuepool.verbs.owner import verbs as own
 from tests.contract.world import World
+from tests.waiting import wait_until
 
 HOST = "elsewhere:7"
 
