@@ -44,8 +44,14 @@ if known[3] then
   asks = redis.call('EXISTS', base .. ':uk', base .. ':ex', base .. ':lm') > 0
   if not managed and not bounded and not asks then redis.call('HDEL', c, 'rare') end
 end
--- uses: claim/look, claim/plan
-plan(limit)
+-- uses: claim/look
+-- By ring: jobs at most, and seats that had a turn; jobs in all
+local quota, visited, planned = {}, {}, 0
+-- uses: claim/alone
+if planned == 0 then
+  -- uses: claim/plan
+  plan(limit)
+end
 -- By tier: the lanes in the order of their turns, and how many these are
 local lanes, served = seats, visited
 if seats.tenants then
@@ -53,7 +59,7 @@ if seats.tenants then
 end
 local largest, full = tonumber(known[1] or nil), false
 if not largest or not (planned * largest <= budget) then
-  -- uses: claim/plan_fewer
+  -- uses: claim/plan, claim/plan_fewer
   full = plan_fewer()
 end
 redis.call('ZCARD', in_flight)

@@ -1,4 +1,3 @@
-local quota, visited, planned -- by ring: jobs at most, and seats that had a turn; jobs in all
 -- uses: claim/visit
 local serve = visit
 if ahead then
