@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from queuepool.protocol import codec
-from queuepool.testing.data import Args, PartitionData
+from queuepool.testing.data import PartitionData
+from queuepool.testing.keyspace import Args
 
 
 @dataclass(slots=True)

@@ -7,9 +7,10 @@ from typing import Any
 
 from queuepool.models.tenants import tenant_of
 from queuepool.protocol import codec
-from queuepool.testing.data import Args, PartitionData, lane_of
+from queuepool.testing.data import PartitionData, lane_of
 from queuepool.testing.fencing import fence
 from queuepool.testing.gates import CLAIMED
+from queuepool.testing.keyspace import Args
 from queuepool.testing.records import Lane
 from queuepool.testing.tenants import room_of
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from queuepool.protocol.batches import MAX_JOBS
 from queuepool.testing.batch import PAGE, Batch
-from queuepool.testing.data import Args, PartitionData
+from queuepool.testing.data import PartitionData
 from queuepool.testing.ending import add_dead
 from queuepool.testing.fencing import fence
+from queuepool.testing.keyspace import Args
 
 _ERRORS_KEPT = 1000
 

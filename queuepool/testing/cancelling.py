@@ -7,8 +7,9 @@ from itertools import takewhile
 from typing import Any
 
 from queuepool.protocol import codec
-from queuepool.testing.data import Args, PartitionData
+from queuepool.testing.data import PartitionData
 from queuepool.testing.groups import TIERS
+from queuepool.testing.keyspace import Args
 from queuepool.testing.routed import routed
 
 _TIERS, _OF_TENANTS = (b"0", b"1", b"2", b"3"), (b"4", b"5", b"6", b"7")

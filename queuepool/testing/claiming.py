@@ -7,10 +7,11 @@ from itertools import islice
 from typing import Any
 
 from queuepool.protocol import codec
-from queuepool.testing.data import Args, PartitionData, lane_of
+from queuepool.testing.data import PartitionData, lane_of
 from queuepool.testing.fencing import fence
 from queuepool.testing.gates import CLAIMED, NEVER
 from queuepool.testing.groups import TIERS
+from queuepool.testing.keyspace import Args
 from queuepool.testing.ordering import line_up
 from queuepool.testing.tenants import tune_tenants
 from queuepool.testing.turns import Plan

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from queuepool.testing.data import Args, PartitionData
+from queuepool.testing.data import PartitionData
+from queuepool.testing.keyspace import Args
 from queuepool.testing.producing import enqueue
 
 

@@ -7,9 +7,10 @@ from itertools import islice
 from typing import Any
 
 from queuepool.protocol import codec
-from queuepool.testing.data import STARTED, Args, PartitionData, lane_of
+from queuepool.testing.data import STARTED, PartitionData, lane_of
 from queuepool.testing.fencing import fence_or_drain
 from queuepool.testing.groups import Group
+from queuepool.testing.keyspace import Args
 from queuepool.testing.tenants import tune_tenants
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from queuepool.testing.data import Args, PartitionData
+from queuepool.testing.data import PartitionData
+from queuepool.testing.keyspace import Args
 
 OwnerVerb = Callable[[PartitionData, Args], Any]
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from queuepool.protocol import codec
-from queuepool.testing.data import STARTED, Args, PartitionData
+from queuepool.testing.data import STARTED, PartitionData
+from queuepool.testing.keyspace import Args
 from queuepool.testing.scored import ScoredSet
 
 _FULL_BYTES = 4 * 1024**2

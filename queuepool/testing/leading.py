@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from queuepool.testing.data import Args, PartitionData
+from queuepool.testing.data import PartitionData
+from queuepool.testing.keyspace import Args
 from queuepool.testing.records import StoredCommand, StoredPolicy, SystemData, command_order
 
 _LONGEST = 16_384

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from queuepool.testing.data import Args, PartitionData
+from queuepool.testing.data import PartitionData
+from queuepool.testing.keyspace import Args
 from queuepool.testing.limits import Definition, Entry, Limit, definition_of
 
 _SLICE_MS = 250

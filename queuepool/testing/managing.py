@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from queuepool.testing.data import Args, PartitionData
+from queuepool.testing.data import PartitionData
 from queuepool.testing.groups import TIERS, Group
+from queuepool.testing.keyspace import Args
 from queuepool.testing.moving import change_tier, to_gates
 from queuepool.testing.records import Lane
 from queuepool.testing.routed import routed

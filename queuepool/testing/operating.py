@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from queuepool.protocol import codec
-from queuepool.testing.data import Args, PartitionData, lane_of
+from queuepool.testing.data import PartitionData, lane_of
 from queuepool.testing.groups import TIERS, able_there
+from queuepool.testing.keyspace import Args
 from queuepool.testing.managing import Recount, is_managed, unlisted_groups
 from queuepool.testing.moving import renew_seats, seated_lanes
 from queuepool.testing.records import Lane, Seat

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from queuepool.protocol import codec
-from queuepool.testing.data import STARTED, Args, PartitionData, lane_of
+from queuepool.testing.data import STARTED, PartitionData, lane_of
 from queuepool.testing.ending import add_dead
 from queuepool.testing.fencing import fence, fence_or_drain
 from queuepool.testing.groups import TIERS
+from queuepool.testing.keyspace import Args
 from queuepool.testing.records import OwnerRecord, command_order
 
 _BATCH = 200

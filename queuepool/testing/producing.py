@@ -9,9 +9,10 @@ from queuepool.models.tenants import tenant_of
 from queuepool.protocol import codec
 from queuepool.routing.slots import MAX_GROUP_BYTES
 from queuepool.testing.accepting import Accept
-from queuepool.testing.data import STARTED, Args, PartitionData
+from queuepool.testing.data import STARTED, PartitionData
 from queuepool.testing.gates import NEVER
 from queuepool.testing.groups import TIERS, Group
+from queuepool.testing.keyspace import Args
 from queuepool.testing.moving import renew_seats
 from queuepool.testing.routed import routed
 from queuepool.testing.tenants import is_bounded, tune_tenants

@@ -7,7 +7,8 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from queuepool.testing.data import Args, PartitionData
+    from queuepool.testing.data import PartitionData
+    from queuepool.testing.keyspace import Args
 
 
 def routed(

@@ -28,7 +28,8 @@ from queuepool.testing import (
     scheduling,
     tenants,
 )
-from queuepool.testing.data import Args, PartitionData
+from queuepool.testing.data import PartitionData
+from queuepool.testing.keyspace import Args
 from queuepool.testing.operating import to_bytes
 from queuepool.testing.records import SystemData
 from queuepool.verbs import Verb

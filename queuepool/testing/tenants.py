@@ -14,7 +14,8 @@ from queuepool.testing.records import Seat
 from queuepool.testing.routed import routed
 
 if TYPE_CHECKING:
-    from queuepool.testing.data import Args, PartitionData
+    from queuepool.testing.data import PartitionData
+    from queuepool.testing.keyspace import Args
 
 
 @dataclass(slots=True)
