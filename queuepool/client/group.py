@@ -83,12 +83,13 @@ class TaskGroup(GroupSteps):
         """
         return self._network.do(self._cancel())
 
-    def hold(self) -> bool:
+    def hold(self, *, create: bool = False) -> bool:
         """Start none of the group's jobs until it is released; returns False if it was held.
 
         Running jobs continue, as do those that a consumer has already claimed. Held jobs do not
         count as backlog. The hold also covers jobs enqueued later, as long as the group is
-        remembered (see `status`). Raises InvalidInputError for a group without jobs.
+        remembered (see `status`). create: hold it before its first job, as for `configure`.
+        Raises InvalidInputError for a group without jobs, unless create is set.
 
         >>> pool.enqueue("greet", {"name": "Ada"}, partition_key="bulk-43", delay_s=60).accepted
         True
@@ -96,7 +97,7 @@ class TaskGroup(GroupSteps):
         >>> group.hold(), group.status().held_ms is not None, group.release()
         (True, True, True)
         """
-        return self._network.do(self._configure(hold=True))
+        return self._network.do(self._configure(hold=True, create=create))
 
     def release(self) -> bool:
         """End the hold; returns False if there was none. Raises InvalidInputError like `hold`."""
@@ -165,9 +166,9 @@ class AsyncTaskGroup(GroupSteps):
         """Cancel the group's current jobs; returns (cancelled, running ones asked to stop)."""
         return await self._network.do(self._cancel())
 
-    async def hold(self) -> bool:
-        """Start none of the group's jobs until it is released; returns False if it was held."""
-        return await self._network.do(self._configure(hold=True))
+    async def hold(self, *, create: bool = False) -> bool:
+        """Start none of the group's jobs until it is released, as TaskGroup.hold does."""
+        return await self._network.do(self._configure(hold=True, create=create))
 
     async def configure(
         self,

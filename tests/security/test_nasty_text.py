@@ -31,6 +31,7 @@ BASE: dict[tuple[str, ...], list[str]] = {
     ("demo",): ["--items", "{}"],
     ("up",): ["--app", "{}", "--url", "{url}"],
     ("bulk",): ["rows.jsonl", "--task", "t", "--key", "k"],
+    ("import",): ["celery", "--from", "{url}", "--move"],
     ("job", "show"): ["planted"],
     ("job", "cancel"): ["planted"],
     ("job", "edit"): ["planted", "--payload", "{}"],

@@ -51,6 +51,7 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
     Command("flow", "list, show or cancel batches of jobs with a continuation", "flow"),
     Command("schedule", "list, show, set, pause, run or remove schedules of jobs", "schedule"),
     Command("relay", "move jobs from an outbox in a database to their partitions", "relay"),
+    Command("import", "move waiting jobs in from Celery, RQ, BullMQ or arq", "import_jobs"),
     Command("dead", "list, show, sum up, replay or discard dead jobs", "dead"),
     Command("check", "check settings and servers, and report every problem", "check"),
     Command("audit", "check partitions for inconsistencies", "audit"),

@@ -1,0 +1,136 @@
+"""queuepool import: move waiting jobs in from Celery, RQ, BullMQ or arq."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from importlib import import_module
+
+from queuepool.cli.arguments import add_json
+from queuepool.cli.display import output
+from queuepool.cli.display.names import key_of
+from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.imports.moving import Importing, Report
+from queuepool.cli.imports.naming import Naming, read_tasks, read_tiers
+from queuepool.cli.imports.source import Source
+from queuepool.cli.inspection.pools import open_pool
+from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import shown
+
+_VARIABLE = "QUEUEPOOL_IMPORT_URL"
+_FORMS = ("celery", "rq", "bullmq", "arq")
+DESCRIPTION = f"""\
+Read the waiting jobs of another queue in Redis, and say what could be moved; with --move, move them
+into task groups. Stop the workers of the other queue first. The server is that of --from or
+{_VARIABLE}, where a password is not visible to other users. See docs/migration.md.
+"""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `queuepool import`."""
+    add = parser.add_argument
+    add("form", choices=_FORMS, metavar="|".join(_FORMS), help="what the other queue was made by")
+    add("--from", dest="url", metavar="URL", help="the server that has it: redis://HOST:6379/0")
+    add("--queue", metavar="NAME", help="its name there; default: that of the library")
+    add("--move", action="store_true", help="move them; without it, only say what would be done")
+    add("--dry-run", action="store_true", help="only say what would be done, as without --move")
+    add(
+        "--task",
+        action="append",
+        default=[],
+        metavar="THEIRS=OURS",
+        help="the task that runs jobs of theirs; =OURS(a,b) names arguments without names",
+    )
+    add("--same-names", action="store_true", help="tasks that --task omits keep their names")
+    add("--key", metavar="KEY", help="partition key (default: LIBRARY:QUEUE)")
+    add(
+        "--key-argument",
+        metavar="NAME",
+        help="use the value of this argument as the key, where a job has it",
+    )
+    add(
+        "--tier",
+        action="append",
+        default=[],
+        metavar="PRIORITIES=TIER",
+        help="such as 1-4=high (default: 0=default, and low for others)",
+    )
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> Exit:
+    """Count, or move."""
+    url = arguments.url or os.environ.get(_VARIABLE)
+    if not url:
+        raise CommandError(f"no server: use --from URL, or set {_VARIABLE}", Exit.USAGE)
+    if arguments.move and arguments.dry_run:
+        raise CommandError("use --move or --dry-run, not both", Exit.USAGE)
+    form = import_module(f"queuepool.cli.imports.{arguments.form}")
+    queue = form.QUEUE if arguments.queue is None else arguments.queue
+    if not (0 < len(queue) <= 256 and queue.isprintable()):
+        raise InvalidInputError(f"--queue {shown(queue)}: use 1 to 256 visible characters")
+    with open_pool() as pool:
+        naming = Naming(
+            tasks=read_tasks(arguments.task),
+            tiers=read_tiers(arguments.tier),
+            key=key_of(arguments.key or f"{form.KIND}:{queue}"[:256]),
+            key_argument=arguments.key_argument,
+            same_names=arguments.same_names,
+            limit=pool.config.max_payload_bytes,
+        )
+        source = Source(url)
+        importing = Importing(pool, source, form, queue, naming)
+        try:
+            importing.run(
+                move=arguments.move, now_ms=lambda: int(time.time() * 1000), advance=lambda _n: None
+            )
+        except KeyboardInterrupt:
+            raise CommandError(
+                f"interrupted after {importing.report.moved:,} jobs: run it again, nothing is "
+                "moved twice",
+                Exit.INTERRUPTED,
+            ) from None
+        finally:
+            source.close()
+    return _tell(importing.report, moved=arguments.move, as_json=arguments.json)
+
+
+def _tell(report: Report, *, moved: bool, as_json: bool) -> Exit:
+    refused = sum(report.refused.values())
+    if as_json:
+        output.print_json(
+            {
+                "dry_run": not moved,
+                "found": report.found,
+                "movable": report.movable,
+                "moved": report.moved,
+                "there_already": report.already,
+                "delayed": report.delayed,
+                "taken_by_others": report.taken,
+                "tasks": dict(report.tasks),
+                "refused": {r.name.lower(): n for r, n in report.refused.items()},
+                "not_moved": report.other,
+            }
+        )
+        return Exit.FAILED if moved and (refused or report.taken) else Exit.OK
+    verb = f"{report.moved:,} moved" if moved else f"{report.movable:,} can be moved"
+    output.say(f"{report.found:,} found, {verb}, {report.delayed:,} delayed, {refused:,} refused")
+    for task, count in report.tasks.most_common(20):
+        output.say(f"  {count:>9,}  task {output.clean(task, 100)}")
+    for reason, count in report.refused.most_common():
+        output.say(f"  {count:>9,}  {reason}")
+        for detail, times in report.details[reason].most_common(5):
+            output.say(f"             {times:,} {output.clean(detail, 100)}")
+    for said, count in report.other.items():
+        output.say(f"  {count:>9,}  {said}: never moved")
+    if report.already:
+        output.remark(f"{report.already:,} were in already, from an interrupted run")
+    if not moved:
+        output.remark("nothing was changed; --move moves them")
+        return Exit.OK
+    if report.taken:
+        output.remark(
+            f"{report.taken:,} were taken by workers there meanwhile, and cancelled here: stop them"
+        )
+    return Exit.FAILED if refused or report.taken else Exit.OK
