@@ -6,8 +6,6 @@ anything else                            uses one of the job's attempts
 
 from __future__ import annotations
 
-import traceback
-
 from queuepool.errors import (
     BadPayloadError,
     InvalidInputError,
@@ -17,6 +15,7 @@ from queuepool.errors import (
     UnknownTaskError,
 )
 from queuepool.models import ErrorRecord
+from queuepool.tasks import stack
 
 _REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (PermanentError, "permanent"),
@@ -60,8 +59,7 @@ def _text(error: BaseException, name: str) -> str:
 
 def _traceback(error: BaseException) -> str:
     try:
-        text = "".join(traceback.format_exception(error, limit=-20, chain=False))
-        return _plain(text[-_MAX_TEXT:])
+        return _plain(stack.text_of(error)[-_MAX_TEXT:])
     except BaseException:
         return ""
 
