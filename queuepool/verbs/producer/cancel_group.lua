@@ -130,11 +130,11 @@ else
   for _, id in ipairs(running()) do asked = asked + 1; redis.call('HSET', cn, id, now) end
   if asked > 0 then wake('c') end
 end
-for _, id in ipairs(gone) do
-  tell(id, 'c')
-  for _, k in ipairs({'j', 'at', 'cr', 'er', 'cn'}) do redis.call('HDEL', base .. ':' .. k, id) end
-end
+for _, id in ipairs(gone) do tell(id, 'c') end -- before their bodies are gone
 if #gone > 0 then
+  for _, k in ipairs({'j', 'at', 'cr', 'er', 'cn'}) do
+    redis.call('HDEL', base .. ':' .. k, unpack(gone))
+  end
   let_go(gone, 1, #gone)
   for k, id in ipairs(gone) do gone[k] = '!' .. id end
   remember(gone, 1, #gone)
