@@ -34,6 +34,7 @@ from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, FencedError
 from queuepool.errors.hindrances import HindranceError
 from queuepool.process.endings import CONFIGURATION, FAILED, FENCED, OK, WATCHDOG, exit_now
+from queuepool.process.exporting import exported
 from queuepool.process.exposition import exposed
 from queuepool.process.keeping import RouteKeeper
 from queuepool.process.launching import command_line
@@ -129,7 +130,8 @@ def _run(pool: QueuePool, settings: ConsumerSettings) -> int:
 
     keeper = RouteKeeper(pool, refuse)
     serves = exposed(registry, problem, settings, setting="CONSUMER_METRICS_PORT")
-    with serves as url, _signals(all_pools):
+    sends = exported(registry, "queuepool-consumer")
+    with sends, serves as url, _signals(all_pools):
         if url is not None:
             _log.info("metrics and health on %s", url)
         try:

@@ -41,6 +41,7 @@ from queuepool.errors import ConfigurationError, UnavailableError
 from queuepool.errors.hindrances import HindranceError
 from queuepool.partitions.route import Leave
 from queuepool.process.endings import CONFIGURATION, FAILED, OK, WATCHDOG, exit_now
+from queuepool.process.exporting import exported
 from queuepool.process.exposition import exposed
 from queuepool.process.keeping import RouteKeeper
 from queuepool.process.startup import load_both, refuse_servers_that_cannot_work
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from coordinator.api.server import StatusServer
 
 _RETRY_FOR_S = 2.0  # of an operator's call: commands wait 5 s for its answer
+_FLUSH_S = 0.5  # for the last metrics to be sent by OTLP
 _STOP_S = 0.8  # for the loop to end and resign: with the rest, less than a second
 _GRACE_S = 0.2  # for calls that run
 _log = logging.getLogger("coordinator")
@@ -123,7 +125,8 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
     keeper, limits = RouteKeeper(pool, refuse), LimitWatch(pool, board)
     firing = ScheduleRunner(pool, coordinator.leadership.leading_epoch, emit=emit)
     serves = exposed(registry, watchdog.problem, settings, setting="COORDINATOR_METRICS_PORT")
-    with serves as url:
+    sends = exported(registry, "queuepool-coordinator", flush_s=_FLUSH_S)
+    with sends, serves as url:
         info = ClusterInfo.of(pool.config, settings)
         cycles, shadows = coordinator.cycles, coordinator.shadows
         service = StatusService(info, store, operators, cycles=cycles, shadows=shadows)

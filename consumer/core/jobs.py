@@ -69,7 +69,7 @@ class Outcome(msgspec.Struct, eq=False, gc=False):  # nothing it holds points ba
     max_attempts: how many it may have, of one that failed or returned a result. unanswered: how
     often it was sent alone, without success. aside: the task that no one here knows. slow_ms: for
     how long the limits of the job are to grant nothing, as a downstream said; 0: it said nothing.
-    exception: what the handler raised, for hooks.
+    exception: what the handler raised, for hooks. trace: the ids of its trace and span, if kept.
     """
 
     job: ClaimedJob
@@ -88,3 +88,4 @@ class Outcome(msgspec.Struct, eq=False, gc=False):  # nothing it holds points ba
     aside: str = ""
     slow_ms: int = 0
     exception: BaseException | None = None
+    trace: tuple[str, str] | None = None

@@ -30,6 +30,7 @@ from consumer.workers.dispatcher import ClosableWorkers
 from consumer.workers.event_loop import HandlerLoop
 from consumer.workers.hooks import HookRunner
 from consumer.workers.runner import Runner
+from consumer.workers.spanning import tracer
 from consumer.workers.timeouts import Timekeeper
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, FencedError, QueuePoolError
@@ -213,7 +214,12 @@ class Consumer:
         self.partition, self.core = acquired.ownership.partition, core
         self.hooks.partition = self.partition
         runner = Runner(
-            self._registry, acquired.ownership, self._handlers, self._timekeeper, self.hooks.started
+            self._registry,
+            acquired.ownership,
+            self._handlers,
+            self._timekeeper,
+            self.hooks.started,
+            tracer(self.partition, self.pool),
         )
         runner.results_of = lambda batch: self._pool.batch(batch).results()
         core.state.progress = runner.progress

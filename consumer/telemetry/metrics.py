@@ -6,6 +6,7 @@ loop and turned into samples only at a scrape. No task group is ever a label.
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -18,12 +19,14 @@ from prometheus_client.core import (
     Metric,
 )
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
 
 from consumer.core import events
 from consumer.core.jobs import End, Outcome
 from consumer.loop.lifecycle import Consumer
 from queuepool.errors.escaping import visible
 from queuepool.models.places import place_text
+from queuepool.telemetry.spans import in_use
 
 _BOUNDS_S = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
@@ -34,10 +37,13 @@ _MAX_TASKS = 200  # labels are bounded: tasks beyond are counted together
 
 
 class _Histogram:
-    __slots__ = ("counts", "sum")
+    """Counts of buckets, and for each the latest value that a trace shows, if one does."""
+
+    __slots__ = ("counts", "linked", "sum")
 
     def __init__(self) -> None:
         self.counts, self.sum = [0] * (len(_BOUNDS_S) + 1), 0.0
+        self.linked: dict[int, Exemplar] = {}
 
     def observe(self, seconds: Sequence[float]) -> None:
         counts = self.counts
@@ -45,11 +51,17 @@ class _Histogram:
             counts[bisect_left(_BOUNDS_S, value)] += 1
         self.sum += sum(seconds)
 
-    def buckets(self) -> list[tuple[str, float]]:
-        total, rows = 0, []
+    def link(self, value: float, ids: tuple[str, str]) -> None:
+        """Note the trace and span that show how a value came about."""
+        labels = {"trace_id": ids[0], "span_id": ids[1]}
+        self.linked[bisect_left(_BOUNDS_S, value)] = Exemplar(labels, value, time.time())
+
+    def buckets(self) -> list[Any]:
+        total, rows = 0, list[Any]()
         for bound, count in zip((*_BOUNDS_S, float("inf")), self.counts, strict=True):
             total += count
-            rows.append(("+Inf" if bound == float("inf") else str(bound), float(total)))
+            text = "+Inf" if bound == float("inf") else str(bound)
+            rows.append((text, float(total), self.linked.get(len(rows))))
         return rows
 
 
@@ -90,7 +102,12 @@ class ConsumerMetrics(Collector):
         process = self._process.setdefault(task, _Histogram())
         process.observe([o.ended_s - o.started_s for o in outcomes])
         wait = self._wait.setdefault(task, _Histogram())
-        wait.observe([o.job.waited_ms / 1000 + o.started_s - o.job.claimed_s for o in outcomes])
+        wait.observe([_waited_s(o) for o in outcomes])
+        if in_use():
+            for o in outcomes:
+                if o.trace is not None:
+                    process.link(o.ended_s - o.started_s, o.trace)
+                    wait.link(_waited_s(o), o.trace)
         self._ends.update([(task, o.reason or _ENDS[o.end]) for o in outcomes])
 
     def collect(self) -> Iterator[Metric]:
@@ -170,6 +187,10 @@ class ConsumerMetrics(Collector):
         )
         owning.add_metric([partition], 1 if core else 0)
         yield owning
+
+
+def _waited_s(o: Outcome) -> float:
+    return o.job.waited_ms / 1000 + o.started_s - o.job.claimed_s
 
 
 class MetricsOfPools(Collector):

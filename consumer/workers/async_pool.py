@@ -123,6 +123,8 @@ class AsyncPool(Pool[Runner]):
                     f"task {attempt.task.name!r} is a plain function, and its pool is of kind "
                     "async: make it `async def`, or name a pool of threads or processes"
                 )
+            if attempt.span is not None:
+                attempt.span.enter()  # of this coroutine, whose context ends with it
             made = attempt.task.function(**self._runner.arguments(attempt))
             value = await limited(made, attempt.timeout_s, self._origin)
             if isinstance(value, Exit):

@@ -77,7 +77,8 @@ class HookRunner:
         """Note that a job starts."""
         job, task = attempt.job, attempt.task
         most = attempt.envelope.options.max_attempts or task.max_attempts
-        job.run = self._run_of(job, task.name, most)
+        ids = None if attempt.span is None else attempt.span.ids
+        job.run = self._run_of(job, task.name, most, None if ids is None else ids[0])
         self._put(Moment.BEFORE, task, job.run)
 
     def listen(self, event: object) -> None:
@@ -107,7 +108,7 @@ class HookRunner:
             job_id=begun.job_id, task=begun.task, group=begun.group, tenant=begun.tenant,
             partition=begun.partition, attempt=begun.attempt,
             max_attempts=outcome.max_attempts or begun.max_attempts, waited_s=begun.waited_s,
-            started_at=begun.started_at, notes=begun.notes, end=end,
+            started_at=begun.started_at, trace_id=begun.trace_id, notes=begun.notes, end=end,
             ran_s=max(0.0, outcome.ended_s - outcome.started_s),
             next_try_s=outcome.delay_ms / 1000 if again else None,
             error=decode_error(outcome.error) if outcome.error else None,
@@ -117,7 +118,7 @@ class HookRunner:
         for moment in moments_of(end):
             self._put(moment, task, run)
 
-    def _run_of(self, job: ClaimedJob, task: str, most: int) -> JobRun:
+    def _run_of(self, job: ClaimedJob, task: str, most: int, trace_id: str | None = None) -> JobRun:
         started_s = job.started_s or monotonic()
         return JobRun(
             job_id=id_text(job.id),
@@ -129,6 +130,7 @@ class HookRunner:
             max_attempts=most,
             waited_s=max(0.0, job.waited_ms / 1000 + started_s - job.claimed_s),
             started_at=time.time() - (monotonic() - started_s),
+            trace_id=trace_id,
         )
 
     # -- the queue, the hand and the watch ---------------------------------------------------------

@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import msgspec
 
 from consumer.core.jobs import ClaimedJob, End, Outcome
-from consumer.workers import unknown
+from consumer.workers import spanning, unknown
 from consumer.workers.context import Progress, RunContext
 from consumer.workers.forks import Origin
 from queuepool.errors import JobCancelled, RateLimited, RetryLater, UndecodableError
@@ -34,6 +34,7 @@ from queuepool.protocol.batches import MARK
 from queuepool.tasks.batch_ref import ResultsOf
 from queuepool.tasks.outcome import is_last, record_of
 from queuepool.tasks.registry import Registry, Task
+from queuepool.telemetry.spans import RunTrace
 from queuepool.verbs.owner.verbs import Ownership
 
 _FALLBACK = Task(name="unknown", function=lambda: None)
@@ -56,7 +57,7 @@ class Limits(Protocol):
 class Attempt(msgspec.Struct, eq=False, gc=False):  # no reference cycles
     """One execution of a job whose task is known, and its outcome.
 
-    timeout_s: how long it may take; None for any time.
+    timeout_s: how long it may take; None for any time. span: where OpenTelemetry is in use.
     """
 
     job: ClaimedJob
@@ -64,37 +65,46 @@ class Attempt(msgspec.Struct, eq=False, gc=False):  # no reference cycles
     envelope: codec.Envelope
     started_s: float
     timeout_s: float | None
+    span: RunTrace | None = None
 
     def returned(self, value: Any) -> Outcome:
         """Return the outcome of a handler that returned. Raises what encode_result raises."""
         task = self.task
         if value is None:
-            return Outcome(self.job, End.DONE, self.started_s, monotonic(), task.name)
+            done = Outcome(self.job, End.DONE, self.started_s, monotonic(), task.name)
+            return done if self.span is None else self.traced(done)
         result = codec.encode_result(value)
         ttl_ms = int(task.result_ttl_s * 1000)
         kept = result if ttl_ms or MARK in self.job.id else None
-        return Outcome(
+        done = Outcome(
             self.job, End.DONE, self.started_s, monotonic(), task.name, kept, ttl_ms,
             max_attempts=self.envelope.options.max_attempts or task.max_attempts,
         )  # fmt: skip
+        return self.traced(done)
 
     def failed(self, error: BaseException) -> Outcome:
         """Return the outcome of an attempt that raised this; never raises."""
         outcome = _failed(self.job, self.task, self.envelope.options, self.started_s, error)
         if self.job.run is not None:
             outcome.exception = error
-        return outcome
+        return self.traced(outcome)
 
     def lost(self, reason: str, what: str, message: str) -> Outcome:
         """Return the outcome of an attempt whose process died. what: in one word."""
         record = ErrorRecord(reason=reason, type=what, message=message)
-        return _attempted(self.job, self.task, self.envelope.options, self.started_s, record)
+        options, started_s = self.envelope.options, self.started_s
+        return self.traced(_attempted(self.job, self.task, options, started_s, record))
+
+    def traced(self, outcome: Outcome) -> Outcome:
+        """Return the outcome, after the end of its span."""
+        return outcome if self.span is None else spanning.ended(self.span, outcome)
 
 
 class Runner:
     """Runs jobs of one ownership, in any number of threads.
 
-    on_start: called with each attempt before it, if there are hooks; it must not raise.
+    on_start: called with each attempt before it, if there are hooks; it must not raise. trace:
+    returns the span of an attempt, where OpenTelemetry is in use.
     start_until_s: the monotonic time after which no job may start, since the lease may be over.
     results_of: reads how the jobs of a batch ended; None in a process without a connection.
     """
@@ -106,8 +116,9 @@ class Runner:
         loop: AsyncRunner,
         timekeeper: Limits,
         on_start: Callable[[Attempt], None] | None = None,
+        trace: Callable[[Attempt], RunTrace] | None = None,
     ) -> None:
-        self._on_start = on_start
+        self._on_start, self._trace = on_start, trace
         self._registry, self._ownership = registry, ownership
         self._loop, self._timekeeper = loop, timekeeper
         self._origin = Origin()
@@ -126,6 +137,8 @@ class Runner:
         try:
             arguments = self.arguments(attempt)
             task, timeout_s = attempt.task, attempt.timeout_s
+            if attempt.span is not None:
+                attempt.span.enter()
             if task.is_async:
                 value = self._loop.run(task.function(**arguments), timeout_s)
             elif timeout_s is None:
@@ -159,6 +172,8 @@ class Runner:
             return self._set_aside(job, envelope.task, started)
         timeout_s = envelope.options.timeout_s or task.timeout_s
         attempt = Attempt(job, task, envelope, started, timeout_s)
+        if self._trace is not None:
+            attempt.span = self._trace(attempt)
         if self._on_start is not None and self._registry.hooks.used:
             self._on_start(attempt)
         return attempt

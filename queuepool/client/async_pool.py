@@ -33,6 +33,7 @@ from queuepool.tasks.job import AsyncEnqueued, Enqueued, Job, bound
 from queuepool.tasks.options import spelled_out
 from queuepool.tasks.registry import Task
 from queuepool.tasks.typed import R
+from queuepool.telemetry.spans import enqueueing
 from queuepool.verbs import Verb
 
 T = TypeVar("T")
@@ -82,8 +83,10 @@ class AsyncQueuePool(BasePool[AsyncPort]):
         The options and errors are those of QueuePool.enqueue.
         """
         sender = self._sender(options.pop("durability", None))
-        chunk, of = calls.one(self.producer, task, payload, **options)
-        answer = await self._network.do(sender.one(chunk))
+        with enqueueing(task) as span:
+            chunk, of = calls.one(self.producer, task, payload, trace=span.parent, **options)
+            answer = await self._network.do(sender.one(chunk))
+            span.enqueued(job_id=answer.job_id, partition=answer.partition)
         if isinstance(task, Job):
             return self._handle(of, answer)
         found: Enqueued[Any] = AsyncEnqueued(answer.job_id, answer.status, answer.partition)
@@ -113,19 +116,24 @@ class AsyncQueuePool(BasePool[AsyncPort]):
 
         The options and errors are those of QueuePool.enqueue_many.
         """
+        with enqueueing(task) as span:
+            results, task_of = await self._many(task, items, trace=span.parent, **options)
+            span.enqueued(jobs=len(results))
+        return results.bind(
+            AsyncEnqueued, lambda position: partial(self._handle, task_of(position))
+        )
+
+    async def _many(
+        self, task: Any, items: calls.Items | None, **options: Any
+    ) -> tuple[EnqueueResults[Any], calls.TaskOf]:
         then, into = options.pop("then", None), options.pop("into", None)
         if then is not None or into is not None:
             steps = self._many_in_batch(task, items, then=then, into=into, **options)
             results, task_of, name = await self._network.do(steps)
             results.of_batch = self.batch(name)
-            return results.bind(
-                AsyncEnqueued, lambda position: partial(self._handle, task_of(position))
-            )
+            return results, task_of
         sender, chunks, held, task_of = self._bulk(task, items, **options)
-        results = await self._network.do(sender.all(chunks, held))
-        return results.bind(
-            AsyncEnqueued, lambda position: partial(self._handle, task_of(position))
-        )
+        return await self._network.do(sender.all(chunks, held)), task_of
 
     def _handle(self, of: Task | None, enqueued: Enqueued[Any]) -> AsyncJobHandle[Any]:
         return AsyncJobHandle(

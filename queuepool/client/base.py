@@ -98,18 +98,21 @@ class BasePool(Generic[P]):
         *,
         then: After | None,
         into: BatchRef | None,
+        trace: str | None = None,
         **options: Any,
     ) -> Steps[tuple[EnqueueResults[Any], calls.TaskOf, str]]:
         """Enqueue jobs with a continuation, or into a batch; return what it is called as well."""
         config, key = self.config, options.get("partition_key")
         if then is not None:
-            name = yield from begin(self.producer, self._default, then, key, into)
+            name = yield from begin(self.producer, self._default, then, key, into, trace)
             numbers = Numbers(name, 0)
         elif into is not None:
             whole: Any = list(task if items is None else items)  # type: ignore[arg-type]  # no name
             task, items = (whole, None) if items is None else (task, whole)
             numbers, name = (yield from grow(config, into, len(whole))), into.name
-        sender, chunks, held, task_of = self._bulk(task, items, numbers=numbers, **options)
+        sender, chunks, held, task_of = self._bulk(
+            task, items, numbers=numbers, trace=trace, **options
+        )
         results = yield from sender.all(map(refuse_unique, chunks), held)
         if then is not None:
             yield from seal(config, name, len(results))

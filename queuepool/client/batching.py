@@ -15,6 +15,7 @@ from typing import Any
 
 from queuepool.client.after import After
 from queuepool.client.chunks import Chunk
+from queuepool.client.defaults import traced
 from queuepool.client.effects import Pause, Steps
 from queuepool.client.numbers import Numbers
 from queuepool.client.producer import Producer
@@ -51,13 +52,19 @@ def ask_home(config: PoolConfig, batch: str, verb: Verb[Any]) -> Steps[Any]:
 
 
 def begin(
-    producer: Producer, sender: Sender, after: After, partition_key: Any, within: BatchRef | None
+    producer: Producer,
+    sender: Sender,
+    after: After,
+    partition_key: Any,
+    within: BatchRef | None,
+    trace: str | None = None,
 ) -> Steps[str]:
     """Define a batch, and enqueue its continuation; return its name.
 
-    Raises InvalidInputError if it is over, and what enqueue raises.
+    trace: the traceparent of the call. Raises InvalidInputError if it is over, and what enqueue
+    raises.
     """
-    parent, make = None, _continuation(producer, after, partition_key)
+    parent, make = None, _continuation(producer, after, partition_key, trace)
     if within is not None:
         place = make.hint_of_parent(within)
         grown = yield from _grow(producer.config, within, 1, inner=place)
@@ -155,7 +162,9 @@ class _Continuation:
         return self
 
 
-def _continuation(producer: Producer, after: After, partition_key: Any) -> _Continuation:
+def _continuation(
+    producer: Producer, after: After, partition_key: Any, trace: str | None
+) -> _Continuation:
     task, payload = after.parts()
     own = after.task
     key = after.partition_key or getattr(own, "partition_key", None) or partition_key
@@ -165,7 +174,8 @@ def _continuation(producer: Producer, after: After, partition_key: Any) -> _Cont
             "where the continuation runs"
         )
     tenant = after.tenant or getattr(own, "tenant", None)
-    defaults = producer.defaults(task, delay_s=after.deadline_s + _LATER_S, **after.options())
+    delay_s = after.deadline_s + _LATER_S
+    defaults = traced(producer.defaults(task, delay_s=delay_s, **after.options()), trace)
     route = producer.routes_of(defaults.pool).of(key, tenant)
 
     def make(name: str) -> Chunk:

@@ -16,7 +16,7 @@ from typing import Any, Required, TypeAlias
 from queuepool.client.after import After
 from queuepool.client.arguments import delay_until, seconds_of
 from queuepool.client.chunks import Chunk, OpenChunks
-from queuepool.client.defaults import Defaults
+from queuepool.client.defaults import Defaults, traced
 from queuepool.client.numbers import Numbers
 from queuepool.client.producer import Producer
 from queuepool.client.routes import PartitionKey
@@ -81,17 +81,19 @@ def one(
     job_id: str | None = None,
     unique: UniqueKey | None = None,
     tenant: str | None = None,
+    trace: str | None = None,
     **options: Any,
 ) -> tuple[Chunk, Task | None]:
     """Return the chunk of an enqueue call, and its task if known in this process.
 
     The options of a job that names its task take precedence, then the call's, then the task's.
+    trace: the traceparent of the call.
     """
     common = _common("enqueue", options) if options else options
     if unique is not None:
         common["unique"] = unique
     if not isinstance(task, Job):
-        defaults = producer.defaults(task, **common)
+        defaults = traced(producer.defaults(task, **common), trace)
         payload = {} if payload is None else payload
         return producer.single(defaults, payload, partition_key, job_id, tenant), defaults.of
     job = task
@@ -101,7 +103,7 @@ def one(
         raise InvalidInputError(
             "this job has no task: create it with task.job(...), or pass the task and the payload"
         )
-    defaults = producer.defaults(job.task, **common | _own(job))
+    defaults = traced(producer.defaults(job.task, **common | _own(job)), trace)
     partition_key = partition_key if job.partition_key is None else job.partition_key
     job_id = job_id if job.job_id is None else job.job_id
     tenant = tenant if job.tenant is None else job.tenant
@@ -116,14 +118,16 @@ def many(
     unique: UniqueKey | UniqueKeyOf | None = None,
     tenant: str | None = None,
     numbers: Numbers | None = None,
+    trace: str | None = None,
     **options: Any,
 ) -> tuple[Iterator[Chunk], OpenChunks, TaskOf]:
     """Return the chunks of an enqueue_many call, and the task of each position.
 
-    In between: filled with chunks of jobs that were consumed but not yet yielded.
+    In between: filled with chunks of jobs that were consumed but not yet yielded. trace: the
+    traceparent of the call.
     """
     common = _common("enqueue_many", options) | {"unique": unique}
-    defaults, jobs, task_of = _forms(producer, task, items, common)
+    defaults, jobs, task_of = _forms(producer, task, items, common, trace)
     held: OpenChunks = {}
     chunks = producer.chunks(defaults, jobs, partition_key, held, tenant, numbers)
     return chunks, held, task_of
@@ -134,13 +138,14 @@ def _forms(
     task: AnyTask | Iterable[Job[Any]],
     items: Items | None,
     call: dict[str, Any],
+    trace: str | None,
 ) -> tuple[Defaults, Items, TaskOf]:
     if items is not None:
         if not isinstance(task, str) and not callable(task):
             raise InvalidInputError(
                 f"{shown(task)} is not a task: pass a task's name, or its function"
             )
-        common = producer.defaults(task, **call)
+        common = traced(producer.defaults(task, **call), trace)
         return common, items, lambda _position: common.of
     if isinstance(task, (str, TaskFunction, Job)) or not isinstance(task, Iterable):
         raise InvalidInputError(
@@ -149,7 +154,7 @@ def _forms(
         )
 
     def for_task(name: str | TaskFunction[..., ..., Any, Any]) -> Defaults:
-        return producer.defaults(name, **call)
+        return traced(producer.defaults(name, **call), trace)
 
     for_task("-")  # a bad option is rejected before the first item is consumed
     jobs = _JobsOfTasks(task, producer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -48,8 +48,8 @@ class Defaults:
     """Defaults for all jobs of a call. of: the task, if known in this process.
 
     check: of a payload against the task's signature. wishes: what jobs ask for besides being
-    run. batch: which they continue. limits: reads those that jobs name. pool: where they run.
-    for_task: creates the defaults of one task, in a call
+    run. trace: the traceparent that they carry. batch: which they continue. limits: reads those
+    that jobs name. pool: where they run. for_task: creates the defaults of one task, in a call
     whose jobs name theirs.
     """
 
@@ -66,6 +66,11 @@ class Defaults:
     limits: CallLimits
     pool: str = DEFAULT_POOL
     for_task: Callable[[TaskName], Defaults] | None = None
+
+
+def traced(defaults: Defaults, trace: str | None) -> Defaults:
+    """Return the defaults of jobs that carry this traceparent."""
+    return defaults if trace is None else replace(defaults, trace=trace)
 
 
 def own_defaults(call: Defaults, job: Job[Any] | None, known: dict[TaskName, Defaults]) -> Defaults:

@@ -44,6 +44,7 @@ from queuepool.tasks.job import Enqueued, Job, bound
 from queuepool.tasks.options import spelled_out
 from queuepool.tasks.registry import Task
 from queuepool.tasks.typed import R
+from queuepool.telemetry.spans import enqueueing
 
 
 class QueuePool(Whereabouts, BasePool[Port]):
@@ -108,8 +109,10 @@ class QueuePool(Whereabouts, BasePool[Port]):
         enqueue it again with its id, `error.results[0].job_id`.
         """
         sender = self._sender(options.pop("durability", None))
-        chunk, of = calls.one(self.producer, task, payload, **options)
-        enqueued = self._network.do(sender.one(chunk))
+        with enqueueing(task) as span:
+            chunk, of = calls.one(self.producer, task, payload, trace=span.parent, **options)
+            enqueued = self._network.do(sender.one(chunk))
+            span.enqueued(job_id=enqueued.job_id, partition=enqueued.partition)
         if isinstance(task, Job):
             return self._handle(of, enqueued)
         return bound(enqueued, self._reach(of))
@@ -154,18 +157,24 @@ class QueuePool(Whereabouts, BasePool[Port]):
         After an error of an item, all jobs before it are in. The order of a task group is kept,
         except that a full partition may accept a chunk before an earlier one.
         """
+        with enqueueing(task) as span:
+            results, task_of = self._many(task, items, trace=span.parent, **options)
+            span.enqueued(jobs=len(results))
+        return results.bind(Enqueued, lambda position: self._reach(task_of(position)))
+
+    def _many(
+        self, task: Any, items: calls.Items | None, **options: Any
+    ) -> tuple[EnqueueResults[Any], calls.TaskOf]:
         then, into = options.pop("then", None), options.pop("into", None)
         if then is not None or into is not None:
             steps = self._many_in_batch(task, items, then=then, into=into, **options)
             results, task_of, name = self._network.do(steps)
             results.of_batch = self.batch(name)
-            return results.bind(Enqueued, lambda position: self._reach(task_of(position)))
+            return results, task_of
         sender, chunks, held, task_of = self._bulk(task, items, **options)
         if sender.confirmation.verbs:
-            results = self._network.do(sender.all(chunks, held))
-        else:
-            results = Bulk(self._network, sender).send_all(chunks, held)
-        return results.bind(Enqueued, lambda position: self._reach(task_of(position)))
+            return self._network.do(sender.all(chunks, held)), task_of
+        return Bulk(self._network, sender).send_all(chunks, held), task_of
 
     def _reach(self, of: Task | None) -> Callable[[Enqueued[Any]], JobHandle[Any]]:
         return self._handle_any if of is None else partial(self._handle, of)

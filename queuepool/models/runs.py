@@ -23,10 +23,11 @@ class RunEnd(StrEnum):
 class JobRun:
     """One execution of a job: what hooks are called with.
 
-    started_at: time.time(). notes: one dict for all hooks of the execution, which stays empty
-    otherwise. From `end` on, parts are None before the end. next_try_s: how long until the job is
-    due again, if it will be. error: why it failed. exception: what the handler raised, if it ran in
-    this process and few failures wait for their hooks.
+    started_at: time.time(). trace_id: of the OpenTelemetry trace that shows it, if one does. notes:
+    one dict for all hooks of the execution, which stays empty otherwise. From `end` on, parts are
+    None before the end. next_try_s: how long until the job is due again, if it will be. error: why
+    it failed. exception: what the handler raised, if it ran in this process and few failures wait
+    for their hooks.
     """
 
     job_id: str
@@ -38,6 +39,7 @@ class JobRun:
     max_attempts: int
     waited_s: float
     started_at: float
+    trace_id: str | None = None
     notes: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     end: RunEnd | None = None
     ran_s: float | None = None

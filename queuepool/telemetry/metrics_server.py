@@ -10,6 +10,7 @@ from collections.abc import Callable
 from time import monotonic, thread_time
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.openmetrics import exposition as openmetrics
 
 from queuepool.errors import ConfigurationError
 from queuepool.errors.hindrances import HindranceError
@@ -48,7 +49,8 @@ class MetricsServer:
         deadline_s: float = DEADLINE_S,
     ) -> None:
         self._health, self._failing = health, False
-        self._metrics = Reused(lambda: generate_latest(registry))
+        self._plain = Reused(lambda: generate_latest(registry))
+        self._open = Reused(lambda: openmetrics.generate_latest(registry))  # type: ignore[no-untyped-call]  # it is untyped
         self._server = HttpServer(self._answer, host=host, port=port, deadline_s=deadline_s)
         self.port: int = self._server.port
 
@@ -62,7 +64,7 @@ class MetricsServer:
 
     def _answer(self, request: Request) -> Reply:
         try:
-            reply = self._reply(request.path)
+            reply = self._reply(request)
         except Exception:  # of a collector, or of health
             if not self._failing:
                 _log.exception("%s cannot be served", request.path)
@@ -71,10 +73,12 @@ class MetricsServer:
         self._failing = False
         return reply
 
-    def _reply(self, path: str) -> Reply:
-        if path == "/metrics":
-            return Reply(status=200, body=self._metrics.get(), kind=CONTENT_TYPE_LATEST)
-        if path == "/healthz":
+    def _reply(self, request: Request) -> Reply:
+        if request.path == "/metrics" and request.open_metrics:
+            return Reply(status=200, body=self._open.get(), kind=openmetrics.CONTENT_TYPE_LATEST)
+        if request.path == "/metrics":
+            return Reply(status=200, body=self._plain.get(), kind=CONTENT_TYPE_LATEST)
+        if request.path == "/healthz":
             problem = self._health()
             text = "ok\n" if problem is None else f"{problem}\n"
             return Reply(

@@ -45,6 +45,7 @@ from consumer.workers.processes.frames import (
 )
 from consumer.workers.runner import Runner
 from queuepool.errors import ConfigurationError
+from queuepool.process.exporting import exported
 from queuepool.process.signals import SignalHandlers
 from queuepool.process.startup import import_app
 from queuepool.servers import forking
@@ -87,6 +88,7 @@ class _Child:
         self._busy = False  # from the arrival of a job until its outcome is sent
         self._runner: Runner | None = None
         self._loop = _OwnLoop()
+        self._ending = contextlib.ExitStack()
         forking.keep(self)
 
     def serve(self) -> None:
@@ -98,6 +100,7 @@ class _Child:
             else:
                 self._execute(order)
         self._loop.close()
+        self._ending.close()
 
     def after_fork(self) -> None:
         """Close the copy of the socket: its end must mean that this process died."""
@@ -110,6 +113,7 @@ class _Child:
         except ConfigurationError as error:
             printing.complain("consumer process", error)
             sys.exit(_NO_APP)
+        self._ending.enter_context(exported(None, "queuepool-consumer", flush_s=0.5))
         # Its nonce stays with the consumer: nothing here writes to the server.
         ownership = Ownership(start.partition, "", start.epoch)
         return Runner(default_registry, ownership, self._loop, _Untimed())
@@ -119,6 +123,10 @@ class _Child:
             raise RuntimeError("a job came before the application was named")
         job = claimed(order.id, order.body, order.attempt, order.crashes, 0, monotonic())
         self._running = order.job, job
+        if order.trace:
+            from queuepool.telemetry.otel.spans import enter_remote
+
+            enter_remote(order.trace)
         outcome = self._runner.run(job)
         self._running, self._busy = None, False
         self._runner.progress.clear()

@@ -47,13 +47,14 @@ class Start(msgspec.Struct, tag="start", array_like=True):
 
 
 class Run(msgspec.Struct, tag="run", array_like=True):
-    """Execute a job, see ClaimedJob."""
+    """Execute a job, see ClaimedJob. trace: the traceparent of its span, if there is one."""
 
     job: int
     id: bytes
     body: bytes
     attempt: int
     crashes: int
+    trace: str = ""
 
 
 class Cancel(msgspec.Struct, tag="cancel", array_like=True):

@@ -94,7 +94,8 @@ class ChildHandle:
         timeout_s = attempt.timeout_s
         self.deadline_s = None if timeout_s is None else attempt.started_s + timeout_s
         self.jobs += 1
-        self.say(Run(self.jobs, job.id, job.body, job.attempt, job.crashes))
+        trace = "" if attempt.span is None else attempt.span.parent
+        self.say(Run(self.jobs, job.id, job.body, job.attempt, job.crashes, trace))
 
     def ended(self, now_s: float) -> None:
         """Note that the job ended."""

@@ -200,6 +200,8 @@ class Supervisor:
             self._runner.progress[child.job.id] = message.text
         else:
             outcome = _outcome(child.job, child.since_s, message)
+            if child.attempt is not None:
+                outcome = child.attempt.traced(outcome)
             child.ended(now_s)
             why = self._bounds.why_replace(child.jobs, self._rss_bytes(child))
             if why is not None:

@@ -11,6 +11,7 @@ from queuepool.client.outbox.schema import TABLE, checked
 from queuepool.errors import InvalidInputError
 from queuepool.models import JobId
 from queuepool.tasks.job import Job
+from queuepool.telemetry.spans import enqueueing
 
 if TYPE_CHECKING:
     from queuepool.client.producer import Producer
@@ -59,10 +60,12 @@ class Outbox:
                 "durability has no meaning for a job of an outbox, which the database keeps until "
                 "the job is enqueued: omit it"
             )
-        chunk, known = calls.one(self._producer, task, payload, **options)
-        name = known.name if known is not None else _name_of(task)
-        job_id = chunk.ids[0].decode()
-        _insert_by(transaction)(self._table, (name, job_id, encode(chunk)))
+        with enqueueing(task) as span:
+            chunk, known = calls.one(self._producer, task, payload, trace=span.parent, **options)
+            name = known.name if known is not None else _name_of(task)
+            job_id = chunk.ids[0].decode()
+            _insert_by(transaction)(self._table, (name, job_id, encode(chunk)))
+            span.enqueued(job_id=job_id)
         return JobId(job_id)
 
 

@@ -1,7 +1,7 @@
 """Parsing of requests, and the bytes of replies. Pure.
 
-Only the request line is parsed; the header must merely end within MAX_HEAD_BYTES. No part of a
-request is repeated in a reply.
+Only the request line is parsed, and of the header whether it accepts OpenMetrics; it must end
+within MAX_HEAD_BYTES. No part of a request is repeated in a reply.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ MAX_HEAD_BYTES = 8192  # request line and header together
 TEXT = "text/plain; charset=utf-8"
 _END = re.compile(rb"\r?\n\r?\n")
 _LINE = re.compile(rb"([A-Za-z!#$%&'*+.^_`|~-]{1,32}) ([\x21-\x7e]+) HTTP/([0-9])\.[0-9]")
+_OPEN_METRICS = re.compile(rb"\naccept:[^\r\n]*application/openmetrics-text", re.IGNORECASE)
 _AUTHORITY = re.compile(r"https?://[^/?#]*", re.IGNORECASE)  # proxies name the server in the path
 
 
@@ -29,10 +30,14 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A client's request. path has neither host nor query."""
+    """A client's request. path has neither host nor query.
+
+    open_metrics: whether the client names that format, which has exemplars.
+    """
 
     path: str
     wants_body: bool  # GET; HEAD gets the same reply without it
+    open_metrics: bool = False
 
 
 def read_head(received: bytes | bytearray) -> Request | Reply | None:
@@ -52,7 +57,11 @@ def read_head(received: bytes | bytearray) -> Request | Reply | None:
     if method not in {"GET", "HEAD"}:
         return _refusal(405, "try GET", allow="GET, HEAD")
     path = _AUTHORITY.sub("", target, count=1) if not target.startswith("/") else target
-    return Request(path=re.split("[?#]", path, maxsplit=1)[0] or "/", wants_body=method == "GET")
+    return Request(
+        path=re.split("[?#]", path, maxsplit=1)[0] or "/",
+        wants_body=method == "GET",
+        open_metrics=_OPEN_METRICS.search(head, 0, end.end()) is not None,
+    )
 
 
 def encode(reply: Reply, *, date: str, with_body: bool = True) -> list[bytes]:
