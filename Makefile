@@ -113,7 +113,7 @@ clean: ## remove the environment, caches and builds
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp for each set of extras. Rerun only when what is installed has changed.
-EXTRAS_run :=
+EXTRAS_run := [web]
 EXTRAS_dev := [dev,gen]
 EXTRAS_bench := [bench]
 EXTRAS_deploy := [dev,gen,deploy]

@@ -19,10 +19,13 @@ from pydantic_settings import BaseSettings
 from consumer.settings import ConsumerSettings
 from coordinator.settings import CoordinatorSettings
 from queuepool.settings.environment import QueuePoolSettings
+from queuepool.web.settings import WebSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "operations.md"
-MODELS: tuple[type[BaseSettings], ...] = (QueuePoolSettings, ConsumerSettings, CoordinatorSettings)
+MODELS: tuple[type[BaseSettings], ...] = (
+    *(QueuePoolSettings, ConsumerSettings, CoordinatorSettings, WebSettings),
+)
 
 
 def table(model: type[BaseSettings]) -> str:

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from queuepool.cli.display.durations import parse_duration
-from queuepool.cli.display.moments import parse_moment
 from queuepool.cli.exits import Exit
 from queuepool.errors.escaping import shown
+from queuepool.models.durations import parse_duration
+from queuepool.models.moments import parse_moment
 from queuepool.models.places import DEFAULT_POOL, is_pool
 
 Run = Callable[[argparse.Namespace], Exit]

@@ -24,14 +24,16 @@ STATE_DIR = Path(".queuepool")
 _FILE = "cluster.json"
 _MOST_BYTES = 1024 * 1024
 _TEXTS = ("placement", "stage", "queue")
-_TEXTS_OR_NONE = ("grpc_address", "grpc_token")
+_LATER = ("web_address", "web_token")  # which earlier versions do not write
+_TEXTS_OR_NONE = ("grpc_address", "grpc_token", *_LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalCluster:
     """What a command needs to know about the cluster in this directory.
 
-    grpc_token: of operators, for that address only; None: none is required.
+    grpc_token: of operators, for that address only; None: none is required. web_address: of the
+    page, None while there is none; web_token: to sign in there.
     """
 
     pid: int
@@ -42,6 +44,8 @@ class LocalCluster:
     queue: str
     grpc_address: str | None  # None until the coordinator listens
     grpc_token: str | None = field(default=None, repr=False)
+    web_address: str | None = None
+    web_token: str | None = field(default=None, repr=False)
 
     def is_running(self) -> bool:
         """Return whether the process that wrote the file is alive."""
@@ -90,7 +94,8 @@ def _parsed(content: bytes) -> LocalCluster:
 def _has_right_types(found: dict[str, Any]) -> bool:
     servers = found.get("servers")
     return (
-        found.keys() - {"grpc_token"} == {"pid", "partitions", "servers", "grpc_address", *_TEXTS}
+        found.keys() - {"grpc_token", *_LATER}
+        == {"pid", "partitions", "servers", "grpc_address", *_TEXTS}
         and all(type(found[name]) is int for name in ("pid", "partitions"))
         and all(_is_text(found[name]) for name in _TEXTS)
         and all(found.get(name) is None or _is_text(found[name]) for name in _TEXTS_OR_NONE)

@@ -43,6 +43,7 @@ BASE: dict[tuple[str, ...], list[str]] = {
     ("group", "configure"): ["k", "--serial"],
     ("hold",): ["group", "k"],
     ("release",): ["group", "k"],
+    ("web",): ["--link"],
     ("watch",): ["--for", "0.2s", "--interval", "0.1s"],
     ("scale",): ["0", "3"],
     ("policy", "set"): ["mode=hold"],

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from queuepool.cli.exits import Exit
-from queuepool.cli.inspection.coordinators import find_coordinator
 from queuepool.cli.local.child_logs import LogFile
 from queuepool.errors import ConfigurationError
 from queuepool.settings import local_cluster as local
 from queuepool.settings import private_files as private
+from queuepool.settings.endpoints import find_coordinator
 from queuepool.settings.environment import load_pool_config
 from queuepool.settings.private_files import UnsafePathError
 from tests.e2e.clusters import clean_environment, run

@@ -53,6 +53,7 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
     Command("relay", "move jobs from an outbox in a database to their partitions", "relay"),
     Command("import", "move waiting jobs in from Celery, RQ, BullMQ or arq", "import_jobs"),
     Command("dead", "list, show, sum up, replay or discard dead jobs", "dead"),
+    Command("web", "serve the page: what the queue does, live, and acts on it", "web"),
     Command("check", "check settings and servers, and report every problem", "check"),
     Command("audit", "check partitions for inconsistencies", "audit"),
     Command("protocol", "show the Lua script of a verb, as servers run it", "protocol"),

@@ -79,8 +79,10 @@ def _describe(config: PoolConfig) -> str:
 def unknown_variables(environment: Mapping[str, str]) -> Iterator[Finding]:
     """Yield a warning for each QUEUEPOOL_* variable that nothing reads: a typing mistake."""
     from queuepool.settings.environment import QueuePoolSettings
+    from queuepool.web.settings import WebSettings
 
     known = {f"QUEUEPOOL_{name.upper()}" for name in QueuePoolSettings.model_fields}
+    known |= {f"QUEUEPOOL_WEB_{name.upper()}" for name in WebSettings.model_fields}
     for name in sorted(environment):
         if name.upper().startswith("QUEUEPOOL_") and name.upper() not in known | OTHER_VARIABLES:
             yield Finding("warning", "settings", f"{name} is set, but there is no such setting")

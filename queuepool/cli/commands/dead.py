@@ -12,7 +12,6 @@ from typing import Any
 
 from queuepool.cli.arguments import Actions, add_json, count, positive, rate
 from queuepool.cli.display import output, tables
-from queuepool.cli.display.durations import format_duration
 from queuepool.cli.display.fields import error_text, json_text, print_fields, when
 from queuepool.cli.display.finding import print_digest
 from queuepool.cli.display.names import id_cell, key_cell
@@ -24,6 +23,7 @@ from queuepool.client.pool import QueuePool
 from queuepool.errors import QueuePoolError
 from queuepool.errors.escaping import id_bytes
 from queuepool.models import DeadJob
+from queuepool.models.durations import format_duration
 from queuepool.partitions.partition import Partition
 from queuepool.telemetry import printing
 

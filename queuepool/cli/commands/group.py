@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from queuepool.cli.arguments import Actions, add_grpc, add_json, count, duration
 from queuepool.cli.display import output
-from queuepool.cli.display.durations import range_of
 from queuepool.cli.display.fields import print_fields, when
 from queuepool.cli.display.names import key_of
 from queuepool.cli.exits import CommandError, Exit
@@ -19,6 +18,7 @@ from queuepool.cli.inspection.pools import open_pool
 from queuepool.client import group as groups
 from queuepool.client.holding import OWN, check_settings
 from queuepool.models import Eta, GroupStatus, Tier
+from queuepool.models.durations import range_of
 from queuepool.routing.slots import key_bytes
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from queuepool.cli.arguments import add_grpc, add_json, duration, place, positive
 from queuepool.cli.display import output
-from queuepool.cli.display.durations import format_duration
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
 from queuepool.cli.inspection.pools import open_pool
+from queuepool.models.durations import format_duration
 from queuepool.models.places import DEFAULT_POOL, place_text
 from queuepool.routing.topology import MAX_PARTITIONS
 from queuepool.verbs.leader import verbs as lead

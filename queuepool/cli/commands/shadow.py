@@ -13,7 +13,8 @@ from queuepool.cli.display import output
 from queuepool.cli.display.fields import when
 from queuepool.cli.display.shadows import compared
 from queuepool.cli.exits import CommandError, Exit
-from queuepool.cli.inspection.coordinators import connect, find_coordinator, translated
+from queuepool.cli.inspection.coordinators import connect, translated
+from queuepool.settings.endpoints import find_coordinator
 
 _RULES = "coordinator.core.overlays.shadowing"  # by its name: the library imports no coordinator
 DESCRIPTION = """\

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 
@@ -26,8 +27,10 @@ from queuepool.servers.wire import display_name
 from queuepool.settings import local_cluster as local
 from queuepool.settings import private_files as private
 from queuepool.settings.environment import QueuePoolSettings, load
+from queuepool.telemetry import printing
 from queuepool.verbs.leader import verbs as lead
 
+_OF_PAGE = ("jinja2", "starlette", "uvicorn")
 _STEP_S = 0.1
 _READY_S = 30.0
 
@@ -84,6 +87,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--base-workers", type=positive, metavar="N", help="workers of an idle consumer")
     add("--max-workers", type=positive, metavar="N", help="maximum number of workers")
     add("--pools", metavar="POOLS", help="pools of each consumer: default=8..64,cpu=process:2..4")
+    add(
+        "--web",
+        action=argparse.BooleanOptionalAction,
+        help="also run the page (default: if the extra queuepool[web] is installed)",
+    )
     add("--data-dir", metavar="DIR", help="where jobs are stored (default .queuepool/data)")
     add(
         "--drain",
@@ -132,7 +140,15 @@ def _spec(arguments: argparse.Namespace) -> LocalClusterSpec:
         max_workers=arguments.max_workers,
         pools=_pools(arguments),
         drain_s=arguments.drain,
+        web=_with_page(arguments.web),
     )
+
+
+def _with_page(wanted: bool | None) -> bool:
+    missing = [name for name in _OF_PAGE if find_spec(name) is None]
+    if wanted and missing:
+        raise CommandError("--web needs the extra `web`: pip install 'queuepool[web]'", Exit.USAGE)
+    return not missing and wanted is not False
 
 
 def _pools(arguments: argparse.Namespace) -> str | None:
@@ -196,6 +212,8 @@ def _state(cluster: LocalProcesses) -> local.LocalCluster:
         queue=spec.queue,
         grpc_address=cluster.grpc_address or None,
         grpc_token=cluster.grpc_token,
+        web_address=cluster.web_address or None,
+        web_token=cluster.web_token if cluster.spec.web else None,
     )
 
 
@@ -215,6 +233,8 @@ def _attend(cluster: LocalProcesses, interrupts: Interrupts) -> None:
             missing = unready(pool)
             if not missing and not cluster.grpc_address:
                 missing = "the coordinator has not reported its address yet"
+            if not missing and cluster.spec.web and not cluster.web_address:
+                missing = "the page has not reported its address yet"
             late = time.monotonic() - started_s > _READY_S
             if not missing:
                 output.remark(*_welcome(cluster))
@@ -238,13 +258,24 @@ def unready(pool: QueuePool) -> str:
     return "" if leader.lease_ms > 0 else "no coordinator leads yet"
 
 
-def _welcome(cluster: LocalProcesses) -> tuple[str, str]:
+def link_to_page(address: str, token: str) -> str:
+    """Return a link that signs in. What follows # stays in the browser: no server logs it."""
+    return f"{address}login#token={token}"
+
+
+def _welcome(cluster: LocalProcesses) -> list[str]:
     if cluster.spec.servers:
         where = ", ".join(cluster.servers)
     else:  # without its password, which is in the state file
         where = display_name(cluster.servers["main"])
-    return (
+    page = []
+    if cluster.spec.web and printing.remarks_are_on_terminal():
+        page = [f"page: {link_to_page(cluster.web_address, cluster.web_token)}"]
+    elif cluster.spec.web:  # a token must not get into the logs of a service
+        page = [f"page: {cluster.web_address} (`queuepool web --link` signs you in)"]
+    return [
         f"ready: {cluster.spec.partitions} partitions on {where}, coordinator at "
         f"{cluster.grpc_address}, logs in {cluster.spec.log_dir}",
+        *page,
         "in this directory: queuepool bulk | status | watch | scale | dead; Ctrl-C drains",
-    )
+    ]

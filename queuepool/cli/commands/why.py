@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from queuepool.cli.arguments import add_grpc, add_json, place
 from queuepool.cli.display import output
 from queuepool.cli.display.fields import LOCAL, when
-from queuepool.cli.display.moments import parse_moment
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
 from queuepool.cli.inspection.decisions import Shown, explained_by, explained_from
 from queuepool.cli.inspection.pools import open_pool
+from queuepool.models.moments import parse_moment
 from queuepool.models.places import place_text
 from queuepool.routing.topology import MAX_PARTITIONS
 

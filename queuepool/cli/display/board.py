@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from queuepool.cli.display import output, tables
-from queuepool.cli.display.durations import format_duration, range_of
 from queuepool.cli.display.shadows import in_short
 from queuepool.cli.display.tables import Column
 from queuepool.cli.display.view import ClusterView, PartitionRow, sparkline
 from queuepool.errors.escaping import shown
+from queuepool.models.durations import format_duration, range_of
 
 if TYPE_CHECKING:
     from rich.console import Group

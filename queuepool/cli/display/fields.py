@@ -9,8 +9,8 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from queuepool.cli.display import output
-from queuepool.cli.display.durations import format_duration
 from queuepool.models import ErrorRecord
+from queuepool.models.durations import format_duration
 
 LOCAL: tzinfo | None = None  # the local time zone
 _LONGEST = 2000  # characters of a value; a payload can have a quarter of a million

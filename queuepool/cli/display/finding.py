@@ -6,12 +6,12 @@ import time
 from collections.abc import Sequence
 
 from queuepool.cli.display import output, tables
-from queuepool.cli.display.durations import format_duration
 from queuepool.cli.display.fields import error_text, print_fields, when
 from queuepool.cli.display.names import id_cell, key_cell
 from queuepool.cli.display.tables import Column
 from queuepool.errors.escaping import key_text
 from queuepool.models import JobState, JobStatus
+from queuepool.models.durations import format_duration
 from queuepool.models.finding import Digest, ErrorCount, RunningJob
 from queuepool.models.history import PastRun
 from queuepool.models.places import DEFAULT_POOL, place_text

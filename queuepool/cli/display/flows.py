@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from queuepool.cli.display.durations import format_duration
 from queuepool.cli.display.fields import when
 from queuepool.cli.display.output import clean
 from queuepool.cli.display.tables import Column
+from queuepool.models.durations import format_duration
 from queuepool.models.flows import BatchLine, BatchState, BatchStatus, BatchTree
 
 COLUMNS = (

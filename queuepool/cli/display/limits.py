@@ -6,10 +6,10 @@ import shlex
 from dataclasses import asdict
 from typing import Any
 
-from queuepool.cli.display.durations import format_duration
 from queuepool.cli.display.fields import when
 from queuepool.cli.display.tables import Column
 from queuepool.models import Limit, LimitStatus
+from queuepool.models.durations import format_duration
 
 COLUMNS = (
     Column("limit", left=True),

@@ -7,11 +7,11 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from queuepool.cli.display.durations import format_duration
 from queuepool.cli.display.fields import when
 from queuepool.cli.display.output import clean
 from queuepool.cli.display.tables import Column
 from queuepool.models import Schedule, ScheduleStatus
+from queuepool.models.durations import format_duration
 
 SHOWN = 5  # of its next times
 COLUMNS = (

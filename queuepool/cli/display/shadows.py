@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from queuepool.cli.display.durations import format_duration
+from queuepool.models.durations import format_duration
 
 _HEAD = ("", "worker hours", "mean wait", "p50", "p99", "changes")
 

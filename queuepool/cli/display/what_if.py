@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from queuepool.cli.display.durations import range_of
 from queuepool.cli.display.view import PartitionRow
 from queuepool.models import Eta
+from queuepool.models.durations import range_of
 from queuepool.models.eta import Pace, at_rate, foretell, last_of
 
 _DRAIN_S: Final = 2.0  # of `sized`: workers for a backlog, so that it is worked off in that time

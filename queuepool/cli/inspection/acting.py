@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from queuepool.cli.exits import CommandError, Exit
-from queuepool.cli.inspection.coordinators import connect, find_coordinator, translated
+from queuepool.cli.inspection.coordinators import connect, translated
+from queuepool.settings.endpoints import find_coordinator
 
 if TYPE_CHECKING:
     from queuepool.rpc.client import QueuePoolClient

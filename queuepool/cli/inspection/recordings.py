@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from queuepool import __version__
 from queuepool.cli.exits import CommandError, Exit
-from queuepool.cli.inspection.coordinators import Endpoint, connect, find_coordinator, translated
+from queuepool.cli.inspection.coordinators import connect, translated
 from queuepool.cli.inspection.pools import open_pool
+from queuepool.settings.endpoints import Endpoint, find_coordinator
 
 if TYPE_CHECKING:
     import grpc

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from queuepool.cli.display import output
 from queuepool.cli.display.view import ClusterView, PartitionRow, row_of, with_rates
 from queuepool.cli.exits import CommandError, Exit
-from queuepool.cli.inspection.coordinators import connect, find_coordinator, translated
+from queuepool.cli.inspection.coordinators import connect, translated
 from queuepool.cli.inspection.messages import eta_of_message
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.client.pool import QueuePool
@@ -17,6 +17,7 @@ from queuepool.errors import QueuePoolError, UnavailableError
 from queuepool.models import Leader, PartitionState, TenantLoad
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.partitions.partition import Partition
+from queuepool.settings.endpoints import find_coordinator
 from queuepool.verbs import Verb
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.operator import verbs as operate

@@ -9,6 +9,7 @@ Both `queuepool up` and `queuepool demo` run it. Everything happens on the main 
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import re
@@ -31,16 +32,25 @@ from queuepool.routing.topology import build
 from queuepool.settings.config import PoolConfig
 
 _STOP_S = 5.0  # beyond the drain, and for the coordinator
-_COORDINATOR = "coordinator"
+_COORDINATOR, _WEB = "coordinator", "web"
 _GRPC_ADDRESS = re.compile(r"ready grpc=(\S+) ")
-_TOKENS = "COORDINATOR_GRPC_TOKEN"
+_WEB_ADDRESS = re.compile(r"ready web=(\S+) ")
+_TOKENS, _WEB_TOKENS = "COORDINATOR_GRPC_TOKEN", "QUEUEPOOL_WEB_TOKEN"
 # Handlers run in consumers, and must not get the permission to control them.
-_NOT_TOLD = (_TOKENS, "COORDINATOR_GRPC_VIEWER_TOKEN")
+_NOT_TOLD = (
+    *(_TOKENS, "COORDINATOR_GRPC_VIEWER_TOKEN"),
+    *(_WEB_TOKENS, "QUEUEPOOL_WEB_VIEWER_TOKEN", "QUEUEPOOL_WEB_SECRET"),
+)
+# What tells the page of another cluster than the one that runs here, whose state file it reads.
+_OF_OTHERS = ("QUEUEPOOL_GRPC", "QUEUEPOOL_SERVERS", "QUEUEPOOL_URL")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalClusterSpec:
-    """What to run. servers: given ones by name; empty: start one, with its files in data_dir."""
+    """What to run. servers: given ones by name; empty: start one, with its files in data_dir.
+
+    web: also the page, which needs the extra `web`.
+    """
 
     app: str
     partitions: int
@@ -53,6 +63,7 @@ class LocalClusterSpec:
     base_workers: int | None = None
     max_workers: int | None = None
     pools: str | None = None
+    web: bool = False
     drain_s: float = 30.0
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -74,7 +85,8 @@ class LocalProcesses:
         self._server: EmbeddedServer | None = None
         self._supervisor: Supervisor | None = None
         self.servers = dict(spec.servers)
-        self.grpc_address = ""
+        self.grpc_address = self.web_address = ""
+        self.web_token = _first(os.environ.get(_WEB_TOKENS, "")) or secrets.token_urlsafe(32)
         self._grpc_token = _token_of_operators(os.environ)
         self._grpc_answers = False
 
@@ -138,10 +150,16 @@ class LocalProcesses:
         environment = {**shared, **coordinator, **spec.environment}
         consumers = {name: v for name, v in environment.items() if name not in _NOT_TOLD}
         consumer = command_line("consumer", words, tied_to=me)
-        return [
+        specs = [
             Spec(_COORDINATOR, command_line("coordinator", [], tied_to=me), environment),
             *(Spec(name, consumer, consumers) for name in self._consumers()),
         ]
+        if spec.web:
+            page = {k: v for k, v in environment.items() if k not in (*_NOT_TOLD, *_OF_OTHERS)}
+            page |= {k: v for k, v in os.environ.items() if k.startswith("QUEUEPOOL_WEB_")}
+            page.setdefault(_WEB_TOKENS, f"{_user()}:{self.web_token}")
+            specs.append(Spec(_WEB, command_line("queuepool.web", [], tied_to=me), page))
+        return specs
 
     def _consumers(self) -> list[str]:
         return [f"consumer-{n}" for n in range(self.spec.partitions)]
@@ -164,6 +182,9 @@ class LocalProcesses:
             ready = _GRPC_ADDRESS.match(self._supervisor.ready(_COORDINATOR))
             self._grpc_answers = ready is not None
             self.grpc_address = ready[1] if ready else self.grpc_address
+            if self.spec.web:
+                page = _WEB_ADDRESS.match(self._supervisor.ready(_WEB))
+                self.web_address = page[1] if page else ""
 
     def _server_lives(self) -> bool:
         try:
@@ -190,7 +211,21 @@ class LocalProcesses:
         killed = supervisor.stop(self._consumers(), timeout_s=limit_s, hurry=hurry)
         if killed:
             self._say(f"killed: {', '.join(killed)}; their running jobs will run again")
-        supervisor.stop([_COORDINATOR], timeout_s=_STOP_S, hurry=hurry)
+        last = [_COORDINATOR, *([_WEB] if self.spec.web else [])]
+        supervisor.stop(last, timeout_s=_STOP_S, hurry=hurry)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container without names
+        return "operator"
+
+
+def _first(tokens: str) -> str:
+    """Return the first of tokens between commas, without the name of whose it is."""
+    given = [word for part in tokens.split(",") if (word := part.strip())]
+    return given[0].rpartition(":")[2] if given else ""
 
 
 def _token_of_operators(environment: Mapping[str, str]) -> str | None:

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queuepool.cli.display.durations import format_duration, parse_duration
 from queuepool.cli.display.output import clean
 from queuepool.cli.display.view import sparkline
 from queuepool.cli.local.child_logs import LineBudget, level_of
+from queuepool.models.durations import format_duration, parse_duration
 from queuepool.process.restarts import describe_exit, restart_pause_s
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from queuepool.cli.display.durations import parse_duration
 from queuepool.errors.escaping import shown
+from queuepool.models.durations import parse_duration
 
 _CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?")
 _LONGEST = 40  # characters

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from queuepool.cli.display.moments import parse_moment
+from queuepool.models.moments import parse_moment
 
 NOW = datetime(2026, 11, 23, 2, 15, 30, tzinfo=UTC)
 SEOUL = timezone(timedelta(hours=9))

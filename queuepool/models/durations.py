@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from queuepool.errors.escaping import shown
-from queuepool.models import Eta
+from queuepool.models.eta import Eta
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")

@@ -1,0 +1,217 @@
+"""What all pages share: the board, the source, templates, and how an act is done and told."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeVar
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+
+from queuepool import __version__
+from queuepool.errors import QueuePoolError
+from queuepool.web.auth.guard import FORM_FIELD
+from queuepool.web.drawing import words
+from queuepool.web.live.board import Board
+from queuepool.web.live.hub import Hub, Render, TooManyWatchersError
+from queuepool.web.live.watcher import Watcher
+from queuepool.web.settings import WebSettings
+from queuepool.web.settings import words as parts
+from queuepool.web.source import Source
+from queuepool.web.verdict import verdict_of
+
+T = TypeVar("T")
+STATIC = Path(__file__).with_name("static")
+_audit = logging.getLogger("queuepool.web.audit")
+_log = logging.getLogger("queuepool.web")
+NAV = (
+    ("", "Overview"),
+    ("groups", "Groups"),
+    ("find", "Jobs"),
+    ("errors", "Errors"),
+    ("scaling", "Scaling"),
+    ("limits", "Limits"),
+    ("schedules", "Schedules"),
+    ("flows", "Flows"),
+    ("system", "System"),
+)
+
+
+class RefusedError(QueuePoolError):
+    """What was typed into a form cannot be done."""
+
+
+class Desk:
+    """One for each application. Pages call it from the event loop."""
+
+    def __init__(self, settings: WebSettings, source: Source) -> None:
+        self.settings, self.source = settings, source
+        self.board, self.hub = Board(), Hub()
+        self.watcher = Watcher(self.board, source.connect, self.hub.changed)
+        self.masked = tuple(parts(settings.masked))
+        self._cached: dict[str, tuple[float, Any]] = {}
+        self._cache_lock = threading.Lock()
+        self._templates = Environment(
+            loader=PackageLoader("queuepool.web"),
+            autoescape=select_autoescape(default=True, default_for_string=True),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        named = ("count", "short", "rate", "seconds", "moment", "clock", "distance", "key",
+                 "tenant", "clean", "lines", "as_json")  # fmt: skip
+        self._templates.filters |= {name: getattr(words, name) for name in named}
+        files = sorted(STATIC.iterdir())
+        self._stamp = sha256(b"".join(f.read_bytes() for f in files)).hexdigest()[:10]
+
+    def start(self) -> None:
+        """Begin to follow the coordinator; a later call does nothing."""
+        self.hub.bind()
+        self.watcher.start()
+
+    def stop(self) -> None:
+        """End streams and connections."""
+        self.hub.close()
+        self.watcher.stop()
+        self.source.close()
+
+    # -- show ------------------------------------------------------------------------------------
+
+    def page(self, request: Request, name: str, status: int = 200, **known: Any) -> Response:
+        """Return a page."""
+        state = request.state
+        root = request.scope.get("root_path", "")
+        guard = state.guard
+        note = guard.seals.read_note(request.cookies.get(f"{guard.cookie}_note", ""))
+        user = state.user
+        text = self.part(
+            name,
+            **known,
+            root=root,
+            path=request.url.path.removeprefix(root).strip("/"),
+            user=user,
+            may_act=user is not None and user.may_act,
+            form_field=FORM_FIELD,
+            form_token=guard.seals.form_token(state.seed, "" if user is None else user.name),
+            nav=NAV,
+            note=note,
+            verdict=verdict_of(self.board.look, time.time()),
+            version=__version__,
+            stamp=self._stamp,
+        )
+        answer = HTMLResponse(text, status)
+        if note is not None:
+            answer.headers.append("set-cookie", guard.cookie_text(request, "note", "", 0))
+        return answer
+
+    def part(self, name: str, **known: Any) -> Markup:
+        """Return a template as safe text."""
+        return Markup(self._templates.get_template(name).render(**known))  # noqa: S704 - escaped
+
+    def block(self, name: str, block: str, **known: Any) -> str:
+        """Return a macro of a template, called with what is known."""
+        module = self._templates.get_template(name).module
+        return str(getattr(module, block)(**known)).strip()
+
+    def live(self, name: str, render: Render, every_s: float | None = None) -> Response:
+        """Return a stream of updates."""
+        try:
+            events = self.hub.stream(name, render, every_s)
+        except TooManyWatchersError:
+            return Response("too many watch already\n", 503, {"retry-after": "10"})
+        headers = {"x-accel-buffering": "no"}
+        return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+    # -- ask -------------------------------------------------------------------------------------
+
+    async def off_loop(self, ask: Callable[[], T]) -> T:
+        """Return what a blocking call returns."""
+        return await run_in_threadpool(ask)
+
+    async def cached(self, name: str, keep_s: float, ask: Callable[[], T]) -> T:
+        """Return what a blocking call returned lately, so that many watchers cost as one."""
+        with self._cache_lock:
+            found = self._cached.get(name)
+        if found is not None and time.monotonic() - found[0] < keep_s:
+            kept: T = found[1]
+            return kept
+        fresh = await self.off_loop(ask)
+        with self._cache_lock:
+            self._cached[name] = (time.monotonic(), fresh)
+            while len(self._cached) > 500:
+                self._cached.pop(next(iter(self._cached)))
+        return fresh
+
+    # -- act -------------------------------------------------------------------------------------
+
+    async def act(
+        self, request: Request, what: str, subject: str, do: Callable[[], str], back: str
+    ) -> Response:
+        """Do what an operator asked for, write it down, and return to a page that tells it.
+
+        do: returns what happened, in a sentence. back: the path of the page.
+        """
+        who = request.state.user.name
+        try:
+            text, kind = await self.off_loop(do), "done"
+        except Exception as error:
+            text, kind = sentence_of(error), "failed"
+            if not _is_expected(error):
+                _log.exception("%s failed", what)
+        _audit.info(
+            "%s", what,
+            extra={
+                "who": who,
+                "subject": words.clean(subject, 200),
+                "why": words.clean(request.state.form.get("reason", ""), 200),
+                "outcome": kind if kind == "done" else words.clean(text, 200),
+            },
+        )  # fmt: skip
+        return self.back(request, back, kind, text)
+
+    def back(self, request: Request, path: str, kind: str, text: str) -> Response:
+        """Return a redirection to a page of ours that shows a note."""
+        guard = request.state.guard
+        answer = RedirectResponse(f"{request.scope.get('root_path', '')}{path}", 303)
+        note = guard.seals.note(kind, words.clean(text, 600))
+        answer.headers.append("set-cookie", guard.cookie_text(request, "note", note, 60))
+        return answer
+
+
+def reason_of(request: Request) -> str:
+    """Return why an operator acts, with who it is: for the record of a coordinator."""
+    why = words.clean(request.state.form.get("reason", "").strip(), 120)
+    return f"{why + ' ' if why else ''}(by {request.state.user.name} on the page)"
+
+
+def sentence_of(error: Exception) -> str:
+    """Return what went wrong, for people."""
+    if isinstance(error, QueuePoolError | ValueError):
+        return str(error)
+    import grpc
+
+    if isinstance(error, grpc.RpcError):
+        code, details = error.code(), error.details() or ""
+        away = code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+        return "no coordinator responds" if away else f"the coordinator refused: {details}"
+    return f"{type(error).__name__}: {error}"
+
+
+def _is_expected(error: Exception) -> bool:
+    import grpc
+
+    return isinstance(error, QueuePoolError | ValueError | grpc.RpcError)
+
+
+def fields(request: Request) -> Mapping[str, str]:
+    """Return what was typed into a form."""
+    found: dict[str, str] = request.state.form
+    return found

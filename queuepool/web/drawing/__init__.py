@@ -1,0 +1,1 @@
+"""Numbers, times and charts as text. Pure."""

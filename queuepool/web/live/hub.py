@@ -1,0 +1,151 @@
+"""Streams of updates to browsers, as server-sent events.
+
+Everybody who watches the same thing shares one channel: what changed is found and encoded once, and
+read from the servers, where that is needed, once. Of one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Final
+
+Patch = Mapping[str, str]
+Render = Callable[[], Awaitable[Patch]]
+
+MOST_WATCHERS: Final = 500
+_MOST_CHANNELS: Final = 200
+_QUIET_S: Final = 15.0  # after which an empty line tells that the stream lives
+_LONGEST_S: Final = 1800.0  # the browser asks again, with a session that may have ended
+
+
+class TooManyWatchersError(Exception):
+    """There is no room for one more."""
+
+
+class _Channel:
+    """One thing that is watched: its latest patch, and what the last step changed in it."""
+
+    def __init__(self, render: Render) -> None:
+        self.render = render
+        self.patch: dict[str, str] = {}
+        self.diff = ""
+        self.step = 0
+        self.watchers = 0
+        self.moved = asyncio.Condition()
+
+    async def advance(self) -> None:
+        """Render again, and let the watchers know if anything changed."""
+        found = await self.render()
+        changed = {name: text for name, text in found.items() if self.patch.get(name) != text}
+        if not changed:
+            return
+        self.patch |= changed
+        self.diff = _event(changed)
+        self.step += 1
+        async with self.moved:
+            self.moved.notify_all()
+
+
+class Hub:
+    """All channels. `changed` may be called by any thread, once `bind` was called."""
+
+    def __init__(self) -> None:
+        self._channels: dict[str, _Channel] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._news = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.watchers = 0
+        self.closed = False
+
+    def bind(self) -> None:
+        """Remember the event loop on which everything here runs."""
+        self._loop = asyncio.get_running_loop()
+
+    def changed(self) -> None:
+        """Let all channels that follow the board render again."""
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            with suppress(RuntimeError):  # it is about to close
+                loop.call_soon_threadsafe(self._announce)
+
+    def _announce(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+    def stream(
+        self, name: str, render: Render, every_s: float | None = None
+    ) -> AsyncGenerator[str, None]:
+        """Return the events of a channel: all of it, then what changes.
+
+        every_s: how often it is rendered; None: when the board changes.
+        Raises TooManyWatchersError.
+        """
+        channel = self._channels.get(name)
+        if self.watchers >= MOST_WATCHERS or (
+            channel is None and len(self._channels) >= _MOST_CHANNELS
+        ):
+            raise TooManyWatchersError
+        return self._stream(name, render, every_s)
+
+    async def _stream(
+        self, name: str, render: Render, every_s: float | None
+    ) -> AsyncGenerator[str, None]:
+        channel = self._channels.get(name)
+        if channel is None:
+            channel = self._channels[name] = _Channel(render)
+            task = asyncio.create_task(self._drive(name, channel, every_s))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        channel.watchers += 1
+        self.watchers += 1
+        try:
+            async for event in self._events(channel):
+                yield event
+        finally:
+            channel.watchers -= 1
+            self.watchers -= 1
+
+    async def _events(self, channel: _Channel) -> AsyncGenerator[str, None]:
+        end_s, step = time.monotonic() + _LONGEST_S, 0
+        yield "retry: 2000\n\n"
+        if channel.patch:
+            step = channel.step
+            yield _event(channel.patch)
+        while time.monotonic() < end_s and not self.closed:
+            if channel.step == step:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_QUIET_S), channel.moved:
+                        await channel.moved.wait()
+            if channel.step == step:
+                yield ": \n\n"
+                continue
+            yield channel.diff if channel.step == step + 1 else _event(channel.patch)
+            step = channel.step
+
+    async def _drive(self, name: str, channel: _Channel, every_s: float | None) -> None:
+        try:
+            while not self.closed:
+                news = self._news
+                await channel.advance()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(every_s or _QUIET_S):
+                        await (news.wait() if every_s is None else asyncio.Event().wait())
+                if channel.watchers <= 0:
+                    return
+        finally:
+            if self._channels.get(name) is channel:
+                del self._channels[name]
+
+    def close(self) -> None:
+        """End all streams soon."""
+        self.closed = True
+        for task in self._tasks:
+            task.cancel()
+
+
+def _event(patch: Patch) -> str:
+    return f"data: {json.dumps(patch, ensure_ascii=False, separators=(',', ':'))}\n\n"

@@ -1,0 +1,106 @@
+"""Follows a coordinator in a thread of its own: one stream, however many people watch."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from queuepool.errors import QueuePoolError
+from queuepool.web.live.board import Board
+
+_CLUSTER_S = 3.0  # between questions about leader and servers
+_PAUSES_S = (0.5, 1.0, 2.0, 5.0)
+_log = logging.getLogger("queuepool.web")
+
+
+class Watcher:
+    """Keeps the board up to date. connect: returns a client of the API; close() when done."""
+
+    def __init__(
+        self,
+        board: Board,
+        connect: Callable[[], Any],
+        changed: Callable[[], None],
+        *,
+        interval_ms: int = 1000,
+    ) -> None:
+        self._board, self._connect, self._changed = board, connect, changed
+        self._interval_ms = interval_ms
+        self._stop = threading.Event()
+        self._call: Any = None
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Begin to follow, once; a later call does nothing."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="web-watcher", daemon=True)
+                self._thread.start()
+
+    def stop(self) -> None:
+        """End, and wait for the thread a moment. Idempotent."""
+        self._stop.set()
+        call, thread = self._call, self._thread
+        if call is not None:
+            call.cancel()
+        if thread is not None:
+            thread.join(2.0)
+
+    def _run(self) -> None:
+        failures = 0
+        while not self._stop.is_set():
+            began_s = time.monotonic()
+            try:
+                self._follow()
+                problem = "the coordinator ended the stream"
+            except QueuePoolError as error:
+                problem = str(error)
+            except (
+                Exception
+            ) as error:  # grpc's, which is imported late; also what we did not think of
+                problem = _sentence(error)
+            if self._stop.is_set():
+                return
+            if time.monotonic() - began_s > 10:
+                failures = 0
+            if problem != self._board.look.problem:
+                _log.warning("no news of the queue: %s", problem)
+            self._board.fail(problem)
+            self._changed()
+            self._stop.wait(_PAUSES_S[min(failures, len(_PAUSES_S) - 1)])
+            failures += 1
+
+    def _follow(self) -> None:
+        from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+        client = self._connect()
+        try:
+            cluster, asked_s = client.GetCluster(api.GetClusterRequest()).cluster, time.monotonic()
+            request = api.WatchPartitionsRequest(min_interval_ms=self._interval_ms)
+            self._call = client.WatchPartitions(request)
+            for message in self._call:
+                if self._stop.is_set():
+                    return
+                if time.monotonic() - asked_s > _CLUSTER_S:
+                    cluster = client.GetCluster(api.GetClusterRequest()).cluster
+                    asked_s = time.monotonic()
+                self._board.take(message.partitions, cluster, time.time())
+                self._changed()
+        finally:
+            client.close()
+
+
+def _sentence(error: Exception) -> str:
+    import grpc
+
+    if isinstance(error, grpc.RpcError):
+        code, details = error.code(), error.details() or ""
+        if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+            return "no coordinator responds"
+        return f"the coordinator refused: {details}"
+    _log.error("the page failed to read the queue", exc_info=error)
+    return f"{type(error).__name__}: {error}"

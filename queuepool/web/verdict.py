@@ -1,0 +1,98 @@
+"""What is wrong with the queue, as far as one observation tells. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from queuepool.models.durations import format_duration
+from queuepool.web.drawing import words
+from queuepool.web.live.board import Look, name_of
+
+_STALE_S = 10.0
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong. remedy: the command that helps; empty if there is none."""
+
+    severity: Literal["bad", "warning", "note"]
+    text: str
+    remedy: str = ""
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The first line of every page. severity: of the worst finding, or good."""
+
+    severity: str
+    text: str
+    findings: tuple[Finding, ...] = ()
+
+
+def verdict_of(look: Look, now_s: float) -> Verdict:
+    """Return what an observation says."""
+    order = {"bad": 0, "warning": 1, "note": 2}
+    found = sorted(_findings(look, now_s), key=lambda one: order[one.severity])
+    worst = [one for one in found if one.severity != "note"]
+    if not worst:
+        return Verdict("good", "Everything works", tuple(found))
+    more = f", and {len(worst) - 1} more" if len(worst) > 1 else ""
+    return Verdict(worst[0].severity, f"{worst[0].text}{more}", tuple(found))
+
+
+def _findings(look: Look, now_s: float) -> Iterator[Finding]:
+    if look.problem:
+        since = f"; what is shown is {format_duration(now_s - look.at_s)} old" if look.at_s else ""
+        yield Finding("bad", f"{look.problem}{since}"[:400], "queuepool coordinator")
+    elif now_s - look.at_s > _STALE_S:
+        yield Finding("bad", f"no news for {format_duration(now_s - look.at_s)}")
+    cluster = look.cluster
+    if cluster is None:
+        return
+    if not cluster.leader.epoch:
+        yield Finding("bad", "no coordinator leads, so worker counts stay", "queuepool check")
+    for server in cluster.servers:
+        if not server.reachable:
+            yield Finding("bad", f"server {server.name} cannot be reached", "queuepool check")
+    yield from _of_places(look)
+
+
+def _of_places(look: Look) -> Iterator[Finding]:
+    orphans = [p for p in look.places if not p.HasField("owner") and not p.stale]
+    if orphans:
+        yield Finding(
+            "bad", f"no consumer owns {_named(orphans)}", "queuepool consumer", _link(orphans)
+        )
+    if stale := [p for p in look.places if p.stale]:
+        yield Finding(
+            "bad", f"{_named(stale)}: not observed lately", "queuepool check", _link(stale)
+        )
+    if aside := [p for p in look.places if p.set_aside]:
+        jobs = sum(p.set_aside for p in aside)
+        tasks = ", ".join(sorted({t for p in aside for t in p.unknown_tasks})[:_SHOWN])
+        yield Finding(
+            "warning", f"{words.count(jobs)} jobs wait for tasks that no consumer knows: {tasks}",
+            "queuepool status", _link(aside),
+        )  # fmt: skip
+    if held := [p for p in look.places if p.HasField("held_since_ms")]:
+        yield Finding("warning", f"{_named(held)} held", "queuepool release all", _link(held))
+    if manual := [p for p in look.places if p.HasField("manual_until_ms")]:
+        yield Finding("note", f"{_named(manual)}: workers set by an operator", "", _link(manual))
+    if dead := look.sum("dead"):
+        yield Finding(
+            "note", f"{words.count(dead)} dead jobs are kept", "queuepool errors", "errors"
+        )
+
+
+def _named(places: list[Any]) -> str:
+    names = [name_of(place) for place in places]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"partition{'s' if len(names) > 1 else ''} {', '.join(names[:_SHOWN])}{more}"
+
+
+def _link(places: list[Any]) -> str:
+    return f"partition/{name_of(places[0])}"

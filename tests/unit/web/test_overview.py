@@ -1,0 +1,128 @@
+"""The overview: what it shows, what moves, and how much it sends."""
+
+import asyncio
+import json
+import logging
+import time
+
+import pytest
+
+from queuepool.web.live.board import Board
+from queuepool.web.live.hub import MOST_WATCHERS, Hub, TooManyWatchersError
+from queuepool.web.pages import overview
+from queuepool.web.verdict import verdict_of
+from tests.unit.web.conftest import OPERATOR, Browser, MakeSite, Site
+from tests.unit.web.coordinator import FakeCoordinator, state
+
+
+def test_the_overview_shows_numbers_partitions_and_who_leads(site: Site, operator: Browser) -> None:
+    site.coordinator.states[2] = state(2, backlog=1234, oldest_waiting_ms=40_000)
+    site.desk.board.take(site.coordinator.states, site.coordinator.cluster, time.time())
+
+    text = operator.text("/")
+
+    assert '<span id="t-backlog">1,234</span>' in text
+    assert 'class="h4" href="partition/2"' in text
+    assert "led by host:1" in text
+    assert "Everything works" in text
+
+
+def test_all_partitions_are_paused_and_resumed_and_it_is_written_down(
+    site: Site, operator: Browser, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "queuepool.web.audit"):
+        operator.post("/pause", reason="database is down")
+    note = operator.note()
+    operator.post("/resume")
+
+    (_, hold), (_, release) = [a for a in site.coordinator.asked if a[0] in ("Hold", "Release")]
+    assert (hold.all, hold.reason) == (True, "database is down (by ada on the page)")
+    assert release.all
+    assert note == "All partitions are held; 1 were not before. Running jobs continue."
+    line = caplog.records[-1].__dict__
+    assert (line["who"], line["why"], line["outcome"]) == ("ada", "database is down", "done")
+
+
+def test_a_thousand_partitions_are_one_small_page_and_smaller_updates(make_site: MakeSite) -> None:
+    site = make_site(1000)
+    board, cluster = site.desk.board, site.coordinator.cluster
+    browser = site.browser(OPERATOR)
+    now_s = time.time()
+    for second in range(600):
+        states = [state(n, backlog=(n * second) % 977, oldest_waiting_ms=n * second)
+                  for n in range(0 if second % 100 == 99 else 990, 1000)]  # fmt: skip
+        board.take(states, cluster, now_s - 600 + second)
+    board.take([state(n, backlog=n) for n in range(1000)], cluster, now_s)
+
+    page = browser.get("/")
+    before = dict(asyncio.run(overview._patch(site.desk)))
+    board.take([state(n, backlog=7 * n) for n in range(1000)], cluster, now_s + 5)
+    after = asyncio.run(overview._patch(site.desk))
+    update = {name: text for name, text in after.items() if before[name] != text}
+
+    assert len(page.content) < 100_000
+    assert 50 < len(json.dumps(update)) < 5_000
+
+
+def test_the_verdict_names_what_is_wrong_the_worst_first() -> None:
+    board, coordinator = Board(), FakeCoordinator(4)
+    states = [state(0, owned=False), state(1, held_since_ms=5), state(2, dead=3), state(3)]
+    board.take(states, coordinator.cluster, 100.0)
+
+    verdict = verdict_of(board.look, 101.0)
+
+    assert (verdict.severity, verdict.text) == ("bad", "no consumer owns partition 0, and 1 more")
+    assert [one.severity for one in verdict.findings] == ["bad", "warning", "note"]
+    assert verdict_of(board.look, 200.0).text.startswith("no news for 1m40s")
+
+
+def test_a_coordinator_that_is_away_is_the_first_line_and_the_last_numbers_stay(
+    site: Site, operator: Browser
+) -> None:
+    site.coordinator.states[0] = state(0, backlog=77)
+    site.desk.board.take(site.coordinator.states, site.coordinator.cluster, time.time() - 30)
+    site.desk.board.fail("no coordinator responds")
+
+    text = operator.text("/")
+
+    assert "no coordinator responds; what is shown is 30s old" in text
+    assert '<span id="t-backlog">77</span>' in text
+
+
+def test_watchers_share_what_is_rendered_and_get_only_what_changed() -> None:
+    rendered = []
+
+    async def watch() -> list[list[str]]:
+        hub = Hub()
+        hub.bind()
+
+        async def render() -> dict[str, str]:
+            rendered.append(1)
+            return {"a": str(len(rendered)), "b": "same"}
+
+        async def one() -> list[str]:
+            events = hub.stream("x", render)
+            found = [await anext(events) for _ in range(2)]
+            hub.changed()
+            found.append(await anext(events))
+            await events.aclose()
+            return found[1:]
+
+        return await asyncio.gather(*(one() for _ in range(20)))
+
+    got = asyncio.run(watch())
+
+    assert len(rendered) <= 3
+    assert all(json.loads(first[6:]).keys() == {"a", "b"} for first, _ in got)
+    assert all(json.loads(second[6:]).keys() == {"a"} for _, second in got)
+
+
+def test_one_watcher_too_many_is_refused() -> None:
+    async def fill() -> None:
+        hub = Hub()
+        hub.bind()
+        hub.watchers = MOST_WATCHERS
+        with pytest.raises(TooManyWatchersError):
+            hub.stream("x", lambda: asyncio.sleep(0, {}))
+
+    asyncio.run(fill())
