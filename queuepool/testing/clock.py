@@ -29,3 +29,8 @@ class FakeClock:
             raise InvalidInputError(f"advance({seconds}): time cannot go back")
         with self._lock:
             self._now_s += seconds
+
+    def jump(self, seconds: float) -> None:
+        """Set the clock forward, or back if negative, as people and time servers do."""
+        with self._lock:
+            self._now_s += seconds

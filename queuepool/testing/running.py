@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from queuepool.client.pool import QueuePool
-from queuepool.errors import UnavailableError
+from queuepool.errors import FencedError, UnavailableError
 from queuepool.models import ErrorRecord, JobState
 from queuepool.models.limits import is_limit_name
 from queuepool.partitions.partition import OwnedPartition, Partition
@@ -112,35 +112,61 @@ def run_jobs(pool: QueuePool, *, max_jobs: int = 10_000, jitter: float = 0.5) ->
         refuse_a_running_loop()
     ended: list[Ended] = []
     due_s: list[float] = []
-    with _Loop() as loop:
+    with Loop() as loop:
+        run = partial(
+            execute,
+            pool.producer.registry,
+            run_async=loop.run,
+            jitter=jitter,
+            results_of=lambda batch: pool.batch(batch).results(),
+        )
         again = True
         while again:  # a batch may have ended, here or in a partition before this one
             again = False
             due_s.clear()
             for partition in pool.places():
-                owned = _own(partition)
-                try:
-                    moved = tend(owned)
-                    run = partial(
-                        execute,
-                        pool.producer.registry,
-                        owned,
-                        run_async=loop.run,
-                        jitter=jitter,
-                        results_of=lambda batch: pool.batch(batch).results(),
-                    )
-                    _rouse(owned, [task.name for task in pool.producer.registry])
-                    due = _run_partition(owned, ended, max_jobs, run)
-                    again = tell(pool, owned) or moved or again
-                finally:
-                    owned.run(own.release(owned.ownership, drain_lease_ms=0))
+                due, moved = serve(pool, partition, ended, max_jobs, run)
+                again = moved or again
                 if due is not None:
                     due_s.append(due)
             again = again and len(ended) < max_jobs
     return RunReport(tuple(ended), min(due_s, default=None))
 
 
-class _Loop:
+class ConsumerGone(Exception):  # noqa: N818 - an event of a simulated consumer, no error
+    """The consumer is gone while it runs a job: its lease stays until it expires."""
+
+
+def serve(
+    pool: QueuePool,
+    partition: Partition,
+    ended: list[Ended],
+    max_jobs: int,
+    run: Callable[[OwnedPartition, Claimed], Ended],
+    *,
+    lease_s: float = _LEASE_S,
+) -> tuple[float | None, bool]:
+    """Own a partition and run what is ready, adding to `ended`.
+
+    Returns in how many seconds more is due, and whether a batch was told or concluded.
+    """
+    owned = _own(partition, lease_s)
+    gone = False
+    try:
+        moved = tend(owned)
+        _rouse(owned, [task.name for task in pool.producer.registry])
+        due = _run_partition(owned, ended, max_jobs, partial(run, owned))
+        moved = tell(pool, owned) or moved
+    except (ConsumerGone, FencedError):
+        gone = True
+        raise
+    finally:
+        if not gone:
+            owned.run(own.release(owned.ownership, drain_lease_ms=0))
+    return due, moved
+
+
+class Loop:
     """An event loop, created for the first coroutine."""
 
     def __init__(self) -> None:
@@ -151,7 +177,7 @@ class _Loop:
             self._runner = asyncio.Runner()
         return self._runner.run(coroutine)
 
-    def __enter__(self) -> _Loop:
+    def __enter__(self) -> Loop:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -159,8 +185,8 @@ class _Loop:
             self._runner.close()
 
 
-def _own(partition: Partition) -> OwnedPartition:
-    owned = partition.acquire(lease_s=_LEASE_S, host="run_jobs")
+def _own(partition: Partition, lease_s: float) -> OwnedPartition:
+    owned = partition.acquire(lease_s=lease_s, host="run_jobs")
     if isinstance(owned, own.Held):
         raise UnavailableError(
             f"partition {partition.number} is owned by another process for another "

@@ -32,6 +32,7 @@ BASE: dict[tuple[str, ...], list[str]] = {
     ("up",): ["--app", "{}", "--url", "{url}"],
     ("bulk",): ["rows.jsonl", "--task", "t", "--key", "k"],
     ("import",): ["celery", "--from", "{url}", "--move"],
+    ("faults",): ["{}:{}"],
     ("job", "show"): ["planted"],
     ("job", "cancel"): ["planted"],
     ("job", "edit"): ["planted", "--payload", "{}"],

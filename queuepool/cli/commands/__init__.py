@@ -42,6 +42,7 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
     Command("policy", "show or set how worker counts are decided, at run time", "policy"),
     Command("simulate", "run scaling policies on a load in virtual time", "simulate"),
     Command("what-if", "foretell when present jobs end, now and otherwise", "what_if"),
+    Command("faults", "run your handlers under kills, second deliveries and more", "faults"),
     Command("shadow", "run a policy beside the live one, and compare them", "shadow"),
     Command("record", "write what a coordinator sees and decides into a file", "record"),
     Command("replay", "decide a recording again, by its policy or another one", "replay"),
