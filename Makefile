@@ -17,7 +17,7 @@ PYTEST := $(BIN)/python -m pytest -q
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo quick test test-slow test-pythons test-deploy simulate model explore chaos soak mutate fuzz check format bench bench-scaling experiments bench-peers crash-peers \
-	stubs constraints sbom clean
+	stubs constraints docs sbom clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
@@ -104,6 +104,9 @@ constraints: $(VENV)/.installed-dev ## resolve constraints.txt anew, for every p
 	$(BIN)/uv pip compile --quiet --universal --all-extras --upgrade --python-version 3.11 \
 		--no-emit-index-url --no-emit-find-links --no-header pyproject.toml -o constraints.txt
 
+docs: $(VENV)/.installed-docs ## build the documentation as a site: build/site; no link may be broken
+	$(BIN)/python -m tools.site
+
 sbom: $(VENV)/.installed-dev ## list what queuepool runs on, with versions and licences: build/sbom.cdx.json
 	$(BIN)/python -m tools.sbom --out build/sbom.cdx.json
 
@@ -116,6 +119,7 @@ clean: ## remove the environment, caches and builds
 EXTRAS_run := [web]
 EXTRAS_dev := [dev,gen]
 EXTRAS_bench := [bench]
+EXTRAS_docs := [docs]
 EXTRAS_deploy := [dev,gen,deploy]
 EXTRAS_fuzz := [dev,gen,fuzz]
 
