@@ -27,6 +27,7 @@ from coordinator.api.operators import Operators
 from coordinator.assembly import Coordinator, assemble
 from coordinator.core.reached import advertised, is_loopback
 from coordinator.loop.crew import Crew
+from coordinator.loop.doctor import DoctorWatch
 from coordinator.loop.firing import ScheduleRunner
 from coordinator.loop.limit_watch import LimitWatch
 from coordinator.loop.pools import PoolCoordinators
@@ -34,6 +35,7 @@ from coordinator.loop.watchdog import Watchdog
 from coordinator.settings import ENV_PREFIX, CoordinatorSettings, load
 from coordinator.snapshots.limits import LimitBoard
 from coordinator.snapshots.store import SnapshotStore
+from coordinator.snapshots.verdict import VerdictBoard
 from coordinator.telemetry.event_log import EventLog
 from coordinator.telemetry.metrics import Metrics
 from queuepool.client.pool import QueuePool
@@ -104,7 +106,7 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
     from coordinator.api.service import StatusService
 
     store, registry = SnapshotStore(), CollectorRegistry()
-    board = LimitBoard()
+    board, verdicts = LimitBoard(), VerdictBoard()
     metrics = Metrics(registry, store, board)
     emit = fan_out([EventLog(), metrics])
     server = StatusServer(settings, emit)
@@ -112,8 +114,13 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
     address = settings.grpc_address or advertised(bound, socket.gethostname())
     coordinator = assemble(pool, settings, address=address, store=store, emit=emit)
     others = _other_pools(pool, settings, address, metrics)
-    most = settings.limits().max_workers
-    operators = Operators(pool, store, coordinator.book, max_workers=most, others=others)
+    operators = Operators(
+        pool,
+        store,
+        coordinator.book,
+        max_workers=settings.limits().max_workers,
+        others=others,
+    )
     watchdog = Watchdog(coordinator.loop, settings.watchdog_s, _end)
     stopping, refused = _stop_on_signals(), list[ConfigurationError]()
     here = asyncio.get_running_loop()
@@ -124,21 +131,24 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
 
     keeper, limits = RouteKeeper(pool, refuse), LimitWatch(pool, board)
     firing = ScheduleRunner(pool, coordinator.leadership.leading_epoch, emit=emit)
+    doctor = DoctorWatch(pool, store, verdicts, others=others.views, emit=emit)
     serves = exposed(registry, watchdog.problem, settings, setting="COORDINATOR_METRICS_PORT")
     sends = exported(registry, "queuepool-coordinator", flush_s=_FLUSH_S)
     with sends, serves as url:
         info = ClusterInfo.of(pool.config, settings)
         cycles, shadows = coordinator.cycles, coordinator.shadows
-        service = StatusService(info, store, operators, cycles=cycles, shadows=shadows)
+        service = StatusService(
+            info, store, operators, cycles=cycles, shadows=shadows, verdicts=verdicts
+        )
         await server.start(service, _keda(settings, store, operators))
         _warn_if_open(settings)
         try:
-            for part in (coordinator, watchdog, keeper, limits, firing, others):
+            for part in (coordinator, watchdog, keeper, limits, firing, doctor, others):
                 part.start()
             _announce(bound, "none" if url is None else f"{url}/metrics")
             await _until(stopping, store, server)
         finally:
-            for watching in (firing, limits, keeper, watchdog):
+            for watching in (doctor, firing, limits, keeper, watchdog):
                 watching.stop()
             await _stop(coordinator, others, server, operators)
     if refused:

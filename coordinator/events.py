@@ -7,6 +7,7 @@ from typing import Literal
 
 from coordinator.core.model import PartitionDecision, ScaleCommand, Snapshot
 from queuepool.models import ScalingRecord
+from queuepool.models.doctor import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,20 @@ class CallsLeftOut:
     result: str
     count: int
     window_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class FindingCame:
+    """The doctor found something that it had not found before."""
+
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class FindingWent:
+    """The doctor no longer finds it."""
+
+    finding: Finding
 
 
 @dataclass(frozen=True, slots=True)

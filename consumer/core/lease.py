@@ -21,12 +21,17 @@ if TYPE_CHECKING:
 
 
 class Lease:
-    """Renewals of one ownership and what they brought. to_recover: how many dead epochs."""
+    """Renewals of one ownership and what they brought.
+
+    to_recover: how many dead epochs. version: the release of this process, which it reports.
+    """
 
     def __init__(
         self, acquired: own.Acquired, settings: ConsumerSettings, *, workers: int, now_s: float
     ) -> None:
         self._settings, self._partition = settings, acquired.ownership.partition
+        self._kept = f"{settings.dead_keep_jobs}:{settings.dead_keep_bytes}"
+        self.version = ""
         self.lease_s = settings.lease_s
         self.target = workers
         self.to_recover = acquired.epochs_to_recover
@@ -55,6 +60,7 @@ class Lease:
             applied=self._applied,
             load=load,
             lifeline=self._lifeline,
+            about=f"{self.version}:{self._kept}",
         )
 
     def on_lifeline(self, lifeline: str) -> None:

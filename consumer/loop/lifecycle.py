@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import Any
 
+import queuepool
 from consumer.core.effects import Call, Effect, Pause, Rest, Sleep
 from consumer.core.life import ConsumerLife
 from consumer.core.liveness import Liveness
@@ -224,6 +225,7 @@ class Consumer:
         runner.results_of = lambda batch: self._pool.batch(batch).results()
         core.state.progress = runner.progress
         core.state.load = self._machine.load
+        core.state.lease.version = queuepool.__version__
         self.workers = build.build(
             self._settings,
             self._registry,

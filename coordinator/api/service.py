@@ -6,6 +6,7 @@ unexpectedly is logged here and reported as INTERNAL without its details.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 import grpc
@@ -18,6 +19,7 @@ from coordinator.core.model import Snapshot
 from queuepool import __version__
 from queuepool.errors import InvalidInputError
 from queuepool.models.places import place_text
+from queuepool.rpc.doctor import message_of as message_of_verdict
 from queuepool.rpc.limits import message_of
 from queuepool.rpc.scaling import message_of as message_of_record
 from queuepool.rpc.v1 import cluster_pb2
@@ -27,6 +29,7 @@ _log = logging.getLogger("coordinator.status")
 
 
 _MOST_WATCH_MS = 5_000  # of one group, on one of few threads
+_FIRST_LOOKS, _FIRST_LOOK_S = 20, 0.1  # while the doctor of a new process begins
 
 
 class StatusService(StreamCalls):
@@ -208,6 +211,23 @@ class StatusService(StreamCalls):
             record=message_of_record(record),
             in_force=None if held is None else messages.in_force(held),
         )
+
+    @with_status_codes
+    async def Doctor(  # noqa: N802
+        self,
+        request: api.DoctorRequest,  # noqa: ARG002
+        context: Context,
+    ) -> api.DoctorResponse:
+        for _ in range(_FIRST_LOOKS):
+            if self._verdicts.latest is not None:
+                break
+            await asyncio.sleep(_FIRST_LOOK_S)
+        verdict = self._verdicts.latest
+        if verdict is None:
+            await abort(
+                context, grpc.StatusCode.UNAVAILABLE, "the first look is in progress; call again"
+            )
+        return api.DoctorResponse(verdict=message_of_verdict(verdict))
 
     async def _snapshot(self, context: Context) -> Snapshot:
         snapshot = self._store.snapshot

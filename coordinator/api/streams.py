@@ -24,6 +24,7 @@ from coordinator.core.model import PartitionView, Snapshot
 from coordinator.snapshots.cycles import CycleFeed
 from coordinator.snapshots.shadows import ShadowBoard
 from coordinator.snapshots.store import SnapshotStore
+from coordinator.snapshots.verdict import VerdictBoard
 from queuepool.errors import UnavailableError
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 
@@ -45,10 +46,12 @@ class StreamCalls(OperatorCalls):
         max_stream_s: float = _MAX_STREAM_S,
         cycles: CycleFeed | None = None,
         shadows: ShadowBoard | None = None,
+        verdicts: VerdictBoard | None = None,
     ) -> None:
         super().__init__(info, operators)
         self._store = store
         self._cycles, self._shadows = cycles or CycleFeed(), shadows or ShadowBoard()
+        self._verdicts = verdicts or VerdictBoard()
         self._max_stream_s = max_stream_s
         self._changes = SnapshotChanges(store)
         self._id = f"{platform.node()}:{os.getpid()}"

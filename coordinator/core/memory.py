@@ -40,3 +40,9 @@ class PartitionMemory:
     held: tuple[tuple[tuple[object, ...], float], ...] = ()
     demand: Demand | None = None
     last: tuple[int, int] = (0, 0)
+
+    @property
+    def clamps(self) -> tuple[str, ...]:
+        """Return what kept the last decision from what the policy wanted."""
+        clamps = self.noted[1] if len(self.noted) > 1 else ()
+        return clamps if isinstance(clamps, tuple) else ()

@@ -143,6 +143,7 @@ class PartitionView:
 
     state is the last one observed; problem says why the latest observation failed. target is what
     this process wants or, on a standby, the target that the consumer reports. pace: of late.
+    clamps: what keeps this leader's decision from what the policy wants.
     """
 
     partition: int
@@ -155,6 +156,7 @@ class PartitionView:
     manual_until_ms: int | None
     pace: Pace = field(default_factory=Pace)
     pool: str = DEFAULT_POOL
+    clamps: tuple[str, ...] = ()
 
     @property
     def eta(self) -> Eta | None:

@@ -88,6 +88,7 @@ class SnapshotBuilder:
             manual_until_ms=manual_until_ms,
             pace=pace,
             pool=self._pool,
+            clamps=() if memory is None else memory.clamps,
         )
 
     def _server_of(self, partition: int) -> str:

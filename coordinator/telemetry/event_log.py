@@ -7,6 +7,7 @@ import logging
 from coordinator import events as e
 from coordinator.core.model import Snapshot
 from coordinator.policy import Direction
+from queuepool.models.doctor import Severity
 from queuepool.models.places import DEFAULT_POOL
 
 _audit = logging.getLogger("coordinator.audit")
@@ -54,7 +55,7 @@ class EventLog:
             case e.CycleEnded(_seconds, snapshot):
                 self._cycle_ended(snapshot)
             case _:
-                _tell_scaling(self._log, event)
+                _tell_others(self._log, event)
 
     def _lead_is_unknown(self, error: Exception) -> None:
         if not self._lead_unknown:
@@ -80,6 +81,16 @@ class EventLog:
             self._log.info("server %s responds again", server)
 
 
+def _tell_finding(log: logging.Logger, event: e.FindingCame | e.FindingWent) -> None:
+    found = event.finding
+    known = {"kind": found.kind, "subject": found.subject}
+    if isinstance(event, e.FindingWent):
+        log.info("%s: %s has ended", found.subject, found.kind, extra=known)
+        return
+    level = logging.INFO if found.severity is Severity.NOTICE else logging.WARNING
+    log.log(level, "%s: %s", found.subject, found.what, extra=known)
+
+
 def _tell_schedule(
     log: logging.Logger, event: e.ScheduleFired | e.SchedulePassed | e.ScheduleFailed
 ) -> None:
@@ -96,7 +107,7 @@ def _tell_schedule(
             log.warning("schedule %s cannot fire; retrying: %s", name, problem)
 
 
-def _tell_scaling(log: logging.Logger, event: object) -> None:
+def _tell_others(log: logging.Logger, event: object) -> None:
     match event:
         case e.ScalingChanged(record):
             values = " ".join(f"{name}={text}" for name, text in record.values.items())
@@ -118,6 +129,8 @@ def _tell_scaling(log: logging.Logger, event: object) -> None:
             log.warning("shadow: %s failed and was ended; nothing else is: %s", text, problem)
         case e.ScheduleFired() | e.SchedulePassed() | e.ScheduleFailed():
             _tell_schedule(log, event)
+        case e.FindingCame() | e.FindingWent():
+            _tell_finding(log, event)
 
 
 def _tell_call(event: e.OperatorCalled | e.CallsLeftOut) -> None:

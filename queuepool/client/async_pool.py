@@ -16,6 +16,7 @@ from queuepool.client.calls import (
     Payload,
     TypedTask,
 )
+from queuepool.client.checkup import observed
 from queuepool.client.group import AsyncTaskGroup as AsyncTaskGroup  # noqa: PLC0414 - known from here
 from queuepool.client.handles import AsyncJobHandle
 from queuepool.client.holding import hold_partitions
@@ -27,12 +28,14 @@ from queuepool.client.results import EnqueueResults
 from queuepool.client.schedules import AsyncSchedules
 from queuepool.client.tenant import AsyncTenant, largest_tenants
 from queuepool.models import JobState, JobStatus, TenantLoad
+from queuepool.models.doctor import Verdict
 from queuepool.routing.finding import known_id
 from queuepool.servers import AsyncPort
 from queuepool.tasks.job import AsyncEnqueued, Enqueued, Job, bound
 from queuepool.tasks.options import spelled_out
 from queuepool.tasks.registry import Task
 from queuepool.tasks.typed import R
+from queuepool.telemetry.doctor import judge
 from queuepool.telemetry.spans import enqueueing
 from queuepool.verbs import Verb
 
@@ -193,6 +196,13 @@ class AsyncQueuePool(BasePool[AsyncPort]):
     async def release(self, *, partition: int | None = None, pool: str | None = None) -> int:
         """End the hold of one partition, or of all; returns how many of them were held."""
         return await self._network.do(hold_partitions(self.config, partition, pool, on=False))
+
+    async def doctor(self) -> Verdict:
+        """Return what is wrong with the queue, by a single look at its servers.
+
+        What shows only over time is named as not judged; a coordinator judges that, too.
+        """
+        return judge(await self._network.do(observed(self.config)))
 
     @property
     def limits(self) -> AsyncLimits:

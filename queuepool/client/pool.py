@@ -26,6 +26,7 @@ from queuepool.client.calls import (
     Payload,
     TypedTask,
 )
+from queuepool.client.checkup import observed
 from queuepool.client.group import TaskGroup
 from queuepool.client.handles import JobHandle
 from queuepool.client.holding import hold_partitions
@@ -38,12 +39,14 @@ from queuepool.client.schedules import Schedules
 from queuepool.client.tenant import Tenant, largest_tenants
 from queuepool.client.whereabouts import Whereabouts
 from queuepool.models import JobState, JobStatus, TenantLoad
+from queuepool.models.doctor import Verdict
 from queuepool.routing.finding import known_id
 from queuepool.servers import Port
 from queuepool.tasks.job import Enqueued, Job, bound
 from queuepool.tasks.options import spelled_out
 from queuepool.tasks.registry import Task
 from queuepool.tasks.typed import R
+from queuepool.telemetry.doctor import judge
 from queuepool.telemetry.spans import enqueueing
 
 
@@ -272,6 +275,13 @@ class QueuePool(Whereabouts, BasePool[Port]):
     def release(self, *, partition: int | None = None, pool: str | None = None) -> int:
         """End such holds; returns how many partitions were held, each pool of one counted."""
         return self._network.do(hold_partitions(self.config, partition, pool, on=False))
+
+    def doctor(self) -> Verdict:
+        """Return what is wrong with the queue, by a single look at its servers.
+
+        What shows only over time is named as not judged; a coordinator judges that, too.
+        """
+        return judge(self._network.do(observed(self.config)))
 
     @property
     def limits(self) -> Limits:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
+from queuepool.client.effects import Steps
 from queuepool.client.network import Network
 from queuepool.client.questions import places_of
 from queuepool.models.places import DEFAULT_POOL
@@ -11,6 +13,8 @@ from queuepool.partitions.partition import Partition
 from queuepool.partitions.verifying import Verifier
 from queuepool.servers import Port
 from queuepool.settings.config import PoolConfig
+
+T = TypeVar("T")
 
 
 class Whereabouts:
@@ -31,6 +35,10 @@ class Whereabouts:
         """Return a partition, or all, each followed by the other pools that it has."""
         found = self._network.do(places_of(self.config, partition))
         return [self.partition(number, pool) for number, pool in found]
+
+    def carry_out(self, steps: Steps[T]) -> T:
+        """Execute steps of queuepool.client; return what they return."""
+        return self._network.do(steps)
 
     def add_to(self, partition: int, pool: str) -> None:
         """Tell a partition that it has this pool, unless it was told in the last minute."""

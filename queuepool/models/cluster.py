@@ -23,6 +23,8 @@ class Owner:
     """Who owns a partition, as last reported. host is for people; lease_ms may be negative.
 
     cpu, memory: percent in use of what its machine, or its container, has; None if not reported.
+    version: its release, and dead_keep: how many dead jobs, and bytes of them, it keeps; empty and
+    None from releases that do not report them.
     """
 
     host: str
@@ -35,6 +37,8 @@ class Owner:
     applied: str
     cpu: float | None = None
     memory: float | None = None
+    version: str = ""
+    dead_keep: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

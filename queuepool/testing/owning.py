@@ -55,6 +55,7 @@ def renew(p: PartitionData, args: Args) -> Any:
     owner.workers, owner.busy, owner.target = (int(x) for x in args[4:7])
     owner.applied, owner.line = args[7], args[9]
     owner.load = b"%d:%s" % (epoch, args[8])
+    owner.about = b"%d:%s" % (epoch, args[10])
     for old, (_nonce, expires) in list(p.draining.items()):
         if expires < p.now:
             del p.draining[old]

@@ -42,6 +42,7 @@ class OwnerRecord:
     target: int = 0
     applied: bytes | None = None
     load: bytes | None = None
+    about: bytes | None = None
     line: bytes = b""
     past: int | None = None  # the epoch to recover whose latest start is known
 

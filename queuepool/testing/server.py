@@ -14,6 +14,7 @@ from queuepool.testing import (
     admitting,
     batches,
     cancelling,
+    checking,
     claiming,
     delivering,
     ending,
@@ -40,7 +41,7 @@ _VERBS: Mapping[str, Callable[[Any, Args], Any]] = {  # each is named after its 
     for module in (
         *(producing, cancelling, managing, claiming, admitting, ending),
         *(owning, operating, finding, leading, limiting, delivering, scheduling, tenants, batches),
-        *(routed,),
+        *(routed, checking),
     )
     for name, verb in vars(module).items()
     if name in names() and getattr(verb, "__module__", "") == module.__name__
@@ -54,11 +55,16 @@ _PERSISTENCE = {
     b"appendfsync": b"always",
     b"no-appendfsync-on-rewrite": b"no",
 }
+_INFO = (
+    b"# Server\r\nrun_id:memory\r\nuptime_in_seconds:1\r\nmaxmemory:0\r\n"
+    b"maxmemory_policy:noeviction\r\naof_enabled:1\r\naof_last_write_status:ok\r\nconnected_slaves:0\r\nevicted_keys:0\r\n"
+)
 _COMMANDS: Mapping[bytes, Callable[[Args], Any]] = {
     b"WAIT": lambda args: int(args[1]),
     b"WAITAOF": lambda args: [int(args[1]), int(args[2])],
     b"CONFIG": lambda args: [x for name in args[2:] for x in (name, _PERSISTENCE[name])],
     b"SCRIPT": lambda _args: b"",
+    b"INFO": lambda _args: _INFO,
 }
 
 

@@ -161,11 +161,13 @@ ROLES: dict[str, ServerRole] = {
             name="coordinator",
             scripts=_called_by("coordinator"),
             writes=COORDINATOR,
+            direct=("info",),
         ),
         ServerRole(
             name="ops-read",
             scripts=_called_by("ops-read"),
             writes=NOTHING,
+            direct=("info",),
         ),
         ServerRole(
             name="ops",

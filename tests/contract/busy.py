@@ -13,7 +13,7 @@ from queuepool.routing.slots import group_of
 from queuepool.verbs import Verb
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.limits import verbs as limit
-from queuepool.verbs.operator import editing, finding
+from queuepool.verbs.operator import checkups, editing, finding
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.owner.gates import admit, gates
@@ -54,6 +54,7 @@ class Busy:
         return [
             operate.observe(0),
             operate.dead(0, 0, 10),
+            checkups.checkup(),
             *_of_inspection(self.world),
             operate.replay(["dead-a"]),
             operate.replay(["f-dead"]),

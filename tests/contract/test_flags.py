@@ -20,6 +20,7 @@ WAIT_FOR_ROOM = {
     *("open_batch", "seal_batch", "grow_batch", "note_ends"),
 }
 ONLY_READ = {
+    "checkup",
     "batch",
     "batches",
     "batch_results",

@@ -38,6 +38,7 @@ needs_openssl = pytest.mark.skipif(not HAVE_OPENSSL, reason="openssl is not inst
 Call = Callable[[QueuePoolClient], object]
 LOOKS: dict[str, Call] = {
     "GetCluster": lambda c: c.GetCluster(api.GetClusterRequest()),
+    "Doctor": lambda c: c.Doctor(api.DoctorRequest()),
     "ListPartitions": lambda c: c.ListPartitions(api.ListPartitionsRequest()),
     "GetPartition": lambda c: c.GetPartition(api.GetPartitionRequest(partition=1)),
     "ListDecisions": lambda c: c.ListDecisions(api.ListDecisionsRequest()),

@@ -15,8 +15,8 @@ VERBS = ROOT / "queuepool" / "verbs"
 DIRECT = {
     "producer": {"wait"},  # to hear what an enqueue has survived
     "consumer": {"client|id", "client|list", "info"},  # whether an owner has crashed
-    "coordinator": set[str](),
-    "ops-read": set[str](),
+    "coordinator": {"info"},  # for the doctor
+    "ops-read": {"info"},
     "ops": {"acl|whoami", "command", "config|get", "info", "ping", "wait"},
 }
 EVERYBODY = {"cluster|slots", "evalsha", "script|load", "select"}
@@ -124,7 +124,7 @@ def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> N
     reads = {"batch", "batch_results"}
     assert scripts["consumer"] == owner | {"audit"} | shape | of_owners_of_batches | reads
     of_groups = {"group", "configure", "configure_tenant", "tenant", "tenants"}
-    beside = {"observe", "gates"} | of_groups | shape
+    beside = {"observe", "gates", "checkup"} | of_groups | shape
     beside |= scripts_in("limits/verbs") - of_owners
     beside |= scripts_in("schedules/verbs")
     assert scripts["coordinator"] == scripts_in("leader/verbs") | beside

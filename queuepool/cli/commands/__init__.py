@@ -34,6 +34,7 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
     Command("errors", "count the errors of dead and retrying jobs", "errors"),
     Command("group", "show, wait for, configure or cancel a group", "group"),
     Command("tenant", "show, hold, release or configure a tenant", "tenant"),
+    Command("doctor", "say what is wrong, since when, and what remedies it", "doctor"),
     Command("status", "show every partition", "status"),
     Command("watch", "show every partition, live, until Ctrl-C", "watch"),
     Command("scale", "set a partition's workers manually for a limited time", "scale"),

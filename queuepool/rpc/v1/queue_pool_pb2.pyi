@@ -1,5 +1,6 @@
 from queuepool.rpc.v1 import cluster_pb2 as _cluster_pb2
 from queuepool.rpc.v1 import decision_pb2 as _decision_pb2
+from queuepool.rpc.v1 import doctor_pb2 as _doctor_pb2
 from queuepool.rpc.v1 import group_pb2 as _group_pb2
 from queuepool.rpc.v1 import limit_pb2 as _limit_pb2
 from queuepool.rpc.v1 import partition_pb2 as _partition_pb2
@@ -22,6 +23,16 @@ class GetClusterResponse(_message.Message):
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     cluster: _cluster_pb2.Cluster
     def __init__(self, cluster: _Optional[_Union[_cluster_pb2.Cluster, _Mapping]] = ...) -> None: ...
+
+class DoctorRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class DoctorResponse(_message.Message):
+    __slots__ = ("verdict",)
+    VERDICT_FIELD_NUMBER: _ClassVar[int]
+    verdict: _doctor_pb2.Verdict
+    def __init__(self, verdict: _Optional[_Union[_doctor_pb2.Verdict, _Mapping]] = ...) -> None: ...
 
 class ListPartitionsRequest(_message.Message):
     __slots__ = ("page_size", "page_token")

@@ -39,6 +39,11 @@ class QueuePoolStub(object):
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetClusterRequest.SerializeToString,
                 response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetClusterResponse.FromString,
                 _registered_method=True)
+        self.Doctor = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/Doctor',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DoctorRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DoctorResponse.FromString,
+                _registered_method=True)
         self.ListPartitions = channel.unary_unary(
                 '/queuepool.rpc.v1.QueuePool/ListPartitions',
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListPartitionsRequest.SerializeToString,
@@ -151,6 +156,14 @@ class QueuePoolServicer(object):
 
     def GetCluster(self, request, context):
         """The queue as a whole.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Doctor(self, request, context):
+        """What is wrong with the queue, as of the last look, which is a few seconds old; UNAVAILABLE before
+        the first one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -314,6 +327,11 @@ def add_QueuePoolServicer_to_server(servicer, server):
                     request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetClusterRequest.FromString,
                     response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetClusterResponse.SerializeToString,
             ),
+            'Doctor': grpc.unary_unary_rpc_method_handler(
+                    servicer.Doctor,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DoctorRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DoctorResponse.SerializeToString,
+            ),
             'ListPartitions': grpc.unary_unary_rpc_method_handler(
                     servicer.ListPartitions,
                     request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListPartitionsRequest.FromString,
@@ -447,6 +465,33 @@ class QueuePool(object):
             '/queuepool.rpc.v1.QueuePool/GetCluster',
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetClusterRequest.SerializeToString,
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetClusterResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Doctor(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/Doctor',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DoctorRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DoctorResponse.FromString,
             options,
             channel_credentials,
             insecure,

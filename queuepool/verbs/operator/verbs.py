@@ -85,8 +85,8 @@ def _ready(c: dict[str, bytes]) -> tuple[int, int, int, int]:
 def _read_owner(o: dict[str, bytes], now_ms: int) -> Owner | None:
     if not o.get("nonce"):
         return None
-    epoch, _, load = o.get("load", b"").partition(b":")
-    cpu, _, memory = load.partition(b":") if epoch == o.get("epoch") else (b"", b"", b"")
+    cpu, _, memory = _told(o, "load").partition(b":")
+    version, _, keep = _told(o, "about").partition(b":")
     return Owner(
         host=stored_text(o.get("host", b"")),
         epoch=number(o.get("epoch")),
@@ -98,7 +98,21 @@ def _read_owner(o: dict[str, bytes], now_ms: int) -> Owner | None:
         applied=stored_text(o.get("applied", b"0-0")),
         cpu=_percent(cpu),
         memory=_percent(memory),
+        version=stored_text(version[:32]),
+        dead_keep=_keep(keep),
     )
+
+
+def _told(o: dict[str, bytes], field: str) -> bytes:
+    """Return what this owner told, not an earlier one."""
+    epoch, _, text = o.get(field, b"").partition(b":")
+    return text if epoch == o.get("epoch") else b""
+
+
+def _keep(text: bytes) -> tuple[int, int] | None:
+    jobs, _, size = text.partition(b":")
+    bounds = number(jobs, -1), number(size, -1)
+    return bounds if min(bounds) >= 0 else None
 
 
 def _percent(raw: bytes) -> float | None:

@@ -83,11 +83,13 @@ def renew(
     applied: str,
     load: str = "",
     lifeline: str = "",
+    about: str = "",
 ) -> Verb[Renewal]:
     """Keep the lease, report counts, receive commands above `applied` and cancel requests.
 
     load: percents in use of CPU and memory, as "42:63"; either may be absent. lifeline: a
-    connection of this process, see queuepool.verbs.owner.lifeline.
+    connection of this process, see queuepool.verbs.owner.lifeline. about: its release, and the dead
+    jobs and bytes of them that it keeps, as "0.2.0:100000:67108864".
     """
 
     def read(reply: Any) -> Renewal:
@@ -107,6 +109,7 @@ def renew(
         applied,
         load,
         lifeline,
+        about,
     ]
     return Verb("renew", args, read)
 

@@ -233,7 +233,10 @@ SERVER = (
         "producer consumer coordinator ops",
         "HSETNX {p}:j big {big}", "HSET {p}:er big {big}", "HSET {p}:ck big {big}",
     ),
-    sees("see the server's figures: INFO", "consumer ops", b"used_memory", "INFO"),
+    sees(
+        "see the server's figures: INFO", "consumer coordinator ops-read ops", b"used_memory",
+        "INFO",
+    ),
     sees(
         "read the server's configuration, with passwords in it", "ops", b"maxmemory",
         "CONFIG GET maxmemory",

@@ -1,0 +1,182 @@
+"""Reads what a verdict needs from the servers: one bounded round trip after another.
+
+A server that does not answer costs its own readings, and the others nothing. Of many places only
+some are looked at closely in one go; see CLOSE.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import queuepool
+from queuepool.client.effects import CallEach, CallSystem, Steps
+from queuepool.client.limits import page_of_limits
+from queuepool.client.questions import pools_in
+from queuepool.errors import QueuePoolError, UnavailableError
+from queuepool.models import LimitStatus, PartitionState
+from queuepool.models.doctor import ServerFigures
+from queuepool.models.places import DEFAULT_POOL
+from queuepool.routing.finding import ASKED_AT_ONCE, parts
+from queuepool.settings.config import PoolConfig
+from queuepool.telemetry.doctor import Observed, Place
+from queuepool.verbs import Verb
+from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.operator import verbs as operate
+from queuepool.verbs.operator.checkups import checkup, figures
+from queuepool.verbs.schedules import verbs as schedules
+
+T = TypeVar("T")
+Where = tuple[int, str]  # partition, pool
+LIMITS = 100
+CLOSE = 512  # places that are looked at closely at once: about 50 ms of the servers
+_NODES = 32  # partitions asked for the nodes of a cluster
+
+
+def observed(config: PoolConfig) -> Steps[Observed]:
+    """Return everything that can be read at this moment, of at most CLOSE places closely."""
+    config = replace(config, retry_for_s=0.0)  # a server that is away is a finding
+    began_ms = round(time.time() * 1000)
+    numbers = range(config.topology.partitions)
+    wheres: list[Where] = [(number, DEFAULT_POOL) for number in numbers]
+    try:
+        having = yield from pools_in(config, numbers)
+    except QueuePoolError:  # a server is away
+        having = {}
+    wheres += [(number, pool) for pool, some in having.items() for number in some]
+    states = yield from ask_places(config, wheres, operate.observe)
+    looked = yield from ask_places(config, wheres[:CLOSE], lambda _: checkup())
+    places = tuple(
+        Place(
+            partition=where[0],
+            pool=where[1],
+            server=config.topology.server_of(where[0]),
+            state=states.get(where),
+            checkup=looked.get(where),
+        )
+        for where in wheres
+    )
+    return (yield from with_the_rest(config, places, began_ms))
+
+
+def with_the_rest(
+    config: PoolConfig,
+    places: tuple[Place, ...],
+    began_ms: int,
+    *,
+    clamps_known: bool = False,
+) -> Steps[Observed]:
+    """Return what is known of places, and what servers, limits, schedules and the leader are.
+
+    began_ms: this machine's time when the places were observed, for the servers' clocks.
+    """
+    config = replace(config, retry_for_s=0.0)
+    servers = yield from ask_servers(config)
+    leader = yield from _system(lead.lead("", lease_ms=0, address=""))
+    limits = yield from _limits(config)
+    timed = yield from _system(schedules.schedules(0))
+    states = [place.state for place in places if place.state is not None]
+    now_ms = max((state.observed_ms for state in states), default=began_ms)
+    return Observed(
+        now_ms=now_ms if leader is None else leader.now_ms,
+        version=queuepool.__version__,
+        places=places,
+        servers=servers,
+        clocks=_clocks(places, began_ms),
+        leader_lease_ms=None if leader is None else leader.lease_ms,
+        limits=limits,
+        schedules=None if timed is None else tuple(timed.found),
+        clamps_known=clamps_known,
+    )
+
+
+def ask_places(
+    config: PoolConfig, wheres: Sequence[Where], verb_of: Callable[[int], Verb[T]]
+) -> Steps[dict[Where, T]]:
+    """Run a verb on places, server by server; those that could not be asked are missing."""
+    found: dict[Where, T] = {}
+    by_server: dict[tuple[str, str], list[int]] = {}
+    for number, pool in wheres:
+        by_server.setdefault((config.topology.server_of(number), pool), []).append(number)
+    for (_, pool), numbers in by_server.items():
+        for some in parts(numbers, ASKED_AT_ONCE):
+            calls = [(number, verb_of(number)) for number in some]
+            replies = yield CallEach(calls, pool)
+            if isinstance(replies, UnavailableError):
+                break
+            for (number, verb), reply in zip(calls, replies, strict=True):
+                for value in _read(verb, reply):
+                    found[number, pool] = value
+    return found
+
+
+def ask_servers(config: PoolConfig) -> Steps[tuple[ServerFigures, ...]]:
+    """Return what each server tells of itself, of a cluster each node that has partitions."""
+    found: list[ServerFigures] = []
+    for name, numbers in _by_server(config).items():
+        first = yield from _figures(name, numbers[:1])
+        if len(numbers) > 1 and first[0].clustered:
+            known = {one.run_id: one for one in (yield from _figures(name, numbers[:_NODES]))}
+            first = list(known.values())
+        found += first
+    return tuple(found)
+
+
+def _figures(name: str, numbers: Sequence[int]) -> Steps[list[ServerFigures]]:
+    calls = [(number, figures(name)) for number in numbers]
+    replies: Any = yield CallEach(calls)
+    if isinstance(replies, UnavailableError):
+        return [ServerFigures(name=name, problem=str(replies)[:300])]
+    found = []
+    for (_, verb), reply in zip(calls, replies, strict=True):
+        try:
+            found.append(verb.read(reply))
+        except UnavailableError as error:
+            found.append(ServerFigures(name=name, problem=str(error)[:300]))
+        except QueuePoolError:  # INFO is not allowed: nothing is known, and nothing is wrong
+            found.append(ServerFigures(name=name))
+    return found
+
+
+def _by_server(config: PoolConfig) -> Mapping[str, list[int]]:
+    placement = config.topology.view.placement
+    found: dict[str, list[int]] = {}
+    for number, name in enumerate(placement):
+        found.setdefault(name, []).append(number)
+    return found
+
+
+def _limits(config: PoolConfig) -> Steps[tuple[LimitStatus, ...] | None]:
+    try:
+        found, _ = yield from page_of_limits(config, "", LIMITS)
+    except QueuePoolError:
+        return None
+    return tuple(found)
+
+
+def _system(verb: Verb[T]) -> Steps[T | None]:
+    replies = yield CallSystem([verb])
+    if isinstance(replies, UnavailableError):
+        return None
+    for value in _read(verb, replies[0]):
+        return value
+    return None
+
+
+def _read(verb: Verb[T], reply: Any) -> Iterator[T]:
+    try:
+        yield verb.read(reply)
+    except QueuePoolError:  # not permitted, or damaged: it is not known
+        return
+
+
+def _clocks(places: Sequence[Place], began_ms: int) -> dict[str, int]:
+    """Return how far each server's clock is ahead of ours, by the first look at it."""
+    ahead: dict[str, int] = {}
+    for place in places:
+        state: PartitionState | None = place.state
+        if state is not None:
+            ahead.setdefault(place.server, state.observed_ms - began_ms)
+    return ahead

@@ -1,0 +1,45 @@
+"""Every rule: a kind of finding, and the function that looks for it. Pure.
+
+Each constant has its reason beside it. A healthy cluster under full load meets no rule.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from queuepool.telemetry.doctor.rules import (
+    clocks,
+    failures,
+    fairness,
+    held,
+    owners,
+    scaling,
+    servers,
+)
+from queuepool.telemetry.doctor.rules.rule import Rule
+
+__all__ = ["RULES", "Rule"]
+
+RULES: Final = (
+    Rule("no-owner", owners.no_owner),
+    Rule("flapping", owners.flapping, needs=("past",)),
+    Rule("version-skew", owners.version_skew, patience_s=owners.DEPLOY_S),
+    Rule("no-leader", scaling.no_leader, scaling.NO_LEADER_S, needs=("leader_lease_ms",)),
+    Rule("gain-check", scaling.gain_check, scaling.BLOCKED_S, needs=("clamps_known", "past")),
+    Rule("server-away", servers.away, patience_s=servers.AWAY_S),
+    Rule("memory", servers.memory),
+    Rule("evictions", servers.evictions),
+    Rule("persistence", servers.persistence),
+    Rule("replication", servers.replication, patience_s=servers.BEHIND_S),
+    Rule("results-memory", servers.results_memory),
+    Rule("clock-skew", clocks.skew, patience_s=clocks.PATIENCE_S),
+    Rule("unknown-task", failures.unknown_task, patience_s=failures.ASIDE_S),
+    Rule("stuck-job", failures.stuck_job),
+    Rule("deaths-rising", failures.deaths_rising, needs=("past",)),
+    Rule("dead-bound", failures.dead_bound),
+    Rule("held", held.held),
+    Rule("limit", held.limit, held.LIMIT_S, needs=("limits",)),
+    Rule("schedule-missed", held.schedule_missed, needs=("schedules",)),
+    Rule("big-group", fairness.big_group, patience_s=fairness.PATIENCE_S),
+    Rule("hot-partition", fairness.hot_partition, fairness.HOT_S, needs=("past",)),
+)

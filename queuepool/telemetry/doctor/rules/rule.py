@@ -1,0 +1,59 @@
+"""What a rule is, and words that several of them use. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from queuepool.errors.escaping import key_text
+from queuepool.models.doctor import Finding
+from queuepool.telemetry.doctor.observed import Observed
+
+Find = Callable[[Observed], Iterator[Finding]]
+DAY_S, HOUR_S, MINUTE_S = 86_400, 3600, 60
+NO_HISTORY = "needs a coordinator, which compares with earlier looks"
+UNREAD = "could not be read"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Finds one kind of thing. patience_s: for how long it must go on before it is reported.
+
+    That is for conditions whose beginning no reading tells; others compare times themselves.
+    needs: fields of Observed without which it judges nothing.
+    """
+
+    kind: str
+    find: Find
+    patience_s: float = 0.0
+    needs: tuple[str, ...] = ()
+
+    def unjudged(self, seen: Observed) -> str:
+        """Return why nothing can be judged; empty if it can."""
+        for name in self.needs:
+            value = getattr(seen, name)
+            if value is None or value is False:
+                return UNREAD if name in ("limits", "schedules", "leader_lease_ms") else NO_HISTORY
+        return ""
+
+
+def lasting(seconds: float) -> str:
+    """Return a duration for people, in its largest unit: 45 s, 12 min, 3.5 h, 2 d."""
+    for unit, size in (("d", DAY_S), ("h", HOUR_S), ("min", MINUTE_S)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def typed(name: bytes) -> str:
+    """Return a name as it is typed in a shell."""
+    return shlex.quote(key_text(name))
+
+
+def size(count: float) -> str:
+    """Return a number of bytes for people."""
+    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if count >= 2**power:
+            return f"{count / 2**power:,.3g} {unit}"
+    return f"{count:.0f} B"

@@ -1,0 +1,136 @@
+"""What the doctor looks at in a partition: the longest run, the largest lanes, the oldest holds."""
+
+from __future__ import annotations
+
+from queuepool.models.doctor import Checkup, Held, Waiting
+from queuepool.routing.slots import group_of
+from queuepool.verbs.operator.checkups import checkup, figures
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
+from tests.contract import world as w
+from tests.contract.world import World
+
+
+def look(world: World) -> Checkup:
+    return world.partition.run(checkup())
+
+
+def test_an_empty_partition_shows_nothing(world: World) -> None:
+    found = look(world)
+
+    assert found == Checkup(now_ms=found.now_ms)
+
+
+def test_the_job_that_has_run_longest_is_found_also_of_a_dead_owner(world: World) -> None:
+    first = world.own(nonce="first")
+    w.enqueue(world, ["old", "memory"])
+    w.claim(first, starting=0)
+    began_ms = look(world).now_ms
+    first.run(own.start(first.ownership, [b"old"]))
+    first.run(own.release(first.ownership, drain_lease_ms=60_000))
+    world.advance(5)
+    second = world.own(nonce="second")
+    w.enqueue(world, ["young"])
+    w.claim(second)
+
+    found = look(world)
+
+    assert found.running is not None
+    assert found.running[0] == "old"
+    age_ms = found.now_ms - found.running[1]
+    assert 5_000 <= age_ms <= 5_000 + found.now_ms - began_ms
+
+
+def test_jobs_in_the_memory_of_a_consumer_do_not_run(world: World) -> None:
+    w.enqueue(world, ["waits"])
+    w.claim(world.own(), starting=0)
+
+    assert look(world).running is None
+
+
+def test_the_two_largest_lanes_are_found_with_the_tiers_of_a_group_together(world: World) -> None:
+    w.enqueue(world, w.names("a", 3), b"a")
+    w.enqueue(world, w.names("b", 5), b"b")
+    w.enqueue(world, w.names("c", 4), b"c", tier=0)
+    w.enqueue(world, w.names("d", 4), b"c", tier=3)
+
+    found = look(world)
+
+    assert found.lanes == 4
+    assert found.groups == (Waiting(b"c", 8), Waiting(b"b", 5))
+
+
+def test_of_a_tenant_the_lane_next_in_turn_is_looked_at(world: World) -> None:
+    names = [group_of(key, b"tenant") for key in (b"g", b"h")]
+    w.enqueue(world, w.names("g", 3), names[0])
+    w.enqueue(world, w.names("h", 9), names[1])
+
+    found = look(world)
+
+    assert found.groups == (Waiting(names[0], 3),)
+
+
+def test_the_oldest_holds_are_found_and_end_with_a_release(world: World) -> None:
+    tenant = group_of(b"g", b"acme")
+    w.enqueue(world, ["x"], b"first")
+    w.enqueue(world, ["y"], b"second")
+    w.enqueue(world, ["z"], tenant)
+    world.partition.run(produce.configure(b"first", hold=True))
+    world.advance(60)
+    world.partition.run(produce.configure(b"second", hold=True))
+    world.partition.run(produce.configure_tenant(b"acme", hold=True))
+
+    found = look(world)
+
+    assert found.held_group is not None
+    assert found.held_group.name == b"first"
+    assert 60_000 <= found.now_ms - found.held_group.since_ms < 120_000
+    assert found.held_tenant == Held(b"acme", found.held_tenant.since_ms)  # type: ignore[union-attr]
+
+    world.partition.run(produce.configure(b"first", hold=False))
+    world.partition.run(produce.configure(b"second", hold=False))
+    world.partition.run(produce.configure_tenant(b"acme", hold=False))
+    again = look(world)
+    assert again.held_group is None
+    assert again.held_tenant is None
+
+
+def test_a_server_tells_of_itself(world: World) -> None:
+    found = world.partition.run(figures("main"))
+
+    assert found.name == "main"
+    assert found.run_id
+    assert not found.problem
+    assert found.policy == "noeviction"
+    assert found.evicted == found.behind == found.replicas == 0
+    assert found.appendonly is not None
+    assert world.in_memory or found.used > 100_000
+
+
+def test_an_owner_tells_its_release_and_how_many_dead_jobs_it_keeps(world: World) -> None:
+    owned = world.own()
+
+    def renew(about: str) -> None:
+        owned.run(
+            own.renew(
+                owned.ownership, lease_ms=60_000, beat=1, workers=1, busy=0, target=1,
+                applied="0-0", about=about,
+            )
+        )  # fmt: skip
+
+    def told() -> tuple[str, tuple[int, int] | None]:
+        owner = world.partition.observe().owner
+        assert owner is not None
+        return owner.version, owner.dead_keep
+
+    assert told() == ("", None)
+    renew("1.2.3:100:9000")
+    assert told() == ("1.2.3", (100, 9000))
+    renew("1.2.3")
+    assert told() == ("1.2.3", None)
+    renew("")
+    assert told() == ("", None)
+    renew("1.2.3:100:9000")
+    owned.run(own.release(owned.ownership, drain_lease_ms=0))
+    world.own(nonce="other")
+    assert told() == ("", None)  # of an earlier owner

@@ -1,0 +1,129 @@
+"""The coordinator's doctor: looks at everything in turn, publishes a verdict, reports changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from coordinator.core.model import PartitionView, Snapshot
+from coordinator.events import FindingCame, FindingWent
+from coordinator.loop import doctor
+from coordinator.loop.doctor import DoctorWatch
+from coordinator.snapshots.store import SnapshotStore
+from coordinator.snapshots.verdict import VerdictBoard
+from queuepool.testing.pool import MemoryPool
+from queuepool.verbs.leader import verbs as lead
+
+DAY_S = 86_400.0
+
+
+class Ward:
+    """A queue in memory, its coordinator's snapshots, and a doctor."""
+
+    def __init__(self, partitions: int = 4) -> None:
+        self.pool = MemoryPool(partitions)
+        self.store, self.board = SnapshotStore(), VerdictBoard()
+        self.events: list[object] = []
+        self.doctor = DoctorWatch(self.pool, self.store, self.board, emit=self.events.append)
+
+    def look(self, *, cycle: int = 1, clamps: Sequence[str] = ()) -> list[tuple[str, str]]:
+        """Let the loop observe and the doctor judge; return what is found, apart from clocks."""
+        server, key = self.pool.system
+        server.run(key, [lead.lead("n", lease_ms=60_000, address="a")])
+        views = tuple(
+            PartitionView(
+                partition=place.number,
+                server="memory",
+                state=place.observe(),
+                seen_s=1.0,
+                problem="",
+                finished_per_s=0.0,
+                target=1,
+                manual_until_ms=None,
+                clamps=tuple(clamps),
+            )
+            for place in self.pool.partitions()
+        )
+        self.store.publish(Snapshot(cycle=cycle, leading=True, partitions=views))
+        verdict = self.doctor.look()
+        found = verdict.findings if verdict is not None else ()
+        return [(one.kind, one.subject) for one in found if one.kind != "clock-skew"]
+
+
+def test_before_the_first_observation_there_is_no_verdict() -> None:
+    ward = Ward()
+
+    assert ward.doctor.look() is None
+    assert ward.board.latest is None
+
+
+def test_what_begins_and_ends_is_reported_once() -> None:
+    ward = Ward()
+    assert ward.look() == []
+    ward.pool.hold(partition=2)
+    ward.pool.clock.advance(DAY_S)
+
+    found = [ward.look(), ward.look()]
+    ward.pool.release(partition=2)
+    later = ward.look()
+
+    assert found == [[("held", "partition 2")]] * 2
+    assert later == []
+    told = [e for e in ward.events if getattr(e, "finding", None) and e.finding.kind == "held"]  # type: ignore[attr-defined]
+    assert [type(event) for event in told] == [FindingCame, FindingWent]
+
+
+def test_a_group_held_for_long_is_found_and_with_it_a_job_that_runs_for_long() -> None:
+    ward = Ward(partitions=1)
+    ward.pool.enqueue("t", {}, partition_key="g")
+    ward.pool.group("g").hold()
+    ward.pool.clock.advance(DAY_S)
+
+    assert ("held", "group g") in ward.look()
+
+
+def test_jobs_without_an_owner_are_found_with_the_time_since_when() -> None:
+    ward = Ward(partitions=1)
+    ward.pool.enqueue("t", {}, partition_key="g")
+    ward.pool.clock.advance(14)
+    assert ward.look() == []
+
+    ward.pool.clock.advance(2)
+
+    assert ward.look() == [("no-owner", "partition 0")]
+    assert ward.board.latest is not None
+    [found] = [one for one in ward.board.latest.findings if one.kind == "no-owner"]
+    assert found.since_ms == ward.board.latest.at_ms - 16_000
+
+
+def test_every_partition_is_looked_at_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "CLOSE", 3)
+    ward = Ward(partitions=8)
+    keys = {ward.pool.group(f"g{n}").partition.number: f"g{n}" for n in range(100)}
+    for key in keys.values():
+        ward.pool.enqueue("t", {}, partition_key=key)
+        ward.pool.group(key).hold()
+    ward.pool.clock.advance(DAY_S)
+
+    counts = [sum(kind == "held" for kind, _ in ward.look()) for _ in range(4)]
+
+    assert len(keys) == 8
+    assert counts == [3, 6, 8, 8]
+
+
+def test_a_snapshot_whose_partition_could_not_be_observed_is_not_judged_by_old_states() -> None:
+    ward = Ward(partitions=1)
+    ward.pool.enqueue("t", {}, partition_key="g")
+    ward.pool.clock.advance(20)
+    assert ward.look() == [("no-owner", "partition 0")]
+    [view] = ward.store.snapshot.partitions
+
+    ward.store.publish(
+        replace(ward.store.snapshot, partitions=(replace(view, problem="no answer"),))
+    )
+    verdict = ward.doctor.look()
+
+    assert verdict is not None
+    assert all(one.kind != "no-owner" for one in verdict.findings)
