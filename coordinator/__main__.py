@@ -107,7 +107,7 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
 
     store, registry = SnapshotStore(), CollectorRegistry()
     board, verdicts = LimitBoard(), VerdictBoard()
-    metrics = Metrics(registry, store, board)
+    metrics = Metrics(registry, store, board, most_partitions=settings.metrics_partitions)
     emit = fan_out([EventLog(), metrics])
     server = StatusServer(settings, emit)
     bound = server.bind()

@@ -116,6 +116,13 @@ class CoordinatorSettings(_PolicyNumbers):
 
     metrics_host: fields.MetricsHost = "127.0.0.1"
     metrics_port: fields.MetricsPort = 0
+    metrics_partitions: int = setting(
+        128,
+        "With more partitions, those of other pools included, /metrics shows their sums instead "
+        "of each.",
+        ge=0,
+        le=100_000,
+    )
     log_format: fields.LogFormat = "text"
     log_level: fields.LogLevel = "INFO"
 

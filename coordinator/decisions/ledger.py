@@ -103,10 +103,18 @@ class DecisionBook:
 
         A replaced leader writes nothing. While the server is down, they wait here.
         """
-        lost = 0
+        lost, is_up = 0, True
         for text in texts:
+            if is_up and len(self._waiting) == _MAX_WAITING:
+                more, is_up = self._flush(epoch)
+                lost += more
             lost += len(self._waiting) == _MAX_WAITING
             self._waiting.append(text)
+        return lost + (self._flush(epoch)[0] if is_up else 0)
+
+    def _flush(self, epoch: int) -> tuple[int, bool]:
+        """Store what waits; return how many are lost, and whether the server answered."""
+        lost = 0
         while self._waiting:
             batch = [self._waiting[i] for i in range(min(len(self._waiting), _MAX_WRITTEN_AT_ONCE))]
             try:
@@ -114,10 +122,10 @@ class DecisionBook:
             except ScriptError:  # in the place of one is another program's value: the others count
                 lost += self._write_one_by_one(epoch, batch)
             except QueuePoolError:
-                break
+                return lost, False
             for _ in batch:
                 self._waiting.popleft()
-        return lost
+        return lost, True
 
     def _write(self, epoch: int, batch: Sequence[tuple[int, bytes]]) -> None:
         verb = lead.record(epoch, batch, keep=self._keep_each)

@@ -2,37 +2,29 @@
 
 Every coordinator exports what it observes, leader or not; a query over several takes one of
 them, such as `max by (partition) (queuepool_pwqd)`. No label contains a group, key or job id; of
-limits, the names of at most 100 are shown. A partition that could not be observed has no values,
-rather than old ones.
+limits, the names of at most 100 are shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from coordinator import events as e
-from coordinator.core.model import PartitionView
 from coordinator.core.planner import DOWN, UP
 from coordinator.policy import Direction
 from coordinator.snapshots.limits import LimitBoard
 from coordinator.snapshots.store import SnapshotStore
-from queuepool.models import LimitStatus, Owner, PartitionState, Tier
+from coordinator.telemetry.partitions import MOST_SHOWN, Partitions, Views
+from queuepool.models import LimitStatus
 
 _PREFIX = "queuepool_coordinator_"
 _CYCLE_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 _LATE_BUCKETS_S = (0.5, 1, 2, 5, 10, 30, 60, 300, 3600)
-JOB_EVENTS = (
-    "enqueued", "done", "failed", "retried", "died", "cancelled", "recovered", "fenced",
-    "evicted", "discarded", "replayed",
-    "duplicate", "duplicate_finish", "rollback_finish", "conflicts", "expired", "replaced",
-)  # fmt: skip
-Views = Callable[[], Iterable[PartitionView]]
 REFUSED = ("UNAUTHENTICATED", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "UNIMPLEMENTED")
 
 
@@ -58,6 +50,8 @@ class Metrics:
         registry: CollectorRegistry,
         store: SnapshotStore,
         limits: LimitBoard | None = None,
+        *,
+        most_partitions: int = MOST_SHOWN,
     ) -> None:
         counter = partial(_counter, registry)
         self._leader = Gauge(f"{_PREFIX}leader", "1 while this process leads.", registry=registry)
@@ -101,7 +95,7 @@ class Metrics:
             buckets=_LATE_BUCKETS_S,
             registry=registry,
         )
-        self._observed = _Observed(store)
+        self._observed = Partitions(store, most_partitions)
         registry.register(self._observed)
         registry.register(_Limits(limits or LimitBoard()))
 
@@ -150,81 +144,6 @@ class Metrics:
         """Count one event of another pool: what it decided and sent, with those of the default."""
         if isinstance(event, (e.CommandSent, e.CommandRefused, e.CommandFailed, e.Decided)):
             self(event)
-
-
-class _Family(NamedTuple):
-    """A metric of every partition. label: besides `partition`; empty: one value per partition."""
-
-    kind: type[GaugeMetricFamily] | type[CounterMetricFamily]
-    name: str
-    meaning: str
-    label: str
-    values: Callable[[PartitionView, PartitionState], Mapping[str, float]]
-
-
-def _threads(owner: Owner | None) -> dict[str, int]:
-    return {
-        "running": 0 if owner is None else owner.workers,
-        "busy": 0 if owner is None else owner.busy,
-    }
-
-
-_FAMILIES = (
-    _Family(
-        GaugeMetricFamily, "queuepool_ready_jobs", "Jobs that could run now.", "tier",
-        lambda _, state: {tier.name.lower(): state.ready[tier] for tier in Tier},
-    ),
-    _Family(
-        GaugeMetricFamily, "queuepool_jobs", "Jobs by state.", "state",
-        lambda _, state: {
-            "ready": state.backlog, "held": state.held, "capped": state.capped,
-            "parked": state.parked,
-            "delayed": state.delayed, "in-flight": state.in_flight, "dead": state.dead,
-        },
-    ),
-    _Family(
-        GaugeMetricFamily, "queuepool_workers", "Workers wanted, alive, and with a job.", "state",
-        lambda view, state: {"target": view.target} | _threads(state.owner),
-    ),
-    _Family(
-        GaugeMetricFamily, "queuepool_oldest_waiting_seconds",
-        "Age of the oldest waiting job; of a delayed one, since it was due.", "",
-        lambda _, state: {"": state.oldest_ms / 1000},
-    ),
-    _Family(
-        GaugeMetricFamily, "queuepool_pwqd", "Per-worker queue depth: backlog / workers.", "",
-        lambda _, state: {"": state.pwqd},
-    ),
-    _Family(
-        GaugeMetricFamily, "queuepool_jobs_of_unknown_tasks",
-        "Delayed jobs whose task no consumer of the partition knows.", "",
-        lambda _, state: {"": state.aside},
-    ),
-    _Family(
-        CounterMetricFamily, "queuepool_job_events", "Job events by type.", "event",
-        lambda _, state: {event: state.counters.get(event, 0) for event in JOB_EVENTS},
-    ),
-)  # fmt: skip
-
-
-class _Observed(Collector):
-    """The partitions, from the latest snapshot."""
-
-    def __init__(self, store: SnapshotStore) -> None:
-        self._store = store
-        self.pools: Views = tuple
-
-    def collect(self) -> Iterable[Metric]:
-        everything = (*self._store.snapshot.partitions, *self.pools())
-        views = [view for view in everything if not view.problem]
-        for family in _FAMILIES:
-            labels = ["partition", family.label] if family.label else ["partition"]
-            metric = family.kind(family.name, family.meaning, labels=labels)
-            for view in views:
-                if view.state is not None:
-                    for value, count in family.values(view, view.state).items():
-                        metric.add_metric([view.name, value][: len(labels)], count)
-            yield metric
 
 
 def _per_s(limit: LimitStatus) -> float | None:

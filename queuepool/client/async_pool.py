@@ -108,7 +108,7 @@ class AsyncQueuePool(BasePool[AsyncPort]):
         self, task: calls.AnyTask, items: calls.Items, **options: Unpack[ManyOptions]
     ) -> EnqueueResults[AsyncEnqueued]: ...
 
-    @spelled_out(ManyOptions, partition_key=None, wait_when_full_s=0.0)
+    @spelled_out(ManyOptions, partition_key=None, wait_when_full_s=0.0, results="all")
     async def enqueue_many(
         self,
         task: calls.AnyTask | Iterable[Job[Any]],
@@ -121,7 +121,7 @@ class AsyncQueuePool(BasePool[AsyncPort]):
         """
         with enqueueing(task) as span:
             results, task_of = await self._many(task, items, trace=span.parent, **options)
-            span.enqueued(jobs=len(results))
+            span.enqueued(jobs=results.jobs)
         return results.bind(
             AsyncEnqueued, lambda position: partial(self._handle, task_of(position))
         )

@@ -15,10 +15,11 @@ from queuepool.client.durability import confirmation_for
 from queuepool.client.effects import Steps
 from queuepool.client.numbers import Numbers
 from queuepool.client.producer import Producer
-from queuepool.client.results import EnqueueResults
+from queuepool.client.results import EnqueueResults, FailureResults
 from queuepool.client.routes import PartitionKey
 from queuepool.client.sender import Sender
 from queuepool.errors import InvalidInputError
+from queuepool.errors.escaping import shown
 from queuepool.models import Durability
 from queuepool.routing.topology import single
 from queuepool.settings.config import PoolConfig
@@ -27,6 +28,10 @@ from queuepool.tasks.job import Job
 from queuepool.tasks.registry import Registry, default_registry
 
 P = TypeVar("P")
+_RESULTS: Mapping[str, type[EnqueueResults[Any]]] = {
+    "all": EnqueueResults,
+    "failures": FailureResults,
+}
 
 
 class BasePool(Generic[P]):
@@ -83,13 +88,19 @@ class BasePool(Generic[P]):
         *,
         partition_key: PartitionKey | None = None,
         wait_when_full_s: float = 0.0,
+        results: str = "all",
         durability: Durability | str | None = None,
         **options: Any,
     ) -> tuple[Sender, Iterator[Chunk], OpenChunks, calls.TaskOf]:
         """Return the sender of a bulk call, and what calls.many returns."""
         wait_s = check_wait("wait_when_full_s", wait_when_full_s)
-        sender = replace(self._sender(durability), wait_when_full_s=wait_s)
-        return sender, *calls.many(self.producer, task, items, partition_key, **options)
+        if results not in _RESULTS:
+            raise InvalidInputError(f'results={shown(results)}: use "all" or "failures"')
+        kind, whole = _RESULTS[results], results == "all"
+        sender = replace(self._sender(durability), wait_when_full_s=wait_s, new_results=kind)
+        return sender, *calls.many(
+            self.producer, task, items, partition_key, remember=whole, **options
+        )
 
     def _many_in_batch(
         self,
@@ -115,7 +126,7 @@ class BasePool(Generic[P]):
         )
         results = yield from sender.all(map(refuse_unique, chunks), held)
         if then is not None:
-            yield from seal(config, name, len(results))
+            yield from seal(config, name, results.jobs)
         return results, task_of, name
 
     def _number_of(self, partition_key: str | bytes | None, tenant: str | None) -> int | None:

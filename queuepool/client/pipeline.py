@@ -137,7 +137,7 @@ class Bulk:
     """One bulk call: a pipe for each of the pools of partitions used last, and all results."""
 
     def __init__(self, network: Network, sender: Sender) -> None:
-        self.results = EnqueueResults()
+        self.results = sender.new_results()
         self._network, self._sender = network, sender
         self._pipes: dict[bytes, Pipe] = {}  # the most recently used comes last
         self._sending = False

@@ -133,7 +133,7 @@ class QueuePool(Whereabouts, BasePool[Port]):
         self, task: calls.AnyTask, items: calls.Items, **options: Unpack[ManyOptions]
     ) -> EnqueueResults[Enqueued]: ...
 
-    @spelled_out(ManyOptions, partition_key=None, wait_when_full_s=0.0)
+    @spelled_out(ManyOptions, partition_key=None, wait_when_full_s=0.0, results="all")
     def enqueue_many(
         self,
         task: calls.AnyTask | Iterable[Job[Any]],
@@ -154,6 +154,7 @@ class QueuePool(Whereabouts, BasePool[Port]):
         the payload; so is unique. wait_when_full_s: how long to wait for room in a full partition
         before raising QueueFullError; its `results`, and UnavailableError's, have every consumed
         job.
+        results: "failures" keeps only those of jobs that were not newly enqueued, in little memory.
         durability: instead of the pool's; thousands of jobs are confirmed together. then: an After,
         whose job runs when all these have ended; the results have the `batch`. into: a running
         job's ctx.batch, to which these are added; all of them are read before the first is sent.
@@ -162,7 +163,7 @@ class QueuePool(Whereabouts, BasePool[Port]):
         """
         with enqueueing(task) as span:
             results, task_of = self._many(task, items, trace=span.parent, **options)
-            span.enqueued(jobs=len(results))
+            span.enqueued(jobs=results.jobs)
         return results.bind(Enqueued, lambda position: self._reach(task_of(position)))
 
     def _many(

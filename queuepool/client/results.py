@@ -105,6 +105,11 @@ class EnqueueResults(Sequence[E]):
         """Return how many jobs were sent without a reply: they may or may not be stored."""
         return self._codes.count(UNKNOWN)
 
+    @property
+    def jobs(self) -> int:
+        """Return how many jobs the call was about; so many results there are."""
+        return len(self._ids)
+
     def __len__(self) -> int:
         return len(self._ids)
 
@@ -131,3 +136,80 @@ class EnqueueResults(Sequence[E]):
             f"EnqueueResults(accepted={self.accepted}, duplicates={self.duplicates}, "
             f"rejected={self.rejected}, unknown={self.unknown}{seldom})"
         )
+
+
+class FailureResults(EnqueueResults[E]):
+    """The results of `enqueue_many(..., results="failures")`: of jobs not newly enqueued, in order.
+
+    `jobs` and `accepted` count all. The memory it takes depends on the others only.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._kept: dict[int, tuple[bytes, int, int]] = {}  # by position: id, partition, code
+        self._jobs = 0
+
+    def put(
+        self, positions: Sequence[int], ids: Sequence[bytes], partition: int, codes: Sequence[int]
+    ) -> None:
+        """Record the results of one chunk; a job is recorded as unknown before it is accepted."""
+        kept = self._kept
+        for position, job_id, code in zip(positions, ids, codes, strict=True):
+            self._jobs += position not in kept
+            kept[position] = job_id, partition, code
+            if code == ACCEPTED:
+                del kept[position]
+
+    @property
+    def jobs(self) -> int:
+        """Return how many jobs the call was about."""
+        return self._jobs
+
+    @property
+    def accepted(self) -> int:
+        """Return how many jobs were newly enqueued."""
+        return self._jobs - len(self._kept)
+
+    @property
+    def duplicates(self) -> int:
+        """Return how many ids existed before."""
+        return self._count(DUPLICATE)
+
+    @property
+    def conflicts(self) -> int:
+        """Return how many were kept out by other jobs with their unique keys, which they name."""
+        return self._count(CONFLICT)
+
+    @property
+    def replaced(self) -> int:
+        """Return how many gave their payloads to waiting jobs with their unique keys."""
+        return self._count(REPLACED)
+
+    @property
+    def rejected(self) -> int:
+        """Return how many jobs were certainly not enqueued."""
+        return self._count(REJECTED)
+
+    @property
+    def unknown(self) -> int:
+        """Return how many jobs were sent without a reply: they may or may not be stored."""
+        return self._count(UNKNOWN)
+
+    def _count(self, code: int) -> int:
+        return sum(each[2] == code for each in self._kept.values())
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return list(self)[index]
+        return self._result(sorted(self._kept)[index])
+
+    def __iter__(self) -> Iterator[E]:
+        return map(self._result, sorted(self._kept))
+
+    def _result(self, position: int) -> E:
+        job_id, partition, code = self._kept[position]
+        answer = self._kind(JobId(job_id.decode()), _CODES[code], partition)
+        return cast("E", bound(answer, self._reach(position)))

@@ -50,11 +50,15 @@ _POLL_S = 0.01  # how often a chunk whose slots are on their way asks for the ro
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Sends the chunks of a call. confirmation: what a batch needs beyond its reply."""
+    """Sends the chunks of a call. confirmation: what a batch needs beyond its reply.
+
+    new_results: returns what results are recorded in.
+    """
 
     config: PoolConfig
     confirmation: Confirmation
     wait_when_full_s: float = 0.0
+    new_results: type[EnqueueResults[Any]] = EnqueueResults
 
     def one(self, chunk: Chunk) -> Steps[Enqueued]:
         """Send a chunk of one job; return its result. Usually in one call.
@@ -85,7 +89,7 @@ class Sender:
         held: consumed jobs that are not in a chunk yet. Results and errors are those of
         queuepool.client.pipeline.Bulk.send_all.
         """
-        results, gathered = EnqueueResults(), dict[bytes, list[Chunk]]()
+        results, gathered = self.new_results(), dict[bytes, list[Chunk]]()
         batches = Source(batched(chunks, gathered, together=bool(self.confirmation.verbs)))
         try:
             for batch in batches:

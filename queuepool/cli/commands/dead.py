@@ -69,12 +69,12 @@ def run_list(arguments: argparse.Namespace) -> Exit:
     """List dead jobs, the oldest of each partition first."""
     damage: list[QueuePoolError] = []
     with open_pool() as pool:
+        if arguments.json:  # as they are read: any number of them
+            for dead in islice(matching(pool, arguments, damage), arguments.limit):
+                output.print_json(describe(dead))
+            return _ended(damage)
         found = list(islice(matching(pool, arguments, damage), arguments.limit + 1))
     more, found = len(found) > arguments.limit, found[: arguments.limit]
-    if arguments.json:
-        for dead in found:
-            output.print_json(describe(dead))
-        return _ended(damage)
     if not found:
         output.say("no dead jobs" + (" match" if is_filtered(arguments) else ""))
         return _ended(damage)

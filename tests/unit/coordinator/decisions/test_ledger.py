@@ -10,7 +10,7 @@ import pytest
 from coordinator.core.model import Inputs, Mode
 from coordinator.decisions.ledger import DecisionBook, DecisionRecord, Outcome
 from coordinator.decisions.stored import encode_outcome
-from queuepool.errors import InvalidInputError, ScriptError
+from queuepool.errors import InvalidInputError, ScriptError, UnavailableError
 from queuepool.servers import Reply
 from queuepool.testing.server import MemoryServer
 from queuepool.verbs import Verb
@@ -49,6 +49,51 @@ class Ledger:
             found += [record for _, record in page]
             if not token:
                 return found
+
+
+class Unplugged(MemoryServer):
+    """A server in memory that can be down; it counts the calls."""
+
+    is_down, calls = False, 0
+
+    def run(self, key: bytes, verbs: Sequence[Verb[Any]]) -> list[Reply]:
+        self.calls += 1
+        if self.is_down:
+            raise UnavailableError("memory: no answer")
+        return super().run(key, verbs)
+
+
+def decided(epoch: int, partitions: int) -> list[DecisionRecord]:
+    return [
+        DecisionRecord(
+            partition=n, mode=Mode.AUTOMATIC, previous=8, target=16, reason="", inputs=SEEN,
+            at_ms=1, epoch=epoch, cycle=1, policy="sized", version=1,
+        )
+        for n in range(partitions)
+    ]  # fmt: skip
+
+
+def test_a_cycle_in_which_4_000_partitions_are_decided_loses_none() -> None:
+    ledger = Ledger(4_000, keep=200_000)
+
+    lost = ledger.book.write(ledger.epoch, decided(ledger.epoch, 4_000))
+
+    assert lost == 0
+    assert len(ledger.all(None, 1_000)) == 4_000
+
+
+def test_while_its_server_is_down_a_cycle_asks_once_and_counts_what_has_no_room() -> None:
+    server = Unplugged(lambda: 1_000.0)
+    verb = lead.lead("n", lease_ms=10**9, address="")
+    epoch = verb.read(server.run(KEY, [verb])[0]).epoch
+    book = DecisionBook(server, KEY, keep=200_000, partitions=4_000)
+    server.is_down, server.calls = True, 0
+
+    assert book.write(epoch, decided(epoch, 4_000)) == 3_000
+    assert server.calls == 1
+    server.is_down = False
+    assert book.write(epoch, []) == 0
+    assert [len(book.page("", 10, n)[0]) for n in (2_999, 3_000, 3_999)] == [0, 1, 1]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])

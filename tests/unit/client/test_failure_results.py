@@ -1,0 +1,82 @@
+"""enqueue_many(..., results="failures"): all are counted, only the others are kept."""
+
+from __future__ import annotations
+
+import asyncio
+import tracemalloc
+
+import pytest
+
+from queuepool import EnqueueStatus, InvalidInputError, Job, QueueFullError, Registry
+from queuepool.testing import MemoryPool
+
+
+@pytest.fixture
+def pool() -> MemoryPool:
+    registry = Registry()
+
+    @registry.task
+    def send(to: int = 0) -> None:
+        """Do nothing."""
+
+    return MemoryPool(4, registry=registry)
+
+
+def test_only_jobs_that_were_not_newly_enqueued_are_kept_in_order(pool: MemoryPool) -> None:
+    pool.enqueue("send", partition_key="a", job_id="seven")
+    jobs = [Job({"to": n}, job_id="seven" if n == 7 else None) for n in range(500)]
+
+    results = pool.enqueue_many("send", jobs, partition_key="a", results="failures")
+
+    assert (results.jobs, results.accepted, results.duplicates) == (500, 499, 1)
+    assert [(one.job_id, one.status) for one in results] == [("seven", EnqueueStatus.DUPLICATE)]
+    assert results[0].job.job_id == results[:1][0].job_id == "seven"
+    assert len(results) == 1
+    assert str(results) == "EnqueueResults(accepted=499, duplicates=1, rejected=0, unknown=0)"
+
+
+def test_a_full_partition_keeps_what_was_rejected() -> None:
+    registry = Registry()
+    registry.task(name="send")(lambda to: None)
+    pool = MemoryPool(1, registry=registry, max_depth=400)
+
+    rows = [{"to": n} for n in range(1_000)]
+
+    with pytest.raises(QueueFullError) as caught:
+        pool.enqueue_many("send", rows, partition_key="a", results="failures")
+
+    results = caught.value.results
+    assert results.jobs >= 600
+    assert results.accepted == 400
+    assert results.rejected == results.jobs - 400 == len(results)
+
+
+def test_an_async_pool_and_jobs_of_several_tasks_do_the_same(pool: MemoryPool) -> None:
+    async def enqueue() -> tuple[int, int]:
+        async with pool.asyncio() as aio:
+            jobs = (Job({"to": n}, task="send") for n in range(300))
+            results = await aio.enqueue_many(jobs, partition_key="a", results="failures")
+            return results.accepted, len(results)
+
+    assert asyncio.run(enqueue()) == (300, 0)
+
+
+def test_what_it_takes_does_not_grow_with_the_jobs(pool: MemoryPool) -> None:
+    kept = []
+    for jobs in (5_000, 15_000):
+        tracemalloc.start()
+        rows = ({"to": n} for n in range(jobs))
+        results = pool.enqueue_many("send", rows, partition_key="a", results="failures")
+        found = tracemalloc.take_snapshot().filter_traces(
+            [tracemalloc.Filter(True, "*/client/results.py")]
+        )
+        tracemalloc.stop()
+        kept.append(sum(one.size for one in found.statistics("filename")))
+        assert results.accepted == jobs
+
+    assert kept[1] < kept[0] + 10_000, "bytes; a result takes 57"
+
+
+def test_another_word_is_refused_before_the_first_job(pool: MemoryPool) -> None:
+    with pytest.raises(InvalidInputError, match='"all" or "failures"'):
+        pool.enqueue_many("send", iter(()), partition_key="a", results="some")  # type: ignore[call-overload]  # that is it
