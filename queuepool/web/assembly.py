@@ -5,7 +5,9 @@ from __future__ import annotations
 import mimetypes
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
+import grpc
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -13,15 +15,37 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from queuepool.errors import ConfigurationError
+from queuepool.errors import (
+    ConfigurationError,
+    InvalidInputError,
+    QueuePoolError,
+    UnavailableError,
+)
 from queuepool.web.auth.guard import Guard
 from queuepool.web.auth.users import User
 from queuepool.web.desk import STATIC, Desk, sentence_of
-from queuepool.web.pages import login, overview
+from queuepool.web.pages import (
+    bulks,
+    errors,
+    find,
+    flows,
+    groups,
+    jobs,
+    limits,
+    login,
+    overview,
+    partition,
+    scaling,
+    schedules,
+    system,
+)
 from queuepool.web.settings import WebSettings
 from queuepool.web.source import Source
 
-PAGES = (login, overview)
+PAGES = (
+    *(login, overview, partition, groups, jobs, find, errors, bulks),
+    *(scaling, limits, schedules, flows, system),
+)
 
 
 class Page:
@@ -54,16 +78,25 @@ def assemble(
         desk.stop()
 
     async def failed(request: Request, error: Exception) -> Response:
-        status = error.status_code if isinstance(error, HTTPException) else 500
         text = error.detail if isinstance(error, HTTPException) else sentence_of(error)
-        return desk.page(request, "problem.html", status, title=text)
+        return desk.page(request, "problem.html", _status_of(error), title=text)
 
     routes = [Route("/static/{name}", _static)]
     for module in PAGES:
         routes += module.routes(desk)
-    handlers = {HTTPException: failed, Exception: failed}
+    handlers: dict[Any, Any] = dict.fromkeys(
+        (HTTPException, QueuePoolError, grpc.RpcError, Exception), failed
+    )
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
     return Page(desk, Guard(app, settings, user))
+
+
+def _status_of(error: Exception) -> int:
+    if isinstance(error, HTTPException):
+        return error.status_code
+    if isinstance(error, InvalidInputError):
+        return 400
+    return 503 if isinstance(error, UnavailableError | grpc.RpcError) else 500
 
 
 async def _static(request: Request) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -29,6 +30,7 @@ from queuepool.web.source import Source
 from queuepool.web.verdict import verdict_of
 
 T = TypeVar("T")
+_AUDITED = 200
 STATIC = Path(__file__).with_name("static")
 _audit = logging.getLogger("queuepool.web.audit")
 _log = logging.getLogger("queuepool.web")
@@ -57,6 +59,8 @@ class Desk:
         self.board, self.hub = Board(), Hub()
         self.watcher = Watcher(self.board, source.connect, self.hub.changed)
         self.masked = tuple(parts(settings.masked))
+        self.at_end: list[Callable[[], None]] = []
+        self.audit: deque[dict[str, str]] = deque(maxlen=_AUDITED)  # the latest first
         self._cached: dict[str, tuple[float, Any]] = {}
         self._cache_lock = threading.Lock()
         self._templates = Environment(
@@ -80,12 +84,14 @@ class Desk:
     def stop(self) -> None:
         """End streams and connections."""
         self.hub.close()
+        for end in self.at_end:
+            end()
         self.watcher.stop()
         self.source.close()
 
     # -- show ------------------------------------------------------------------------------------
 
-    def page(self, request: Request, name: str, status: int = 200, **known: Any) -> Response:
+    def page(self, request: Request, template: str, code: int = 200, /, **known: Any) -> Response:
         """Return a page."""
         state = request.state
         root = request.scope.get("root_path", "")
@@ -93,7 +99,7 @@ class Desk:
         note = guard.seals.read_note(request.cookies.get(f"{guard.cookie}_note", ""))
         user = state.user
         text = self.part(
-            name,
+            template,
             **known,
             root=root,
             path=request.url.path.removeprefix(root).strip("/"),
@@ -107,19 +113,14 @@ class Desk:
             version=__version__,
             stamp=self._stamp,
         )
-        answer = HTMLResponse(text, status)
+        answer = HTMLResponse(text, code)
         if note is not None:
             answer.headers.append("set-cookie", guard.cookie_text(request, "note", "", 0))
         return answer
 
-    def part(self, name: str, **known: Any) -> Markup:
+    def part(self, template: str, /, **known: Any) -> Markup:
         """Return a template as safe text."""
-        return Markup(self._templates.get_template(name).render(**known))  # noqa: S704 - escaped
-
-    def block(self, name: str, block: str, **known: Any) -> str:
-        """Return a macro of a template, called with what is known."""
-        module = self._templates.get_template(name).module
-        return str(getattr(module, block)(**known)).strip()
+        return Markup(self._templates.get_template(template).render(**known))  # noqa: S704 - escaped
 
     def live(self, name: str, render: Render, every_s: float | None = None) -> Response:
         """Return a stream of updates."""
@@ -150,6 +151,11 @@ class Desk:
                 self._cached.pop(next(iter(self._cached)))
         return fresh
 
+    def forget(self) -> None:
+        """Forget what was asked lately: it has changed."""
+        with self._cache_lock:
+            self._cached.clear()
+
     # -- act -------------------------------------------------------------------------------------
 
     async def act(
@@ -166,15 +172,15 @@ class Desk:
             text, kind = sentence_of(error), "failed"
             if not _is_expected(error):
                 _log.exception("%s failed", what)
-        _audit.info(
-            "%s", what,
-            extra={
-                "who": who,
-                "subject": words.clean(subject, 200),
-                "why": words.clean(request.state.form.get("reason", ""), 200),
-                "outcome": kind if kind == "done" else words.clean(text, 200),
-            },
-        )  # fmt: skip
+        line = {
+            "who": who,
+            "subject": words.clean(subject, 200),
+            "why": words.clean(request.state.form.get("reason", ""), 200),
+            "outcome": kind if kind == "done" else words.clean(text, 200),
+        }
+        _audit.info("%s", what, extra=line)
+        self.audit.appendleft({"at": words.moment(round(time.time() * 1000)), "what": what} | line)
+        self.forget()
         return self.back(request, back, kind, text)
 
     def back(self, request: Request, path: str, kind: str, text: str) -> Response:

@@ -114,7 +114,7 @@ def tiles(look: Look) -> dict[str, str]:
         "workers": words.count(sum(w.running for w in workers)),
         "busy": words.count(sum(w.busy for w in workers)),
         "waits": words.count(look.sum("held") + look.sum("capped") + look.sum("parked")),
-        "eta": f"{words.seconds(eta.low_s)} to {words.seconds(eta.high_s)}" if eta else "",
+        "eta": f"{words.seconds(eta.likely_s)}" if eta else "-",
     }
 
 

@@ -1,0 +1,118 @@
+"""Finding jobs: by state, task, group, error, time or id, with an address that can be shared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from queuepool.client.inspect_steps import Where
+from queuepool.errors import InvalidInputError, QueuePoolError
+from queuepool.errors.escaping import key_bytes_of
+from queuepool.models import JobState
+from queuepool.models.moments import parse_moment
+from queuepool.web.desk import Desk, RefusedError, sentence_of
+from queuepool.web.pages import jobs
+
+STATES = ("ready", "parked", "delayed", "in-flight", "dead")
+FILTERS = ("state", "task", "key", "tenant", "error", "since", "until", "partition")
+_USUAL, _MOST = 50, 1000
+
+
+def routes(desk: Desk) -> list[Route]:
+    """Return the addresses of this page."""
+
+    async def show(request: Request) -> Response:
+        asked = request.query_params
+        if asked.get("q", "").strip():
+            return await _searched(desk, request, asked["q"].strip())
+        given = {name: asked[name].strip() for name in FILTERS if asked.get(name, "").strip()}
+        most = _number(asked.get("limit", ""), _USUAL)
+        found: list[Any] = []
+        problem, more = "", False
+        if given:
+            try:
+                found = await desk.off_loop(lambda: _find(desk, given, most))
+            except (QueuePoolError, ValueError) as error:
+                problem = sentence_of(error)
+            more, found = len(found) > most, found[:most]
+        wider = urlencode(given | {"limit": str(min(most * 4, _MOST))})
+        return desk.page(
+            request, "find.html", given={name: given.get(name, "") for name in FILTERS},
+            searched=bool(given), found=found, more=more and most < _MOST, wider=wider,
+            problem=problem, states=STATES, acts=acts_for(given),
+        )  # fmt: skip
+
+    return [Route("/find", show)]
+
+
+def acts_for(given: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what can be done with all jobs that match."""
+    if given.get("state") == "dead":
+        return ("replay", "discard")
+    return ("cancel",) if given.get("state") in ("ready", "parked", "delayed") else ()
+
+
+def where_of(given: Mapping[str, str]) -> tuple[str | None, Where]:
+    """Return the state and the filters as the library takes them. Raises RefusedError."""
+    now = datetime.now(UTC)
+    try:
+        times = {
+            name: parse_moment(given[name], now, UTC)
+            for name in ("since", "until")
+            if given.get(name)
+        }
+    except ValueError as error:
+        raise RefusedError(str(error)) from None
+    partition = given.get("partition", "")
+    if partition and not (partition.isascii() and partition.isdecimal() and len(partition) < 6):
+        raise RefusedError("a partition is a number")
+    where = {
+        "task": given.get("task") or None,
+        "partition_key": key_bytes_of(given["key"]) if given.get("key") else None,
+        "tenant": given.get("tenant") or None,
+        "error": given.get("error") or None,
+        "partition": int(partition) if partition else None,
+        **times,
+    }
+    state = given.get("state") or None
+    if state is not None and state not in STATES:
+        raise RefusedError(f"a state is one of {', '.join(STATES)}")
+    return state, cast("Where", {name: value for name, value in where.items() if value is not None})
+
+
+def _find(desk: Desk, given: Mapping[str, str], most: int) -> list[Any]:
+    state, where = where_of(given)
+    return list(islice(desk.source.pool.inspect.find(state, **where), most + 1))
+
+
+def _number(text: str, usual: int) -> int:
+    usable = text.isascii() and text.isdecimal() and len(text) < 6
+    return min(max(int(text), 1), _MOST) if usable else usual
+
+
+async def _searched(desk: Desk, request: Request, text: str) -> Response:
+    """Lead to what a few words mean: a job's id, a partition key, or else an error's text."""
+    root = request.scope.get("root_path", "")
+
+    def meaning() -> str:
+        try:
+            if desk.source.pool.status(text).state is not JobState.UNKNOWN:
+                return jobs.address(text)
+        except InvalidInputError:
+            pass  # no id looks like that
+        try:
+            status = desk.source.pool.group(key_bytes_of(text)).status()
+            if status.total or status.has_settings:
+                return "/group?" + urlencode({"key": text})
+        except InvalidInputError:
+            pass
+        return "/find?" + urlencode({"state": "dead", "error": text})
+
+    return RedirectResponse(root + await desk.off_loop(meaning), 303)

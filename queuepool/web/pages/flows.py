@@ -1,0 +1,61 @@
+"""Flows: batches of jobs with a continuation, as a tree with counts; cancel them."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from queuepool.models.flows import BatchState
+from queuepool.verbs.flows import verbs as flow
+from queuepool.web.desk import Desk
+
+_SHOWN, _PAGE = 100, 200
+
+
+def routes(desk: Desk) -> list[Route]:
+    """Return the addresses of these pages."""
+
+    async def index(request: Request) -> Response:
+        found, total = await desk.cached("flows", 2.0, lambda: _list(desk))
+        return desk.page(request, "flows.html", found=found, total=total)
+
+    async def show(request: Request) -> Response:
+        name = request.query_params.get("name", "")
+        tree = await desk.off_loop(lambda: desk.source.pool.batch(name).tree())
+        if tree.status.state is BatchState.UNKNOWN:
+            raise HTTPException(404, "there is no such batch: it was forgotten, or never defined")
+        return desk.page(request, "flow.html", tree=tree, address=_address(name))
+
+    async def cancel(request: Request) -> Response:
+        name = request.query_params.get("name", "")
+
+        def do() -> str:
+            jobs = desk.source.pool.batch(name).cancel()
+            return f"The batch is cancelled; {jobs:,} jobs were cancelled or asked to stop."
+
+        return await desk.act(request, "cancel flow", name, do, _address(name))
+
+    return [
+        Route("/flows", index),
+        Route("/flow", show),
+        Route("/flow/cancel", cancel, methods=["POST"]),
+    ]
+
+
+def _address(name: str) -> str:
+    return "/flow?" + urlencode({"name": name})
+
+
+def _list(desk: Desk) -> tuple[list[Any], int]:
+    found: list[Any] = []
+    total = 0
+    for place in desk.source.pool.places():
+        there, lines = place.run(flow.batches(0, _PAGE))
+        total += there
+        found += lines[: _SHOWN - len(found)]
+    return found, total

@@ -1,0 +1,110 @@
+"""Limits: who is throttled until when; set, pause, remove them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from queuepool.models import Limit, LimitStatus
+from queuepool.models.durations import parse_duration
+from queuepool.web.desk import Desk, RefusedError, fields, reason_of
+from queuepool.web.drawing import words
+
+_SHOWN = 200
+
+
+def routes(desk: Desk) -> list[Route]:
+    """Return the addresses of this page."""
+
+    async def show(request: Request) -> Response:
+        found, more = await desk.cached("limits", 1.0, lambda: _list(desk))
+        return desk.page(request, "limits.html", found=found, more=more, allows=allows)
+
+    async def act(request: Request) -> Response:
+        do = _ACTS.get(request.path_params["what"])
+        if do is None:
+            raise HTTPException(404, "there is no such act")
+        asked, reason = fields(request), reason_of(request)
+        name = asked.get("limit", "").strip()
+        return await desk.act(
+            request, f"{request.path_params['what']} limit", name,
+            lambda: do(desk, name, asked, reason), "/limits",
+        )  # fmt: skip
+
+    return [Route("/limits", show), Route("/limits/act/{what}", act, methods=["POST"])]
+
+
+def _list(desk: Desk) -> tuple[list[LimitStatus], bool]:
+    from queuepool.rpc.limits import status_of
+    from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+    answer = desk.source.client.ListLimits(api.ListLimitsRequest(page_size=_SHOWN))
+    found = sorted(map(status_of, answer.limits), key=lambda one: one.name)
+    return found, bool(answer.next_page_token)
+
+
+def allows(limit: Limit | None) -> str:
+    """Return what a limit allows, in words."""
+    if limit is None:
+        return "anything"
+    said = []
+    if limit.rate is not None:
+        each = "/s" if limit.per_s == 1 else f" per {words.seconds(limit.per_s)}"
+        rate = f"{limit.least} to {limit.most}" if limit.rate == "adaptive" else f"{limit.rate:,}"
+        said += [rate + each, f"burst {limit.allowed_burst:,}"]
+    if limit.concurrency is not None:
+        said.append(f"{limit.concurrency:,} at once")
+    return ", ".join(said)
+
+
+def _set(desk: Desk, name: str, asked: Any, reason: str) -> str:
+    from queuepool.rpc.limits import definition_of
+    from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+    def whole(field: str) -> int | None:
+        text = asked.get(field, "").strip()
+        return int(text) if text else None
+
+    try:
+        per = asked.get("per", "").strip()
+        limit = Limit(
+            name, rate=whole("rate"), per_s=parse_duration(per) if per else 1.0,
+            burst=whole("burst"), concurrency=whole("concurrency"),
+        )  # fmt: skip
+    except ValueError as error:
+        raise RefusedError(f"nothing was set: {error}") from None
+    request = api.SetLimitRequest(limit=name, definition=definition_of(limit), reason=reason)
+    changed = desk.source.client.SetLimit(request).changed
+    return f"Limit {name} allows {allows(limit)}." if changed else "It was so before."
+
+
+def _pause(desk: Desk, name: str, _asked: Any, reason: str) -> str:
+    return _switch(desk, name, reason, on=True)
+
+
+def _resume(desk: Desk, name: str, _asked: Any, reason: str) -> str:
+    return _switch(desk, name, reason, on=False)
+
+
+def _switch(desk: Desk, name: str, reason: str, *, on: bool) -> str:
+    from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+    request = api.PauseLimitRequest(limit=name, paused=on, reason=reason)
+    changed = desk.source.client.PauseLimit(request).changed
+    done = "is paused" if on else "is no longer paused, nor told to wait"
+    return f"Limit {name} {done}." if changed else "It was so before."
+
+
+def _remove(desk: Desk, name: str, _asked: Any, reason: str) -> str:
+    from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+    request = api.RemoveLimitRequest(limit=name, reason=reason)
+    changed = desk.source.client.RemoveLimit(request).changed
+    return f"What people set of {name} is forgotten." if changed else "Nothing was set."
+
+
+_ACTS = {"set": _set, "pause": _pause, "resume": _resume, "remove": _remove}

@@ -1,0 +1,81 @@
+"""The system: servers, who owns what, versions, and what was done on this page."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from queuepool.web.desk import Desk
+from queuepool.web.live.board import name_of
+
+
+def routes(desk: Desk) -> list[Route]:
+    """Return the addresses of this page."""
+
+    async def show(request: Request) -> Response:
+        look = desk.board.look
+        return desk.page(
+            request, "system.html", look=look, consumers=consumers(look.places),
+            servers=servers(look), audit=list(desk.audit), up_s=time.time() - desk.board.origin_s,
+            watchers=desk.hub.watchers, settings=_settings(desk),
+        )  # fmt: skip
+
+    return [Route("/system", show)]
+
+
+def consumers(places: Any) -> list[dict[str, Any]]:
+    """Return who owns partitions, with all that it has."""
+    owned = defaultdict(list)
+    for place in places:
+        if place.HasField("owner"):
+            owned[place.owner.host or place.owner.id].append(place)
+    return [
+        {
+            "name": name,
+            "places": [name_of(p) for p in some],
+            "running": sum(p.workers.running for p in some),
+            "busy": sum(p.workers.busy for p in some),
+            "lease_s": min(p.owner.lease_remaining_ms for p in some) / 1000,
+        }
+        for name, some in sorted(owned.items())
+    ]
+
+
+def servers(look: Any) -> list[dict[str, Any]]:
+    """Return the servers with what is on them."""
+    if look.cluster is None:
+        return []
+    on: dict[str, list[Any]] = defaultdict(list)
+    for place in look.places:
+        on[place.server].append(place)
+    return [
+        {
+            "name": server.name,
+            "reachable": server.reachable,
+            "partitions": server.partitions,
+            "jobs": sum(_jobs(p) for p in on[server.name]),
+            "rate": sum(p.throughput_per_s for p in on[server.name]),
+        }
+        for server in look.cluster.servers
+    ]
+
+
+def _jobs(p: Any) -> int:
+    return int(p.backlog + p.delayed + p.in_flight + p.dead + p.held + p.capped + p.parked)
+
+
+def _settings(desk: Desk) -> list[tuple[str, str]]:
+    """Return the settings of this page that differ from the defaults; no secrets."""
+    settings = desk.settings
+    found = []
+    for name in sorted(settings.model_fields_set):
+        is_secret = name in ("token", "viewer_token", "secret")
+        found.append(
+            (f"QUEUEPOOL_WEB_{name.upper()}", "set" if is_secret else str(getattr(settings, name)))
+        )
+    return found
