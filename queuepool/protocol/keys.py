@@ -36,6 +36,7 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "mt": ("HASH", "tenants that are held, bounded, or have another weight than 1"),
     "fl:<epoch>": ("ZSET", "in-flight set of one ownership: id -> claim sequence or start ms"),
     "dl": ("ZSET", "id -> due ms: delayed and retrying jobs"),
+    "du": ("ZSET", "id -> due ms: of those in dl, the jobs of the tiers 0 and 1"),
     "dg:<group>": ("SET", "ids of a group's delayed jobs"),
     "ua": ("HASH", "id -> task, of delayed jobs whose task no consumer here knows"),
     "dead": ("ZSET", "id -> died ms"),

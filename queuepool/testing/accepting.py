@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from queuepool.protocol import codec
-from queuepool.testing.data import PartitionData
+from queuepool.testing.data import PartitionData, lane_of
 from queuepool.testing.keyspace import Args
 
 
@@ -69,7 +69,7 @@ class Accept:
         if ms > 0:
             p.wishes.expire_ms[job_id] = p.now + ms
         if mode == b"d" and job_id in p.delayed:
-            p.delayed.add(job_id, p.now + delay)
+            p.delay(job_id, lane_of(old)[0], p.now + delay)
             self.sooner = self.sooner or not p.delayed.below(p.now + delay)
         return True
 

@@ -157,6 +157,12 @@ class PartitionData(Keyspace):
         """Return the job that holds a unique key; a dead one holds none."""
         return self.wishes.holder_of(unique_key, self.jobs, self.dead)
 
+    def delay(self, job_id: bytes, tier: int, due: float) -> None:
+        """Make a job due at a time; the index of those of the first tiers knows it, too."""
+        self.delayed.add(job_id, due)
+        if tier < 2:
+            self.urgent.add(job_id, due)
+
     def unaside(self, job_id: bytes) -> None:
         """Record that a job is no longer delayed, and waits for no task."""
         if self.asides.pop(job_id, None) is not None:

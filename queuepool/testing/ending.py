@@ -142,7 +142,7 @@ def retry(p: PartitionData, args: Args) -> Any:
                 due = behind + (5 * place + 3) / 4096
             else:
                 p.wishes.note_start(job_id)
-            p.delayed.add(job_id, due)
+            p.delay(job_id, lane_of(body)[0], due)
             p.group_of(body).delayed += 1
             if p.group_of(body).serial:
                 p.group_of(body).next_id = job_id

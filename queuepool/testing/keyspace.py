@@ -35,6 +35,7 @@ class Keyspace:
     seats: Seats = field(default_factory=Seats)  # ring:<tier> and tr:<tier>:<tenant>
     books: dict[int, ScoredSet] = field(default_factory=dict)  # fl:<epoch>
     delayed: ScoredSet = field(default_factory=ScoredSet)  # dl
+    urgent: ScoredSet = field(default_factory=ScoredSet)  # du
     asides: dict[bytes, bytes] = field(default_factory=dict)  # ua
     dead: ScoredSet = field(default_factory=ScoredSet)  # dead
     wishes: Wishes = field(default_factory=Wishes)  # u, uk and ex

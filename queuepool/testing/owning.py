@@ -14,7 +14,7 @@ from queuepool.testing.groups import TIERS
 from queuepool.testing.keyspace import Args
 from queuepool.testing.records import OwnerRecord, command_order
 
-_BATCH = 200
+_BATCH, _PROMOTED = 200, 100
 _TRIALS = 3  # crashes beyond the last that a job survives if others started after it
 
 
@@ -117,9 +117,9 @@ def release(p: PartitionData, args: Args) -> Any:
 
 @fence
 def promote(p: PartitionData, _args: Args) -> Any:
-    """Move due jobs to the back of their lanes, at most 100."""
+    """Move due jobs to the back of their lanes, at most 100; those of the first tiers first."""
     promoted = cancelled = 0
-    for _due, job_id in p.delayed.up_to(p.now)[:100]:
+    for job_id in _due(p):
         p.delayed.remove(job_id)
         p.unaside(job_id)
         body = p.jobs.get(job_id)
@@ -137,6 +137,17 @@ def promote(p: PartitionData, _args: Args) -> Any:
     if promoted:
         p.wake(b"w")
     return [promoted, cancelled, _until_due(p)]
+
+
+def _due(p: PartitionData) -> list[bytes]:
+    ids = [job_id for _, job_id in p.delayed.up_to(p.now)[:_PROMOTED]]
+    urgent = [job_id for _, job_id in p.urgent.up_to(p.now)[:_PROMOTED]]
+    for job_id in urgent:
+        p.urgent.remove(job_id)
+    if len(ids) < _PROMOTED:
+        return ids
+    first = [i for i in urgent if (due := p.delayed.score(i)) is not None and due <= p.now]
+    return list(dict.fromkeys([*first, *ids]))[:_PROMOTED]
 
 
 def _until_due(p: PartitionData) -> int:

@@ -144,7 +144,7 @@ def _settle(p: PartitionData, ids: list[bytes], tier: int, group: bytes, delay: 
             p.place(job_id, (tier, group))
         return False
     for job_id in ids:
-        p.delayed.add(job_id, p.now + delay)
+        p.delay(job_id, tier, p.now + delay)
     return not p.delayed.below(p.now + delay)
 
 

@@ -33,6 +33,7 @@ PRODUCER = _grant("""
     tt    hset hincrby pexpire unlink
     mt    hset hdel
     dl    zadd zrem
+    du    zadd
     dg    sadd srem unlink
     ua    hdel
     at    hdel
@@ -72,6 +73,7 @@ CONSUMER = _grant("""
     mt    hset unlink
     fl    zadd zrem unlink
     dl    zadd zrem unlink
+    du    zadd zrem unlink
     dg    sadd srem unlink
     ua    hset hdel unlink
     dead  zadd zrem unlink

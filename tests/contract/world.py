@@ -295,7 +295,7 @@ def age(client: Any, base: bytes, ms: int, *, stamps: bool = True) -> None:
             _age_fields(client, key, ms, () if stamps else ("cut", "cancelled_at"))
         elif kind in (b"li", b"lc"):
             age_limit(client, key, kind, ms)
-        elif kind in (b"dl", b"dead", b"fl", b"lt", b"lw", b"bd"):
+        elif kind in (b"dl", b"du", b"dead", b"fl", b"lt", b"lw", b"bd"):
             scores = client.zrange(key, 0, -1, withscores=True)
             client.zadd(key, {m: s - ms if s >= 1e12 else s for m, s in scores})
         elif kind in (b"ring", b"tr"):

@@ -33,7 +33,7 @@ ALIASES = {
     "key": "dl dead", "seats[": "gr", "seat.ring": "gr", "job.key": "gq", "list": "q gq",
     "hash": "", "found": "q g dg wk gq gr gg tr tn tt b bf br",
     "note[1]": "at cr er pr cn u uk mg lm",
-    "fixed": "h c dl dead rec wk cmd j o dr ck at cr er pr cn cx ua ring dn fl u uk ex mg"
+    "fixed": "h c dl du dead rec wk cmd j o dr ck at cr er pr cn cx ua ring dn fl u uk ex mg"
     " lm gt ga gk ls mt pl bd fo",
 }  # fmt: skip
 
@@ -96,7 +96,7 @@ ONLY_ASKED = {
         )
     }
     # Jobs of schedules are never delayed, and never replace another.
-    | {("dl", "zadd"), ("dg", "sadd"), ("j", "hdel"), ("ex", "hdel")},
+    | {("dl", "zadd"), ("du", "zadd"), ("dg", "sadd"), ("j", "hdel"), ("ex", "hdel")},
 }
 # What it writes beside its scripts.
 OF_EARLIER = {("decisions", "xadd")}  # coordinators of releases before 0.2.0, during an upgrade

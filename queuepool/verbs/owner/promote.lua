@@ -1,8 +1,10 @@
 #!lua flags=allow-oom
--- promote: move delayed jobs that are due, at most 100, to the back of their lanes.
+-- promote: move delayed jobs that are due, at most 100, to the back of their lanes; those of the
+-- tiers 0 and 1 first.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: o c j dl dg:<group> ua wk at cr er cn dn:<0|1> g:<group> q:<tier>:<group>
---         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> mg u uk ex lm ga fo
+-- KEYS[1] base; derived: o c j dl du dg:<group> ua wk at cr er cn dn:<0|1> g:<group>
+--         q:<tier>:<group> ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> mg u uk ex lm ga
+--         fo
 -- ARGV    nonce, epoch
 -- Returns {promoted, cancelled, ms until the next is due (0: more are due now, -1: none waits)};
 --         or {FENCED, current epoch}. Jobs of a group cancelled since are dropped here. O(100 log
@@ -11,7 +13,12 @@ local base, c, j, dl = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j', KEYS[1] .. ':d
 -- uses: fence, clock, check_hashes, end_cancelled, push, wake, group_of, tier_of, stamp_of, unaside
 -- uses: undelay, raise_largest, add, whole, ours, count_ready, push_front, tune
 -- uses: probe_tenant
+local du = base .. ':du'
 local ids = redis.call('ZRANGEBYSCORE', dl, '-inf', now, 'LIMIT', 0, 100)
+local urgent = redis.call('ZRANGEBYSCORE', du, '-inf', now, 'LIMIT', 0, 100)
+if #ids == 100 then
+  -- uses: promote/urgent_first
+end
 local bodies = #ids > 0 and redis.call('HMGET', j, unpack(ids)) or {}
 if #ids > 0 then
   ours('LLEN', base .. ':wk')
@@ -52,6 +59,7 @@ for k, id in ipairs(ids) do
 end
 -- uses: make_way
 if #ids > 0 then redis.call('ZREM', dl, unpack(ids)) end -- including those without a body
+if #urgent > 0 then redis.call('ZREM', du, unpack(urgent)) end
 for _, id in ipairs(aside and ids or {}) do unaside(id) end
 for name, group in pairs(groups) do undelay(name, group.ids) end
 for _, job in ipairs(ended) do end_cancelled(job.id, job.g, job.size) end

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- retry: send running jobs back to delayed, to run again when their delay is over.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: o dr c j fl:<epoch> dl dg:<group> ua at cr er pr cn g:<group> dn:<0|1> mg
---         ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex lm ga wk fo
+-- KEYS[1] base; derived: o dr c j fl:<epoch> dl du dg:<group> ua at cr er pr cn g:<group> dn:<0|1>
+--         mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex lm ga wk fo
 -- ARGV    nonce, epoch, then n * (id, delay ms, charge (1: a failed attempt, 0: none, ':' and a
 --         task: set aside), error or '', stamp of the body that was claimed ('': whichever))
 -- Returns one character per job: r retried, c cancelled instead (as requested), 0 not in this
@@ -11,9 +11,10 @@
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j = base .. ':c', base .. ':j'
 -- uses: fence_or_drain, check_hashes, end_cancelled, is_cancelled, is_claimed, group_of, delay, add
--- uses: whole, ours, note_start, managed, tune, probe_tenant, leave
+-- uses: tier_of, whole, ours, note_start, managed, tune, probe_tenant, leave
 local bodies = {}
 redis.call('ZCARD', base .. ':dl')
+redis.call('ZCARD', base .. ':du')
 check_hashes('c', 'at', 'cr', 'er', 'pr', 'cn', 'ua')
 for i = 3, #ARGV, 5 do
   local body = redis.call('HGET', j, ARGV[i])
@@ -22,7 +23,8 @@ for i = 3, #ARGV, 5 do
     local g = base .. ':g:' .. group
     ours('SCARD', base .. ':dg:' .. group)
     probe_tenant(group)
-    bodies[i] = {group = group, g = g, size = #body, cancelled = is_cancelled(ARGV[i], body, g)}
+    bodies[i] = {group = group, tier = tier_of(body), g = g, size = #body,
+      cancelled = is_cancelled(ARGV[i], body, g)}
   end
 end
 -- uses: make_way
@@ -49,7 +51,7 @@ for i = 3, #ARGV, 5 do
       elseif special then
         note_start({id})
       end
-      delay(id, job.group, due)
+      delay(id, job.tier, job.group, due)
       if managed then
         if redis.call('HEXISTS', job.g, 'serial') == 1 then redis.call('HSET', job.g, 'rt', id) end
         tune(job.group)

@@ -23,6 +23,7 @@ while i < words do
   end
   if delay > 0 then
     late = late or redis.call('ZCARD', dl)
+    if tier < '2' then redis.call('ZCARD', base .. ':du') end
     local index = redis.pcall('SCARD', base .. ':dg:' .. group)
     if index ~= 0 and type(index) == 'table' then
       foreign = foreign or {}

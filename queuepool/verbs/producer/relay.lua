@@ -1,7 +1,7 @@
 #!lua
 -- relay: enqueue a delivery of an outbox, unless it was enqueued before.
 -- ROLES   producer ops
--- KEYS[1] base; derived: ob:<outbox> j dl dg:<group> c wk cx dead dn:<0|1> g:<group>
+-- KEYS[1] base; derived: ob:<outbox> j dl du dg:<group> c wk cx dead dn:<0|1> g:<group>
 --         q:<tier>:<group> ring:<tier> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex mg o
 --         dr rec fl:<epochs> lm gt gr:<tier>:<gate> gg:<group> gq:<tier>:<gate>~<group>
 -- ARGV    outbox, number of the delivery, ms for which it is remembered; then as for enqueue

@@ -39,6 +39,7 @@ _PLAIN = (
     "rec",
     "wk",
     "dl",
+    "du",
     "ua",
     "u",
     "uk",

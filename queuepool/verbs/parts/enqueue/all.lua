@@ -90,6 +90,7 @@ while i < words do
       local due = {}
       for k, id in ipairs(fresh) do due[2 * k - 1], due[2 * k] = now + delay, id end
       redis.call('ZADD', dl, unpack(due))
+      if tier < '2' then redis.call('ZADD', base .. ':du', unpack(due)) end
       redis.call('SADD', base .. ':dg:' .. group, unpack(fresh))
       sooner = sooner or redis.call('ZCOUNT', dl, '-inf', '(' .. now + delay) == 0
     elseif n > 0 then -- not all of them wait at their gates

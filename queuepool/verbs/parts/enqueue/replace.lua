@@ -1,5 +1,6 @@
 -- uses: group_of, epochs_in_flight, gate_of
 redis.call('ZCARD', dl)
+redis.call('ZCARD', base .. ':du')
 for _, e in ipairs(epochs) do redis.call('ZCARD', base .. ':fl:' .. e) end
 grown, heaviest = 0, 0
 -- The body of a job that waits becomes that of a newer one; its id, tier and place stay. Whether
@@ -28,6 +29,7 @@ replace = function(id, wish, tail, group, delay)
   grown, heaviest = grown + #body - #old, math.max(heaviest, #body)
   if wish.mode == 'd' and redis.call('ZSCORE', dl, id) then
     redis.call('ZADD', dl, now + delay, id)
+    if string.sub(old, 2, 2) < '2' then redis.call('ZADD', base .. ':du', now + delay, id) end
     moved = math.min(moved or now + delay, now + delay)
   end
   return true

@@ -1,0 +1,13 @@
+-- More jobs are due than one call promotes: those of the tiers 0 and 1 come first. Entries of `du`
+-- may be out of date, as it is only an index.
+local dues = #urgent > 0 and redis.call('ZMSCORE', dl, unpack(urgent)) or {}
+local first, listed = {}, {}
+for k, id in ipairs(urgent) do
+  if dues[k] and tonumber(dues[k]) <= now then
+    first[#first + 1], listed[id] = id, true
+  end
+end
+for _, id in ipairs(ids) do
+  if #first < 100 and not listed[id] then first[#first + 1] = id end
+end
+ids = first

@@ -1,0 +1,82 @@
+"""When more delayed jobs are due than one call promotes, those of the first tiers come first."""
+
+from __future__ import annotations
+
+import pytest
+
+from queuepool.partitions.partition import OwnedPartition
+from queuepool.verbs.owner import verbs as own
+from queuepool.verbs.producer import verbs as produce
+from tests.contract import world as w
+from tests.contract.world import World
+
+FLOOD = 250  # more than two calls promote
+
+
+@pytest.fixture
+def flooded(world: World) -> World:
+    """Jobs of the default tier that are due, and then an urgent one."""
+    w.enqueue(world, w.names("n", FLOOD), delay_ms=1000)
+    w.enqueue(world, ["high"], b"h", tier=1, delay_ms=2000)
+    w.enqueue(world, ["critical"], b"k", tier=0, delay_ms=3000)
+    return world
+
+
+def promote_once(owned: OwnedPartition) -> int:
+    return owned.run(own.promote(owned.ownership)).promoted
+
+
+def ready(owned: OwnedPartition) -> list[bytes]:
+    """Return what a claim by strict order finds, and leave it."""
+    claims = w.claim(owned, 200, weights=w.STRICT)
+    return list(claims.ids)
+
+
+def test_urgent_jobs_due_behind_a_flood_are_promoted_first(flooded: World) -> None:
+    flooded.advance(60)
+    owned = flooded.own()
+
+    assert promote_once(owned) == 100
+    found = ready(owned)
+    assert found[:2] == [b"critical", b"high"]
+    assert found[2:] == [b"n%05d" % i for i in range(98)]
+
+
+def test_every_job_is_promoted_once(flooded: World) -> None:
+    flooded.advance(60)
+    owned = flooded.own()
+
+    counts = [promote_once(owned) for _ in range(4)]
+    assert counts == [100, 100, FLOOD + 2 - 200, 0]
+    assert sorted(ready(owned) + ready(owned)) == sorted(
+        [b"critical", b"high", *(b"n%05d" % i for i in range(FLOOD))]
+    )
+
+
+def test_an_urgent_job_that_is_not_due_waits_for_its_time(flooded: World) -> None:
+    flooded.advance(2.5)
+    owned = flooded.own()
+
+    promote_once(owned)
+    assert ready(owned)[0] == b"high"
+    assert w.promote(owned).promoted == FLOOD + 1 - 100
+
+
+def test_a_cancelled_urgent_job_takes_no_place(flooded: World) -> None:
+    assert flooded.partition.run(produce.cancel("critical"))
+    flooded.advance(60)
+    owned = flooded.own()
+
+    assert promote_once(owned) == 100
+    assert ready(owned)[0] == b"high"
+
+
+def test_the_retry_of_an_urgent_job_comes_first_too(world: World) -> None:
+    w.enqueue(world, ["critical"], b"k", tier=0)
+    owned = world.own()
+    w.retry(owned, w.claim(owned).ids, delay_ms=2000)
+    w.enqueue(world, w.names("n", FLOOD), delay_ms=1000)
+    world.advance(60)
+
+    assert promote_once(owned) == 100
+    assert ready(owned)[0] == b"critical"
