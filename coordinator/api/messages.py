@@ -89,6 +89,7 @@ def _fill(message: partition_pb2.PartitionState, state: models.PartitionState) -
     message.unknown_tasks.extend(state.aside_tasks)
     message.held, message.capped = _int64(state.held), _int64(state.capped)
     message.parked = _int64(state.parked)
+    message.untold = _int64(state.untold)
     if state.held_ms is not None:
         message.held_since_ms = _int64(state.held_ms)
     message.totals.MergeFrom(totals([state.counters]))

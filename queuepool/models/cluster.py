@@ -53,6 +53,7 @@ class PartitionState:
     held: the ready jobs that are not in `ready`, as their group is held, or the whole partition;
     held_ms: since when that is held, None when it is not. capped: those that wait because their
     group runs as many jobs as it may; parked: those that wait for their limits.
+    untold: ends that batches are not told yet, and one more if a batch is due.
     """
 
     partition: int
@@ -78,6 +79,7 @@ class PartitionState:
     capped: int = 0
     held_ms: int | None = None
     parked: int = 0
+    untold: int = 0
 
     @property
     def backlog(self) -> int:
@@ -92,15 +94,16 @@ class PartitionState:
     @property
     def has_work(self) -> bool:
         """Return whether an owner has, or would have, something to do now."""
-        claimable = self.backlog + self.capped + self.parked + self.in_flight
+        claimable = self.backlog + self.capped + self.parked + self.in_flight + self.untold
         return has_work(claimable, self.oldest_ms, self.held_ms)
 
 
 def has_work(claimable: int, oldest: float, held_ms: int | None) -> bool:
     """Return whether an owner has something to do now.
 
-    claimable: jobs that are ready, capped, parked or in flight. oldest: age of the oldest waiting
-    job, which is a delayed one that is due if nothing else is there.
+    claimable: jobs that are ready, capped, parked or in flight, and ends that batches are to be
+    told. oldest: age of the oldest waiting job, which is a delayed one that is due if nothing else
+    is there.
     """
     return claimable > 0 or (held_ms is None and oldest > 0)
 

@@ -49,6 +49,7 @@ def observe(p: PartitionData, _args: Args) -> Any:
         p.commands[-1].id if p.commands else b"0-0",
         len(p.asides),
         list(dict.fromkeys(list(p.asides.values())[:100])),
+        len(p.untold) + (min(p.batches_due.values(), default=p.now + 1) <= p.now),
     ]
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from queuepool.cli.display.view import row_of
+from queuepool.models import PartitionState
+from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import gates as at_gates
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.producer import verbs as produce
@@ -16,6 +19,17 @@ NOTHING, PARKED, WORK = 0, 1, 2
 
 def vacancy(world: World) -> int:
     return world.partition.run(own.vacancy())
+
+
+def observed(world: World) -> PartitionState:
+    return world.partition.run(operate.observe(0))
+
+
+def is_seen_to_have_work(world: World) -> bool:
+    """Return what KEDA, and a person who looks at the status, are told; the same, of course."""
+    state = observed(world)
+    assert row_of(state, "server").unattended is (state.has_work and state.owner is None)
+    return state.has_work
 
 
 def test_a_new_partition_has_no_work(world: World) -> None:
@@ -90,8 +104,11 @@ def test_ends_that_no_batch_was_told_of_are_work(world: World) -> None:
     batches.finish(owned, w.claim(owned))
     owned.run(own.release(owned.ownership, drain_lease_ms=0))
     assert vacancy(world) == WORK
+    assert is_seen_to_have_work(world)
+    assert observed(world).untold == 1
     world.partition.run(produce.configure(None, hold=True))
     assert vacancy(world) == WORK, "nothing starts by that"
+    assert is_seen_to_have_work(world)
     world.partition.run(produce.configure(None, hold=False))
 
     owned = world.own()
@@ -103,7 +120,10 @@ def test_ends_that_no_batch_was_told_of_are_work(world: World) -> None:
 def test_a_batch_is_work_once_its_deadline_has_passed(world: World) -> None:
     batches.open_batch(world, 0, seal=False, deadline_ms=5000)
     assert vacancy(world) == NOTHING
+    assert not is_seen_to_have_work(world)
 
     world.advance(6)
 
     assert vacancy(world) == WORK
+    assert is_seen_to_have_work(world)
+    assert observed(world).untold == 1

@@ -44,6 +44,7 @@ class PartitionRow:
     held: int = 0
     capped: int = 0
     parked: int = 0
+    untold: int = 0
     held_ms: int | None = None
     eta: Eta | None = None
     service_s: float = 0.0
@@ -64,7 +65,7 @@ class PartitionRow:
     @property
     def unattended(self) -> bool:
         """Return whether an owner would have something to do now, and there is none."""
-        claimable = self.backlog + self.capped + self.parked + self.in_flight
+        claimable = self.backlog + self.capped + self.parked + self.in_flight + self.untold
         return not self.owned and has_work(claimable, self.oldest_s, self.held_ms)
 
     @property
@@ -126,6 +127,7 @@ def row_of(
         held=state.held,
         capped=state.capped,
         parked=state.parked,
+        untold=state.untold,
         held_ms=state.held_ms,
         pool=pool,
     )

@@ -191,6 +191,7 @@ def _row_of_message(m: Any) -> PartitionRow:
         held=m.held,
         capped=m.capped,
         parked=m.parked,
+        untold=m.untold,
         held_ms=m.held_since_ms if m.HasField("held_since_ms") else None,
         eta=eta_of_message(m),
         service_s=m.service_s,

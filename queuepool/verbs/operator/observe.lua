@@ -2,12 +2,13 @@
 -- observe: everything that the coordinator and operators need to know about one partition.
 -- ROLES   coordinator ops-read ops
 -- KEYS[1] base; derived: j c o dl ua dead dr rec ck cmd fl:<epochs> ring:<0-3> tr:<0-3>:<tenant>
---         q:<tier>:<group>
+--         q:<tier>:<group> fo bd
 -- Returns {now ms, [counter, value ...], [owner field, value ...], jobs, delayed, in-flight, dead,
 --         [seats of tier 0-3: lanes, and tenants], ms that the oldest waiting job waits (over the
 --         lanes next in turn, at most 4 a tier, and the delayed jobs that are due), books to
 --         recover, draining, [checkpoint field, value ...], last command id, jobs set aside for
---         tasks that nobody here knows, names of some of these tasks}.
+--         tasks that nobody here knows, names of some of these tasks, ends that are to be told to
+--         batches and one more if a batch is due}.
 -- O(1): no part grows with jobs or groups.
 local base = KEYS[1]
 local j, c, o = base .. ':j', base .. ':c', base .. ':o'
@@ -46,8 +47,11 @@ local counts = {}
 for k, text in ipairs(redis.call('HMGET', c, unpack(counters))) do
   if text then counts[#counts + 1] = counters[k]; counts[#counts + 1] = string.sub(text, 1, 32) end
 end
+local untold = redis.call('XLEN', base .. ':fo')
+local batch = redis.call('ZRANGE', base .. ':bd', 0, 0, 'WITHSCORES')
+if batch[2] and tonumber(batch[2]) <= now then untold = untold + 1 end
 local last = redis.call('XREVRANGE', base .. ':cmd', '+', '-', 'COUNT', 1)
 return {now, counts, redis.call('HGETALL', o), redis.call('HLEN', j),
   redis.call('ZCARD', base .. ':dl'), inflight, redis.call('ZCARD', base .. ':dead'), lanes,
   now - oldest, #to_recover, #draining, redis.call('HGETALL', base .. ':ck'),
-  last[1] and last[1][1] or '0-0', redis.call('HLEN', base .. ':ua'), tasks}
+  last[1] and last[1][1] or '0-0', redis.call('HLEN', base .. ':ua'), tasks, untold}

@@ -45,7 +45,7 @@ def observe(partition: int) -> Verb[PartitionState]:
     def read(r: Any) -> PartitionState:
         now_ms, counters, owner, jobs, delayed, in_flight, dead = r[:7]
         lanes, oldest_ms, books, draining, checkpoint, last = r[7:13]
-        aside, tasks = r[13:] or (0, ())
+        aside, tasks, untold = r[13:]
         c, ck = fields(counters), fields(checkpoint)
         ready, held_ms = _ready(c), number(c.get("hold")) or None
         held = number(c.get("held")) + (sum(ready) if held_ms else 0)
@@ -73,6 +73,7 @@ def observe(partition: int) -> Verb[PartitionState]:
             parked=max(0, number(c.get("parked"))),
             capped=max(0, number(c.get("capped"))),
             held_ms=held_ms,
+            untold=untold,
         )
 
     return Verb("observe", (), read)
