@@ -21,6 +21,8 @@ from tests.contract.batches import (
     status,
     tell,
 )
+from tests.contract.snapshot import snapshot
+from tests.contract.test_wakeups import forget_tokens
 from tests.contract.world import World
 
 
@@ -173,6 +175,78 @@ def test_batches_are_listed_those_due_first_before_the_others(world: World) -> N
         [("AAcccccccccccc", 2), (BATCH, 1)],
     )
     assert [b.name for b in world.partition.run(flow.batches(1, 1))[1]] == [BATCH]
+
+
+def test_a_batch_whose_record_is_foreign_or_gone_is_listed_without_one(server_world: World) -> None:
+    world = server_world
+    open_batch(world, 1, deadline_ms=90_000)
+    for name in ("AAffffffffffff", "AAgggggggggggg"):
+        world.client.zadd(world.partition.key + b":bd", {name: 1})
+    world.client.set(world.partition.key + b":b:AAffffffffffff", "not ours")
+
+    total, found = world.partition.run(flow.batches(0, 10))
+
+    unknown = BatchState.UNKNOWN
+    assert (total, [(b.name, b.state, b.total) for b in found]) == (
+        3,
+        [
+            ("AAffffffffffff", unknown, 0),
+            ("AAgggggggggggg", unknown, 0),
+            (BATCH, BatchState.OPEN, 1),
+        ],
+    )
+
+
+def test_a_batch_names_a_hundred_inner_ones_at_most(server_world: World) -> None:
+    world = server_world
+    open_batch(world, 1)
+    inner = {f"s:{n}": f"AA{n:012}" for n in range(700)}
+    world.client.hset(world.partition.key + b":b:" + BATCH.encode(), mapping=inner)
+
+    assert len(set(status(world).inner)) == 100
+
+
+def test_opening_a_batch_wakes_the_owner_for_its_deadline(world: World) -> None:
+    forget_tokens(world)
+    open_batch(world, 0, seal=False)
+
+    assert b"f" in snapshot(world)["tokens"]
+
+
+def test_an_unknown_batch_cannot_be_cancelled_and_a_cancelled_one_is_forgotten_in_time(
+    world: World,
+) -> None:
+    owned = world.own()
+    assert world.partition.run(flow.cancel_batch(BATCH)) == (BatchState.UNKNOWN, "")
+    open_batch(world, 0, deadline_ms=20 * DAY_MS, seal=False)
+    world.partition.run(produce.cancel(BATCH))
+    assert world.partition.run(flow.cancel_batch(BATCH))[0] is BatchState.OPEN
+
+    world.advance(DAY_MS / 1000 - 60)
+    assert owned.run(flow.tend_batches(owned.ownership)).forgotten == 0
+    world.advance(120)
+    assert owned.run(flow.tend_batches(owned.ownership)).forgotten == 1
+
+
+def test_continuations_that_are_let_go_are_counted(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 0)
+    open_batch(world, 0, batch="AAcccccccccccc")
+
+    assert owned.run(flow.tend_batches(owned.ownership)).fired == 2
+
+
+def test_a_page_of_results_ends_with_the_one_that_exceeds_its_bytes(world: World) -> None:
+    owned = world.own()
+    open_batch(world, 5)
+    finish(owned, w.claim(owned))
+    tell(owned, notes(owned))
+
+    first = world.partition.run(flow.batch_results(BATCH, 0, max_bytes=30))
+    rest = world.partition.run(flow.batch_results(BATCH, first.next_number))
+
+    assert (len(first.found), first.next_number) == (2, 2)
+    assert [r.end for r in (*first.found, *rest.found)] == [EndOf.DONE] * 5
 
 
 def test_a_batch_is_defined_once(world: World) -> None:

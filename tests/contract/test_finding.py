@@ -256,6 +256,18 @@ def test_a_large_edited_job_is_claimed_by_itself(world: World) -> None:
     assert w.claim(owned, 2, max_bytes=1000).ids == [b"other"]
 
 
+def test_a_foreign_value_in_place_of_the_tokens_hinders_no_job_that_is_hastened(
+    server_world: World,
+) -> None:
+    w.enqueue(server_world, ["later"], delay_ms=60_000)
+    owned = server_world.own()
+    server_world.client.delete(server_world.partition.key + b":wk")
+    server_world.client.set(server_world.partition.key + b":wk", "not ours")
+
+    assert server_world.partition.run(editing.hasten("later")) is True
+    assert w.promote(owned).promoted == 1
+
+
 def test_a_delayed_job_is_hastened(world: World) -> None:
     w.enqueue(world, ["later", "last"], delay_ms=60_000)
     owned = world.own()

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from queuepool.errors import ScriptError
 from queuepool.models import JobState
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.routing.slots import group_of
@@ -33,6 +34,21 @@ def gates(world: World, count: int = 200) -> dict[str, tuple[int, int]]:
         cursor, begun = page.cursor, True
         found |= {gate.limits: (gate.parked, gate.waiting) for gate in page.gates}
     return found
+
+
+def test_a_foreign_value_in_place_of_a_ring_stops_an_admission_before_it_begins(
+    server_world: World,
+) -> None:
+    owned = server_world.own()
+    w.enqueue(server_world, ["a"], limits=b"mail")
+    ring = server_world.partition.key + b":ring:2"
+    server_world.client.set(ring, "not ours")
+
+    with pytest.raises(ScriptError):
+        admit(owned)
+    server_world.client.delete(ring)
+    assert admit(owned) == 1
+    assert w.claim(owned).ids == [b"a"]
 
 
 def test_jobs_with_limits_are_parked_and_claims_do_not_see_them(world: World) -> None:

@@ -262,6 +262,16 @@ def test_an_adaptive_limit_slows_down_once_for_the_refusals_of_a_second(world: W
     assert [b / a for a, b in pairwise(paces)] == pytest.approx([0.7, 0.7], rel=0.01)
 
 
+def test_a_refusal_slows_a_limit_down_by_the_definition_that_comes_with_it(world: World) -> None:
+    Home(world, definition=adaptive()).ask(owner(1), 1)
+    newer = Limit("mail", rate="adaptive", least=50, most=110).definition
+    Home(world, definition=newer).slow(0)
+
+    found = world.partition.run(limit.find_limit("mail"))
+    assert found is not None
+    assert found.pace == 50
+
+
 def test_a_clock_that_goes_back_stops_a_limit_no_longer_than_a_second_and_one_token(
     world: World,
 ) -> None:

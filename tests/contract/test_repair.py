@@ -9,6 +9,7 @@ import pytest
 from queuepool.testing.server import MemoryServer
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
+from tests.contract.test_capped import configure
 from tests.contract.test_inspect import plant
 from tests.contract.world import World
 
@@ -114,3 +115,16 @@ def test_a_repair_looks_for_a_bounded_number_of_marks(server_world: World) -> No
     assert looked_at == 10_000
     assert world.partition.observe().ready == (0, 0, 0, 0)
     world.damaged = True
+
+
+def test_a_lane_without_room_and_without_a_seat_is_unseated_unless_its_group_says_so(
+    server_world: World,
+) -> None:
+    w.enqueue(server_world, w.names("a", 3))
+    configure(server_world, max_running=1)
+    assert len(w.claim(server_world.own()).ids) == 1
+    assert server_world.partition.audit().unseated == 0
+    server_world.client.hdel(server_world.partition.key + b":g:g", "o2")
+
+    assert server_world.partition.audit(repair=True).unseated == 1
+    assert server_world.partition.audit().unseated == 0

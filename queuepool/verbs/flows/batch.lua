@@ -14,11 +14,8 @@ for k, value in ipairs(redis.call('HMGET', b, unpack(names))) do
   if value then fields[#fields + 1] = names[k]; fields[#fields + 1] = value end
 end
 if redis.call('HLEN', b) > #fields / 2 then
-  local cursor = '0'
-  repeat
-    local page = redis.call('HSCAN', b, cursor, 'MATCH', 's:*', 'COUNT', 1000)
-    cursor = page[1]
-    for k = 2, #page[2], 2 do if #inner < 100 then inner[#inner + 1] = page[2][k] end end
-  until cursor == '0' or #inner >= 100
+  -- A page this large has at least 100 of them, or all
+  local page = redis.call('HSCAN', b, 0, 'MATCH', 's:*', 'COUNT', 1000)[2]
+  for k = 2, math.min(#page, 200), 2 do inner[#inner + 1] = page[k] end
 end
 return {now, fields, inner}

@@ -12,13 +12,13 @@ local page = redis.call('HSCAN', j, ARGV[2], 'MATCH', '??' .. ARGV[1] .. '~*', '
 if #page[2] == 0 then return {page[1], 0, 0} end
 -- uses: check_hashes, end_cancelled, unaside, wake, group_of, undelay, ours, mark, probe_tenant
 check_hashes('c', 'cx', 'cn', 'at', 'cr', 'er', 'ua')
-redis.call('ZCARD', base .. ':dl')
 local jobs = {}
 for i = 1, #page[2], 2 do
   local id, body = page[2][i], page[2][i + 1]
   if not redis.call('ZSCORE', base .. ':dead', id) then
     local group = group_of(body)
-    jobs[#jobs + 1] = {id = id, body = body, group = group, g = base .. ':g:' .. group}
+    jobs[#jobs + 1] = {id = id, body = body, group = group, g = base .. ':g:' .. group,
+      delayed = redis.call('ZSCORE', base .. ':dl', id)}
     ours('HLEN', base .. ':g:' .. group)
     ours('SCARD', base .. ':dg:' .. group)
     probe_tenant(group)
@@ -38,7 +38,8 @@ for _, job in ipairs(jobs) do
     redis.call('HSET', base .. ':cn', job.id, now)
   else
     gone = gone + 1
-    if redis.call('ZREM', base .. ':dl', job.id) == 1 then
+    if job.delayed then
+      redis.call('ZREM', base .. ':dl', job.id)
       unaside(job.id)
       undelay(job.group, {job.id})
     else

@@ -13,7 +13,6 @@ local base, c, j = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':j'
 local dl, bd = base .. ':dl', base .. ':bd'
 -- uses: fence, clock, check_hashes, bury, unaside, undelay, group_of, add, ours, whole, managed
 -- uses: probe_tenant, is_complete, flows/why_failed
-redis.call('ZCARD', dl)
 redis.call('ZCARD', base .. ':dead')
 check_hashes('c', 'at', 'cr', 'er', 'cn', 'ua')
 local batches = {}

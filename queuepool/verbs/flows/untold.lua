@@ -8,7 +8,6 @@
 --         one if there are any; or {FENCED, current epoch}. O(entries).
 local base, c, fo = KEYS[1], KEYS[1] .. ':c', KEYS[1] .. ':fo'
 -- uses: fence
-redis.call('XLEN', fo)
 if ARGV[6] then redis.call('XDEL', fo, unpack(ARGV, 6)) end
 local found, size = {}, 0
 local first = ARGV[3] == '-' and '-' or '(' .. ARGV[3]

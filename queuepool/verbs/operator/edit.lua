@@ -8,10 +8,9 @@
 --         and unique key stay. O(1).
 local base, id = KEYS[1], ARGV[1]
 local j, c = base .. ':j', base .. ':c'
--- uses: check_hashes, group_of, is_cancelled, epochs_in_flight, newest_cut, add, raise_largest
+-- uses: group_of, is_cancelled, epochs_in_flight, newest_cut, add, raise_largest
 local body = redis.call('HGET', j, id)
 if not body then return {'unknown', ''} end
-check_hashes('c', 'ex', 'cn')
 local group = group_of(body)
 local died, due = redis.call('ZSCORE', base .. ':dead', id), redis.call('ZSCORE', base .. ':dl', id)
 for _, e in ipairs(epochs) do

@@ -12,7 +12,6 @@ local base, c = KEYS[1], KEYS[1] .. ':c'
 -- uses: probe_managed, is_state, list_managed, tell
 local jobs, n, most, kept = {}, 0, 0, {}
 local cut, largest = unpack(redis.call('HMGET', c, 'cut', 'largest'))
-ours('LLEN', base .. ':wk')
 check_hashes('at', 'cr', 'er', 'u', 'uk')
 for i, id in ipairs(ARGV) do
   local body = redis.call('ZSCORE', base .. ':dead', id) and redis.call('HGET', base .. ':j', id)
