@@ -77,6 +77,11 @@ def find(p: PartitionData, args: Args) -> Any:
         return [b"", 0, max(0, up_to - before), p.now]
     if looking.kind in ("dead", "delayed"):
         follows = _in_order(looking, p.dead if looking.kind == "dead" else p.delayed)
+    elif looking.kind == "id":
+        state, at = _place_of(p, looking.cursor)
+        if looking.state in ("", state):
+            looking.note(looking.cursor, at, state)
+        follows = b""
     elif looking.kind == "any":
         follows = _in_any_order(looking)
     else:

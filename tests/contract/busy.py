@@ -233,6 +233,7 @@ def _of_inspection(world: World) -> list[Verb[Any]]:
     return [
         *(finding.find(0, JobFilter(state=state)) for state in states),
         finding.find(0, JobFilter(state=JobState.READY, group=G)),
+        finding.find_one(0, JobFilter(state=JobState.DEAD), "dead-b", whole=True),
         finding.errors("dead", 0, 1),
         editing.edit("dead-b"),
         *(

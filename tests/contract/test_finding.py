@@ -1,6 +1,7 @@
 """Looking for jobs: by kind, task, group, error and time, in bounded parts; errors counted."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -276,3 +277,27 @@ def test_a_delayed_job_is_hastened(world: World) -> None:
     assert world.partition.run(editing.hasten("never")) is False
     w.promote(owned)
     assert w.claim(owned).ids == [b"later"]
+
+
+def test_the_job_with_an_id_is_found_without_a_look_at_others(world: World) -> None:
+    die(world, *((f"job-{n}", error("ValueError", f"no {n}")) for n in range(5)))
+    w.enqueue(world, ["ready"])
+
+    def one(job_id: str, **where: Any) -> finding.Page:
+        verb = finding.find_one(0, JobFilter(**where), job_id, whole=True)
+        return world.partition.run(verb)
+
+    page = one("job-3", state=JobState.DEAD)
+    assert [job.job_id for job in page.jobs] == ["job-3"]
+    assert (page.cursor, page.looked, page.matching) == (b"", 1, 1)
+    assert page.jobs[0].error is not None
+    assert page.jobs[0].error.message == "no 3"
+    assert codec.read_group(page.bodies[0]) == b"g"
+    assert [job.state for job in one("ready").jobs] == [JobState.READY]
+    for other in (
+        one("ready", state=JobState.DEAD),
+        one("job-3", state=JobState.DEAD, error="other"),
+        one("job-3", state=JobState.DEAD, until_ms=1),
+        one("never"),
+    ):
+        assert (other.jobs, other.cursor) == ([], b"")

@@ -21,6 +21,7 @@ from queuepool.routing.slots import group_of, key_bytes
 from queuepool.verbs.operator import finding
 
 _PAGE = 200
+_IDS = 20  # jobs in one round trip, each with its payload
 Page = tuple[Partition, list[DeadJob]]
 
 
@@ -82,18 +83,41 @@ def pages(
         chosen = [p for p in chosen if p.number == at_home]
     matches, where = filter_of(arguments), _filter(arguments)
     for partition in chosen:
-        cursor, begun = b"", False
+        ids = list(dict.fromkeys(arguments.ids))
         try:
-            while cursor or not begun:
-                verb = finding.find(partition.number, where, cursor, most=size, whole=whole)
-                page = partition.run(verb)
-                cursor, begun = page.cursor, True
+            for page in (
+                _by_id(partition, where, ids, whole=whole)
+                if ids
+                else _in_order(partition, where, size, whole=whole)
+            ):
                 dead = [_dead(partition, *row) for row in zip(page.jobs, page.bodies, strict=True)]
                 if found := [job for job in dead if matches(job)]:
                     yield partition, found
         except (ScriptError, UndecodableError) as error:
             error.add_note(f"so no further dead jobs of partition {partition.name} were read")
             damage.append(error)
+
+
+def _by_id(
+    partition: Partition, where: JobFilter, ids: list[str], *, whole: bool
+) -> Iterator[finding.Page]:
+    """Yield what each of these ids names, without looking at other jobs."""
+    for first in range(0, len(ids), _IDS):
+        some = ids[first : first + _IDS]
+        verbs = [finding.find_one(partition.number, where, i, whole=whole) for i in some]
+        replies = partition.server.run(partition.key, verbs)
+        yield from (verb.read(reply) for verb, reply in zip(verbs, replies, strict=True))
+
+
+def _in_order(
+    partition: Partition, where: JobFilter, size: int, *, whole: bool
+) -> Iterator[finding.Page]:
+    """Yield all dead jobs that match, page by page."""
+    cursor, begun = b"", False
+    while cursor or not begun:
+        page = partition.run(finding.find(partition.number, where, cursor, most=size, whole=whole))
+        yield page
+        cursor, begun = page.cursor, True
 
 
 def _filter(arguments: argparse.Namespace) -> JobFilter:

@@ -2,11 +2,12 @@
 -- find: list the jobs of a kind that match, a bounded part at a time.
 -- ROLES   ops-read ops
 -- KEYS[1] base; derived: j dl dead o dr rec fl:<epochs> at cr er lm q:<tier>:<group>
--- ARGV    kind (dead, delayed, in-flight, waiting: ready in the lanes of the group, any: all),
---         state (dead, delayed, in-flight, parked, ready; '' any), cursor ('' to begin), jobs to
---         look at (1-500), jobs to return (0: only count; 1-200), newest first (1) or not, since
---         ms, until ms (0: any), how an envelope begins (''), group (''), text in the error (''),
---         bytes of a body to return at most (above 4096: errors with their tracebacks)
+-- ARGV    kind (dead, delayed, in-flight, waiting: ready in the lanes of the group, any: all, id:
+--         the job whose id is the cursor), state (dead, delayed, in-flight, parked, ready; '' any),
+--         cursor ('' to begin), jobs to look at (1-500), jobs to return (0: only count; 1-200),
+--         newest first (1) or not, since ms, until ms (0: any), how an envelope begins (''), group
+--         (''), text in the error (''), bytes of a body to return at most (above 4096: errors with
+--         their tracebacks)
 -- Returns {next cursor ('' at the end), looked at, matching, now ms, [id, state, ms (of death, due,
 --         of the start; 0: none), body, failed attempts, crashes, error] ...}. The text is looked
 --         for in the stored error without its traceback, in lower case. Of kind any: in no order,
@@ -62,6 +63,9 @@ if kind == 'dead' or kind == 'delayed' then
     end
   end
   if not rank or (newest and rank < last or not newest and rank > last) then follows = '' end
+elseif kind == 'id' then
+  local is, at = place_of(cursor)
+  if state == '' or state == is then note(cursor, at, is) end
 elseif kind == 'any' then
   local page = redis.call('HSCAN', j, cursor == '' and '0' or cursor, 'COUNT', look)
   for i = 1, #page[2], 2 do

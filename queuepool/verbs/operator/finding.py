@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from queuepool.errors import UndecodableError
-from queuepool.errors.escaping import id_text
+from queuepool.errors.escaping import id_bytes, id_text
 from queuepool.models import ErrorRecord, JobId, JobState, JobStatus, Tier
 from queuepool.models.finding import ErrorCount, JobFilter, fingerprint, piece_of
 from queuepool.models.history import PastRun
@@ -61,13 +61,30 @@ def find(
     most: jobs to return, 0 to only count. whole: with whole bodies and tracebacks; otherwise
     just what is needed to tell the task.
     """
+    return _find(partition, where, kind_of(where), cursor, most, look, whole)
+
+
+def find_one(partition: int, where: JobFilter, job_id: str, *, whole: bool = False) -> Verb[Page]:
+    """Return the one job with this id, if it matches; looks at no other."""
+    return _find(partition, where, "id", id_bytes(job_id), 1, 1, whole)
+
+
+def _find(
+    partition: int,
+    where: JobFilter,
+    kind: str,
+    cursor: bytes,
+    most: int,
+    look: int,
+    whole: bool,
+) -> Verb[Page]:
 
     def read(r: Any) -> Page:
         rows = [(_job(partition, row), bytes(row[3])) for row in r[4:]]
         return Page(bytes(r[0]), r[1], r[2], r[3], [job for job, _ in rows], [b for _, b in rows])
 
     begins = b"" if where.task is None else b"[%s," % msgspec.json.encode(where.task)
-    kind, error = kind_of(where), "" if where.error is None else piece_of(where.error)
+    error = "" if where.error is None else piece_of(where.error)
     args: list[Argument] = [
         kind, str(where.state or ""), cursor, look if kind != "any" else min(look, 200), most,
         int(where.newest), where.since_ms or 0, where.until_ms or 0, begins, where.group or b"",
