@@ -69,23 +69,32 @@ def files() -> dict[str, bytes]:
 
 def joined(files: Mapping[str, bytes]) -> dict[str, Script]:
     """Return the scripts that such texts make, by their names."""
-    parts = {f.removeprefix(PARTS).encode(): t for f, t in files.items() if f.startswith(PARTS)}
+    parts = {
+        f.removeprefix(PARTS).encode(): _USES.split(text)
+        for f, text in files.items()
+        if f.startswith(PARTS)
+    }
     verbs = {f.rpartition("/")[2]: t for f, t in files.items() if not f.startswith(PARTS)}
-    return {name: named(name, _joined(text, parts, set())) for name, text in verbs.items()}
+    return {
+        name: named(name, _joined(_USES.split(text), parts, set())) for name, text in verbs.items()
+    }
 
 
-def _joined(text: bytes, known: dict[bytes, bytes], used: set[bytes]) -> bytes:
-    """Return a text with its parts inserted. used: the parts already inserted."""
+def _joined(pieces: list[bytes], known: dict[bytes, list[bytes]], used: set[bytes]) -> bytes:
+    """Return a text with its parts inserted. used: the parts already inserted.
 
-    def parts(line: re.Match[bytes]) -> bytes:
-        text, stand = b"", set(used) if line[1] else used
-        for part in line[2].split(b", "):
+    pieces: the text, split at the lines that name parts: text, (indent, names, text) ...
+    """
+    made = [pieces[0]]
+    for indent, named_here, after in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
+        stand, inner = set(used) if indent else used, list[bytes]()
+        for part in named_here.split(b", "):
             if part not in stand:
                 stand.add(part)
-                text += _joined(known[part], known, stand)
-        return _LINE.sub(line[1], text)
-
-    return _USES.sub(parts, text)
+                inner.append(_joined(known[part], known, stand))
+        text = b"".join(inner)
+        made += (_LINE.sub(indent, text) if indent else text, after)
+    return b"".join(made)
 
 
 # Read once, when a process starts. Later they could be those of another version after an upgrade in
