@@ -16,7 +16,7 @@ PYTEST := $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test test-slow test-pythons test-deploy simulate model explore chaos soak mutate fuzz check format bench bench-scaling experiments bench-peers crash-peers \
+.PHONY: help demo quick test test-slow test-pythons test-deploy simulate model explore chaos soak mutate fuzz check format bench bench-scale bench-scaling experiments bench-peers crash-peers \
 	stubs constraints docs sbom clean
 
 help: ## show this list
@@ -85,6 +85,9 @@ bench: $(VENV)/.installed-bench ## measure rates, waits and costs; write the tab
 
 bench-scaling: $(VENV)/.installed-bench ## measure 8 -> 64 -> 8 workers over 100,000 jobs, with a chart
 	$(BIN)/python -m benchmarks.scaling
+
+bench-scale: $(VENV)/.installed-bench ## measure what must not grow: 4,000 partitions, idle consumers, producers, dead jobs
+	$(BIN)/python -m benchmarks.scale --write
 
 experiments: $(VENV)/.installed-dev ## run the experiments of docs/experiments.md, and write its charts (REAL=20000)
 	$(BIN)/python -m benchmarks.experiments --write $(if $(REAL),--real $(REAL))

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import time
 
-from queuepool import task
+from queuepool import PermanentError, task
 
 
 @task
 def noop(**payload: object) -> None:
     """Do nothing."""
+
+
+@task(max_attempts=1)
+def fails(**payload: object) -> None:  # noqa: ARG001 - a payload like any other
+    """Die."""
+    raise PermanentError("always")
 
 
 @task

@@ -1,0 +1,67 @@
+"""Processes of the product, seen from outside: memory, CPU time, metrics."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic, sleep
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A process that runs. log: the file of its output."""
+
+    pid: int
+    log: Path
+
+    def text(self) -> str:
+        return self.log.read_text()
+
+    def says(self, pattern: str, timeout_s: float = 120.0) -> re.Match[str]:
+        """Wait until its log holds this."""
+        until = monotonic() + timeout_s
+        while (found := re.search(pattern, self.text())) is None:
+            assert monotonic() < until, f"{pattern} is not in:\n{self.text()}"
+            sleep(0.01)
+        return found
+
+    def private_mb(self) -> float:
+        """Return the memory that it shares with nobody."""
+        rollup = Path(f"/proc/{self.pid}/smaps_rollup").read_text()
+        return sum(int(kb) for kb in re.findall(r"Private_\w+: +(\d+) kB", rollup)) / 1024
+
+    def cpu_s(self) -> float:
+        """Return the CPU seconds that it has used."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+@contextmanager
+def running(*words: str, **environment: str) -> Iterator[Seen]:
+    """Run `python -m WORDS` until the end of the block."""
+    with tempfile.NamedTemporaryFile() as file:
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("QUEUEPOOL_")}
+        process = subprocess.Popen(
+            [sys.executable, "-m", *words], env=clean | environment, stdout=file, stderr=file
+        )
+        try:
+            yield Seen(process.pid, Path(file.name))
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def fetched(url: str) -> str:
+    """Return a page."""
+    with urllib.request.urlopen(url) as reply:  # noqa: S310 - of a process of ours
+        return str(reply.read().decode())
