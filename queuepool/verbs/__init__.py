@@ -27,6 +27,7 @@ Argument = bytes | str | int | float
 __all__ = ["Argument", "Verb", "fenced", "fields", "is_fenced", "number"]
 
 _NUMBER = re.compile(rb"-?[0-9]{1,15}")  # valid counts have fewer digits, and survive a float
+_PLAIN_DIGITS = 15
 
 
 class Verb(msgspec.Struct, Generic[T], frozen=True, eq=False):
@@ -79,4 +80,6 @@ def number(raw: bytes | int | None, default: int = 0) -> int:
     """Return a stored number; the default if it is missing or invalid."""
     if isinstance(raw, int):
         return raw
+    if type(raw) is bytes and len(raw) <= _PLAIN_DIGITS and raw.isdigit():  # nearly always
+        return int(raw)
     return int(raw) if raw is not None and _NUMBER.fullmatch(raw) else default

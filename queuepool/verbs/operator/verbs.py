@@ -39,6 +39,9 @@ _NOT_COUNTERS = frozenset(
 )
 
 
+_READY = ("r0", "r1", "r2", "r3")  # by tier
+
+
 def observe(partition: int) -> Verb[PartitionState]:
     """Return everything that is known about a partition, in constant time."""
 
@@ -68,7 +71,7 @@ def observe(partition: int) -> Verb[PartitionState]:
             checkpoint_ms=_number_or_none(ck.get("at")),
             last_command=stored_text(last),
             aside=aside,
-            aside_tasks=tuple(sorted(map(stored_text, tasks))),
+            aside_tasks=tuple(sorted(map(stored_text, tasks))) if tasks else (),
             held=max(0, held),
             parked=max(0, number(c.get("parked"))),
             capped=max(0, number(c.get("capped"))),
@@ -80,7 +83,7 @@ def observe(partition: int) -> Verb[PartitionState]:
 
 
 def _ready(c: dict[str, bytes]) -> tuple[int, int, int, int]:
-    return tuple(max(0, number(c.get(f"r{t}"))) for t in range(4))  # type: ignore[return-value]
+    return tuple([max(0, number(c.get(name))) for name in _READY])  # type: ignore[return-value]  # four
 
 
 def _read_owner(o: dict[str, bytes], now_ms: int) -> Owner | None:

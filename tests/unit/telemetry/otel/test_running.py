@@ -10,9 +10,11 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from consumer.workers import spanning
+from consumer.workers.hooks import HookRunner
+from consumer.workers.runner import Attempt
 from queuepool import PermanentError, RetryLater
 from queuepool.protocol import codec
-from tests.unit.consumer.workers.executing import Bench
+from tests.unit.consumer.workers.executing import Bench, make_body, make_job
 
 _TRACE, _SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 PARENT = codec.Options(trace=f"00-{_TRACE}-{_SPAN}-01")
@@ -135,3 +137,15 @@ def test_a_call_that_is_not_sampled_leaves_no_span_of_its_jobs(
 
     assert spans.get_finished_spans() == ()
     assert outcome.trace is None
+
+
+def test_hooks_are_told_the_trace(bench: Bench) -> None:
+    bench.registry.task(name="t")(lambda: None)
+    job = make_job(make_body("t", {}, PARENT))
+    attempt = bench.runner.begin(job)
+    assert isinstance(attempt, Attempt)
+
+    HookRunner(bench.registry).started(attempt)
+
+    assert job.run is not None
+    assert job.run.trace_id == _TRACE
