@@ -52,8 +52,10 @@ def test_fail_buries_the_continuation_with_the_list_of_what_failed(world: World)
     assert status(world).state is BatchState.OPEN  # until all have ended
 
     owned.run(own.end_cancelled(owned.ownership, [claims.ids[2]]))
-    relay(owned)
+    tell(owned, notes(owned))
+    tended = owned.run(flow.tend_batches(owned.ownership))
 
+    assert (tended.fired, tended.failed) == (0, 1)
     assert not has_started(owned)
     dead = world.partition.status(BATCH)
     assert (dead.state, status(world).state) == (JobState.DEAD, BatchState.FAILED)

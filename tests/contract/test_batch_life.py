@@ -95,6 +95,7 @@ def test_a_batch_that_is_cancelled_ends_with_all_its_jobs(world: World) -> None:
     assert (was, job_id, gone, asked) == (BatchState.OPEN, BATCH, 2, 1)
     states = [world.partition.status(job_id).state for job_id in ids]
     assert states == [JobState.IN_FLIGHT, JobState.CANCELLED, JobState.CANCELLED]
+    assert set(snapshot(world)["cancels"]) == {ids[0].encode()}
     owned.run(own.end_cancelled(owned.ownership, claims.ids))
     relay(owned)
     assert not has_started(owned)

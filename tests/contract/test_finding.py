@@ -11,6 +11,8 @@ from queuepool.protocol import codec
 from queuepool.verbs.operator import editing, finding
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
+from tests.contract.snapshot import snapshot
+from tests.contract.test_wakeups import forget_tokens
 from tests.contract.world import World
 
 
@@ -267,6 +269,42 @@ def test_a_foreign_value_in_place_of_the_tokens_hinders_no_job_that_is_hastened(
 
     assert server_world.partition.run(editing.hasten("later")) is True
     assert w.promote(owned).promoted == 1
+
+
+def test_an_expiring_job_that_was_edited_still_expires(world: World) -> None:
+    w.enqueue(world, ["expires"], expires_ms=60_000)
+    assert edited(world, "expires", b"{}") == "edited"
+    world.advance(61)
+
+    assert w.claim(world.own()).ids == []
+    assert world.partition.status("expires").state is JobState.EXPIRED
+
+
+def test_the_owner_is_woken_for_a_job_that_is_hastened(world: World) -> None:
+    w.enqueue(world, ["later"], delay_ms=60_000)
+    forget_tokens(world)
+
+    assert world.partition.run(editing.hasten("later")) is True
+    assert snapshot(world)["tokens"] == [b"d"]
+
+
+LARGE, BUDGET = 2 * 2**20, 4 * 2**20  # bytes
+
+
+def test_pages_end_when_they_have_looked_at_many_bytes(server_world: World) -> None:
+    owned = server_world.own()
+    names = w.names("j", 8)
+    for name in names:
+        w.enqueue(server_world, [name], payload=b'"%s"' % (b"x" * LARGE))
+    while w.claim(owned, 2).ids:
+        pass
+    w.bury(owned, [name.encode() for name in names])
+
+    page = server_world.partition.run(finding.find(0, JobFilter(state=JobState.DEAD)))
+    rank, total, _ = server_world.partition.run(finding.errors("dead", 0, 2))
+
+    assert len(page.jobs) <= BUDGET // LARGE + 1 < len(names)
+    assert (rank, total) == (2 * BUDGET // LARGE, 8)
 
 
 def test_a_delayed_job_is_hastened(world: World) -> None:

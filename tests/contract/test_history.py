@@ -73,6 +73,18 @@ def test_the_oldest_are_forgotten_beyond_the_bytes(world: World) -> None:
     assert keep(owned, run("again"), keep_bytes=2 * size) == 1
 
 
+def test_a_page_of_history_ends_when_it_has_many_bytes(server_world: World) -> None:
+    owned = server_world.own()
+    line = encode_run(run("a"), 500)
+    for _ in range(4):
+        lines = b"\n".join([line] * (600_000 // len(line)))
+        owned.run(own.chronicle(owned.ownership, lines, 10_000_000))
+
+    skip, found = server_world.partition.run(finding.history(None))
+    assert skip == 2
+    assert len(found) == 2 * (600_000 // len(line))
+
+
 def test_only_an_owner_keeps_history(world: World) -> None:
     owned = world.own()
     stale = own.Ownership(0, "stale", owned.epoch)

@@ -263,13 +263,16 @@ def test_an_adaptive_limit_slows_down_once_for_the_refusals_of_a_second(world: W
 
 
 def test_a_refusal_slows_a_limit_down_by_the_definition_that_comes_with_it(world: World) -> None:
-    Home(world, definition=adaptive()).ask(owner(1), 1)
-    newer = Limit("mail", rate="adaptive", least=50, most=110).definition
+    home = Home(world, definition=adaptive())
+    for _ in range(20):
+        home.ask(owner(1), 1000)
+        home.advance(0.2)
+    newer = Limit("mail", rate="adaptive", least=10, most=40).definition
     Home(world, definition=newer).slow(0)
 
     found = world.partition.run(limit.find_limit("mail"))
     assert found is not None
-    assert found.pace == 50
+    assert found.pace == 10, "what it came to is beyond the newer range: it starts again"
 
 
 def test_a_clock_that_goes_back_stops_a_limit_no_longer_than_a_second_and_one_token(

@@ -201,3 +201,15 @@ def test_a_lane_of_a_tenant_that_sits_among_plain_ones_is_served(server_world: W
     server_world.client.rpush(base + b":ring:2", seat)
 
     assert [claimed(server_world, 2)["t"] for _ in range(3)] == [2, 2, 0]
+
+
+def test_a_foreign_value_in_place_of_a_tenants_ring_hinders_no_observation(
+    server_world: World,
+) -> None:
+    fill(server_world, "t", 1)
+    ring = server_world.partition.key + b":tr:2:t"
+    server_world.client.delete(ring)
+    server_world.client.set(ring, "not ours")
+    server_world.damaged = True
+
+    assert server_world.partition.observe().jobs == 1

@@ -18,7 +18,6 @@ local c, j = base .. ':c', base .. ':j'
 -- uses: probe_tenant, tenant_of
 check_hashes('c', 'j', 'gt', 'ga', 'gk', 'lm', 'ex', 'mg', 'mt', 'at', 'cr', 'er', 'cn', 'cx')
 for t = 0, 3 do redis.call('LLEN', base .. ':ring:' .. t) end
-ours('LLEN', base .. ':wk')
 local out = whole(redis.call('HGET', base .. ':ga', gate))
 n = redis.call('HEXISTS', c, 'hold') == 1 and 0 or math.min(n, tonumber(ARGV[5]) - out)
 local cursor = whole(redis.call('HGET', base .. ':gk', gate))

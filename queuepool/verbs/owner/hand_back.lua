@@ -12,7 +12,6 @@ local c, j = base .. ':c', base .. ':j'
 -- uses: fence_or_drain, check_hashes, check_lane, end_cancelled, is_cancelled, is_claimed
 -- uses: push_front, wake, group_of, tier_of, count_ready, ours, tune, leave
 local bodies = {}
-ours('LLEN', base .. ':wk')
 check_hashes('c', 'pr', 'cn', 'at', 'cr', 'er')
 for i = 3, #ARGV, 2 do
   local body = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])

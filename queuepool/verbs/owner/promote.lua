@@ -21,7 +21,6 @@ if #ids == 100 then
 end
 local bodies = #ids > 0 and redis.call('HMGET', j, unpack(ids)) or {}
 if #ids > 0 then
-  ours('LLEN', base .. ':wk')
   check_hashes('at', 'cr', 'er', 'cn', 'ua')
 end
 local aside = #ids > 0 and redis.call('HLEN', base .. ':ua') > 0 -- rare

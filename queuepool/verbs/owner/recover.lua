@@ -23,7 +23,6 @@ local book = base .. ':fl:' .. old
 -- From the last to the first, each to the front: the next call puts the rest before these.
 local entries = redis.call('ZREVRANGEBYSCORE', book, '(1e12', '-inf', 'WITHSCORES', 'LIMIT', 0, 200)
 if #entries == 0 then entries = redis.call('ZREVRANGE', book, 0, 199, 'WITHSCORES') end
-ours('LLEN', base .. ':wk')
 redis.call('ZCARD', base .. ':dead')
 check_hashes('c', 'at', 'cr', 'er', 'pr', 'cn')
 local jobs = {}
