@@ -65,6 +65,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A reply must come well within a lease, or one slow turn loses it.
         pool = QueuePool(config=_answering_within_a_lease(config, settings))
         if settings.partition != "auto":
+            if not config.topology.partitioned:
+                raise ConfigurationError(
+                    f"CONSUMER_PARTITION={settings.partition} with QUEUEPOOL_PARTITIONED=false: a "
+                    "queue without partitions has one consumer; remove one of them"
+                )
             if int(settings.partition) >= config.topology.partitions:
                 pool.route.verify()  # there may be more by now than the variables say
             pool.partition(int(settings.partition))

@@ -69,7 +69,7 @@ class LimitHomes:
             home = self._pool.config.topology.view.home_of(call.name)
             return [replace(call, partition=home)]
         if call.slot is not None:
-            home = self._pool.config.topology.view.partition_of(call.slot)
+            home = self._pool.config.topology.view.home_of_slot(call.slot)
             return [replace(call, partition=home)]
         if call.partition != EVERY:
             return [call]

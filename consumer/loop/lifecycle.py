@@ -35,7 +35,7 @@ from consumer.workers.spanning import tracer
 from consumer.workers.timeouts import Timekeeper
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, FencedError, QueuePoolError
-from queuepool.models.places import DEFAULT_POOL
+from queuepool.models.places import DEFAULT_POOL, LEGACY
 from queuepool.partitions.route import Leave
 from queuepool.servers import Bell as ServerBell
 from queuepool.servers.namespaces import has_ended
@@ -91,7 +91,7 @@ class Consumer:
     def run(self) -> None:
         """Own one partition at a time, until stopped. Raises FencedError if it was replaced."""
         candidates = self._first_candidates()
-        roams = self._settings.partition == "auto" and self._settings.roaming
+        roams = self._chooses() and self._settings.roaming
         try:
             while True:
                 roaming = Roaming(candidates, monotonic, self._count) if roams else None
@@ -185,17 +185,22 @@ class Consumer:
             number = int(self._settings.partition)
             self._pool.partition(number)  # a number that does not exist is reported at once
             return [number]
+        if not self._pool.config.topology.partitioned:
+            return [LEGACY]
         candidates = list(self._candidates or shuffled(self._pool))
         if not candidates:
             raise ConfigurationError("there is no partition to own: QUEUEPOOL_PARTITIONS is 0")
         return candidates
+
+    def _chooses(self) -> bool:
+        return self._settings.partition == "auto" and self._pool.config.topology.partitioned
 
     def _count(self) -> int:
         return self._pool.config.topology.partitions
 
     def _verify(self, candidates: list[int]) -> None:
         self._pool.route.verify(Leave.RECORD)
-        if self._settings.partition == "auto":
+        if self._chooses():
             keep_up(candidates, self._count())
 
     def _standby(self, candidates: list[int]) -> Standby:
@@ -247,7 +252,7 @@ class Consumer:
 
 def shuffled(pool: QueuePool) -> list[int]:
     """Return the partitions in a random order."""
-    numbers = [partition.number for partition in pool.partitions()]
+    numbers = list(range(pool.config.topology.partitions))
     random.shuffle(numbers)
     return numbers
 

@@ -73,7 +73,7 @@ class _Batch:
     def _pages(self, first: int) -> Steps[tuple[list[BatchResult], bool]]:
         """Return results from a number on, and whether there are more."""
         config, (slot, pool) = self._network.config, home_of_batch(self.name)
-        partition = config.topology.view.partition_of(slot)
+        partition = config.topology.view.home_of_slot(slot)
         starts = [first, *(first - first % _PAGE + k * _PAGE for k in range(1, _AHEAD))]
         verbs = [flow.batch_results(self.name, n) for n in starts if n < MAX_JOBS]
         replies = yield Call(partition, verbs, pool=pool)

@@ -16,13 +16,14 @@ from typing import Any
 from queuepool.client.after import After
 from queuepool.client.chunks import Chunk
 from queuepool.client.defaults import traced
-from queuepool.client.effects import Pause, Steps
+from queuepool.client.effects import Pause, Steps, Verify
 from queuepool.client.numbers import Numbers
 from queuepool.client.producer import Producer
 from queuepool.client.questions import ask, following
 from queuepool.client.sender import Sender
 from queuepool.errors import InvalidInputError, UnavailableError
 from queuepool.models.flows import BatchState
+from queuepool.models.places import LEGACY
 from queuepool.protocol import ids
 from queuepool.protocol.batches import (
     MAX_JOBS,
@@ -46,7 +47,7 @@ def ask_home(config: PoolConfig, batch: str, verb: Verb[Any]) -> Steps[Any]:
     slot, pool = home_of_batch(batch)
 
     def asking(view: View) -> Steps[Any]:
-        return ask(config.of(pool), view.partition_of(slot), verb)
+        return ask(config.of(pool), view.home_of_slot(slot), verb)
 
     return (yield from following(config, asking))
 
@@ -64,7 +65,14 @@ def begin(
     trace: the traceparent of the call. Raises InvalidInputError if it is over, and what enqueue
     raises.
     """
+    if producer.config.topology.view.record is None:
+        yield Verify()
     parent, make = None, _continuation(producer, after, partition_key, trace)
+    if make.chunk(None)[1].partition == LEGACY:
+        raise InvalidInputError(
+            "a batch has its home in a partition, and jobs of this key go to the legacy place "
+            "still: `queuepool migrate shift` first. Nothing was enqueued"
+        )
     if within is not None:
         place = make.hint_of_parent(within)
         grown = yield from _grow(producer.config, within, 1, inner=place)

@@ -187,6 +187,14 @@ class Delivery:
             error.results = self._results
         raise error
 
+    def note_stored(self, ids: frozenset[bytes]) -> None:
+        """Record which jobs of the chunk an earlier call stored, though it was not answered."""
+        chunk = self._chunk
+        for position, job_id in zip(chunk.positions, chunk.ids, strict=True):
+            if job_id in ids:
+                code = DUPLICATE if job_id in chunk.chosen else ACCEPTED
+                self._results.put([position], [job_id], chunk.partition, [code])
+
     def _full(self, answer: Full) -> QueueFullError:
         return QueueFullError(
             partition=self._chunk.partition,

@@ -28,7 +28,6 @@ from queuepool.models.finding import (
 from queuepool.models.history import PastRun, is_slow, usual_s
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.protocol import ids
-from queuepool.routing.slots import partition_of
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb
 from queuepool.verbs.operator import finding
@@ -166,7 +165,7 @@ def history(
 ) -> Steps[list[PastRun]]:
     """Return the latest executions of a job that are on record, the earliest of these first."""
     slot = ids.hinted_slot(job_id) if partition is None else None
-    hinted = None if slot is None else partition_of(slot, config.topology.partitions)
+    hinted = None if slot is None else config.topology.view.partition_of(slot)
     found: list[PastRun] = []
     for number in (hinted, None) if partition is None and hinted is not None else (partition,):
         for place in (yield from _places(config, number, None)):

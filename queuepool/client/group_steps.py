@@ -12,7 +12,7 @@ from queuepool.client.effects import Pause, Steps
 from queuepool.client.endings import JobDiedError as JobDiedError  # noqa: PLC0414 - known from here
 from queuepool.client.foretelling import watched
 from queuepool.client.holding import configure_group
-from queuepool.client.questions import ask, ask_pools, following
+from queuepool.client.questions import ask, ask_places, following
 from queuepool.client.routes import Route
 from queuepool.errors import WaitTimeoutError
 from queuepool.errors.escaping import key_text
@@ -53,7 +53,7 @@ class GroupSteps:
 
         def asking(view: View) -> Steps[list[GroupStatus]]:
             verb = produce.group(route.group, view.version)
-            return ask_pools(config, view.partition_of(route.slot), verb)
+            return ask_places(config, view.places_of(route.slot), verb)
 
         return (yield from following(config, asking))
 
@@ -79,13 +79,13 @@ class GroupSteps:
     def _cancel_in(self, view: View, sums: list[int]) -> Steps[None]:
         # What was cancelled before the group moved is counted, too.
         config, slot = self._network.config, self._route.slot
-        partition, version = view.partition_of(slot), view.version_for(slot)
-        for pool in (config.keyspace.pool, *(yield from ask(config, partition, pools.look()))):
-            cursor = b"start"
-            while cursor:
-                verb = produce.cancel_group(self._route.group, cursor, version)
-                cursor, gone, running = yield from ask(config.of(pool), partition, verb)
-                sums[0], sums[1] = sums[0] + gone, sums[1] + running
+        for partition in view.places_of(slot):
+            for pool in (config.keyspace.pool, *(yield from ask(config, partition, pools.look()))):
+                cursor = b"start"
+                while cursor:
+                    verb = produce.cancel_group(self._route.group, cursor, view.version_for(slot))
+                    cursor, gone, running = yield from ask(config.of(pool), partition, verb)
+                    sums[0], sums[1] = sums[0] + gone, sums[1] + running
 
     def _eta(self, over_s: float) -> Steps[Eta | None]:
         return watched(self._status, over_s)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from queuepool.client.effects import Follow, Steps
-from queuepool.client.questions import ask, ask_each, ask_pools, following, pools_in
+from queuepool.client.questions import ask, ask_each, ask_places, following, pools_in
 from queuepool.client.routes import Route
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
@@ -75,7 +75,7 @@ def configure_group(
             keep_ms=KEPT_MS if create else 0,
             version=view.version_for(route.slot),
         )
-        return ask_pools(config, view.partition_of(route.slot), verb)
+        return ask_places(config, view.places_of(route.slot), verb)
 
     found = yield from following(config, asking)
     if all(changed is None for changed in found):
@@ -97,11 +97,12 @@ def _tier(tier: Tier | int | str | None) -> int | None:
 
 def _follow_at_gates(config: PoolConfig, view: View, route: Route) -> Steps[None]:
     """Let parked jobs have their turns in the tier that their group has: in bounded steps."""
-    partition, version = view.partition_of(route.slot), view.version_for(route.slot)
-    for pool in (config.keyspace.pool, *(yield from ask(config, partition, pools.look()))):
-        verb = produce.tier_at_gates(route.group, version=version)
-        while cursor := (yield from ask(config.of(pool), partition, verb)):
-            verb = produce.tier_at_gates(route.group, cursor, version)
+    version = view.version_for(route.slot)
+    for partition in view.places_of(route.slot):
+        for pool in (config.keyspace.pool, *(yield from ask(config, partition, pools.look()))):
+            verb = produce.tier_at_gates(route.group, version=version)
+            while cursor := (yield from ask(config.of(pool), partition, verb)):
+                verb = produce.tier_at_gates(route.group, cursor, version)
 
 
 def hold_partitions(
@@ -118,7 +119,7 @@ def hold_partitions(
 def _hold(
     config: PoolConfig, view: View, partition: int | None, pool: str | None, *, on: bool
 ) -> Steps[int]:
-    numbers: Sequence[int] = range(len(view.placement))
+    numbers: Sequence[int] = view.numbers
     if partition is not None:
         config.topology.server_of(partition)  # raises for a partition that is not there
         numbers = [partition]

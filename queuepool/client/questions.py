@@ -80,6 +80,14 @@ def ask_pools(config: PoolConfig, partition: int, verb: Verb[T]) -> Steps[list[T
     return [first, *(yield from _ask_others(config, others, partition, verb))]
 
 
+def ask_places(config: PoolConfig, partitions: Sequence[int], verb: Verb[T]) -> Steps[list[T]]:
+    """Run a verb on several partitions, each with its other pools."""
+    found: list[T] = []
+    for partition in partitions:
+        found += yield from ask_pools(config, partition, verb)
+    return found
+
+
 def _ask_others(
     config: PoolConfig, names: Sequence[str], partition: int, verb: Verb[T]
 ) -> Steps[list[T]]:
@@ -96,7 +104,7 @@ def ask_everywhere(config: PoolConfig, verb_of: Callable[[View], Verb[T]]) -> St
 
 
 def _everywhere(config: PoolConfig, view: View, verb: Verb[T]) -> Steps[list[T]]:
-    numbers = range(len(view.placement))
+    numbers = view.numbers
     found = yield from ask_each(config, [(number, verb) for number in numbers])
     for pool, having in (yield from pools_in(config, numbers)).items():
         found += yield from ask_each(config.of(pool), [(number, verb) for number in having])
@@ -118,7 +126,7 @@ def pools_in(config: PoolConfig, partitions: Sequence[int]) -> Steps[dict[str, l
 
 def places_of(config: PoolConfig, partition: int | None) -> Steps[list[tuple[int, str]]]:
     """Return a partition, or all, with the default pool and then its others."""
-    numbers = range(config.topology.partitions) if partition is None else [partition]
+    numbers = config.topology.view.numbers if partition is None else (partition,)
     config.topology.server_of(numbers[0])  # raises for a partition that is not there
     known = yield from pools_in(config, numbers)
     default = config.keyspace.pool
@@ -157,7 +165,7 @@ def find(config: PoolConfig, view: View, job_id: str) -> Steps[JobStatus]:
     Their default pools come first, then the others. Raises InvalidInputError when several
     partitions have a job of that id.
     """
-    partitions, slot = len(view.placement), ids.hinted_slot(job_id)
+    numbers, slot = view.numbers, ids.hinted_slot(job_id)
     statuses = []
     if slot is not None:
         first = view.partition_of(slot)
@@ -165,13 +173,13 @@ def find(config: PoolConfig, view: View, job_id: str) -> Steps[JobStatus]:
         if is_found(hinted, slot):
             return hinted
         statuses.append(hinted)
-    others = set(range(partitions)) - {status.partition for status in statuses}
+    others = set(numbers) - {status.partition for status in statuses}
     calls = [(number, produce.status(job_id, number, view.version)) for number in others]
     statuses += yield from ask_each(config, calls)
     found = the_only_one(statuses)
     if found.state is not JobState.UNKNOWN:
         return found
-    for pool, having in (yield from pools_in(config, range(partitions))).items():
+    for pool, having in (yield from pools_in(config, numbers)).items():
         calls = [(number, produce.status(job_id, number, view.version)) for number in having]
         answers = yield from ask_each(config.of(pool), calls)
         statuses += [_in_pool(status, pool) for status in answers]

@@ -18,14 +18,21 @@ from queuepool.settings.config import PoolConfig
 _WISH = 5  # words: the place of a job in the call, and what it wishes
 
 
-def rerouted(chunk: Chunk, config: PoolConfig, view: View) -> list[Chunk]:
-    """Return the jobs of a chunk as chunks by this view: first those that can be sent now."""
+def rerouted(
+    chunk: Chunk, config: PoolConfig, view: View, stored: frozenset[bytes] = frozenset()
+) -> list[Chunk]:
+    """Return the jobs of a chunk as chunks by this view: first those that can be sent now.
+
+    stored: ids that need not be sent.
+    """
     places, found = config.of(chunk.pool).keyspace, dict[tuple[int, int], Chunk]()
     wishes: dict[Any, Any] = {
         chunk.wishes[i]: tuple(chunk.wishes[i + 1 : i + _WISH])
         for i in range(0, len(chunk.wishes), _WISH)
     }
     for place, (run, job_id, tail) in enumerate(_jobs(chunk)):
+        if job_id in stored:
+            continue
         slot = codec.slot_of_tail(tail)
         where = view.partition_of(slot), view.version_for(slot)
         part = found.get(where)

@@ -38,12 +38,17 @@ from queuepool.client.delivery import (
 from queuepool.client.durability import Confirmation, batched
 from queuepool.client.effects import Call, Follow, Pause, Steps
 from queuepool.client.interruption import Source, attach_results, note_sending, note_unsent
+from queuepool.client.questions import ask_each
 from queuepool.client.rerouting import rerouted, waits
 from queuepool.client.results import EnqueueResults
 from queuepool.errors import MovedError, UnavailableError
+from queuepool.errors.escaping import id_text
+from queuepool.models import JobState
 from queuepool.partitions.route import Leave
+from queuepool.routing.views import View
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Enqueued
+from queuepool.verbs.producer import verbs as produce
 
 _POLL_S = 0.01  # how often a chunk whose slots are on their way asks for the route
 
@@ -134,8 +139,10 @@ class Sender:
         while True:
             if answer is None:
                 (answer,) = self._read([chunk], (yield self._call([chunk])))
-            if isinstance(answer, MovedError) and (parts := (yield from self._parts(chunk))):
-                return parts
+            if isinstance(answer, MovedError):
+                parts = yield from self._parts(chunk, delivery)
+                if parts is not None:
+                    return parts
             pause_s = delivery.pause_after(answer, monotonic(), random.random())
             if pause_s is None:
                 return ()
@@ -145,15 +152,32 @@ class Sender:
                 yield Pause(pause_s)
                 answer = None
 
-    def _parts(self, chunk: Chunk) -> Steps[Sequence[Chunk]]:
-        """Return a chunk that was turned away by a newer route; nothing while it has to wait."""
+    def _parts(self, chunk: Chunk, delivery: Delivery) -> Steps[Sequence[Chunk] | None]:
+        """Return a chunk that was turned away by a newer route; None while it has to wait."""
         for last in (False, True):
             view = self.config.topology.view
             if not waits(chunk, view) and (view.version > chunk.since or not chunk.version):
-                return rerouted(chunk, self.config, view)
+                stored = yield from self._stored(chunk, view)
+                delivery.note_stored(stored)
+                return rerouted(chunk, self.config, view, stored)
             if not last:
                 yield Follow()
-        return ()
+        return None
+
+    def _stored(self, chunk: Chunk, view: View) -> Steps[frozenset[bytes]]:
+        """Return the ids of a chunk that its place has: nothing of a slot moves in a migration.
+
+        Only those of an unanswered call can be there; a place that turned it away gets no more.
+        """
+        if chunk.unanswered_since_s is None or not view.is_open:
+            return frozenset()
+        calls = [
+            (chunk.partition, produce.status(id_text(job_id), chunk.partition, produce.ANY_VERSION))
+            for job_id in chunk.ids
+        ]
+        found = yield from ask_each(self.config.of(chunk.pool), calls)
+        known = (status.state is not JobState.UNKNOWN for status in found)
+        return frozenset(job_id for job_id, is_in in zip(chunk.ids, known, strict=True) if is_in)
 
     def _call(self, chunks: Sequence[Chunk]) -> Call:
         first = chunks[0]

@@ -28,8 +28,8 @@ class Whereabouts:
         return self._network.partition(number, pool)
 
     def partitions(self) -> list[Partition]:
-        """Return all partitions, with their default pools."""
-        return [self.partition(n) for n in range(self.config.topology.partitions)]
+        """Return all partitions, with their default pools, and the legacy place if there is one."""
+        return [self.partition(n) for n in self.config.topology.view.numbers]
 
     def places(self, partition: int | None = None) -> list[Partition]:
         """Return a partition, or all, each followed by the other pools that it has."""

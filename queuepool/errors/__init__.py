@@ -2,6 +2,7 @@
 
 QueuePoolError
 ├── ConfigurationError      fix it and restart
+│   ├── SealedError             the same: the queue has partitions now
 │   └── UnconfirmableError      the same; the jobs are stored, without the requested durability
 ├── InvalidInputError       fix the call: nothing was written
 ├── UnavailableError        retry with backoff, with the same job ids
@@ -47,6 +48,7 @@ __all__ = [
     "RateLimited",
     "RetryLater",
     "ScriptError",
+    "SealedError",
     "UnavailableError",
     "UnconfirmableError",
     "UndecodableError",
@@ -67,6 +69,10 @@ class ConfigurationError(QueuePoolError):
 
     def __str__(self) -> str:
         return "\n".join(visible(str(problem)) for problem in self.problems)
+
+
+class SealedError(ConfigurationError):
+    """The queue was moved to partitions, and this process still has QUEUEPOOL_PARTITIONED=false."""
 
 
 class UnconfirmableError(ConfigurationError):

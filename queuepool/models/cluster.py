@@ -142,7 +142,8 @@ class RouteRecord:
     """Where a keyspace has its jobs. version grows with each change.
 
     layout: mod or table; slots: that table; servers: where partitions are; moving: slots that are
-    on their way. All as stored; see queuepool.routing.views.
+    on their way. migration: open or sealed, of a queue that began without partitions; legacy: slots
+    that are without still. All as stored; see queuepool.routing.views.
     """
 
     version: int
@@ -152,6 +153,8 @@ class RouteRecord:
     slots: str = ""
     servers: str = ""
     moving: str = ""
+    migration: str = ""
+    legacy: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Where a task runs: the name of a worker pool, and how many slots of it a job takes. Pure."""
+"""Where a task runs: a partition, a worker pool of it, and how many slots a job takes. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from queuepool.errors.escaping import shown
 
 DEFAULT_POOL = "default"
 MAX_SLOTS = 4096
+LEGACY = 4096  # the number of the place that all jobs have in a queue without partitions
+LEGACY_NAME = "legacy"
 MAX_POOLS = 15  # of a partition, besides the default one
 _NAME = re.compile("[a-z][a-z0-9_-]{0,31}")
 
@@ -28,8 +30,9 @@ def is_pool(name: str) -> bool:
 
 
 def place_text(partition: int, pool: str) -> str:
-    """Return the name for people of a partition's pool: 3, or 3/video."""
-    return str(partition) if pool == DEFAULT_POOL else f"{partition}/{pool}"
+    """Return the name for people of a partition's pool: 3, 3/video, or legacy."""
+    name = LEGACY_NAME if partition == LEGACY else str(partition)
+    return name if pool == DEFAULT_POOL else f"{name}/{pool}"
 
 
 def check_slots(slots: object) -> int:

@@ -18,10 +18,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from queuepool.errors import ConfigurationError, QueuePoolError, UnavailableError
+from queuepool.errors import (
+    ConfigurationError,
+    QueuePoolError,
+    SealedError,
+    UnavailableError,
+)
 from queuepool.models import RouteRecord
+from queuepool.routing.slots import SLOTS
 from queuepool.routing.topology import MAX_PARTITIONS
-from queuepool.routing.views import MOD, TABLE
+from queuepool.routing.views import MOD, OPEN, SEALED, TABLE
 from queuepool.settings.config import PoolConfig
 from queuepool.verbs import Verb
 from queuepool.verbs.producer import route
@@ -60,14 +66,41 @@ def asking(config: PoolConfig, leave: Leave) -> Asking:
                 raise ConfigurationError(_used(config, number, jobs))
     if found is None and leave is not Leave.LOOK:
         known = config.topology.view.record
-        verb = route.record(count, MOD) if known is None else route.restore(known)
+        verb = _first(config, count) if known is None else route.restore(known)
         (reply,) = yield [(config.topology.system, key, verb)]
         found = verb.read(reply)
+    if found is not None and (problem := _unflagged(config, found)):
+        raise SealedError(problem)
     if found is not None and (problem := contradiction(config, found)):
         raise ConfigurationError(problem)
     if found is not None:
         config.topology.follow(found)
     return found
+
+
+def _first(config: PoolConfig, count: int) -> Verb[RouteRecord | None]:
+    if config.topology.partitioned:
+        return route.record(count, MOD)
+    return route.record(count, MOD, OPEN, f"0-{SLOTS - 1}")
+
+
+def _unflagged(config: PoolConfig, record: RouteRecord) -> str:
+    """Return why a process without partitions may not go on; empty if it may."""
+    if config.topology.partitioned or record.migration == OPEN:
+        return ""
+    remedy = (
+        "Nothing was done. Set QUEUEPOOL_PARTITIONED=true here, or remove it, and start this "
+        "process again"
+    )
+    if record.migration == SEALED:
+        return (
+            f"{_named(config)} was moved to partitions, and its legacy place is sealed; this "
+            f"process has QUEUEPOOL_PARTITIONED=false. {remedy}"
+        )
+    return (
+        f"{_named(config)} has partitions; QUEUEPOOL_PARTITIONED=false would store jobs where no "
+        f"consumer looks. {remedy}, or use another QUEUEPOOL_STAGE or QUEUEPOOL_QUEUE"
+    )
 
 
 def contradiction(config: PoolConfig, record: RouteRecord) -> str:

@@ -4,7 +4,7 @@ If a server lost it (FLUSHALL, a failover that rolled back), processes that had 
 again, so that the next process with another count is still refused. A record of a newer version is
 followed. If one of the first version contradicts a process that has verified its own count, the
 process continues, since its jobs run where they were claimed; the contradiction is logged when it
-begins and when it ends.
+begins and when it ends. Only a process without partitions ends when its place is sealed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 
 from queuepool.client.pool import QueuePool
-from queuepool.errors import ConfigurationError, QueuePoolError
+from queuepool.errors import ConfigurationError, QueuePoolError, SealedError
 from queuepool.errors.hindrances import start_thread
 from queuepool.partitions.route import Leave
 
@@ -57,7 +57,7 @@ class RouteKeeper:
         try:
             self._pool.route.read(Leave.RESTORE if verified else Leave.RECORD)
         except ConfigurationError as error:
-            if not verified:
+            if not verified or isinstance(error, SealedError):
                 self._refuse(error)
                 return False
             self._note(f"the route record contradicts this process, which continues: {error}")

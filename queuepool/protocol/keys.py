@@ -11,6 +11,10 @@ Each other pool of a partition has a base of its own, with the same keys, on the
 
     /prod/queue/{partition_3}~{video}/bulk
 
+A queue without partitions has one place of the same kind, which needs no rights of its own:
+
+    /prod/queue/{partition_legacy}/bulk
+
 Its owner, lanes, commands and counters are therefore its own. The second pair of braces is not part
 of the hash tag.
 """
@@ -21,7 +25,7 @@ import re
 from dataclasses import dataclass, replace
 
 from queuepool.errors import ConfigurationError
-from queuepool.models.places import DEFAULT_POOL, check_pool
+from queuepool.models.places import DEFAULT_POOL, LEGACY, LEGACY_NAME, check_pool
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -129,9 +133,9 @@ class Keyspace:
 
     def partition(self, number: int) -> bytes:
         """Return the base name of a partition's keys."""
-        return b"/%s/queue/{partition_%d}%s/%s" % (
+        return b"/%s/queue/{partition_%s}%s/%s" % (
             self.stage.encode(),
-            number,
+            LEGACY_NAME.encode() if number == LEGACY else b"%d" % number,
             self._pool,
             self.queue.encode(),
         )

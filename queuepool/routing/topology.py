@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 
 from queuepool.errors import ConfigurationError
 from queuepool.models import RouteRecord
-from queuepool.routing.views import TABLE, View, read_slots, read_table
+from queuepool.models.places import LEGACY
+from queuepool.routing.views import ALL_SLOTS, OPEN, TABLE, View, read_slots, read_table
 
 _RULE = re.compile(r"\s*(\d+)(?:-(\d+))?\s*=\s*([A-Za-z0-9_.-]+)\s*")
 MAX_PARTITIONS = 4096
@@ -26,16 +27,20 @@ _SETTING = "QUEUEPOOL_PLACEMENT"
 class Topology:
     """Server names and URLs, and the server of each partition. Its repr holds no URL.
 
-    placement: as configured. view: the newest route that is known, which `follow` replaces: the one
-    thing that changes here, at once for all who share this topology.
+    placement: as configured. partitioned: false for a queue that begins without partitions. view:
+    the newest route that is known, which `follow` replaces: the one thing that changes here, at
+    once for all who share this topology.
     """
 
     servers: Mapping[str, str] = field(repr=False)
     placement: tuple[str, ...]
+    partitioned: bool = True
     view: View = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "view", View(self.placement))
+        legacy = frozenset[int]() if self.partitioned else ALL_SLOTS
+        view = View(self.placement, legacy=legacy, is_open=bool(legacy))
+        object.__setattr__(self, "view", view)
 
     @property
     def partitions(self) -> int:
@@ -78,11 +83,22 @@ class Topology:
         if record.servers or count != len(placement):
             placement = _complete(self.servers, count, record.servers, "its placement")
         table = read_table(record.slots, count) if record.layout == TABLE else None
-        return View(placement, record.version, table, read_slots(record.moving), record)
+        is_open = record.migration == OPEN
+        return View(
+            placement,
+            record.version,
+            table,
+            read_slots(record.moving),
+            record,
+            read_slots(record.legacy) if is_open else frozenset(),
+            is_open,
+        )
 
     def server_of(self, partition: int) -> str:
         """Return the name of the server that holds a partition. Raises ConfigurationError."""
         placement = self.view.placement
+        if partition == LEGACY and self.view.is_open:
+            return self.system
         if not 0 <= partition < len(placement):
             raise ConfigurationError(
                 f"there is no partition {partition}: use 0 to {len(placement) - 1} "
@@ -96,7 +112,9 @@ def single(url: str, partitions: int) -> Topology:
     return build({"main": url}, partitions, "")
 
 
-def build(servers: Mapping[str, str], partitions: int, placement: str) -> Topology:
+def build(
+    servers: Mapping[str, str], partitions: int, placement: str, *, partitioned: bool = True
+) -> Topology:
     """Return the topology; every partition must be placed. Raises ConfigurationError.
 
     An empty placement puts all partitions on the only server.
@@ -105,7 +123,7 @@ def build(servers: Mapping[str, str], partitions: int, placement: str) -> Topolo
         raise ConfigurationError(
             f"QUEUEPOOL_PARTITIONS={partitions}: use 1 to {MAX_PARTITIONS}, one consumer each"
         )
-    return Topology(dict(servers), _complete(servers, partitions, placement))
+    return Topology(dict(servers), _complete(servers, partitions, placement), partitioned)
 
 
 def _complete(

@@ -5,6 +5,9 @@
     layout    mod: partition = slot mod N. table: what `slots` says, 3 hexadecimal digits a slot
     servers   0-5=main,6-7=big, as QUEUEPOOL_PLACEMENT; none: as each process is configured
     moving    0-15,99: slots on their way to another partition, for which producers wait
+    migration open: the queue began without partitions, in one place that is called legacy; sealed:
+              that place is closed. None: it always had partitions
+    legacy    0-4095: slots whose jobs go to that place still
 
 A view never changes: calls take the newest one, and compare the version of the one they took.
 """
@@ -17,9 +20,12 @@ from dataclasses import dataclass
 
 from queuepool.errors import ConfigurationError
 from queuepool.models import RouteRecord
+from queuepool.models.places import LEGACY
 from queuepool.routing.slots import SLOTS, key_bytes, slot_of
 
 MOD, TABLE = "mod", "table"
+OPEN, SEALED = "open", "sealed"
+ALL_SLOTS = frozenset(range(SLOTS))
 _DIGITS = 3
 _TABLE = re.compile(f"[0-9a-f]{{{_DIGITS * SLOTS}}}")
 _RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
@@ -30,7 +36,8 @@ class View:
     """One version of the route. placement: the server of each partition, by its name.
 
     table: the partition of each slot, None when it is slot mod N. record: what says so; None while
-    there is nothing but the configuration.
+    there is nothing but the configuration. legacy: slots whose jobs go to the legacy place.
+    is_open: whether there is such a place, which may have jobs of any slot.
     """
 
     placement: tuple[str, ...]
@@ -38,10 +45,28 @@ class View:
     table: tuple[int, ...] | None = None
     moving: frozenset[int] = frozenset()
     record: RouteRecord | None = None
+    legacy: frozenset[int] = frozenset()
+    is_open: bool = False
 
     def partition_of(self, slot: int) -> int:
-        """Return the partition of a slot."""
+        """Return where jobs of a slot go: a partition, or LEGACY."""
+        return LEGACY if slot in self.legacy else self.home_of_slot(slot)
+
+    def home_of_slot(self, slot: int) -> int:
+        """Return the partition of a slot, also while its jobs go to the legacy place."""
         return slot % len(self.placement) if self.table is None else self.table[slot]
+
+    def places_of(self, slot: int) -> tuple[int, ...]:
+        """Return where a slot may have jobs: first where they go."""
+        here = self.partition_of(slot)
+        if not self.is_open:
+            return (here,)
+        return (here, self.home_of_slot(slot) if here == LEGACY else LEGACY)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Return all partitions, and LEGACY while there is that place."""
+        return (*range(len(self.placement)), *((LEGACY,) if self.is_open else ()))
 
     def version_for(self, slot: int) -> int:
         """Return the version by which a slot's jobs are sent: 0, which is turned away, on its way.
@@ -52,7 +77,7 @@ class View:
 
     def home_of(self, limit: str) -> int:
         """Return the partition that is the home of a limit: that of its name as a partition key."""
-        return self.partition_of(slot_of(key_bytes(limit)))
+        return self.home_of_slot(slot_of(key_bytes(limit)))
 
 
 def read_table(text: str, partitions: int) -> tuple[int, ...]:

@@ -50,6 +50,9 @@ class QueuePoolSettings(BaseSettings):
     partitions: int = setting(
         4, "Number of partitions, with one consumer each.", ge=1, le=4096, validate_default=True
     )
+    partitioned: bool = setting(
+        True, "false: a queue without partitions, or one that leaves that; see docs/migration.md."
+    )
     stage: str = setting("dev", "Part of every key: separates environments.")
     queue: str = setting("main", "Part of every key: separates applications.")
     max_depth: int = setting(5_000_000, "Maximum jobs per partition, excluding dead ones.", ge=1)
@@ -161,7 +164,7 @@ class QueuePoolSettings(BaseSettings):
         if not servers:
             raise ConfigurationError(_NO_SERVER)
         return PoolConfig(
-            topology=build(servers, self.partitions, self.placement),
+            topology=build(servers, self.partitions, self.placement, partitioned=self.partitioned),
             keyspace=Keyspace(self.stage, self.queue),
             **{name: getattr(self, name) for name in _AS_THEY_ARE},
         )

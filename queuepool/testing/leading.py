@@ -108,6 +108,18 @@ def route(s: SystemData, args: Args) -> Any:
     return [x for pair in s.route.items() for x in pair]
 
 
+def change_route(s: SystemData, args: Args) -> Any:
+    """Change the route record, unless someone did since it was read."""
+    version = int(s.route.get(b"version", 0))
+    if s.route.get(b"nonce") == args[1]:
+        return [1, version]
+    if not version or version != int(args[0]):
+        return [0, version]
+    s.route |= dict(zip(args[2::2], args[3::2], strict=True))
+    s.route |= {b"version": b"%d" % (version + 1), b"nonce": args[1]}
+    return [1, version + 1]
+
+
 def command(p: PartitionData, args: Args) -> Any:
     """Append one command for the owner, and remember it as the checkpoint."""
     epoch, sequence, kind, target, reason, expires_ms, number = args

@@ -62,7 +62,7 @@ PRODUCER = _grant("""
     ob    set
 """)
 # Consumers move jobs and end them. They cannot add one: jobs come from producers, and back from the
-# dead by operators. The route record is made once, field by field, and never changed.
+# dead by operators. The route record is made once, field by field; only operators change it.
 CONSUMER = _grant("""
     j     hdel unlink
     q     rpush lpush lpop unlink
@@ -156,5 +156,7 @@ COORDINATOR = _grant("""
     ls        zadd zrem
 """)
 NOTHING: Grant = {}
-# Besides the above: a replay rewrites the body, with another stamp.
-OPERATOR = _union(PRODUCER, CONSUMER, COORDINATOR, _grant("j hset\ncmd unlink\nck unlink"))
+# Besides the above: a replay rewrites the body, with another stamp; a migration the route.
+OPERATOR = _union(
+    PRODUCER, CONSUMER, COORDINATOR, _grant("j hset\ncmd unlink\nck unlink\nroute hset")
+)

@@ -67,6 +67,7 @@ class Busy:
             lead.command(9, 1, type="SCALE_UP", **command),  # type: ignore[arg-type]
             lead.checkpoint(9, 4),
             lead.turn_away(1),
+            operate.change_route(1, "x", {"moving": ""}),
             lead.lead("n", lease_ms=60_000, address="a"),
             lead.resign("n"),
             lead.set_manual(1, 3, ttl_ms=60_000),
@@ -96,6 +97,7 @@ class Busy:
             "route",
             "read_policy",
             "set_policy",
+            "change_route",
             "schedules",
             "set_schedule",
             "pause_schedule",

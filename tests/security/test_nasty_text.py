@@ -31,6 +31,8 @@ BASE: dict[tuple[str, ...], list[str]] = {
     ("demo",): ["--items", "{}"],
     ("up",): ["--app", "{}", "--url", "{url}"],
     ("bulk",): ["rows.jsonl", "--task", "t", "--key", "k"],
+    ("migrate", "shift"): ["--key", "{}"],
+    ("migrate", "seal"): ["--yes"],
     ("import",): ["celery", "--from", "{url}", "--move"],
     ("faults",): ["{}:{}"],
     ("job", "show"): ["planted"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from queuepool.errors import UndecodableError
@@ -17,7 +17,7 @@ from queuepool.models import (
     Replayed,
 )
 from queuepool.protocol import codec
-from queuepool.verbs import Verb, fields, number
+from queuepool.verbs import Argument, Verb, fields, number
 
 _NOT_COUNTERS = frozenset(
     (
@@ -182,3 +182,14 @@ def audit(cursor: bytes, *, repair: bool) -> Verb[tuple[bytes, AuditReport]]:
         return bytes(r[0]), AuditReport(unbalanced=r[2], **found)
 
     return Verb("audit", [cursor, int(repair)], read)
+
+
+def change_route(version: int, nonce: str, changes: Mapping[str, str]) -> Verb[tuple[bool, int]]:
+    """Change fields of the route record if it still has this version. Sent to the system key.
+
+    Returns whether it was changed, and its version. nonce: of this change, also if it is repeated.
+    """
+    args: list[Argument] = [version, nonce]
+    for name, value in changes.items():
+        args += (name, value)
+    return Verb("change_route", args, lambda r: (r[0] == 1, number(r[1])))

@@ -14,16 +14,30 @@ def look() -> Verb[RouteRecord | None]:
     return Verb("route", (), _read)
 
 
-def record(partitions: int, layout: str) -> Verb[RouteRecord | None]:
-    """Create the first route record unless there is one; return the record."""
-    return restore(RouteRecord(version=1, partitions=partitions, layout=layout, created_ms=0))
+def record(
+    partitions: int, layout: str, migration: str = "", legacy: str = ""
+) -> Verb[RouteRecord | None]:
+    """Create the first route record unless there is one; return the record.
+
+    One with a migration begins with version 2: who assumed partitions finds that it was wrong.
+    """
+    return restore(
+        RouteRecord(
+            version=2 if migration else 1,
+            partitions=partitions,
+            layout=layout,
+            created_ms=0,
+            migration=migration,
+            legacy=legacy,
+        )
+    )
 
 
 def restore(known: RouteRecord) -> Verb[RouteRecord | None]:
     """Create the record as it was known, unless there is one; return the record."""
     stored: list[Argument] = ["version", known.version, "partitions", known.partitions]
     stored += ("layout", known.layout)
-    for name in ("slots", "servers", "moving"):
+    for name in ("slots", "servers", "moving", "migration", "legacy"):
         if value := getattr(known, name):
             stored += (name, value)
     return Verb("route", stored, _read)
@@ -41,6 +55,8 @@ def _read(reply: Any) -> RouteRecord | None:
         slots=stored_text(known.get("slots", b"")),
         servers=stored_text(known.get("servers", b"")),
         moving=stored_text(known.get("moving", b"")),
+        migration=stored_text(known.get("migration", b"")),
+        legacy=stored_text(known.get("legacy", b"")),
     )
 
 
