@@ -53,6 +53,7 @@ from queuepool.tasks.context import JobContext
 from queuepool.tasks.job import AsyncEnqueued, Enqueued, Job
 from queuepool.tasks.registry import Registry, Task, hooks, task
 from queuepool.tasks.typed import TaskFunction
+from queuepool.telemetry.running import JobLogFilter, job_fields
 
 __version__ = "0.1.0"
 
@@ -85,6 +86,7 @@ __all__ = [
     "JobExpired",
     "JobHandle",
     "JobId",
+    "JobLogFilter",
     "JobRun",
     "JobState",
     "JobStatus",
@@ -118,5 +120,6 @@ __all__ = [
     "WaitTimeoutError",
     "__version__",
     "hooks",
+    "job_fields",
     "task",
 ]

@@ -70,16 +70,20 @@ class FailureLog:
             else f"next try in {outcome.delay_ms / 1000:.1f} s"
         )
         error = plain(decode_error(outcome.error).type) if outcome.error else ""
+        ids = outcome.trace
+        traced = {} if ids is None else {"trace_id": ids[0], "span_id": ids[1]}
         self._log.log(
             _level(died), "job %s %s: %s at attempt %d of %d; %s",
             job_id, what, error or "an error", job.attempt,
             max(job.attempt, outcome.max_attempts), what_next,
             extra={
+                "job": job_id,
                 "task": plain(outcome.task),
                 "group": plain(key_text(key_in(job.group))),
                 "tenant": plain(tenant_text(job.group) or ""),
                 "attempt": job.attempt,
                 "reason": outcome.reason,
+                **traced,
             },
         )  # fmt: skip
 

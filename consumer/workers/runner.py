@@ -34,6 +34,7 @@ from queuepool.protocol.batches import MARK
 from queuepool.tasks.batch_ref import ResultsOf
 from queuepool.tasks.outcome import is_last, record_of
 from queuepool.tasks.registry import Registry, Task
+from queuepool.telemetry import running
 from queuepool.telemetry.spans import RunTrace
 from queuepool.verbs.owner.verbs import Ownership
 
@@ -151,6 +152,8 @@ class Runner:
         except BaseException as error:  # a handler may raise anything; the worker continues
             self._origin.leave_if_forked(error)
             return attempt.failed(error)
+        finally:
+            running.leave()
 
     def begin(self, job: ClaimedJob) -> Attempt | Outcome:
         """Return the execution, or the job's outcome without one; never raises."""
@@ -179,8 +182,9 @@ class Runner:
         return attempt
 
     def arguments(self, attempt: Attempt) -> dict[str, Any]:
-        """Return the arguments for the handler. Raises BadPayloadError."""
-        task, arguments = attempt.task, attempt.envelope.payload
+        """Return the arguments for the handler, which runs next here. Raises BadPayloadError."""
+        task, arguments, job = attempt.task, attempt.envelope.payload, attempt.job
+        running.enter(job.id, task.name, job.attempt, job.group, self._ownership.partition)
         convert = task.signature.convert
         if convert is not None:
             arguments = convert(arguments)

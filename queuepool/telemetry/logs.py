@@ -19,6 +19,7 @@ from types import TracebackType
 
 from queuepool.errors.escaping import block, visible
 from queuepool.telemetry.printing import json_line
+from queuepool.telemetry.running import JobLogFilter
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _log = logging.getLogger("queuepool")
@@ -76,6 +77,7 @@ def configure(style: str = "text", level: str = "INFO") -> None:
     logging.raiseExceptions = False
     handler = logging.StreamHandler(sys.stderr)
     text = TextFormatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    handler.addFilter(JobLogFilter())
     handler.setFormatter(JsonFormatter() if style == "json" else text)
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.captureWarnings(True)

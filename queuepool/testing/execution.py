@@ -24,6 +24,7 @@ from queuepool.protocol import codec
 from queuepool.tasks.batch_ref import ResultsOf, batch_of, results_of
 from queuepool.tasks.outcome import is_last, record_of
 from queuepool.tasks.registry import Registry, Task
+from queuepool.telemetry import running
 from queuepool.verbs.owner import verbs as own
 
 _FALLBACK = Task(name="unknown", function=lambda: None)
@@ -121,6 +122,7 @@ def execute(
         context = Context(
             job, name, owned, timeout_s, continues=options.batch, results_of=results_of
         )
+        running.enter(job.job_id, name, attempt, codec.read_group(job.body), context.partition)
         result = _call(task, dict(envelope.payload), context, timeout_s, run_async)
         codec.encode_result(result)
         return Ended(
@@ -137,6 +139,8 @@ def execute(
         return _failed(
             job_id, name, attempt, error, most, lambda: task.backoff.delay_s(attempt, jitter)
         )
+    finally:
+        running.leave()
 
 
 def _failed(

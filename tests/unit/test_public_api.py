@@ -13,7 +13,7 @@ import queuepool
 from queuepool import errors, testing
 from tests.paths import ROOT
 
-INSTANCES = {"__version__", "JobId", "hooks", "task"}  # their types are documented
+INSTANCES = {"__version__", "JobId", "hooks", "job_fields", "task"}  # their types are documented
 HEAVY = ("grpc", "google.protobuf", "pydantic", "pydantic_settings", "rich", "prometheus_client")
 
 

@@ -14,7 +14,14 @@ from consumer.workers.async_pool import AsyncPool
 from consumer.workers.event_loop import HandlerLoop
 from consumer.workers.runner import Runner
 from consumer.workers.timeouts import Timekeeper
-from queuepool import JobCancelled, JobContext, PermanentError, Registry, RetryLater
+from queuepool import (
+    JobCancelled,
+    JobContext,
+    PermanentError,
+    Registry,
+    RetryLater,
+    job_fields,
+)
 from tests.unit.consumer.workers.executing import OWNERSHIP, make_body
 from tests.waiting import wait_until
 
@@ -91,6 +98,23 @@ def test_a_coroutine_runs_to_its_result(bench: Bench) -> None:
     assert (outcome.end, outcome.result, outcome.task) == (End.DONE, b"42", "double")
     assert bench.rang.is_set()
     assert bench.runner.progress == {b"job-0": b"half"}
+
+
+def test_coroutines_side_by_side_each_tell_their_own_job_in_log_lines(bench: Bench) -> None:
+    seen: list[tuple[str, str]] = []
+
+    async def tell(ctx: JobContext) -> None:
+        for _ in range(3):
+            seen.append((ctx.job_id, job_fields()["job"]))
+            await asyncio.sleep(0)
+
+    bench.task(tell)
+    bench.pool.resize(5)
+    bench.pool.submit(bench.jobs("tell", 5))
+    bench.outcomes(5)
+
+    assert set(seen) == {(f"job-{n}", f"job-{n}") for n in range(5)}
+    assert len(seen) == 15
 
 
 @pytest.mark.serial
