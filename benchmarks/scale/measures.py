@@ -44,7 +44,7 @@ def coordinator(scale: float) -> Iterator[Row]:
                 asked = monotonic()
                 page = fetched(url)
                 taken_s = monotonic() - asked
-                lost = re.findall(r"(\d+) decisions were not kept", seen.text())
+                lost = lost_decisions(seen.text())
             what = f"{count:,} partitions"
             yield Row(f"/metrics, {what}", len(page) / 1e6, 0.3, "MB")
             yield Row(f"a scrape of /metrics, {what}", taken_s * 1000, 250, "ms")
@@ -53,7 +53,12 @@ def coordinator(scale: float) -> Iterator[Row]:
             yield Row(f"a cycle of the coordinator, {what}", cycle_ms, 400, "ms")
             what_cpu = f"CPU of a cycle, the server's included, {what}"
             yield Row(what_cpu, cpu_s / cycles * 1000, 400, "ms")
-            yield Row(f"decisions lost, {what}", sum(map(int, lost)), 0, "")
+            yield Row(f"decisions lost, {what}", lost, 0, "")
+
+
+def lost_decisions(log: str) -> int:
+    """Return how many decisions a coordinator could not store, by its log."""
+    return sum(map(int, re.findall(r"(\d+) decisions were not stored", log)))
 
 
 def _cycles(url: str) -> tuple[float, float]:

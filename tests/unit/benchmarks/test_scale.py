@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from benchmarks.scale import __main__ as scale
-from benchmarks.scale.measures import MEASURES
+from benchmarks.scale.measures import MEASURES, lost_decisions
 from benchmarks.scale.rows import Row
+from coordinator.events import RecordsLost
+from coordinator.telemetry.event_log import EventLog
 from tests.paths import ROOT
 
 
@@ -33,6 +35,15 @@ def test_a_run_in_which_a_goal_is_missed_fails(
     assert "| b | 3 s | 2 s | **missed** |" in capsys.readouterr().out
 
 
+def test_decisions_that_a_coordinator_lost_are_found_in_its_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    for count in (3_000, 7):
+        EventLog()(RecordsLost(count))
+
+    assert lost_decisions(caplog.text) == 3_007
+
+
 def test_the_page_has_a_row_of_each_measure() -> None:
     page = (ROOT / "docs" / "performance.md").read_text()
     table = page.partition("<!-- table: scale")[2].partition("<!-- end of table -->")[0]
@@ -40,7 +51,6 @@ def test_the_page_has_a_row_of_each_measure() -> None:
     for word in (
         "/metrics",
         "a cycle",
-        "decisions lost",
         "idle consumer",
         "`up",
         "producer",
