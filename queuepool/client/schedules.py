@@ -99,6 +99,13 @@ class _Schedules:
             )
         return changed > 0
 
+    def _declare(self) -> Steps[dict[str, bool]]:
+        changed = {}
+        for task in self._producer.registry:
+            if task.schedule is not None:
+                changed[task.name] = yield from self._set(task.schedule)
+        return changed
+
     def _known(self, name: str, make: Callable[[str], Verb[int]]) -> Steps[bool]:
         changed = yield from self._ask(make(check_schedule_name(name)))
         if changed < 0:
@@ -164,6 +171,14 @@ class Schedules(_Schedules):
         """
         return self._network.do(self._set(schedule))
 
+    def declare(self) -> dict[str, bool]:
+        """Set the schedules that tasks declare: `@task(cron="0 3 * * *")`, `@task(every="10m")`.
+
+        Returns their names, and whether that changed anything. Call it where an application is
+        deployed or starts. One whose task declares it no more stays until it is removed.
+        """
+        return self._network.do(self._declare())
+
     def get(self, name: str) -> ScheduleStatus | None:
         """Return a schedule and what is known of it, None if there is none."""
         return self._network.do(self._get(name))
@@ -203,6 +218,10 @@ class AsyncSchedules(_Schedules):
     async def set(self, schedule: Schedule) -> bool:
         """Define a schedule, or change it; returns whether that changed anything."""
         return await self._network.do(self._set(schedule))
+
+    async def declare(self) -> dict[str, bool]:
+        """Set the schedules that tasks declare; returns whether that changed anything."""
+        return await self._network.do(self._declare())
 
     async def get(self, name: str) -> ScheduleStatus | None:
         """Return a schedule and what is known of it, None if there is none."""

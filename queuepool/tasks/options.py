@@ -62,6 +62,9 @@ class TaskOptions(TypedDict, total=False):
     after: Hook | None
     on_failed: Hook | None
     on_dead: Hook | None
+    cron: str | None
+    every: float | str | timedelta | None
+    timezone: str
 
 
 def refuse_unknown(call: str, given: Iterable[str], options: type) -> None:

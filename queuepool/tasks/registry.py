@@ -16,12 +16,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import timedelta
 from functools import partial
 from typing import Any, Unpack, overload
 
 from queuepool.errors import InvalidInputError, UnknownTaskError
 from queuepool.errors.escaping import shown
-from queuepool.models import Tier
+from queuepool.models import Schedule, Tier
 from queuepool.models.places import DEFAULT_POOL, check_pool, check_slots
 from queuepool.tasks.backoff import Backoff
 from queuepool.tasks.hooks import Hook, Hooks, Moment, check_hook
@@ -75,6 +76,10 @@ class Task:
     after: Hook | None = None
     on_failed: Hook | None = None
     on_dead: Hook | None = None
+    cron: str | None = None
+    every: float | str | timedelta | None = None
+    timezone: str = "UTC"
+    schedule: Schedule | None = field(init=False, repr=False, compare=False)
     signature: Signature = field(init=False, repr=False, compare=False)
     wishes: Wishes | None = field(init=False, repr=False, compare=False)
 
@@ -101,6 +106,16 @@ class Task:
         limits = None if self.limit is None else limits_of(self.limit, signature)
         wishes = wishes_of(key, self.unique_until, self.on_conflict, None, limits)
         object.__setattr__(self, "wishes", wishes)
+        object.__setattr__(self, "schedule", self._declared())
+
+    def _declared(self) -> Schedule | None:
+        if self.cron is None and self.every is None:
+            if self.timezone != "UTC":
+                raise InvalidInputError(f"task {self.name!r}: timezone needs cron")
+            return None
+        return Schedule(
+            self.name, self.name, cron=self.cron, every=self.every, timezone=self.timezone
+        )
 
     def hook(self, moment: Moment) -> Hook | None:
         """Return the task's own hook of a moment."""
@@ -157,7 +172,8 @@ class Registry:
         payload replaces that of one that waits ("replace", "debounce": on_conflict). limit: the
         limits that hold for its jobs: a name, a template such as "mail:{account}", a Limit, which
         also declares what it allows, a function of the payload, or up to four of these. before,
-        after, on_failed, on_dead: hooks, functions that take a JobRun.
+        after, on_failed, on_dead: hooks, functions that take a JobRun. cron (in timezone) or
+        every: the times of a schedule of the task's name, which `pool.schedules.declare()` sets.
         Raises InvalidInputError for bad options, a name that is taken, or anything but a function
         that a payload can call.
         """

@@ -35,6 +35,7 @@ BASE: dict[tuple[str, ...], list[str]] = {
     ("migrate", "seal"): ["--yes"],
     ("import",): ["celery", "--from", "{url}", "--move"],
     ("faults",): ["{}:{}"],
+    ("schedule", "declare"): ["--app", "{}"],
     ("job", "show"): ["planted"],
     ("job", "cancel"): ["planted"],
     ("job", "edit"): ["planted", "--payload", "{}"],

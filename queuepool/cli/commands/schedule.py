@@ -15,6 +15,7 @@ from queuepool.cli.inspection.pools import open_pool
 from queuepool.client.schedules import Schedules, UnknownScheduleError
 from queuepool.models import Schedule
 from queuepool.models.schedules import MAX_CATCH_UP
+from queuepool.process.startup import import_app
 from queuepool.settings import strict_json
 
 T = TypeVar("T")
@@ -37,10 +38,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
         actions.add("run", run_run, "enqueue its job now, besides those of its times"),
         actions.add("remove", run_remove, "forget a schedule; jobs that it has enqueued stay"),
     ]
+    declaring = actions.add("declare", run_declare, "set the schedules that tasks declare")
+    declaring.add_argument("--app", required=True, metavar="MODULE", help="modules with tasks")
     for action in named:
         action.add_argument("name", metavar="NAME")
     _add_definition(setting)
-    for action in (listing, *named):
+    for action in (listing, declaring, *named):
         add_json(action)
 
 
@@ -120,6 +123,20 @@ def run_set(arguments: argparse.Namespace) -> Exit:
         unique=arguments.unique,
     )
     return _change(arguments, lambda schedules: schedules.set(schedule), "set", "it was so before")
+
+
+def run_declare(arguments: argparse.Namespace) -> Exit:
+    """Set the schedules of @task(cron=...) and @task(every=...)."""
+    import_app(arguments.app)
+    changed = _ask(lambda schedules: schedules.declare())
+    for name, is_new in changed.items():
+        if arguments.json:
+            output.print_json({"name": name, "changed": is_new})
+        else:
+            output.say(f"schedule {name}: {'set' if is_new else 'it was so before'}")
+    if not changed:
+        output.remark(f"no task of {arguments.app} has a cron or every")
+    return Exit.OK
 
 
 def _payload(text: str) -> Any:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from queuepool import QueuePool
 from queuepool.cli.exits import Exit
+from queuepool.tasks.registry import default_registry
 from tests.shell import Shell
 
 SET = ("schedule", "set", "nightly", "report", "--payload", '{"kind": "daily"}')
@@ -71,3 +74,32 @@ def test_what_is_wrong_is_said_in_a_line(shell: Shell) -> None:
         shell.run("schedule", "set", "s", "t")
     assert shell.run("schedule", "list", "--json") == Exit.OK
     assert shell.out == ""
+
+
+def test_what_tasks_declare_is_set_by_a_command(
+    shell: Shell, pool: QueuePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = f"declares_{abs(hash(tmp_path))}"
+    source = f"""\
+from queuepool import task
+
+@task(name="{module}", cron="0 4 * * *", timezone="Asia/Seoul")
+def tidy() -> None: ...
+"""
+    (tmp_path / f"{module}.py").write_text(source)
+    (tmp_path / "declares_nothing.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        assert shell.run("schedule", "declare", "--app", module) == Exit.OK
+        assert shell.out == f"schedule {module}: set\n"
+        assert shell.json("schedule", "declare", "--app", module) == [
+            {"name": module, "changed": False}
+        ]
+    finally:
+        default_registry._tasks.pop(module, None)
+    shell.run("schedule", "declare", "--app", "declares_nothing")
+    assert "no task of declares_nothing has a cron or every" in shell.err
+
+    (only,) = pool.schedules.list()
+    assert only.schedule is not None
+    assert (only.schedule.cron, only.schedule.timezone) == ("0 4 * * *", "Asia/Seoul")
