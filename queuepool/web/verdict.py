@@ -1,27 +1,38 @@
-"""What is wrong with the queue, as far as one observation tells. Pure."""
+"""The first line of every page: the doctor's verdict, and whether the page itself has news. Pure.
+
+A coordinator of an earlier release gives no verdict. Then what one observation tells must do.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
+from queuepool.models import doctor
 from queuepool.models.durations import format_duration
 from queuepool.web.drawing import words
 from queuepool.web.live.board import Look, name_of
 
 _STALE_S = 10.0
 _SHOWN = 5
+_BAD: Final = {
+    doctor.Severity.CRITICAL: "bad",
+    doctor.Severity.WARNING: "warning",
+    doctor.Severity.NOTICE: "note",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong. remedy: the command that helps; empty if there is none."""
+    """One thing that is wrong. remedy: the command that helps; link: of a page of ours."""
 
     severity: Literal["bad", "warning", "note"]
     text: str
     remedy: str = ""
     link: str = ""
+    meaning: str = ""
+    since_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +45,12 @@ class Verdict:
 
 
 def verdict_of(look: Look, now_s: float) -> Verdict:
-    """Return what an observation says."""
+    """Return what is wrong, the worst first."""
     order = {"bad": 0, "warning": 1, "note": 2}
     found = sorted(_findings(look, now_s), key=lambda one: order[one.severity])
     worst = [one for one in found if one.severity != "note"]
     if not worst:
-        return Verdict("good", "Everything works", tuple(found))
+        return Verdict("good", "All well", tuple(found))
     more = f", and {len(worst) - 1} more" if len(worst) > 1 else ""
     return Verdict(worst[0].severity, f"{worst[0].text}{more}", tuple(found))
 
@@ -50,36 +61,46 @@ def _findings(look: Look, now_s: float) -> Iterator[Finding]:
         yield Finding("bad", f"{look.problem}{since}"[:400], "queuepool coordinator")
     elif now_s - look.at_s > _STALE_S:
         yield Finding("bad", f"no news for {format_duration(now_s - look.at_s)}")
-    cluster = look.cluster
-    if cluster is None:
-        return
-    if not cluster.leader.epoch:
+    if look.doctor is not None:
+        yield from map(_of_doctor, look.doctor.findings)
+    elif look.cluster is not None:
+        yield from _of_one_look(look)
+    yield from _notes(look)
+
+
+def _of_doctor(one: doctor.Finding) -> Finding:
+    kind, _, name = one.subject.partition(" ")
+    link = f"partition/{name}" if kind == "partition" and name.replace("/", "").isalnum() else ""
+    text = f"{one.subject}: {one.what}"
+    severity: Any = _BAD[one.severity]
+    return Finding(severity, text, one.remedy, link, one.meaning, one.since_ms)
+
+
+def _of_one_look(look: Look) -> Iterator[Finding]:
+    if not look.cluster.leader.epoch:
         yield Finding("bad", "no coordinator leads, so worker counts stay", "queuepool check")
-    for server in cluster.servers:
+    for server in look.cluster.servers:
         if not server.reachable:
             yield Finding("bad", f"server {server.name} cannot be reached", "queuepool check")
-    yield from _of_places(look)
-
-
-def _of_places(look: Look) -> Iterator[Finding]:
     orphans = [p for p in look.places if not p.HasField("owner") and not p.stale]
     if orphans:
-        yield Finding(
-            "bad", f"no consumer owns {_named(orphans)}", "queuepool consumer", _link(orphans)
-        )
+        text = f"no consumer owns {_named(orphans)}"
+        yield Finding("bad", text, "queuepool consumer", _link(orphans))
     if stale := [p for p in look.places if p.stale]:
-        yield Finding(
-            "bad", f"{_named(stale)}: not observed lately", "queuepool check", _link(stale)
-        )
+        yield Finding("bad", f"{_named(stale)}: not observed lately", "queuepool check")
     if aside := [p for p in look.places if p.set_aside]:
         jobs = sum(p.set_aside for p in aside)
         tasks = ", ".join(sorted({t for p in aside for t in p.unknown_tasks})[:_SHOWN])
-        yield Finding(
-            "warning", f"{words.count(jobs)} jobs wait for tasks that no consumer knows: {tasks}",
-            "queuepool status", _link(aside),
-        )  # fmt: skip
+        text = f"{words.count(jobs)} jobs wait for tasks that no consumer knows: {tasks}"
+        yield Finding("warning", text, "queuepool status", _link(aside))
+
+
+def _notes(look: Look) -> Iterator[Finding]:
+    """Yield what operators did and may have forgotten."""
     if held := [p for p in look.places if p.HasField("held_since_ms")]:
-        yield Finding("warning", f"{_named(held)} held", "queuepool release all", _link(held))
+        since_ms = min(p.held_since_ms for p in held)
+        text = f"{_named(held)} held"
+        yield Finding("note", text, "queuepool release all", _link(held), since_ms=since_ms)
     if manual := [p for p in look.places if p.HasField("manual_until_ms")]:
         yield Finding("note", f"{_named(manual)}: workers set by an operator", "", _link(manual))
     if dead := look.sum("dead"):

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any, Final
 
+from queuepool.models.doctor import Verdict
 from queuepool.models.places import DEFAULT_POOL, place_text
 from queuepool.web.live.history import Ring
 
@@ -27,13 +28,17 @@ OF_PLACE: Final = ("at", "backlog", "per_s", "oldest", "target", "running", "bus
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One observation of everything. cluster: None before the first; at_s: by our own clock."""
+    """One observation of everything. cluster: None before the first; at_s: by our own clock.
+
+    doctor: the coordinator's verdict, None if it gives none.
+    """
 
     at_s: float = 0.0
     cluster: Any = None
     places: tuple[Any, ...] = ()
     problem: str = "no coordinator was asked yet"
     index: dict[str, Any] = field(default_factory=dict)
+    doctor: Verdict | None = None
 
     @property
     def is_live(self) -> bool:
@@ -57,19 +62,20 @@ class Board:
         self._coarse_s = float("-inf")
         self._failed = 0
 
-    def take(self, places: Sequence[Any], cluster: Any, at_s: float) -> None:
+    def take(
+        self, places: Sequence[Any], cluster: Any, at_s: float, doctor: Verdict | None = None
+    ) -> None:
         """Note an observation."""
         index = {name_of(place): place for place in places}
         self._append_totals(places, at_s - self.origin_s)
         if at_s - self._coarse_s >= STEP_S:
             self._coarse_s = at_s
             self._append_places(index, at_s - self.origin_s)
-        self.look = Look(at_s, cluster, tuple(places), "", index)
+        self.look = Look(at_s, cluster, tuple(places), "", index, doctor)
 
     def fail(self, problem: str) -> None:
         """Note why nothing is known now; what was known last stays."""
-        last = self.look
-        self.look = Look(last.at_s, last.cluster, last.places, problem, last.index)
+        self.look = replace(self.look, problem=problem, doctor=None)
 
     def _append_totals(self, places: Sequence[Any], at: float) -> None:
         failed = sum(p.totals.failed_attempts for p in places)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from queuepool.errors import QueuePoolError
+from queuepool.models.doctor import Verdict
 from queuepool.web.live.board import Board
 
 _CLUSTER_S = 3.0  # between questions about leader and servers
@@ -79,7 +80,7 @@ class Watcher:
 
         client = self._connect()
         try:
-            cluster, asked_s = client.GetCluster(api.GetClusterRequest()).cluster, time.monotonic()
+            cluster, verdict, asked_s = None, None, float("-inf")
             request = api.WatchPartitionsRequest(min_interval_ms=self._interval_ms)
             self._call = client.WatchPartitions(request)
             for message in self._call:
@@ -87,11 +88,27 @@ class Watcher:
                     return
                 if time.monotonic() - asked_s > _CLUSTER_S:
                     cluster = client.GetCluster(api.GetClusterRequest()).cluster
+                    verdict = _verdict(client)
                     asked_s = time.monotonic()
-                self._board.take(message.partitions, cluster, time.time())
+                self._board.take(message.partitions, cluster, time.time(), verdict)
                 self._changed()
         finally:
             client.close()
+
+
+def _verdict(client: Any) -> Verdict | None:
+    """Return what is wrong with the queue; None before the first look, and of earlier releases."""
+    import grpc
+
+    from queuepool.rpc.doctor import verdict_of
+    from queuepool.rpc.v1 import queue_pool_pb2 as api
+
+    try:
+        return verdict_of(client.Doctor(api.DoctorRequest()).verdict)
+    except grpc.RpcError as error:
+        if error.code() in (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.UNAVAILABLE):
+            return None
+        raise
 
 
 def _sentence(error: Exception) -> str:

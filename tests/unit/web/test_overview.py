@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from queuepool.models.doctor import Finding, Severity, Verdict
 from queuepool.web.live.board import Board
 from queuepool.web.live.hub import MOST_WATCHERS, Hub, TooManyWatchersError
 from queuepool.web.pages import overview
@@ -24,7 +25,7 @@ def test_the_overview_shows_numbers_partitions_and_who_leads(site: Site, operato
     assert '<span id="t-backlog">1,234</span>' in text
     assert 'class="h4" href="partition/2"' in text
     assert "led by host:1" in text
-    assert "Everything works" in text
+    assert "All well" in text
 
 
 def test_all_partitions_are_paused_and_resumed_and_it_is_written_down(
@@ -67,13 +68,29 @@ def test_a_thousand_partitions_are_one_small_page_and_smaller_updates(make_site:
 def test_the_verdict_names_what_is_wrong_the_worst_first() -> None:
     board, coordinator = Board(), FakeCoordinator(4)
     states = [state(0, owned=False), state(1, held_since_ms=5), state(2, dead=3), state(3)]
-    board.take(states, coordinator.cluster, 100.0)
+    board.take(states, coordinator.cluster, 100.0)  # of a release without a doctor
 
     verdict = verdict_of(board.look, 101.0)
 
-    assert (verdict.severity, verdict.text) == ("bad", "no consumer owns partition 0, and 1 more")
-    assert [one.severity for one in verdict.findings] == ["bad", "warning", "note"]
+    assert (verdict.severity, verdict.text) == ("bad", "no consumer owns partition 0")
+    assert [one.severity for one in verdict.findings] == ["bad", "note", "note"]
     assert verdict_of(board.look, 200.0).text.startswith("no news for 1m40s")
+
+
+def test_the_first_line_is_the_doctors_verdict(site: Site, operator: Browser) -> None:
+    finding = Finding(
+        kind="no-owner", severity=Severity.CRITICAL, subject="partition 2", since_ms=5,
+        what="nobody owns it", meaning="its jobs <wait>", remedy="queuepool consumer",
+    )  # fmt: skip
+    doctor = Verdict(at_ms=9, findings=(finding,))
+    site.desk.board.take(site.coordinator.states, site.coordinator.cluster, time.time(), doctor)
+
+    answer = operator.get("/").text
+
+    assert '<span class="text" id="verdict-text">partition 2: nobody owns it</span>' in answer
+    assert 'data-severity="bad"' in answer
+    assert "its jobs &lt;wait&gt;" in answer
+    assert '<a href="/partition/2">' in answer
 
 
 def test_a_coordinator_that_is_away_is_the_first_line_and_the_last_numbers_stay(
