@@ -17,6 +17,7 @@ PYTEST := $(BIN)/python -m pytest -q
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo quick test test-slow test-pythons test-deploy simulate model explore chaos soak mutate fuzz check format bench bench-scale bench-scaling experiments bench-peers crash-peers \
+.PHONY: help demo quick test test-slow test-pythons test-deploy test-browser simulate model explore chaos soak mutate fuzz check format bench bench-scaling experiments bench-peers crash-peers \
 	stubs constraints docs sbom clean
 
 help: ## show this list
@@ -54,6 +55,9 @@ test-pythons: $(VENV)/.installed-dev ## unit and contract tests on Python 3.11 t
 test-deploy: $(VENV)/.installed-deploy ## check deploy/, build the image, run a cluster of containers and kill parts of it
 	$(PYTEST) -n $(WORKERS) --dist loadgroup tests/deploy
 	$(BIN)/python -m tests.deploy.real
+
+test-browser: $(VENV)/.installed-browser ## the page in a real Chromium, which root on Debian gets; --picture: python -m tests.browser
+	$(BIN)/python -m tests.browser
 
 model: $(VENV)/.installed-dev ## walk every script beside a model, MODEL_EXAMPLES=2000 times 80 steps
 	MODEL_EXAMPLES=$(MODEL_EXAMPLES) MODEL_STEPS=80 $(PYTEST) tests/property/test_model.py -k says
@@ -124,6 +128,7 @@ EXTRAS_dev := [dev,gen]
 EXTRAS_bench := [bench]
 EXTRAS_docs := [docs]
 EXTRAS_deploy := [dev,gen,deploy]
+EXTRAS_browser := [dev,browser]
 EXTRAS_fuzz := [dev,gen,fuzz]
 
 $(VENV)/.installed-%: pyproject.toml constraints.txt | $(BIN)/python

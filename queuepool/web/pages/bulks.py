@@ -40,7 +40,8 @@ class _Pages:
     async def preview(self, request: Request) -> Response:
         asked = fields(request)
         given, what = _given(asked), asked.get("what", "")
-        given.setdefault("until", f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}+00:00")
+        if given.get("state") != "delayed":  # of these it is the time at which they are due
+            given.setdefault("until", f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}+00:00")
         problem, wanted = "", 0
         try:
             if what not in WORDS:

@@ -89,11 +89,11 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "?") {
     event.preventDefault();
     byId("help")?.showModal();
-  } else if (event.key === "g") {
-    went = Date.now();
   } else if (places[event.key] && Date.now() - went < 1500) {
     went = 0;
     location.assign(root + places[event.key]);
+  } else if (event.key === "g") {
+    went = Date.now();
   }
 });
 

@@ -300,6 +300,14 @@ def test_waiting_jobs_that_match_are_cancelled(site: Site, operator: Browser) ->
     assert site.pool.group("k1").status().ready == 1
 
 
+def test_delayed_jobs_are_counted_whenever_they_are_due(site: Site, operator: Browser) -> None:
+    enqueue(site, delay_s=3600)
+
+    preview = operator.post("/bulk", page="/find", state="delayed", what="cancel")
+
+    assert "Cancel 1 job?" in preview.text
+
+
 def test_what_no_bulk_act_may_do_is_refused(site: Site, operator: Browser) -> None:
     refused = operator.post("/bulk", page="/find", state="in-flight", what="discard")
 
