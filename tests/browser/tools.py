@@ -82,7 +82,7 @@ class Chromium:
     def path(self) -> str:
         """Return where the browser is."""
         parts = urlsplit(self.driver.current_url)
-        return parts.path + (f"?{parts.query}" if parts.query else "")
+        return str(parts.path + (f"?{parts.query}" if parts.query else ""))
 
     def find(self, selector: str) -> Any:
         """Return the first visible element."""
@@ -138,7 +138,7 @@ class Chromium:
             try:
                 before.is_enabled()
             except WebDriverException:
-                return self.driver.execute_script("return document.readyState") == "complete"
+                return bool(self.driver.execute_script("return document.readyState") == "complete")
             return False
 
         self.until(is_gone, "the next page is there")
