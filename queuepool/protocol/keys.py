@@ -65,6 +65,7 @@ PARTITION_KEYS: dict[str, tuple[str, str]] = {
     "r:<id>": ("STRING", "result of a finished job, with a time to live"),
     "g:<group>": ("HASH", "totals of a task group"),
     "mg": ("HASH", "held groups with work left"),
+    "mv": ("SET", "groups on their way to or from another partition: none of their jobs starts"),
     "c": ("HASH", "counters"),
     "o": ("HASH", "owner: nonce, epoch, expiry, heartbeat, workers, busy, applied command"),
     "dr": ("HASH", "epoch -> nonce and expiry of a draining predecessor"),

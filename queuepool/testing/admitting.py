@@ -91,7 +91,7 @@ def _may_go(p: PartitionData, lane: Lane, job_id: bytes) -> bool:
         return True
     group = p.groups[name]
     if group.next_id == job_id:
-        return not group.hold
+        return not group.is_held
     waiting = p.lanes.get(lane)
     if group.serial and waiting and p.gates.was_admitted(waiting[0]):
         return False  # one at a time keeps their order

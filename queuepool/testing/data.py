@@ -69,7 +69,7 @@ class PartitionData(Keyspace):
             return 0
         able, apart = group.shares(self.waits)
         self.count(group.state, -group.apart)
-        group.state, group.apart = "held" if group.hold else "capped", apart
+        group.state, group.apart = "held" if group.is_held else "capped", apart
         self.count(group.state, apart)
         for tier in TIERS:
             self.count_able((group.place(tier), name), able[tier] - group.able[tier])

@@ -42,6 +42,8 @@ class Group:
     expires: int | None = None
     tier: int | None = None  # whose turns its jobs have, instead of their own
     moved: int = 0  # the least stamp of seats that count, once its tier was changed
+    moving: int = 0  # the version of the move that it is part of; 0: of none
+    arrived: int = 0  # the one by which totals came
     keep: int = 0  # ms for which settings stay without work; 0: as other groups
 
     @property
@@ -50,9 +52,14 @@ class Group:
         return self.hold > 0, self.most, self.serial, self.weight, self.tier
 
     @property
+    def is_held(self) -> bool:
+        """Return whether none of its jobs may start: it is held, or on its way."""
+        return self.hold > 0 or self.moving > 0
+
+    @property
     def has_settings(self) -> bool:
         """Return whether it is held, or has a bound, or more turns than others."""
-        bound = self.hold > 0 or self.most > 0 or self.serial
+        bound = self.is_held or self.most > 0 or self.serial
         return bound or self.weight > 1 or self.moved > 0
 
     def place(self, tier: int) -> int:
@@ -61,7 +68,7 @@ class Group:
 
     def room(self, waits: Waits) -> int:
         """Return how many of its jobs may be claimed now."""
-        if self.hold or (self.serial and waits(self.next_id)):
+        if self.is_held or (self.serial and waits(self.next_id)):
             return 0
         most = 1 if self.serial else self.most
         running = self.left - self.delayed - self.parked - self.waiting.total()

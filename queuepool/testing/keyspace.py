@@ -51,6 +51,7 @@ class Keyspace:
     results: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)  # r:<id>
     groups: dict[bytes, Group] = field(default_factory=dict)  # g:<group>
     managed: dict[bytes, int] = field(default_factory=dict)  # mg: how many jobs may be claimed
+    frozen: set[bytes] = field(default_factory=set)  # mv
     tenants: dict[bytes, Tenant] = field(default_factory=dict)  # mt, and tn:<tenant>
     tallies: Tallies = field(default_factory=Tallies)  # tt:<tenant>
     counters: dict[str, int] = field(default_factory=dict)  # c

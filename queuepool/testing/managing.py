@@ -36,13 +36,13 @@ def configure(p: PartitionData, args: Args) -> Any:
     if before == (*group.settings, group.keep):
         return 0
     if not group.state:
-        _manage(p, name, group)
+        manage(p, name, group)
     if before[4] != group.tier:
         change_tier(p, name, group, places)
     if p.tune(name) > 0:
         p.wake(b"w")
     if not group.has_settings:
-        _unmanage(p, name, group)
+        unmanage(p, name, group)
     return 1
 
 
@@ -59,7 +59,8 @@ def _set(p: PartitionData, group: Group, settings: dict[bytes, bytes]) -> None:
         group.tier = int(settings[b"tier"]) if settings[b"tier"] else None
 
 
-def _unmanage(p: PartitionData, name: bytes, group: Group) -> None:
+def unmanage(p: PartitionData, name: bytes, group: Group) -> None:
+    """Let a group without settings count its jobs no more."""
     p.managed.pop(name, None)
     group.state, group.next_id, group.keep = "", None, 0
     group.waiting.clear()
@@ -78,8 +79,8 @@ def _hold_partition(p: PartitionData, *, on: bool) -> int:
     return 1
 
 
-def _manage(p: PartitionData, name: bytes, group: Group) -> None:
-    # From now on the group counts its jobs itself.
+def manage(p: PartitionData, name: bytes, group: Group) -> None:
+    """Let a group count its jobs itself from now on."""
     group.state = "capped"
     for tier in TIERS:
         jobs = sum(i not in p.marks for i in p.lanes.get((tier, name), ()))
@@ -124,7 +125,7 @@ class Recount:
         for name, waiting in self._waiting.items():
             group = replace(self._p.groups[name], waiting=waiting)
             able, apart = group.shares(self._p.waits)
-            sums["held" if group.hold else "capped"] += apart
+            sums["held" if group.is_held else "capped"] += apart
             told = self._p.groups[name]
             if (told.waiting, told.able, told.apart) != (waiting, able, apart):
                 return True
@@ -138,7 +139,7 @@ class Recount:
             group = self._p.groups[name]
             group.waiting = waiting
             group.able, group.apart = group.shares(self._p.waits)
-            group.state = "held" if group.hold else "capped"
+            group.state = "held" if group.is_held else "capped"
             self._p.managed[name] = group.room(self._p.waits)
             sums[group.state] += group.apart
         sums += apart_of_tenants(self._p)

@@ -14,6 +14,7 @@ from queuepool.testing import (
     admitting,
     batches,
     cancelling,
+    carrying,
     checking,
     claiming,
     delivering,
@@ -41,7 +42,7 @@ _VERBS: Mapping[str, Callable[[Any, Args], Any]] = {  # each is named after its 
     for module in (
         *(producing, cancelling, managing, claiming, admitting, ending),
         *(owning, operating, finding, leading, limiting, delivering, scheduling, tenants, batches),
-        *(routed, checking),
+        *(routed, checking, carrying),
     )
     for name, verb in vars(module).items()
     if name in names() and getattr(verb, "__module__", "") == module.__name__

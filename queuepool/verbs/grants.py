@@ -87,6 +87,7 @@ CONSUMER = _grant("""
     r     set
     g     hset hincrby hdel pexpire unlink
     mg    hset hdel unlink
+    mv    unlink
     c     hset hincrby hdel unlink
     o     hset hincrby unlink
     dr    hset hdel unlink
@@ -156,7 +157,15 @@ COORDINATOR = _grant("""
     ls        zadd zrem
 """)
 NOTHING: Grant = {}
-# Besides the above: a replay rewrites the body, with another stamp; a migration the route.
-OPERATOR = _union(
-    PRODUCER, CONSUMER, COORDINATOR, _grant("j hset\ncmd unlink\nck unlink\nroute hset")
-)
+# Besides the above: a replay rewrites the body, with another stamp; a migration the route; a move
+# takes single jobs out of their lanes.
+_BESIDE = _grant("""
+    j     hset
+    cmd   unlink
+    ck    unlink
+    q     lrem
+    gq    lrem
+    mv    sadd srem
+    route hset
+""")
+OPERATOR = _union(PRODUCER, CONSUMER, COORDINATOR, _BESIDE)

@@ -13,6 +13,7 @@ from queuepool.routing.slots import group_of
 from queuepool.verbs import Verb
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.limits import verbs as limit
+from queuepool.verbs.moves import verbs as move
 from queuepool.verbs.operator import checkups, editing, finding
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
@@ -25,7 +26,7 @@ from tests.contract import world as w
 from tests.contract.world import World
 
 # The group of most jobs, and others of its tenant
-G, GATED, FULL = (group_of(key, b"tenant") for key in (b"g", b"gated", b"full"))
+G, GATED, FULL = (group_of(key, b"tenant") for key in (b"g", b"as-if-it-were-16", b"full"))
 _ERROR = b'{"reason":"failed"}'
 _LIMIT = Limit("cap", rate=1, per_s=60, concurrency=4)
 _ADAPTIVE = Limit("told", rate="adaptive", least=1, most=100)
@@ -47,7 +48,7 @@ class Busy:
         ownership = self.owned.ownership
         calls = [*_of_applications(), *_of_owners(ownership, self.stale), *self._of_others()]
         batches = [*busy_batches.of_producers(), *busy_batches.of_owners(ownership, self.stale)]
-        return [*calls, *_of_limits(), *batches]
+        return [*calls, *_of_limits(), *batches, *_of_moves(self.world)]
 
     def _of_others(self) -> list[Verb[Any]]:
         command = {"partition": 0, "target_workers": 3, "reason": "r", "expires_ms": 60_000}
@@ -158,6 +159,8 @@ def busy(world: World) -> Busy:
     _use_limits(world)
     owned.run(admit(owned.ownership, "mail", 1, most_waiting=9))
     owned.run(own.hand_back(owned.ownership, [b"l-back"]))
+    w.enqueue(world, ["frozen"], group_of(b"frozen", b"tenant"))
+    world.partition.run(move.freeze(1, [group_of(b"frozen", b"tenant")]))
     w.enqueue(world, ["l-cut", "l-cut-too"], b"cutgate", limits=b"mail")
     world.partition.run(produce.cancel_group(b"cutgate", b"start"))
     [led, *_] = world.partition.server.run(
@@ -388,3 +391,22 @@ def _of_owner(ownership: own.Ownership) -> list[Verb[Any]]:
 
 
 __all__ = ["Busy", "busy"]
+
+
+def _of_moves(world: World) -> list[Verb[Any]]:
+    # Last: what was frozen is not claimed. One more job comes, as it would from another partition.
+    groups = [G, GATED, b"serial", b"capped"]
+    words = (b"came", b"l", b"0", b"12" + b"%011x" % 1 + w.tail(G), b"1", b"1", _ERROR, b"ekey2")
+    come = move.Exported({}, (*words, b"60000", b"cap", b""))
+    late = move.Exported({}, (b"came-late", b"d", b"9", *words[3:7], b"", b"", b"", b"new"))
+    of_group = {group: world.partition.run(move.export(1, group)).stamps for group in groups[:2]}
+    return [
+        move.walk(),
+        move.freeze(1, groups),
+        *(move.export(1, group) for group in groups[:2]),
+        move.export(1, b"dead", [b"dead-b"]),
+        move.adopt(1, G, come, last=True),
+        move.adopt(1, G, late),
+        *(move.forget(1, group, stamps) for group, stamps in of_group.items()),
+        move.thaw(1),
+    ]

@@ -16,7 +16,7 @@ from queuepool.verbs import scripts
 from tests.contract.world import World
 
 WAIT_FOR_ROOM = {
-    *("edit", "enqueue", "fire", "progress", "record", "relay", "replay"),
+    *("adopt", "edit", "enqueue", "fire", "progress", "record", "relay", "replay"),
     *("open_batch", "seal_batch", "grow_batch", "note_ends"),
 }
 ONLY_READ = {
@@ -41,6 +41,8 @@ ONLY_READ = {
     "schedules",
     "status",
     "vacancy",
+    "walk",
+    "export",
 }
 
 

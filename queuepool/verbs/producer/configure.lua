@@ -37,14 +37,10 @@ end
 if ARGV[3] == 'gates' then
   -- uses: configure/to_gates
 end
--- uses: configure/jobs_of, configure/shift
+-- uses: manage, unmanage, configure/shift
 probe_tenant(group)
-local known, state, jobs = ours('HLEN', g) or 0, is_state(ours('HGET', g, 'state')), {}
-for t = 0, 3 do
-  local lane = {tier = t, group = group}
-  lane.size = ours('LLEN', lane_key(lane)) or 0
-  jobs[t] = state and 0 or jobs_of(lane)
-end
+local known, state = ours('HLEN', g) or 0, is_state(ours('HGET', g, 'state'))
+local jobs = count_lanes(group, state)
 -- uses: make_way
 local changed, keep, tier = 0, 0, redis.call('HGET', g, 'tier') or ''
 for i = 3, #ARGV, 2 do if ARGV[i] == 'keep' then keep = whole(ARGV[i + 1]) end end
@@ -65,20 +61,11 @@ if keep > 0 and whole(left) <= 0 and whole(dead) <= 0 then
   redis.call('PEXPIRE', g, math.max(keep, redis.call('PTTL', g)))
 end
 if changed == 0 then return 0 end
-if not state then
-  redis.call('HSET', g, 'state', 'capped', 'apart', 0)
-  for t = 0, 3 do redis.call('HSET', g, 'w' .. t, jobs[t], 'c' .. t, jobs[t]) end
-  if whole(redis.call('HGET', g, 'left')) > 0 then list_managed(group) end
-end
+if not state then manage(group, jobs) end
 if tier ~= (redis.call('HGET', g, 'tier') or '') then
   shift(tier)
   renew_seats(group)
 end
 if tune(group) > 0 then wake('w') end
-local settings = redis.call('HMGET', g, 'hold', 'max', 'serial', 'weight', 'moved')
-if not (settings[1] or settings[2] or settings[3] or settings[4] or settings[5]) then
-  redis.call('HDEL', mg, group)
-  redis.call('HDEL', g, 'rt', 't0', 't1', 't2', 't3', unpack(SETTINGS, 7, 20))
-  redis.call('HDEL', g, 'keep')
-end
+unmanage(group)
 return 1

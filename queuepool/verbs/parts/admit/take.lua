@@ -3,10 +3,10 @@ local function may_go(tier, group, id) -- and whether it goes before what is the
   local room, tenant = redis.call('HGET', base .. ':mg', group), tenant_of(group)
   if tenant and redis.call('HGET', base .. ':mt', tenant) == '0' then return false end -- no room
   if not room then return true, false end
-  local rt, hold, serial = unpack(redis.call('HMGET', base .. ':g:' .. group, 'rt', 'hold',
-    'serial'))
+  local rt, hold, serial, moving = unpack(redis.call('HMGET', base .. ':g:' .. group, 'rt',
+    'hold', 'serial', 'moving'))
   -- The head of a serial group, which the others wait for
-  if rt == id then return not hold, true end
+  if rt == id then return not (hold or moving), true end
   -- One at a time keeps their order: what was admitted before it comes first
   local head = serial and redis.call('LINDEX', base .. ':q:' .. tier .. ':' .. group, 0)
   local state = head and gate_of(redis.call('HGET', base .. ':lm', head))

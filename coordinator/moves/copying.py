@@ -1,0 +1,89 @@
+"""How one frozen task group goes from A to B: export, adopt, forget, until A has nothing of it.
+
+    A export   the jobs that come first, up to 200; none is left: only the record
+    B adopt    they are frozen at B; those that it has from an earlier attempt it knows
+    A forget   deletes what B has; the last call deletes the group, once its totals are at B
+
+Pure: yields calls and receives what they mean. It keeps nothing between two calls, so whoever stops
+anywhere, or repeats any call, begins again from the top. Invariants:
+
+    M1  A job is claimable nowhere: its group is frozen in both places
+    M2  A body is deleted at A only after B has said that it holds it
+    M3  left, dead and how others ended: each counts in one place, in both only between two calls
+    M4  B gets jobs in the order in which A would have started them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from queuepool.verbs import Verb
+from queuepool.verbs.moves import verbs as move
+
+
+class Side(StrEnum):
+    """Where a call is to be made."""
+
+    A = "from"
+    B = "to"
+
+
+Call = tuple[Side, Verb[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What A still has of a group: the jobs that are left, because they run, and dead ones.
+
+    kept: of these, ids that another job has at B.
+    """
+
+    left: int = 0
+    dead: int = 0
+    kept: tuple[bytes, ...] = ()
+
+    @property
+    def done(self) -> bool:
+        """Return whether A has nothing of the group."""
+        return not self.left and not self.dead
+
+
+def copying(version: int, group: bytes, dead: Sequence[bytes]) -> Generator[Call, Any, Copied]:
+    """Yield calls, receive their results, and return what is still at A.
+
+    dead: ids of the group's dead jobs.
+    """
+    kept: list[bytes] = []
+    pages = [dead[i : i + move.MAX_JOBS] for i in range(0, len(dead), move.MAX_JOBS)]
+    for page in pages:
+        rest = list(page)
+        while rest:
+            jobs = yield Side.A, move.export(version, group, rest)
+            kept += yield from _hand_over(version, group, jobs)
+            rest = rest[max(1, len(jobs)) :] if len(jobs) < len(rest) else []
+    while True:
+        jobs = yield Side.A, move.export(version, group)
+        clashes = yield from _hand_over(version, group, jobs)
+        if not len(jobs) or clashes:
+            break
+    left, died = yield Side.A, move.forget(version, group, ())
+    if left or died:
+        return Copied(left, died, (*kept, *clashes))
+    if jobs.record:
+        yield Side.B, move.adopt(version, group, jobs, last=True)
+    yield Side.A, move.forget(version, group, (), last=True)
+    return Copied()
+
+
+def _hand_over(
+    version: int, group: bytes, jobs: move.Exported
+) -> Generator[Call, Any, list[bytes]]:
+    if not len(jobs):
+        return []
+    stamps = jobs.stamps
+    adopted = yield Side.B, move.adopt(version, group, jobs)
+    yield Side.A, move.forget(version, group, [stamps[i] for i in adopted.here])
+    return [stamps[i][0] for i in adopted.clashes]

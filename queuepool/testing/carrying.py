@@ -1,0 +1,305 @@
+"""walk, freeze, export, adopt, forget and thaw: task groups that move to another partition."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any
+
+from queuepool.protocol import codec
+from queuepool.testing.data import DAY_MS, PartitionData, lane_of
+from queuepool.testing.gates import NEVER
+from queuepool.testing.groups import TIERS, Group
+from queuepool.testing.keyspace import Args
+from queuepool.testing.managing import manage, unmanage
+from queuepool.testing.wishes import STARTED
+
+_WORDS = 11
+_Carry = Callable[[PartitionData, Args], Any]
+
+
+def _of_move(verb: _Carry) -> _Carry:
+    """Refuse a call by any version but the one that is accepted now."""
+
+    @wraps(verb)
+    def call(p: PartitionData, args: Args) -> Any:
+        version = p.counters.get("route", 1)
+        if version != int(args[0]):
+            return [b"MOVED", b"%d" % version]
+        return verb(p, args)
+
+    return call
+
+
+def walk(p: PartitionData, _args: Args) -> Any:
+    """Name the task groups that have jobs, and dead jobs: all of them in one page."""
+    found: list[bytes] = []
+    for job_id, body in p.jobs.items():
+        found += [body[13:16], codec.read_group(body), job_id if job_id in p.dead else b""]
+    return [b"0", found]
+
+
+@_of_move
+def freeze(p: PartitionData, args: Args) -> Any:
+    """Let no job of groups start any more."""
+    running = []
+    for name in args[1:]:
+        group = p.find_group(name)
+        if group is not None:
+            group.moving = int(args[0])
+            p.frozen.add(name)
+            if not group.state:
+                manage(p, name, group)
+            p.tune(name)
+            waiting = group.delayed + group.parked + group.waiting.total()
+            running.append(max(0, group.left - waiting))
+        else:
+            running.append(-1)
+    return running
+
+
+@_of_move
+def export(p: PartitionData, args: Args) -> Any:
+    """Read jobs of a frozen group, with everything that is known of them."""
+    name, limit, budget, dead = args[1], int(args[2]), int(args[3]), args[4:]
+    group = p.find_group(name)
+    if group is None:
+        return [[], []]
+    words: list[bytes] = []
+    for job_id in dead or _lined_up(p, name, group):
+        body = p.jobs.get(job_id)
+        if body is None or codec.read_group(body) != name or (job_id in p.dead) != bool(dead):
+            continue
+        budget -= len(body)
+        if len(words) == _WORDS * limit or (words and budget < 0):
+            break
+        words += _packed(p, job_id, body)
+    return [_record(group), words]
+
+
+def _lined_up(p: PartitionData, name: bytes, group: Group) -> list[bytes]:
+    lanes = [i for tier in TIERS for i in p.lanes.get((tier, name), ())]
+    parked = [i for (_, lane), ids in p.gates.lanes.items() if lane[1] == name for i in ids]
+    waiting = parked + lanes if group.serial else lanes + parked
+    late = [i for _, i in p.delayed.entries() if codec.read_group(p.jobs[i]) == name]
+    return waiting + late
+
+
+def _packed(p: PartitionData, job_id: bytes, body: bytes) -> list[bytes]:
+    due, died = p.delayed.score(job_id), p.dead.score(job_id)
+    by = p.wishes.expire_ms.get(job_id)
+    place, ms = (b"d", int(due) - p.now) if due is not None else (b"l", 0)
+    if died is not None:
+        place, ms = b"x", p.now - int(died)
+    attempts, crashes = p.attempts.get(job_id), p.crashes.get(job_id)
+    return [
+        *(job_id, place, b"%d" % max(0, ms), body),
+        b"" if attempts is None else b"%d" % attempts,
+        b"" if crashes is None else b"%d" % crashes,
+        p.errors.get(job_id, b""),
+        p.wishes.keys.get(job_id, b""),
+        b"" if by is None else b"%d" % max(1, by - p.now),
+        p.gates.limits.get(job_id, (b"", b""))[1],
+        p.asides.get(job_id, b""),
+    ]
+
+
+_FIELDS = {b"hold": "hold", b"max": "most", b"moved": "moved", b"keep": "keep", b"done": "done",
+           b"cancelled": "cancelled", b"evicted": "evicted", b"discarded": "discarded",
+           b"expired": "expired", b"created": "created", b"finished": "finished"}  # fmt: skip
+
+
+def _record(group: Group) -> list[bytes]:
+    said = {name: getattr(group, field) for name, field in _FIELDS.items()}
+    known = {name: b"%d" % n for name, n in said.items() if n}
+    if group.serial:
+        known[b"serial"] = b"1"
+    if group.weight > 1:
+        known[b"weight"] = b"%d" % group.weight
+    if group.tier is not None:
+        known[b"tier"] = b"%d" % group.tier
+    if group.next_id is not None:
+        known[b"rt"] = group.next_id
+    if group.cancelled_at >= 0:
+        known[b"cancelled_at"] = b"%d" % group.cancelled_at
+    return [word for pair in known.items() for word in pair]
+
+
+def _set(group: Group, name: bytes, value: bytes) -> None:
+    if name == b"rt":
+        group.next_id = value
+    elif name == b"serial":
+        group.serial = True
+    else:
+        setattr(group, _FIELDS.get(name, name.decode()), int(value))
+
+
+@_of_move
+def adopt(p: PartitionData, args: Args) -> Any:
+    """Take over jobs from another partition; none of them starts before `thaw`."""
+    version, name, words = int(args[0]), args[1], iter(args[2:])
+    group = p.find_group(name) or p.groups.setdefault(name, Group())
+    group.moving = version
+    p.frozen.add(name)
+    for key, value in _pairs(words):
+        _set(group, key, value)
+    cut = p.counters.get("cut", 0)
+    p.counters["cut"] = max(cut, group.cancelled_at)
+    if not group.state:
+        manage(p, name, group)
+    totals = _pairs(words)
+    for key, value in totals if group.arrived != version else ():
+        setattr(group, _FIELDS[key], getattr(group, _FIELDS[key]) + int(value))
+        group.total += int(value)
+    group.arrived = version if totals else group.arrived
+    jobs, status = list(words), bytearray()
+    for i in range(0, len(jobs), _WORDS):
+        job_id, body = jobs[i], jobs[i + 3]
+        here = p.jobs.get(job_id)
+        if here is not None:
+            same = here[:13] == body[:13] and codec.read_group(here) == name
+            status += b"h" if same else b"c"
+        elif job_id in p.marks:
+            status += b"c"
+        else:
+            _settle_in(p, group, jobs[i : i + _WORDS])
+            status += b"1"
+    group.expires = None
+    if group.left > 0:
+        p.managed.setdefault(name, 0)
+    p.expire_group(group)
+    p.tune(name)
+    return bytes(status)
+
+
+def _pairs(words: Iterator[bytes]) -> list[tuple[bytes, bytes]]:
+    return [(next(words), next(words)) for _ in range(int(next(words)))]
+
+
+def _settle_in(p: PartitionData, group: Group, words: Args) -> None:
+    job_id, place, ms, body, attempts, crashes, error, said, by, gate, task = words
+    p.jobs[job_id] = body
+    p.count("bytes", len(body))
+    group.total += 1
+    if place == b"x":
+        group.dead += 1
+        p.dead.add(job_id, p.now - int(ms))
+        p.count("dead_bytes", len(body))
+    else:
+        group.left += 1
+        _line_up(p, group, job_id, int(ms) if place == b"d" else None)
+    if attempts:
+        p.attempts[job_id] = int(attempts)
+    if crashes:
+        p.crashes[job_id] = int(crashes)
+    if error:
+        p.errors[job_id] = error
+    if said and place != b"x" and said[:1] != STARTED:
+        if p.holder_of(said[1:]) is not None:
+            p.count("conflicts")
+        else:
+            p.wishes.take(said, job_id)
+    elif said:
+        p.wishes.keys[job_id] = said
+    if by:
+        p.wishes.expire_ms[job_id] = p.now + int(by)
+    if gate:
+        p.gates.limits[job_id] = NEVER, gate
+    if task:
+        p.asides[job_id] = task
+
+
+def _line_up(p: PartitionData, group: Group, job_id: bytes, ms: int | None) -> None:
+    if ms is not None:
+        p.delay(job_id, lane_of(p.jobs[job_id])[0], p.now + ms)
+        group.delayed += 1
+        p.wake(b"d")
+        return
+    lane = lane_of(p.jobs[job_id])
+    if not p.lanes.get(lane):
+        group.out.add(lane[0])
+    p.lanes.setdefault(lane, deque()).append(job_id)
+    group.waiting[lane[0]] += 1
+
+
+@_of_move
+def forget(p: PartitionData, args: Args) -> Any:
+    """Delete jobs of a frozen group that another partition has adopted."""
+    name, pairs = args[1], iter(args[3:])
+    group = p.find_group(name)
+    if group is None:
+        return [0, 0]
+    for job_id, stamp in zip(pairs, pairs, strict=True):
+        body = p.jobs.get(job_id, b"")
+        same = codec.read_stamp(body) == stamp and codec.read_group(body) == name
+        if body and same and (place := _take_out(p, group, job_id, body)):
+            setattr(group, place, getattr(group, place) - 1)
+            group.total -= 1
+            p.count("bytes", -len(body))
+            if place == "dead":
+                p.count("dead_bytes", -len(body))
+            p.asides.pop(job_id, None)
+            p.forget(job_id)
+    p.tune(name)
+    left, dead = max(0, group.left), max(0, group.dead)
+    if not left + dead:
+        group.expires = p.now + DAY_MS
+    if args[2] and not left + dead:
+        del p.groups[name]
+        p.frozen.discard(name)
+        if group.moved:
+            expires = p.now + DAY_MS
+            p.groups[name] = Group(moved=group.moved, state="capped", expires=expires)
+    return [left, dead]
+
+
+def _take_out(p: PartitionData, group: Group, job_id: bytes, body: bytes) -> str:
+    """Take a job out of its place; return what counts it in the record of its group."""
+    if p.dead.remove(job_id):
+        return "dead"
+    if p.delayed.remove(job_id):
+        group.delayed -= 1
+        return "left"
+    lane = lane_of(body)
+    if p.gates.is_parked(job_id):
+        gate = p.gates.limits[job_id][1]
+        key = b"gq:%d:%s~%s" % (lane[0], gate, lane[1])
+        n = _take_from(p, p.gates.lanes[gate, lane], job_id, key)
+        p.unpark(body)
+        p.gates.left(gate, n)
+        return "left"
+    if job_id not in p.lanes.get(lane, ()):
+        return ""
+    _take_from(p, p.lanes[lane], job_id, b"q:%d:%s" % lane)
+    group.waiting[lane[0]] -= 1
+    return "left"
+
+
+def _take_from(p: PartitionData, ids: deque[bytes], job_id: bytes, key: bytes) -> int:
+    before = len(ids)
+    while len(ids) > 1 and ids[0] not in p.jobs:
+        p.marks.discard(ids.popleft())
+    ids.remove(job_id)
+    left = before - len(ids)
+    if not ids:
+        ids.append(b"=" + key)
+        p.marks.add(b"=" + key)
+        left -= 1
+    return left
+
+
+@_of_move
+def thaw(p: PartitionData, _args: Args) -> Any:
+    """Let jobs of frozen groups start, as their settings say."""
+    for name in sorted(p.frozen):
+        group = p.find_group(name)
+        if group is None or not group.moving:
+            continue
+        group.moving = group.arrived = 0
+        if p.tune(name) > 0:
+            p.wake(b"w")
+        if not group.has_settings:
+            unmanage(p, name, group)
+    p.frozen.clear()
+    return 0

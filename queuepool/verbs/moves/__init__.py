@@ -1,0 +1,1 @@
+"""Verbs that move task groups from one partition to another, each beside its wrapper."""

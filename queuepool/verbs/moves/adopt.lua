@@ -1,0 +1,69 @@
+#!lua
+-- adopt: take over jobs of a task group from another partition; none of them starts before `thaw`.
+-- ROLES   ops
+-- KEYS[1] base; derived: c j cx dl du dead at cr er ua u uk ex lm mg mv wk g:<group>
+--         q:<0-3>:<group> dg:<group> ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant>
+-- ARGV    version of the route, group, n, then n * (field, value) of its record there, m, then m *
+--         (total, how many): how its other jobs ended; then the jobs as export returns them
+-- Returns one character per job: 1 adopted, h it is here (this call was repeated), c another job
+--         here has this id; or {MOVED, least version}. Totals count once in a move. O(jobs).
+local base, group, n = KEYS[1], ARGV[2], tonumber(ARGV[3])
+-- uses: moves/current
+local c, j, mg, g = base .. ':c', base .. ':j', base .. ':mg', base .. ':g:' .. group
+-- uses: clock, check_hashes, ours, tune, is_state, manage, probe_tenant, add, group_of, tier_of
+-- uses: delay, holder_of, raise_largest, newest_cut, forget_soon, wake
+check_hashes('c', 'j', 'cx', 'mg', 'at', 'cr', 'er', 'ua', 'u', 'uk', 'ex', 'lm')
+-- uses: probe_managed
+redis.call('ZCARD', base .. ':dead')
+redis.call('ZCARD', base .. ':du')
+redis.call('SCARD', base .. ':mv')
+ours('SCARD', base .. ':dg:' .. group)
+probe_tenant(group)
+local counted, arrived = unpack(ours('HMGET', g, 'state', 'arrived') or {})
+counted = is_state(counted)
+local jobs = count_lanes(group, counted)
+-- uses: make_way
+local at, status, lanes, largest = 4 + 2 * n, {}, {}, redis.call('HGET', c, 'largest')
+redis.call('HSET', g, 'moving', ARGV[1], unpack(ARGV, 4, at - 1))
+redis.call('SADD', base .. ':mv', group)
+local cut = newest_cut(redis.call('HGET', g, 'cancelled_at'))
+if cut > newest_cut(redis.call('HGET', c, 'cut')) then redis.call('HSET', c, 'cut', cut) end
+if not counted then manage(group, jobs) end
+local totals = tonumber(ARGV[at])
+for k = at + 1, at + 2 * totals, 2 do
+  if arrived ~= ARGV[1] then
+    add(g, ARGV[k], whole(ARGV[k + 1]))
+    add(g, 'total', whole(ARGV[k + 1]))
+  end
+end
+if totals > 0 then redis.call('HSET', g, 'arrived', ARGV[1]) end
+-- uses: moves/settle_in
+for i = at + 1 + 2 * totals, #ARGV, 11 do
+  local id, body = ARGV[i], ARGV[i + 3]
+  local here = redis.call('HGET', j, id)
+  if here then
+    local same = string.sub(here, 1, 13) == string.sub(body, 1, 13) and group_of(here) == group
+    status[#status + 1] = same and 'h' or 'c'
+  elseif redis.call('HEXISTS', base .. ':cx', id) == 1 then
+    status[#status + 1] = 'c' -- its id is in a lane still
+  else
+    settle_in(id, body, i)
+    status[#status + 1] = '1'
+  end
+end
+for tier, ids in pairs(lanes) do
+  add(g, 'w' .. tier, #ids)
+  local lane = {tier = tier, group = group}
+  if redis.call('RPUSH', lane_key(lane), unpack(ids)) == #ids then
+    redis.call('HSET', g, 'o' .. tier, 1) -- it gets a seat by `thaw`
+  end
+end
+local left, dead, total = unpack(redis.call('HMGET', g, 'left', 'dead', 'total'))
+if whole(left) > 0 or whole(dead) > 0 then
+  redis.call('PERSIST', g)
+  if whole(left) > 0 then list_managed(group) end
+else
+  forget_soon(g, whole(total))
+end
+tune(group)
+return table.concat(status)

@@ -1,0 +1,78 @@
+#!lua flags=no-writes
+-- export: read jobs of a frozen task group, with everything that is known of them.
+-- ROLES   ops
+-- KEYS[1] base; derived: c j dl dead at cr er ua uk ex lm g:<group> q:<0-3>:<group> dg:<group>
+--         gg:<group> gq:<tier>:<gate>~<group>
+-- ARGV    version of the route, group, how many (1-200), bytes of bodies, then ids of dead jobs
+--         (none: jobs that are not dead, in the order in which they are to arrive)
+-- Returns {[field, value ...] of the group's record, [id, place (l: in a lane or at a gate, d:
+--         delayed, x: dead), ms until it is due or since it died, body, failed attempts, crashes,
+--         last error, unique key as in uk, ms by which it is to start, gate, task that it waits for
+--         ...]}, with '' for what there is not; or {MOVED, least version}. At least one job is
+--         among them, whatever its size. O(jobs), and marks of cancelled ones before them.
+local base, group, limit, budget = KEYS[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+-- uses: moves/current
+-- uses: clock, ours, group_of, gate_of, stamp_of
+local ids, seen, jobs, j = {}, {}, {}, base .. ':j'
+local record = ours('HGETALL', base .. ':g:' .. group) or {}
+local function take(found)
+  for k, body in ipairs(#found > 0 and redis.call('HMGET', j, unpack(found)) or {}) do
+    if #ids < limit and body and not seen[found[k]] and group_of(body) == group then
+      seen[found[k]] = body
+      ids[#ids + 1] = found[k]
+    end
+  end
+end
+local function take_list(list) -- past up to 10,000 marks
+  local at, page = 0, {}
+  repeat
+    page = ours('LRANGE', list, at, at + 199) or {}
+    take(page)
+    at = at + 200
+  until #page < 200 or #ids >= limit or at >= 10000
+end
+local function take_gates()
+  local page = {'0'}
+  repeat
+    page = ours('SSCAN', base .. ':gg:' .. group, page[1], 'COUNT', 100) or {'0', {}}
+    for _, place in ipairs(page[2]) do
+      if #ids < limit then take_list(base .. ':gq:' .. place .. '~' .. group) end
+    end
+  until page[1] == '0'
+end
+if #ARGV > 4 then
+  take({unpack(ARGV, 5)})
+else
+  -- The head of a serial group may wait at its gate: the others come after it
+  local serial = ours('HGET', base .. ':g:' .. group, 'serial')
+  if serial then take_gates() end
+  for t = 0, 3 do if #ids < limit then take_list(base .. ':q:' .. t .. ':' .. group) end end
+  if not serial then take_gates() end
+  local page = #ids < limit and ours('SSCAN', base .. ':dg:' .. group, '0', 'COUNT', limit)
+  take(page and page[2] or {})
+end
+for _, id in ipairs(ids) do
+  local body = seen[id]
+  budget = budget - #body
+  if budget < 0 and #jobs > 0 then break end
+  local due = redis.call('ZSCORE', base .. ':dl', id)
+  local died = redis.call('ZSCORE', base .. ':dead', id)
+  local place, ms = 'l', 0
+  if died then place, ms = 'x', now - died elseif due then place, ms = 'd', due - now end
+  if (#ARGV > 4) == (place == 'x') then
+    local n = #jobs
+    jobs[n + 1], jobs[n + 2], jobs[n + 4] = id, place, body
+    jobs[n + 3] = string.format('%.0f', math.max(0, ms))
+    for k, hash in ipairs({'at', 'cr', 'er', 'uk'}) do
+      jobs[n + 4 + k] = redis.call('HGET', base .. ':' .. hash, id) or ''
+    end
+    local said = redis.call('HGET', base .. ':ex', id)
+    local by = said and tonumber(string.sub(said, 1, 11), 16) == stamp_of(body)
+      and tonumber(string.sub(said, 12))
+    jobs[n + 9] = by and string.format('%.0f', math.max(1, by - now)) or ''
+    local _, gate = gate_of(redis.call('HGET', base .. ':lm', id))
+    jobs[n + 10] = gate or ''
+    jobs[n + 11] = redis.call('HGET', base .. ':ua', id) or ''
+  end
+end
+return {record, jobs}

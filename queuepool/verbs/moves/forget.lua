@@ -1,0 +1,66 @@
+#!lua flags=allow-oom
+-- forget: delete jobs of a frozen task group that another partition has adopted.
+-- ROLES   ops
+-- KEYS[1] base; derived: c j cx dl dead at cr er ua u uk ex lm ga gt mg mv wk g:<group>
+--         q:<0-3>:<group> dg:<group> gg:<group> gq:<tier>:<gate>~<group> ring:<0-3>
+--         tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant>
+-- ARGV    version of the route, group, whether it is to be forgotten itself, once it has no jobs (1
+--         or ''), then n * (id, stamp of the body)
+-- Returns {jobs that are left, dead jobs}; or {MOVED, least version}. O(jobs) in front.
+-- Leaves a mark, as of a cancelled job, in a lane that would be empty: it has a seat.
+local base, group = KEYS[1], ARGV[2]
+-- uses: moves/current
+local c, j, mg, g = base .. ':c', base .. ':j', base .. ':mg', base .. ':g:' .. group
+-- uses: clock, check_hashes, ours, tune, probe_tenant, add, group_of, tier_of, lane_key, undelay
+-- uses: let_go, unaside, unpark, leave_gate, gate_of
+check_hashes('c', 'j', 'cx', 'mg', 'at', 'cr', 'er', 'ua', 'gt')
+-- uses: probe_managed
+redis.call('ZCARD', base .. ':dead')
+redis.call('SCARD', base .. ':mv')
+ours('SCARD', base .. ':dg:' .. group)
+ours('SCARD', base .. ':gg:' .. group)
+probe_tenant(group)
+for t = 0, 3 do ours('LLEN', lane_key({tier = t, group = group})) end
+for i = 4, #ARGV, 2 do
+  local _, gate = gate_of(redis.call('HGET', base .. ':lm', ARGV[i]))
+  local body = gate and redis.call('HGET', j, ARGV[i])
+  if body then ours('LLEN', base .. ':gq:' .. tier_of(body) .. ':' .. gate .. '~' .. group) end
+end
+local known = ours('HLEN', g) or 0
+if known == 0 then return {0, 0} end
+-- uses: make_way
+-- uses: moves/take_out
+local size, dead_size = 0, 0
+for i = 4, #ARGV, 2 do
+  local id = ARGV[i]
+  local body = redis.call('HGET', j, id)
+  if body and string.sub(body, 3, 13) == ARGV[i + 1] and group_of(body) == group then
+    local place = take_out(id, body)
+    if place then
+      size = size + #body
+      if place == 'dead' then dead_size = dead_size + #body end
+      add(g, 'total', -1)
+      add(g, place, -1)
+      for _, k in ipairs({'j', 'at', 'cr', 'er', 'ua'}) do
+        redis.call('HDEL', base .. ':' .. k, id)
+      end
+      let_go({id}, 1, 1)
+    end
+  end
+end
+if size > 0 then add(c, 'bytes', -size) end
+if dead_size > 0 then add(c, 'dead_bytes', -dead_size) end
+tune(group)
+local left, dead = unpack(redis.call('HMGET', g, 'left', 'dead'))
+left, dead = math.max(0, whole(left)), math.max(0, whole(dead))
+if left + dead == 0 then redis.call('PEXPIRE', g, 86400000) end
+if ARGV[3] == '1' and left + dead == 0 then
+  local moved = redis.call('HGET', g, 'moved') -- there may be older seats than that
+  redis.call('UNLINK', g)
+  redis.call('SREM', base .. ':mv', group)
+  if moved then
+    redis.call('HSET', g, 'moved', moved, 'state', 'capped', 'apart', 0)
+    redis.call('PEXPIRE', g, 86400000)
+  end
+end
+return {left, dead}

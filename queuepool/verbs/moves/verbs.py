@@ -1,0 +1,154 @@
+"""Verbs that move task groups from one partition to another: A gives, B takes. Pure.
+
+    walk, freeze   A   which groups there are; none of their jobs starts any more
+    export         A   jobs in the order in which they are to arrive, up to 200
+    adopt          B   the same; B keeps them frozen, and knows those that it has
+    forget         A   deletes what B has; at last the group itself
+    thaw           B   after the route says so: all that is frozen may start
+
+All but `walk` name the version of the route that belongs to this step of the move, which is the
+least one that the partition accepts (`turn_away`). So what a replaced leader sends late is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from queuepool.errors import MovedError
+from queuepool.protocol import codec
+from queuepool.verbs import Argument, Verb, number
+
+MAX_JOBS = 200
+MAX_BYTES = 4 * 1024 * 1024
+_WORDS = 11  # of a job
+# Of a group's record: what it is told to do, and how jobs ended. The rest follows from its jobs.
+_SETTINGS = (b"hold", b"max", b"serial", b"weight", b"tier", b"moved", b"keep", b"rt",
+             b"cancelled_at", b"created", b"finished")  # fmt: skip
+_TOTALS = (b"done", b"cancelled", b"evicted", b"discarded", b"expired")
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """Some groups that have jobs in a partition. dead: ids of dead jobs, by group."""
+
+    slots: dict[bytes, int] = field(default_factory=dict)
+    dead: dict[bytes, list[bytes]] = field(default_factory=dict)
+
+    def of(self, slots: Container[int]) -> Walked:
+        """Return those of these slots."""
+        kept = {group: slot for group, slot in self.slots.items() if slot in slots}
+        return Walked(kept, {group: ids for group, ids in self.dead.items() if group in kept})
+
+    def add(self, more: Walked) -> None:
+        """Add what another page has."""
+        self.slots.update(more.slots)
+        for group, ids in more.dead.items():
+            self.dead.setdefault(group, []).extend(ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What a partition has of a group. words: of each job, as `adopt` takes them."""
+
+    record: dict[bytes, bytes]
+    words: Sequence[bytes]
+
+    def __len__(self) -> int:
+        return len(self.words) // _WORDS
+
+    @property
+    def stamps(self) -> list[tuple[bytes, bytes]]:
+        """Return the id of each job, and the stamp of its body."""
+        return [
+            (self.words[i], codec.read_stamp(self.words[i + 3]))
+            for i in range(0, len(self.words), _WORDS)
+        ]
+
+    @property
+    def settings(self) -> dict[bytes, bytes]:
+        """Return how the group may run."""
+        return {name: self.record[name] for name in _SETTINGS if name in self.record}
+
+    @property
+    def totals(self) -> dict[bytes, bytes]:
+        """Return how jobs that are gone have ended; never empty."""
+        return {name: self.record.get(name, b"0") for name in _TOTALS}
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """What a partition said to jobs. clashes: places of those whose id another job has there."""
+
+    here: list[int] = field(default_factory=list)
+    clashes: list[int] = field(default_factory=list)
+
+
+def walk(cursor: bytes = b"0", *, jobs: int = 500) -> Verb[tuple[bytes, Walked]]:
+    """Return the next cursor, b"0" at the end, and the groups of about so many jobs."""
+
+    def read(r: Any) -> tuple[bytes, Walked]:
+        page, flat = Walked(), r[1]
+        for i in range(0, len(flat), 3):
+            page.slots[flat[i + 1]] = int(flat[i], 16)
+            if flat[i + 2]:
+                page.dead.setdefault(flat[i + 1], []).append(flat[i + 2])
+        return bytes(r[0]), page
+
+    return Verb("walk", [cursor, jobs], read)
+
+
+def freeze(version: int, groups: Sequence[bytes]) -> Verb[list[int]]:
+    """Let no job of groups start; return how many of each run still, -1 for an unknown group."""
+    return Verb("freeze", [version, *groups], lambda r: [int(n) for n in _current(r)])
+
+
+def export(version: int, group: bytes, dead: Sequence[bytes] = ()) -> Verb[Exported]:
+    """Return jobs of a frozen group: those that come first, or these dead ones."""
+
+    def read(r: Any) -> Exported:
+        record, words = _current(r)
+        pairs: Iterator[bytes] = iter(record)
+        return Exported(dict(zip(pairs, pairs, strict=True)), words)
+
+    return Verb("export", [version, group, MAX_JOBS, MAX_BYTES, *dead], read)
+
+
+def adopt(version: int, group: bytes, jobs: Exported, *, last: bool = False) -> Verb[Adopted]:
+    """Take jobs over. last: with the totals of those that have ended, which count once."""
+    settings, totals = jobs.settings, jobs.totals if last else {}
+    args: list[Argument] = [version, group]
+    for pairs in (settings, totals):
+        args += [len(pairs), *(word for pair in pairs.items() for word in pair)]
+
+    def read(r: Any) -> Adopted:
+        said = bytes(_current(r))
+        here = [i for i, status in enumerate(said) if status != ord("c")]
+        return Adopted(here, [i for i, status in enumerate(said) if status == ord("c")])
+
+    return Verb("adopt", [*args, *jobs.words], read)
+
+
+def forget(
+    version: int, group: bytes, jobs: Sequence[tuple[bytes, bytes]], *, last: bool = False
+) -> Verb[tuple[int, int]]:
+    """Delete jobs, by id and stamp; return how many are left, and dead ones.
+
+    last: the group as well, if it has none.
+    """
+    flat = [word for job in jobs for word in job]
+    args = [version, group, 1 if last else "", *flat]
+    return Verb("forget", args, lambda r: (int(_current(r)[0]), int(r[1])))
+
+
+def thaw(version: int) -> Verb[int]:
+    """Let jobs of up to 200 frozen groups start; return how many groups are frozen still."""
+    return Verb("thaw", [version], lambda r: int(_current(r)))
+
+
+def _current(reply: Any) -> Any:
+    """Return the reply. Raises MovedError when the call was of another step, or move."""
+    if type(reply) is list and reply and reply[0] == b"MOVED":
+        raise MovedError(number(reply[1]))
+    return reply

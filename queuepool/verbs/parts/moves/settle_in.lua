@@ -1,0 +1,40 @@
+-- A job of `export`, from argument i on, comes to its place; lanes: ids by tier
+local function settle_in(id, body, i)
+  local place, ms, ended = ARGV[i + 1], whole(ARGV[i + 2]), ARGV[i + 1] == 'x'
+  redis.call('HSETNX', j, id, body)
+  add(c, 'bytes', #body)
+  add(g, 'total', 1)
+  add(g, ended and 'dead' or 'left', 1)
+  if ended then
+    redis.call('ZADD', base .. ':dead', now - ms, id)
+    add(c, 'dead_bytes', #body)
+  else
+    raise_largest(largest, #body)
+    if place == 'd' then
+      delay(id, tier_of(body), group, now + ms)
+      wake('d')
+    else
+      local tier = tier_of(body)
+      lanes[tier] = lanes[tier] or {}
+      lanes[tier][#lanes[tier] + 1] = id
+    end
+  end
+  for k, hash in ipairs({'at', 'cr', 'er'}) do
+    if ARGV[i + 3 + k] ~= '' then redis.call('HSET', base .. ':' .. hash, id, ARGV[i + 3 + k]) end
+  end
+  local said, by, gate, task = unpack(ARGV, i + 7, i + 10)
+  local key, started = string.sub(said, 2), string.sub(said, 1, 1) == 'S'
+  if said .. by .. gate ~= '' then redis.call('HSET', c, 'rare', 1) end
+  if said ~= '' and not ended and not started and holder_of(key) then
+    add(c, 'conflicts', 1) -- unique keys are unique within a partition
+  elseif said ~= '' then
+    redis.call('HSET', base .. ':uk', id, said)
+    if not ended and not started then redis.call('HSET', base .. ':u', key, id) end
+  end
+  if by ~= '' then
+    local stamp = string.sub(body, 3, 13)
+    redis.call('HSET', base .. ':ex', id, stamp .. string.format('%.0f', now + whole(by)))
+  end
+  if gate ~= '' then redis.call('HSET', base .. ':lm', id, '0|' .. gate) end
+  if task ~= '' then redis.call('HSET', base .. ':ua', id, task) end
+end
