@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,11 +21,13 @@ from queuepool.cli.inspection.migration import Migration
 from queuepool.errors import ConfigurationError, InvalidInputError, SealedError, UnavailableError
 from queuepool.models import EnqueueStatus
 from queuepool.models.places import LEGACY
+from queuepool.process.keeping import RouteKeeper
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.slots import slot_of
 from queuepool.routing.topology import build
 from queuepool.servers.connect import connect
 from queuepool.tasks.registry import Registry
+from tests.e2e import clusters
 from tests.shell import Shell
 from tests.waiting import wait_until
 
@@ -233,6 +236,38 @@ def test_a_place_with_jobs_or_producers_is_not_sealed(partitions: Shell, old: Qu
     assert run(partitions, "seal", "--yes")["phase"] == 4
     assert partitions.run("migrate", "rollback") == Exit.FAILED
     assert "is sealed" in partitions.err
+
+
+def test_processes_that_still_have_the_flag_end_at_the_seal_and_others_do_not(
+    partitions: Shell, old: QueuePool, new: QueuePool
+) -> None:
+    old.enqueue("note", {"n": 0}, partition_key=LATE, job_id="only")
+    new.group(LATE).status()
+    refused: list[ConfigurationError] = []
+    keepers = [RouteKeeper(pool, refused.append) for pool in (old, new)]
+    assert old.cancel("only", partition_key=LATE) == "ready"
+    run(partitions, "shift", "100%", "--without-consumers")
+    assert [keeper.look() for keeper in keepers] == [True, True]
+
+    run(partitions, "seal", "--yes")
+
+    assert [keeper.look() for keeper in keepers] == [False, True]
+    assert [type(error) for error in refused] == [SealedError]
+
+
+def test_a_consumer_of_a_partition_does_not_take_the_flag(redis_url: str, tmp_path: Path) -> None:
+    app = "from queuepool import task\n\n@task\ndef note() -> None: ...\n"
+    (tmp_path / "flagged.py").write_text(app)
+    flags = {"QUEUEPOOL_URL": redis_url, "QUEUEPOOL_PARTITIONED": "false"}
+
+    done = clusters.run(
+        tmp_path,
+        *("consumer", "--app", "flagged", "--partition", "1"),
+        environment=clusters.clean_environment(**flags),
+    )
+
+    assert done.code == Exit.USAGE
+    assert "CONSUMER_PARTITION=1 with QUEUEPOOL_PARTITIONED=false" in done.err
 
 
 def test_a_flow_has_its_home_in_a_partition(old: QueuePool) -> None:
