@@ -31,7 +31,7 @@ from queuepool.verbs.schedules import verbs as schedules
 T = TypeVar("T")
 Where = tuple[int, str]  # partition, pool
 LIMITS = 100
-CLOSE = 512  # places that are looked at closely at once: about 50 ms of the servers
+CLOSE = 128  # places that are looked at closely at once: some 30 ms of the servers
 _NODES = 32  # partitions asked for the nodes of a cluster
 
 
