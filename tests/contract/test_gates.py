@@ -495,3 +495,11 @@ def test_an_audit_restores_the_count_of_a_gate(server_world: World) -> None:
     assert server_world.partition.audit(repair=True).miscounted == 1
     assert gates(server_world) == {"mail": (3, 0)}
     assert server_world.partition.audit().clean
+
+
+def test_a_repair_leaves_sound_gates_as_they_are(world: World) -> None:
+    w.enqueue(world, w.names("a", 3), limits=b"mail")
+    before = snapshot(world)
+
+    assert world.partition.audit(repair=True).clean
+    assert snapshot(world) == before

@@ -213,3 +213,31 @@ def test_a_foreign_value_in_place_of_a_tenants_ring_hinders_no_observation(
     server_world.damaged = True
 
     assert server_world.partition.observe().jobs == 1
+
+
+def test_one_repair_restores_the_seat_and_the_counts_of_a_tenant(server_world: World) -> None:
+    fill(server_world, "t", 3)
+    base = server_world.partition.key
+    server_world.client.delete(base + b":ring:2")
+    server_world.client.hset(base + b":tn:t", "e2", 9)
+
+    server_world.partition.audit(repair=True)
+    assert server_world.partition.audit().clean
+    assert claimed(server_world, 10) == {"t": 3}
+
+
+def test_a_repair_does_not_count_what_runs_of_tenants_beyond_a_thousand(
+    server_world: World,
+) -> None:
+    fill(server_world, "t", 6, jobs=200)
+    owned = server_world.own()
+    record = server_world.partition.key + b":tn:t"
+    server_world.partition.run(produce.configure_tenant(b"t", max_running=5000))
+    while w.claim(owned, 200).ids:
+        pass
+    assert server_world.client.hget(record, "run") == b"1200"
+    server_world.client.hset(record, "run", 1300)
+
+    server_world.partition.audit(repair=True)
+    assert server_world.client.hget(record, "run") == b"1300"
+    server_world.damaged = True
