@@ -486,20 +486,3 @@ def test_jobs_that_return_to_their_gate_keep_their_order(world: World, per_claim
         begun += ids(w.claim(owned, 2))
 
     assert begun == [name for name in w.names("a", 8) if name not in ("a00000", "a00004")]
-
-
-def test_an_audit_restores_the_count_of_a_gate(server_world: World) -> None:
-    w.enqueue(server_world, w.names("a", 3), limits=b"mail")
-    server_world.client.hdel(server_world.partition.key + b":gt", "mail")
-
-    assert server_world.partition.audit(repair=True).miscounted == 1
-    assert gates(server_world) == {"mail": (3, 0)}
-    assert server_world.partition.audit().clean
-
-
-def test_a_repair_leaves_sound_gates_as_they_are(world: World) -> None:
-    w.enqueue(world, w.names("a", 3), limits=b"mail")
-    before = snapshot(world)
-
-    assert world.partition.audit(repair=True).clean
-    assert snapshot(world) == before

@@ -10,6 +10,7 @@ from queuepool.testing.server import MemoryServer
 from tests.contract import world as w
 from tests.contract.snapshot import snapshot
 from tests.contract.test_capped import configure
+from tests.contract.test_gates import gates
 from tests.contract.test_inspect import plant
 from tests.contract.world import World
 
@@ -128,3 +129,20 @@ def test_a_lane_without_room_and_without_a_seat_is_unseated_unless_its_group_say
 
     assert server_world.partition.audit(repair=True).unseated == 1
     assert server_world.partition.audit().unseated == 0
+
+
+def test_an_audit_restores_the_count_of_a_gate(server_world: World) -> None:
+    w.enqueue(server_world, w.names("a", 3), limits=b"mail")
+    server_world.client.hdel(server_world.partition.key + b":gt", "mail")
+
+    assert server_world.partition.audit(repair=True).miscounted == 1
+    assert gates(server_world) == {"mail": (3, 0)}
+    assert server_world.partition.audit().clean
+
+
+def test_a_repair_leaves_sound_gates_as_they_are(world: World) -> None:
+    w.enqueue(world, w.names("a", 3), limits=b"mail")
+    before = snapshot(world)
+
+    assert world.partition.audit(repair=True).clean
+    assert snapshot(world) == before
