@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic import SecretStr, create_model, model_validator
+from pydantic import SecretStr, create_model, field_validator, model_validator
 from pydantic_settings import BaseSettings
 
 from coordinator.core.reached import is_loopback
@@ -125,6 +125,13 @@ class CoordinatorSettings(_PolicyNumbers):
     )
     log_format: fields.LogFormat = "text"
     log_level: fields.LogLevel = "INFO"
+
+    @field_validator("pools")
+    @classmethod
+    def _pools_that_can_be_read(cls, value: str) -> str:
+        if value:
+            parse_pools(value)
+        return value
 
     @model_validator(mode="after")
     def _everything_fits_together(self) -> Self:

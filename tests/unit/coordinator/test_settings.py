@@ -70,6 +70,12 @@ def test_every_problem_is_named_at_once() -> None:
     assert "two words" not in message  # a token is a secret even when it is wrong
 
 
+@pytest.mark.parametrize("pools", ["cpu", "cpu=0", "cpu=4,cpu=8", "cpu=8..4", "cpu=fibers:2"])
+def test_pools_that_cannot_be_read_are_refused_at_the_start(pools: str) -> None:
+    with pytest.raises(ConfigurationError, match="COORDINATOR_POOLS: "):
+        load({"pools": pools})
+
+
 def test_a_client_authority_needs_a_certificate(tmp_path: Path) -> None:
     authority = tmp_path / "ca.pem"
     authority.write_text("")
