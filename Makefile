@@ -16,8 +16,7 @@ PYTEST := $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test test-slow test-pythons test-deploy simulate model explore chaos soak mutate fuzz check format bench bench-scale bench-scaling experiments bench-peers crash-peers \
-.PHONY: help demo quick test test-slow test-pythons test-deploy test-browser simulate model explore chaos soak mutate fuzz check format bench bench-scaling experiments bench-peers crash-peers \
+.PHONY: help demo quick test test-slow test-pythons test-deploy test-browser simulate model explore chaos soak mutate fuzz check format bench bench-scale bench-scaling experiments bench-peers crash-peers \
 	stubs constraints docs sbom clean
 
 help: ## show this list

@@ -17,7 +17,7 @@ from typing import Any
 import redis
 
 from queuepool import QueuePool
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.verbs.scripts import names, script
 
 PAD = "x" * 82  # makes a payload of 100 bytes of JSON

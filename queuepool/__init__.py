@@ -45,6 +45,7 @@ from queuepool.models import (
     ScheduleStatus,
     Tier,
 )
+from queuepool.models import old_names as _old_names
 from queuepool.models.flows import BatchResult, BatchState, BatchStatus, EndOf
 from queuepool.models.runs import JobRun, RunEnd
 from queuepool.settings.config import PoolConfig
@@ -56,6 +57,8 @@ from queuepool.tasks.typed import TaskFunction
 from queuepool.telemetry.running import JobLogFilter, job_fields
 
 __version__ = "0.1.0"
+
+_old_names.keep(f"{__name__}.embedded", "queuepool.process.embedded")
 
 __all__ = [
     "After",

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import settings
 
 from queuepool.client.pool import QueuePool
-from queuepool.embedded import EmbeddedServer, find_server_binary
 from queuepool.partitions.partition import Partition
+from queuepool.process.embedded import EmbeddedServer, find_server_binary
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
 from queuepool.settings.config import PoolConfig

@@ -11,7 +11,7 @@ from typing import Any
 
 import hiredis
 
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 
 _INFO = (
     b"# Server\r\nredis_version:6.2.14\r\nredis_mode:standalone\r\nrole:master\r\n"

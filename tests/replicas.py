@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import redis
 
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 from tests.waiting import wait_until
 
 PROMPT = ("--repl-diskless-sync-delay", "0")  # of a primary: a replica is sent its copy at once

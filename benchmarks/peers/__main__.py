@@ -27,7 +27,7 @@ from benchmarks.peers.catalog import CATALOG, SPEED, Entry
 from benchmarks.peers.envs import PeerError, default_folder, modules_of, prepare, program
 from benchmarks.peers.stage import Launcher, Stage
 from benchmarks.peers.trials import TRIALS, Bench
-from queuepool.embedded import EmbeddedServerError
+from queuepool.process.embedded import EmbeddedServerError
 from tools import tables
 
 _PACKAGE = "benchmarks.peers.adapters"

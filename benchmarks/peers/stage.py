@@ -26,7 +26,7 @@ from benchmarks.peers import processes
 from benchmarks.peers.adapters.harness import Order
 from benchmarks.peers.envs import PeerError
 from benchmarks.peers.records import Records
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 
 ROOT = Path(__file__).resolve().parents[2]
 MEMORY = Path("/dev/shm")  # records are written here: a job does not wait for a disk

@@ -33,7 +33,7 @@ from coordinator.api.calls import (
 )
 from coordinator.api.connections import OPERATOR, VIEWER, Connections
 from coordinator.api.refusals import WINDOW_S, Refusals
-from coordinator.events import CallRefused, CallsLeftOut, OperatorCalled
+from coordinator.core.events import CallRefused, CallsLeftOut, OperatorCalled
 from queuepool.errors.escaping import key_text
 from queuepool.rpc.auth import OPEN_SERVICES, UNKNOWN, Access, ApiRole, name_of, role_for
 from queuepool.telemetry.events import Listener, ignore

@@ -18,9 +18,7 @@ import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
-from coordinator.core.model import LeaseStatus
-from coordinator.core.planner import Planner
-from coordinator.events import (
+from coordinator.core.events import (
     CycleEnded,
     LeaderChanged,
     LeadGained,
@@ -28,6 +26,8 @@ from coordinator.events import (
     LeadUnknown,
     TurnFailed,
 )
+from coordinator.core.model import LeaseStatus
+from coordinator.core.planner import Planner
 from coordinator.loop.leadership import Leadership
 from coordinator.loop.observer import Observer
 from coordinator.loop.scaling_watch import ScalingWatch

@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import islice
 
+from coordinator.core.events import FindingCame, FindingWent
 from coordinator.core.model import PartitionView, Snapshot
-from coordinator.events import FindingCame, FindingWent
 from coordinator.snapshots.store import SnapshotStore
 from coordinator.snapshots.verdict import VerdictBoard
 from queuepool.client.checkup import CLOSE, Where, ask_places, with_the_rest

@@ -13,8 +13,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
+from coordinator.core.events import ScheduleFailed, ScheduleFired, SchedulePassed
 from coordinator.core.firing import MOST_FIRED, Firing, due
-from coordinator.events import ScheduleFailed, ScheduleFired, SchedulePassed
 from queuepool.client.pool import QueuePool
 from queuepool.client.schedules import job_of
 from queuepool.errors import QueuePoolError, UnavailableError

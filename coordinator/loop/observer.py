@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from coordinator.core.events import ObservationFailed
 from coordinator.core.model import Observation, finished_total
-from coordinator.events import ObservationFailed
 from coordinator.loop.fleet import Fleet
 from queuepool.errors import QueuePoolError
 from queuepool.models import PartitionState

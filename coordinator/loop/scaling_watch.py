@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from coordinator.core.events import ScalingChanged, ScalingRefused
 from coordinator.core.model import InForce
 from coordinator.core.overlays.rules import rules_at
 from coordinator.core.overlays.values import Overrides, parse
 from coordinator.core.planner import Planner
-from coordinator.events import ScalingChanged, ScalingRefused
 from coordinator.policy import Policy
 from queuepool.client.scaling import ScalingRecords
 from queuepool.errors import QueuePoolError, UnavailableError

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
+from coordinator.core.events import ShadowEnded, ShadowStarted
 from coordinator.core.overlays.shadowing import Candidate
 from coordinator.core.replay.cycle import Cycle
 from coordinator.core.replay.shadow import Shadow
-from coordinator.events import ShadowEnded, ShadowStarted
 from coordinator.policy import Policy
 from coordinator.snapshots.cycles import CycleFeed
 from coordinator.snapshots.shadows import ShadowBoard, ShadowReport

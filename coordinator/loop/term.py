@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 
 from coordinator.core import checkpoint
+from coordinator.core.events import CommandFailed, CommandRefused, CommandSent, Decided, RecordsLost
 from coordinator.core.model import Mode, Observation, PartitionDecision, ScaleCommand, Target
 from coordinator.core.planner import CyclePlan, PartitionMemory, Planner, command_number
 from coordinator.core.replay.cycle import Cycle
 from coordinator.decisions.ledger import DecisionBook, DecisionRecord
 from coordinator.decisions.outcomes import Outcomes
 from coordinator.decisions.stored import encode
-from coordinator.events import CommandFailed, CommandRefused, CommandSent, Decided, RecordsLost
 from coordinator.loop.fleet import Call, Fleet
 from queuepool.errors import QueuePoolError
 from queuepool.telemetry.events import Listener, ignore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from coordinator import events as e
+from coordinator.core import events as e
 from coordinator.core.model import Snapshot
 from coordinator.policy import Direction
 from queuepool.models.doctor import Severity

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from coordinator import events as e
+from coordinator.core import events as e
 from coordinator.core.planner import DOWN, UP
 from coordinator.policy import Direction
 from coordinator.snapshots.limits import LimitBoard

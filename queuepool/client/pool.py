@@ -26,27 +26,22 @@ from queuepool.client.calls import (
     Payload,
     TypedTask,
 )
-from queuepool.client.checkup import observed
 from queuepool.client.group import TaskGroup
 from queuepool.client.handles import JobHandle
 from queuepool.client.holding import hold_partitions
 from queuepool.client.inspecting import Inspect
-from queuepool.client.limits import Limits
 from queuepool.client.network import Network
 from queuepool.client.pipeline import Bulk
 from queuepool.client.results import EnqueueResults
 from queuepool.client.schedules import Schedules
-from queuepool.client.tenant import Tenant, largest_tenants
 from queuepool.client.whereabouts import Whereabouts
-from queuepool.models import JobState, JobStatus, TenantLoad
-from queuepool.models.doctor import Verdict
+from queuepool.models import JobState, JobStatus
 from queuepool.routing.finding import known_id
 from queuepool.servers import Port
 from queuepool.tasks.job import Enqueued, Job, bound
 from queuepool.tasks.options import spelled_out
 from queuepool.tasks.registry import Task
 from queuepool.tasks.typed import R
-from queuepool.telemetry.doctor import judge
 from queuepool.telemetry.spans import enqueueing
 
 
@@ -252,14 +247,6 @@ class QueuePool(Whereabouts, BasePool[Port]):
         """
         return Batch(self._network, name)
 
-    def tenant(self, name: str) -> Tenant:
-        """Return a handle on a tenant: weight, hold, status."""
-        return Tenant(self._network, name)
-
-    def largest_tenants(self, most: int = 3) -> list[TenantLoad]:
-        """Return the tenants that have the most ready jobs, at most 20, of those next in turn."""
-        return self._network.do(largest_tenants(self.config, most))
-
     # -- hold and release --------------------------------------------------------------------------
 
     def hold(self, *, partition: int | None = None, pool: str | None = None) -> int:
@@ -276,18 +263,6 @@ class QueuePool(Whereabouts, BasePool[Port]):
     def release(self, *, partition: int | None = None, pool: str | None = None) -> int:
         """End such holds; returns how many partitions were held, each pool of one counted."""
         return self._network.do(hold_partitions(self.config, partition, pool, on=False))
-
-    def doctor(self) -> Verdict:
-        """Return what is wrong with the queue, by a single look at its servers.
-
-        What shows only over time is named as not judged; a coordinator judges that, too.
-        """
-        return judge(self._network.do(observed(self.config)))
-
-    @property
-    def limits(self) -> Limits:
-        """Return the limits of the queue: set, pause, resume, remove, get, list."""
-        return Limits(self._network)
 
     @property
     def inspect(self) -> Inspect:

@@ -1,18 +1,24 @@
-"""Where a queue is: its partitions and their pools, their servers, what coordinators share."""
+"""Where a queue is: partitions, pools, servers, what coordinators share; and how it does."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TypeVar
 
+from queuepool.client.checkup import observed
 from queuepool.client.effects import Steps
+from queuepool.client.limits import Limits
 from queuepool.client.network import Network
 from queuepool.client.questions import places_of
+from queuepool.client.tenant import Tenant, largest_tenants
+from queuepool.models import TenantLoad
+from queuepool.models.doctor import Verdict
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.partitions.partition import Partition
 from queuepool.partitions.verifying import Verifier
 from queuepool.servers import Port
 from queuepool.settings.config import PoolConfig
+from queuepool.telemetry.doctor import judge
 
 T = TypeVar("T")
 
@@ -63,3 +69,23 @@ class Whereabouts:
     def servers(self) -> Mapping[str, Port]:
         """Return the servers by name."""
         return dict(self._network.servers)
+
+    def tenant(self, name: str) -> Tenant:
+        """Return a handle on a tenant: weight, hold, status."""
+        return Tenant(self._network, name)
+
+    def largest_tenants(self, most: int = 3) -> list[TenantLoad]:
+        """Return the tenants that have the most ready jobs, at most 20, of those next in turn."""
+        return self._network.do(largest_tenants(self.config, most))
+
+    @property
+    def limits(self) -> Limits:
+        """Return the limits of the queue: set, pause, resume, remove, get, list."""
+        return Limits(self._network)
+
+    def doctor(self) -> Verdict:
+        """Return what is wrong with the queue, by a single look at its servers.
+
+        What shows only over time is named as not judged; a coordinator judges that, too.
+        """
+        return judge(self._network.do(observed(self.config)))

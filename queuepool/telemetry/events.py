@@ -1,7 +1,7 @@
 """How components report events: typed, and emitted to listeners.
 
 A decision never logs and never counts; metrics, logs and tests listen. An event is a frozen
-dataclass of the component that emits it (consumer.core.events, coordinator.events).
+dataclass of the component that emits it (consumer.core.events, coordinator.core.events).
 """
 
 from __future__ import annotations

@@ -10,9 +10,10 @@ from typing import Any
 from queuepool.protocol import codec
 from queuepool.testing.data import DAY_MS, PartitionData, lane_of
 from queuepool.testing.gates import NEVER
-from queuepool.testing.groups import TIERS, Group
+from queuepool.testing.groups import Group
 from queuepool.testing.keyspace import Args
 from queuepool.testing.managing import manage, unmanage
+from queuepool.testing.packing import FIELDS, lined_up, packed, record, set_field
 from queuepool.testing.wishes import STARTED
 
 _WORDS = 11
@@ -67,72 +68,15 @@ def export(p: PartitionData, args: Args) -> Any:
     if group is None:
         return [[], []]
     words: list[bytes] = []
-    for job_id in dead or _lined_up(p, name, group):
+    for job_id in dead or lined_up(p, name, group):
         body = p.jobs.get(job_id)
         if body is None or codec.read_group(body) != name or (job_id in p.dead) != bool(dead):
             continue
         budget -= len(body)
         if len(words) == _WORDS * limit or (words and budget < 0):
             break
-        words += _packed(p, job_id, body)
-    return [_record(group), words]
-
-
-def _lined_up(p: PartitionData, name: bytes, group: Group) -> list[bytes]:
-    lanes = [i for tier in TIERS for i in p.lanes.get((tier, name), ())]
-    parked = [i for (_, lane), ids in p.gates.lanes.items() if lane[1] == name for i in ids]
-    waiting = parked + lanes if group.serial else lanes + parked
-    late = [i for _, i in p.delayed.entries() if codec.read_group(p.jobs[i]) == name]
-    return waiting + late
-
-
-def _packed(p: PartitionData, job_id: bytes, body: bytes) -> list[bytes]:
-    due, died = p.delayed.score(job_id), p.dead.score(job_id)
-    by = p.wishes.expire_ms.get(job_id)
-    place, ms = (b"d", int(due) - p.now) if due is not None else (b"l", 0)
-    if died is not None:
-        place, ms = b"x", p.now - int(died)
-    attempts, crashes = p.attempts.get(job_id), p.crashes.get(job_id)
-    return [
-        *(job_id, place, b"%d" % max(0, ms), body),
-        b"" if attempts is None else b"%d" % attempts,
-        b"" if crashes is None else b"%d" % crashes,
-        p.errors.get(job_id, b""),
-        p.wishes.keys.get(job_id, b""),
-        b"" if by is None else b"%d" % max(1, by - p.now),
-        p.gates.limits.get(job_id, (b"", b""))[1],
-        p.asides.get(job_id, b""),
-    ]
-
-
-_FIELDS = {b"hold": "hold", b"max": "most", b"moved": "moved", b"keep": "keep", b"done": "done",
-           b"cancelled": "cancelled", b"evicted": "evicted", b"discarded": "discarded",
-           b"expired": "expired", b"created": "created", b"finished": "finished"}  # fmt: skip
-
-
-def _record(group: Group) -> list[bytes]:
-    said = {name: getattr(group, field) for name, field in _FIELDS.items()}
-    known = {name: b"%d" % n for name, n in said.items() if n}
-    if group.serial:
-        known[b"serial"] = b"1"
-    if group.weight > 1:
-        known[b"weight"] = b"%d" % group.weight
-    if group.tier is not None:
-        known[b"tier"] = b"%d" % group.tier
-    if group.next_id is not None:
-        known[b"rt"] = group.next_id
-    if group.cancelled_at >= 0:
-        known[b"cancelled_at"] = b"%d" % group.cancelled_at
-    return [word for pair in known.items() for word in pair]
-
-
-def _set(group: Group, name: bytes, value: bytes) -> None:
-    if name == b"rt":
-        group.next_id = value
-    elif name == b"serial":
-        group.serial = True
-    else:
-        setattr(group, _FIELDS.get(name, name.decode()), int(value))
+        words += packed(p, job_id, body)
+    return [record(group), words]
 
 
 @_of_move
@@ -143,14 +87,14 @@ def adopt(p: PartitionData, args: Args) -> Any:
     group.moving = version
     p.frozen.add(name)
     for key, value in _pairs(words):
-        _set(group, key, value)
+        set_field(group, key, value)
     cut = p.counters.get("cut", 0)
     p.counters["cut"] = max(cut, group.cancelled_at)
     if not group.state:
         manage(p, name, group)
     totals = _pairs(words)
     for key, value in totals if group.arrived != version else ():
-        setattr(group, _FIELDS[key], getattr(group, _FIELDS[key]) + int(value))
+        setattr(group, FIELDS[key], getattr(group, FIELDS[key]) + int(value))
         group.total += int(value)
     group.arrived = version if totals else group.arrived
     jobs, status = list(words), bytearray()

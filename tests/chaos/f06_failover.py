@@ -25,7 +25,7 @@ from typing import Any
 import redis
 
 from queuepool.client.pool import QueuePool
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.routing.topology import build
 from tests.chaos.checker import check
 from tests.chaos.proxy import Proxy

@@ -25,9 +25,9 @@ import redis
 
 from queuepool import EnqueueStatus, Job, PoolConfig, QueuePool, UnconfirmableError
 from queuepool.client.results import EnqueueResults
-from queuepool.embedded import EmbeddedServer
 from queuepool.errors import UnavailableError
 from queuepool.models import Durability
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.routing.topology import single
 from tests.chaos.checker import Verdict
 from tests.chaos.proxy import Proxy

@@ -19,7 +19,7 @@ from time import monotonic_ns, time
 import redis
 
 from queuepool import Job
-from queuepool.embedded import find_server_binary
+from queuepool.process.embedded import find_server_binary
 from tests.chaos.actions import admin, enqueue
 from tests.chaos.checker import Strike, Verdict
 from tests.chaos.registry import Fault, Result, Trial

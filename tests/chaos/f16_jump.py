@@ -5,7 +5,7 @@ given to the server as two more jumps, every one of these ids must be accepted a
 remembered by the wrong clock may not be remembered for as long as that was ahead.
 """
 
-from queuepool.embedded import find_server_binary
+from queuepool.process.embedded import find_server_binary
 from tests.chaos.actions import admin, enqueue
 from tests.chaos.checker import Verdict
 from tests.chaos.f09_clocks import NOT_RUN, JumpingServer, jump, library, settle

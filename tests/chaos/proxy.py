@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Self
 
-from queuepool.embedded.ports import HOST
+from queuepool.process.embedded.ports import HOST
 
 TO_SERVER, TO_CLIENT = "to server", "to client"
 _CHUNK = 65_536

@@ -25,9 +25,9 @@ from time import monotonic_ns
 from typing import Any, Self
 
 from queuepool.client.pool import QueuePool
-from queuepool.embedded import EmbeddedServer, find_server_binary
 from queuepool.models import JobState, PartitionState
 from queuepool.partitions.partition import Partition
+from queuepool.process.embedded import EmbeddedServer, find_server_binary
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.settings.config import PoolConfig

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from queuepool.embedded import EmbeddedServer
 from queuepool.models.tenants import tenant_of
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.protocol.codec import read_group
 from queuepool.verbs.operator import verbs as operate
 from tests.conftest import server_engines

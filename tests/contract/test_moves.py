@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from coordinator.moves.copying import Copied, Side, copying
+from coordinator.core.moves.copying import Copied, Side, copying
 from queuepool.errors import MovedError
 from queuepool.partitions.partition import Partition
 from queuepool.verbs import Verb

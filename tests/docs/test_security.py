@@ -6,7 +6,7 @@ import redis
 
 from queuepool import QueuePool
 from queuepool.cli.commands.acl import ADMIN, variable
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.protocol.keys import Keyspace
 from queuepool.verbs.acl import ROLES
 from queuepool.verbs.leader import verbs as lead

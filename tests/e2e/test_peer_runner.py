@@ -12,7 +12,7 @@ from benchmarks.peers.adapters.harness import Order
 from benchmarks.peers.envs import PeerError, program
 from benchmarks.peers.stage import Launcher, Stage
 from benchmarks.peers.trials import TRIALS
-from queuepool.embedded import find_server_binary
+from queuepool.process.embedded import find_server_binary
 from tools import tables
 
 pytestmark = pytest.mark.e2e

@@ -13,7 +13,7 @@ import pytest
 
 from queuepool import QueuePool
 from queuepool.cli.exits import Exit
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.routing.slots import partition_of, slot_of
 from tests.e2e.clusters import LocalUp, run, up
 from tests.waiting import process_is_gone, wait_until

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import redis
 
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.verbs.scripts import script
 from tests.mutation.files import changed, users
 

@@ -11,7 +11,7 @@ from types import FrameType
 import pytest
 import redis
 
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 
 
 class OutOfTimeError(BaseException):

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.servers import wire
 from queuepool.verbs import scripts
 from tests.property.model.homes import HomesMachine

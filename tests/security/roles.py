@@ -10,7 +10,7 @@ from typing import Any
 import redis
 
 from queuepool.cli.commands.acl import ADMIN, aclfile
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.protocol.keys import Keyspace
 from queuepool.servers import Bell, Memory, Reply, Stream
 from queuepool.servers.sync import Server

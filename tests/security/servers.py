@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from queuepool.embedded import EmbeddedServer
-from queuepool.embedded.errors import EmbeddedServerError
-from queuepool.embedded.ports import pick_port
+from queuepool.process.embedded import EmbeddedServer
+from queuepool.process.embedded.errors import EmbeddedServerError
+from queuepool.process.embedded.ports import pick_port
 
 REDIS = shutil.which("redis-server")  # Debian's: the bundled server has no TLS
 _ATTEMPTS = 8

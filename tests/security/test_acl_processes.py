@@ -13,7 +13,7 @@ import redis
 from queuepool import QueuePool
 from queuepool.cli.commands.acl import ADMIN, hashed, variable
 from queuepool.cli.exits import Exit
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.routing.topology import build
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Enqueued

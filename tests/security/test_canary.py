@@ -17,8 +17,8 @@ import grpc
 import pytest
 
 from queuepool import QueuePool, cli
-from queuepool.embedded import EmbeddedServer
 from queuepool.models import JobState
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.rpc.client import connect

@@ -14,7 +14,7 @@ import pytest
 import redis
 
 from queuepool.cli.exits import Exit
-from queuepool.embedded import EmbeddedServer, EmbeddedServerError, ports
+from queuepool.process.embedded import EmbeddedServer, EmbeddedServerError, ports
 from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from tests.e2e.clusters import LocalUp, up
@@ -271,7 +271,7 @@ def test_a_stranger_on_the_port_is_sent_no_password(monkeypatch: pytest.MonkeyPa
     impostor = Impostor()
     free = ports.pick_port()
     offers = iter([impostor.port, free])
-    monkeypatch.setattr("queuepool.embedded.process.pick_port", lambda: next(offers))
+    monkeypatch.setattr("queuepool.process.embedded.process.pick_port", lambda: next(offers))
     try:
         with EmbeddedServer(with_password=True) as server:
             assert server.port == free

@@ -21,7 +21,7 @@ import redis
 
 from queuepool import QueuePool, cli
 from queuepool.cli.parser import build_parser
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 from tests.security.planted import NASTY, body_of, controls, plant_dead
 
 GROUP = NASTY.encode()[:60]

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queuepool import AsyncQueuePool, ConfigurationError, QueuePool, cli
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.servers.connect import connect
 from queuepool.servers.tls import Tls
 from queuepool.servers.urls import check_url, display_name

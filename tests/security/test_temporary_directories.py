@@ -9,14 +9,14 @@ from typing import IO
 
 import pytest
 
-from queuepool.embedded import EmbeddedServer, temporary
+from queuepool.process.embedded import EmbeddedServer, temporary
 from tests.processes import running
 from tests.security.strangers import NOBODY, as_root, open_to_others
 from tests.waiting import process_is_gone, wait_until
 
 PARENT = """
 import threading
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 server = EmbeddedServer()
 server.start()
 print(server.pid, flush=True)

@@ -10,7 +10,7 @@ import pytest
 
 from queuepool.cli.exits import Exit
 from queuepool.cli.local.secret_url import has_secret, without_url
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 from tests.e2e.clusters import READY_S, clean_environment, up
 from tests.paths import ROOT
 from tests.security.strangers import arguments_of, descendants

@@ -12,8 +12,8 @@ from typing import Any
 
 from coordinator.assembly import Coordinator as Assembled
 from coordinator.assembly import assemble
+from coordinator.core.events import CycleEnded, LeadGained
 from coordinator.core.model import LeaseStatus
-from coordinator.events import CycleEnded, LeadGained
 from coordinator.settings import CoordinatorSettings
 from queuepool.servers import Reply
 from queuepool.settings.config import PoolConfig

@@ -22,10 +22,10 @@ from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.server_check import inspect
 from queuepool.cli.local.supervisor import HopelessChildError, Say, Spec, Supervisor
 from queuepool.client.pool import QueuePool
-from queuepool.embedded import EmbeddedServer
-from queuepool.embedded.ports import HOST
 from queuepool.errors import QueuePoolError
 from queuepool.partitions.route import Leave
+from queuepool.process.embedded import EmbeddedServer
+from queuepool.process.embedded.ports import HOST
 from queuepool.process.launching import command_line
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build

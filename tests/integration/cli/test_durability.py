@@ -7,7 +7,7 @@ import redis
 
 from queuepool import QueuePool, cli
 from queuepool.cli.exits import Exit
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 
 FILE = "rows.jsonl"
 

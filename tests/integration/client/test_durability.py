@@ -18,9 +18,9 @@ from queuepool import (
     QueuePool,
     UnconfirmableError,
 )
-from queuepool.embedded import EmbeddedServer, find_server_binary
 from queuepool.models import Durability
 from queuepool.partitions.partition import Partition
+from queuepool.process.embedded import EmbeddedServer, find_server_binary
 from queuepool.routing.topology import single
 from tests.integration.client.conftest import MakePool, run_all
 from tests.integration.servers.clusters import ARGUMENTS, LocalCluster, local_cluster

@@ -17,8 +17,8 @@ import pytest
 import redis
 
 from queuepool import EnqueueStatus, QueuePool, UnavailableError
-from queuepool.embedded import EmbeddedServer
 from queuepool.partitions.partition import OwnedPartition, Partition
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.verbs.operator import verbs as operate
 from tests.contract import world as w
 from tests.integration.client.conftest import MakePool, run_all

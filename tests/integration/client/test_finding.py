@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from queuepool import InvalidInputError, JobState, UnavailableError, WaitTimeoutError
-from queuepool.embedded import EmbeddedServer
 from queuepool.partitions.partition import OwnedPartition
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.protocol import ids
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w

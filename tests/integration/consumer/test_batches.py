@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from queuepool import After, BatchState, Job, QueuePool
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.slots import home_of
 from queuepool.routing.topology import build

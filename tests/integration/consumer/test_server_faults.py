@@ -11,7 +11,7 @@ import redis
 
 from queuepool.client.pool import QueuePool
 from queuepool.client.results import EnqueueResults
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
 from queuepool.settings.config import PoolConfig

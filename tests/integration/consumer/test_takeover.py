@@ -9,8 +9,8 @@ import pytest
 
 from consumer.core.lifeline import GRACE_S
 from queuepool.client.pool import QueuePool
-from queuepool.embedded import EmbeddedServer
 from queuepool.partitions.partition import Partition
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
 from queuepool.settings.config import PoolConfig

@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from coordinator.assembly import assemble
-from coordinator.events import CommandRefused
+from coordinator.core.events import CommandRefused
 from coordinator.settings import load
 from queuepool.client.pool import QueuePool
 from queuepool.protocol.keys import Keyspace

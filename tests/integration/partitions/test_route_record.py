@@ -12,8 +12,8 @@ import pytest
 import redis
 
 from queuepool import ConfigurationError, QueuePool
-from queuepool.embedded import find_server_binary
 from queuepool.partitions.route import Leave
+from queuepool.process.embedded import find_server_binary
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
 from queuepool.settings.config import PoolConfig

@@ -11,7 +11,7 @@ import pytest
 
 from queuepool import ConfigurationError, QueuePool
 from queuepool.cli.exits import Exit
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.process.startup import import_app
 from tests.e2e.clusters import clean_environment
 from tests.old_server import old_server

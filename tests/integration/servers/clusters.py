@@ -10,7 +10,7 @@ from typing import Any
 import redis
 from redis.crc import key_slot
 
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 from tests.replicas import PROMPT
 from tests.waiting import wait_until
 

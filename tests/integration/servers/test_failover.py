@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from queuepool.embedded import EmbeddedServer
 from queuepool.errors import FencedError
 from queuepool.models import JobState
 from queuepool.partitions.partition import OwnedPartition
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.verbs.owner import verbs as own
 from tests.chaos.proxy import Proxy
 from tests.contract import world as w

@@ -8,8 +8,8 @@ import pytest
 import redis
 
 from queuepool import PoolConfig, QueuePool, UnavailableError
-from queuepool.embedded import EmbeddedServer
 from queuepool.partitions.partition import OwnedPartition
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.routing.topology import single
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.owner import verbs as own

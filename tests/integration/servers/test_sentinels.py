@@ -13,8 +13,8 @@ import pytest
 import redis
 
 from queuepool import AsyncQueuePool, EnqueueStatus, QueuePool, UnavailableError
-from queuepool.embedded import EmbeddedServer
-from queuepool.embedded.ports import HOST, pick_port
+from queuepool.process.embedded import EmbeddedServer
+from queuepool.process.embedded.ports import HOST, pick_port
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import single
 from queuepool.servers.sync import Server

@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from queuepool import PoolConfig, QueuePool, UnavailableError
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 from queuepool.routing.topology import single
 from queuepool.verbs.owner import verbs as own
 from tests.waiting import wait_until

@@ -31,7 +31,7 @@ from queuepool import (
     Registry,
     UnavailableError,
 )
-from queuepool.embedded import EmbeddedServer, find_server_binary
+from queuepool.process.embedded import EmbeddedServer, find_server_binary
 from queuepool.verbs.operator import verbs as operate
 from tests.integration.servers.clusters import LocalCluster, local_cluster
 from tests.waiting import wait_until

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.scale import __main__ as scale
 from benchmarks.scale.measures import MEASURES, lost_decisions
 from benchmarks.scale.rows import Row
-from coordinator.events import RecordsLost
+from coordinator.core.events import RecordsLost
 from coordinator.telemetry.event_log import EventLog
 from tests.paths import ROOT
 

@@ -11,7 +11,7 @@ NEEDLESS = (
     "consumer.workers.processes",
     "importlib.readers",
     "queuepool.cli",
-    "queuepool.embedded",
+    "queuepool.process.embedded",
     "queuepool.rpc",
     "queuepool.testing",
     "queuepool.verbs.leader",

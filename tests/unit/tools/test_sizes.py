@@ -10,7 +10,7 @@ from tools.sizes import problems
 def test_the_library_imports_without_grpc() -> None:
     code = (
         "import sys; sys.modules.update({'grpc': None, 'google.protobuf': None});"
-        "import queuepool, queuepool.embedded"
+        "import queuepool, queuepool.process.embedded"
     )
 
     done = subprocess.run(

@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from queuepool.embedded.ports import pick_port
+from queuepool.process.embedded.ports import pick_port
 from tests.waiting import wait_until
 
 _BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))

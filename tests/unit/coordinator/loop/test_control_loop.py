@@ -3,7 +3,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, generate_latest
 
 from coordinator.assembly import assemble
-from coordinator.events import CycleEnded, LeaderChanged, LeadGained, LeadLost, TurnFailed
+from coordinator.core.events import CycleEnded, LeaderChanged, LeadGained, LeadLost, TurnFailed
 from coordinator.loop.watchdog import Watchdog
 from coordinator.settings import load
 from coordinator.snapshots.store import SnapshotStore

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from coordinator.core.events import FindingCame, FindingWent
 from coordinator.core.model import PartitionView, Snapshot
-from coordinator.events import FindingCame, FindingWent
 from coordinator.loop import doctor
 from coordinator.loop.doctor import DoctorWatch
 from coordinator.snapshots.store import SnapshotStore

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from coordinator import events as e
+from coordinator.core import events as e
 from coordinator.loop.firing import ScheduleRunner
 from queuepool import Schedule, UnavailableError
 from queuepool.models import ScheduleStatus

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.events import ObservationFailed
+from coordinator.core.events import ObservationFailed
 from coordinator.loop.fleet import Fleet
 from coordinator.loop.observer import Observer
 from queuepool.errors import UnavailableError

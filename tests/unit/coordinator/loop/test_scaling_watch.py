@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from coordinator.assembly import assemble
+from coordinator.core.events import ScalingChanged, ScalingRefused
 from coordinator.core.overlays.values import ScaleMode, merged
 from coordinator.core.planner import Planner
-from coordinator.events import ScalingChanged, ScalingRefused
 from coordinator.loop.scaling_watch import EVERY, ScalingWatch
 from coordinator.policy import Limits, make_policy
 from coordinator.settings import load

@@ -2,10 +2,10 @@ from typing import Any
 
 import pytest
 
+from coordinator.core.events import CommandFailed, CommandRefused, CommandSent
 from coordinator.core.model import Observation
 from coordinator.core.planner import Planner
 from coordinator.decisions.ledger import DecisionBook
-from coordinator.events import CommandFailed, CommandRefused, CommandSent
 from coordinator.loop.fleet import Fleet
 from coordinator.loop.term import Term
 from coordinator.policy import make_policy

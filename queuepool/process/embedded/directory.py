@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
-from queuepool.embedded import temporary
-from queuepool.embedded.errors import EmbeddedServerError
+from queuepool.process.embedded import temporary
+from queuepool.process.embedded.errors import EmbeddedServerError
 from queuepool.settings import private_files as private
 from queuepool.settings.private_files import UnsafePathError
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from queuepool.embedded.binary import find_server_binary
-from queuepool.embedded.directory import ServerDirectory
-from queuepool.embedded.errors import EmbeddedServerError
-from queuepool.embedded.ports import HOST, ask, may_be_of, pick_port
+from queuepool.process.embedded.binary import find_server_binary
+from queuepool.process.embedded.directory import ServerDirectory
+from queuepool.process.embedded.errors import EmbeddedServerError
+from queuepool.process.embedded.ports import HOST, ask, may_be_of, pick_port
 
 _ANSWER_TIMEOUT_S = 15.0  # from start to the first answer
 _LOAD_TIMEOUT_S = 300.0  # from start to the end of loading a large data directory

@@ -6,7 +6,7 @@ import platform
 import shutil
 from pathlib import Path
 
-from queuepool.embedded.errors import EmbeddedServerError
+from queuepool.process.embedded.errors import EmbeddedServerError
 
 _SERVER_VARIABLE = "QUEUEPOOL_REDIS_SERVER"
 

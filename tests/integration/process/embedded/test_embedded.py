@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from queuepool.embedded import EmbeddedServer, EmbeddedServerError, find_server_binary
-from queuepool.embedded.ports import pick_port
+from queuepool.process.embedded import EmbeddedServer, EmbeddedServerError, find_server_binary
+from queuepool.process.embedded.ports import pick_port
 from tests.conftest import ServerFactory
 from tests.processes import running
 from tests.waiting import process_is_gone, wait_until
@@ -104,7 +104,7 @@ def test_without_a_data_directory_nothing_is_left_behind(
 def test_a_second_server_on_one_directory_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("queuepool.embedded.directory._LOCK_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("queuepool.process.embedded.directory._LOCK_TIMEOUT_S", 0.05)
     with EmbeddedServer(tmp_path) as first:
         with pytest.raises(EmbeddedServerError, match=f"in use by the server with pid {first.pid}"):
             EmbeddedServer(tmp_path).start()
@@ -114,7 +114,7 @@ def test_a_second_server_on_one_directory_is_refused(
 
 
 def test_a_stalled_server_is_still_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("queuepool.embedded.process._STOP_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("queuepool.process.embedded.process._STOP_TIMEOUT_S", 0.2)
     server = EmbeddedServer()
     server.start()
     pid = server.pid
@@ -134,7 +134,7 @@ def test_servers_started_at_once_get_ports_of_their_own(server_factory: ServerFa
 def test_a_port_lost_to_someone_else_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     with EmbeddedServer() as neighbour:
         offers = iter([neighbour.port, pick_port()])
-        monkeypatch.setattr("queuepool.embedded.process.pick_port", lambda: next(offers))
+        monkeypatch.setattr("queuepool.process.embedded.process.pick_port", lambda: next(offers))
 
         with EmbeddedServer() as server, client(server) as connected:
             assert server.port != neighbour.port
@@ -181,7 +181,7 @@ def test_a_server_on_path_is_taken_when_none_is_bundled(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("QUEUEPOOL_REDIS_SERVER", raising=False)
-    monkeypatch.setattr("queuepool.embedded.binary._bundled_binary", lambda: None)
+    monkeypatch.setattr("queuepool.process.embedded.binary._bundled_binary", lambda: None)
     program = tmp_path / "redis-server"
     program.touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -206,7 +206,7 @@ def test_a_machine_without_any_server_is_told_every_remedy(
 PARENT = """
 import sys, threading
 from pathlib import Path
-from queuepool.embedded import EmbeddedServer
+from queuepool.process.embedded import EmbeddedServer
 server = EmbeddedServer(Path(sys.argv[1]))
 server.start()
 print(server.pid, flush=True)
@@ -240,7 +240,7 @@ def test_a_server_started_off_the_main_thread_outlives_that_thread() -> None:
 
 def test_a_process_that_forgets_to_stop_its_server_leaves_none() -> None:
     code = (
-        "import threading; from queuepool.embedded import EmbeddedServer;"
+        "import threading; from queuepool.process.embedded import EmbeddedServer;"
         "s = EmbeddedServer();"
         "t = threading.Thread(target=s.start); t.start(); t.join(); print(s.pid)"
     )

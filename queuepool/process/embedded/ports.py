@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-from queuepool.embedded.errors import EmbeddedServerError
+from queuepool.process.embedded.errors import EmbeddedServerError
 
 HOST = "127.0.0.1"
 # Below the kernel's range of client ports, for two reasons: no outgoing connection can occupy the

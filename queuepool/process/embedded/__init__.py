@@ -11,8 +11,8 @@ synced each second, so jobs survive restarts, and a power cut costs at most the 
     process     the server itself: start, stop, crash
 """
 
-from queuepool.embedded.binary import find_server_binary
-from queuepool.embedded.errors import EmbeddedServerError
-from queuepool.embedded.process import EmbeddedServer
+from queuepool.process.embedded.binary import find_server_binary
+from queuepool.process.embedded.errors import EmbeddedServerError
+from queuepool.process.embedded.process import EmbeddedServer
 
 __all__ = ["EmbeddedServer", "EmbeddedServerError", "find_server_binary"]
