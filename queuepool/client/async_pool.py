@@ -16,7 +16,6 @@ from queuepool.client.calls import (
     Payload,
     TypedTask,
 )
-from queuepool.client.checkup import observed
 from queuepool.client.group import AsyncTaskGroup as AsyncTaskGroup  # noqa: PLC0414 - known from here
 from queuepool.client.handles import AsyncJobHandle
 from queuepool.client.holding import hold_partitions
@@ -202,6 +201,8 @@ class AsyncQueuePool(BasePool[AsyncPort]):
 
         What shows only over time is named as not judged; a coordinator judges that, too.
         """
+        from queuepool.client.checkup import observed  # rarely needed, and large
+
         return judge(await self._network.do(observed(self.config)))
 
     @property

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-from queuepool.client.checkup import observed
 from queuepool.client.effects import Steps
 from queuepool.client.limits import Limits
 from queuepool.client.network import Network
@@ -88,4 +87,6 @@ class Whereabouts:
 
         What shows only over time is named as not judged; a coordinator judges that, too.
         """
+        from queuepool.client.checkup import observed  # rarely needed, and large
+
         return judge(self._network.do(observed(self.config)))

@@ -45,6 +45,10 @@ EXCEPTIONS = {
     ("enqueue", "dn"): "the set that is not in use may be touched by nobody else for long",
     ("observe", "q"): "one lane of many, looked at for its age",
     ("observe", "tr"): "of one tenant of many, for the same",
+    **{
+        ("observe", key): "producers may write it, and all else is to be seen"
+        for key in ("bd", "fo")
+    },
 }
 MAKES_WAY = {
     *("q", "tr", "tn", "tt", "g", "dg", "wk", "li", "lc", "lt", "lw", "ls", "lp", "gq", "gr", "gg"),

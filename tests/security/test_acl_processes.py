@@ -108,7 +108,7 @@ def test_every_process_has_all_the_rights_it_needs(
         coordinator.kill()
 
     (refused,) = guarded.denied()  # what ops-read tried, and nothing else
-    assert refused == f"{stage}-main-ops-read command xlen"  # a replay looks at it before it writes
+    assert refused == f"{stage}-main-ops-read command zrem"  # the first write of a replay
 
 
 def test_a_redis_cluster_knows_the_same_users(

@@ -92,6 +92,7 @@ _KEYED: tuple[tuple[Any, ...], ...] = (
     ("SADD", "s", "a"),
     ("SCARD", "s"),
     ("SSCAN", "s", 0),
+    ("SRANDMEMBER", "s", 1),
     ("SREM", "s", "b"),
     ("SMISMEMBER (Redis 6.2)", "s", "a", "b"),
     ("XADD", "x", "MAXLEN", "~", 10, "1-1", "a", "1"),

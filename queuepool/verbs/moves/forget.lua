@@ -27,8 +27,8 @@ for i = 4, #ARGV, 2 do
   if body then ours('LLEN', base .. ':gq:' .. tier_of(body) .. ':' .. gate .. '~' .. group) end
 end
 local known = ours('HLEN', g) or 0
-if known == 0 then return {0, 0} end
 -- uses: make_way
+if known == 0 then return {0, 0} end
 -- uses: moves/take_out
 local size, dead_size = 0, 0
 for i = 4, #ARGV, 2 do

@@ -47,8 +47,9 @@ local counts = {}
 for k, text in ipairs(redis.call('HMGET', c, unpack(counters))) do
   if text then counts[#counts + 1] = counters[k]; counts[#counts + 1] = string.sub(text, 1, 32) end
 end
-local untold = redis.call('XLEN', base .. ':fo')
-local batch = redis.call('ZRANGE', base .. ':bd', 0, 0, 'WITHSCORES')
+local untold = redis.pcall('XLEN', base .. ':fo') -- of any type, as producers may write it
+if type(untold) ~= 'number' then untold = 0 end
+local batch = redis.pcall('ZRANGE', base .. ':bd', 0, 0, 'WITHSCORES')
 if batch[2] and tonumber(batch[2]) <= now then untold = untold + 1 end
 local last = redis.call('XREVRANGE', base .. ':cmd', '+', '-', 'COUNT', 1)
 return {now, counts, redis.call('HGETALL', o), redis.call('HLEN', j),

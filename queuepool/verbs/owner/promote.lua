@@ -1,6 +1,5 @@
 #!lua flags=allow-oom
--- promote: move delayed jobs that are due, at most 100, to the back of their lanes; those of the
--- tiers 0 and 1 first.
+-- promote: move at most 100 delayed jobs that are due to their lanes, those of tiers 0 and 1 first.
 -- ROLES   consumer ops
 -- KEYS[1] base; derived: o c j dl du dg:<group> ua wk at cr er cn dn:<0|1> g:<group>
 --         q:<tier>:<group> ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> mg u uk ex lm ga

@@ -28,7 +28,8 @@ class Rig:
 
     def answer(self, _key: bytes, _verb: Verb[Any]) -> Any:
         counters = [b"done", b"%d" % self.done]
-        return [self.clock.now_s * 1000, counters, [], 0, 0, 0, 0, [0] * 4, 0, 0, 0, [], b"0-0"]
+        now_ms = self.clock.now_s * 1000
+        return [now_ms, counters, [], 0, 0, 0, 0, [0] * 4, 0, 0, 0, [], b"0-0", 0, [], 0]
 
 
 @pytest.fixture
