@@ -14,6 +14,7 @@ from queuepool.client.outbox.relay import Relay
 from queuepool.client.outbox.schema import TABLE
 from queuepool.models import JobState
 from tests.integration.cli.jobs import claim, own_partition
+from tests.waiting import wait_until
 
 NewRelay = Callable[..., Relay]
 
@@ -106,7 +107,7 @@ def test_one_relay_at_a_time(new_relay: NewRelay, database_url: str, pool: Queue
 
     assert not second.lock()
     first.close()
-    assert second.lock()
+    wait_until(second.lock, message="the lock of a relay that has gone")
 
 
 def test_an_older_state_of_the_database_hides_no_new_rows(
