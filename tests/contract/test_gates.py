@@ -276,6 +276,25 @@ def test_a_serial_group_does_not_wait_for_an_id_whose_job_ended_at_its_gate(worl
     assert ids(w.claim(owned)) == ["plain"]
 
 
+def test_a_serial_group_finds_its_turn_behind_many_ids_whose_jobs_ended(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, w.names("ended", 12), limits=b"mail")
+    late = [(i.encode(), b"", 0, b"") for i in w.names("ended", 12)]
+    owned.run(own.finish_stray(owned.ownership, late))
+    configure(world, serial=True)
+    w.enqueue(world, ["a"], limits=b"mail")
+    w.enqueue(world, ["plain"])
+    assert w.claim(owned).ids == []  # a goes to its gate
+
+    while admit(owned):
+        pass
+    claims = w.claim(owned)
+
+    assert ids(claims) == ["a"]
+    w.finish(owned, claims)
+    assert ids(w.claim(owned)) == ["plain"]
+
+
 @pytest.mark.parametrize("held", ["group", "tenant", "partition"])
 def test_what_is_held_is_not_admitted_and_others_are(world: World, held: str) -> None:
     owned = world.own()

@@ -221,6 +221,26 @@ def test_what_jobs_of_a_tenant_came_to_is_told_for_a_day(world: World) -> None:
         assert 86_000_000 < world.client.pttl(key) <= 86_400_000
 
 
+def test_a_job_that_comes_too_late_counts_for_its_tenant(world: World) -> None:
+    w.enqueue(world, ["late", "later"], group_of(b"k", b"t"), expires_ms=1000)
+    world.advance(2)
+
+    assert w.claim(world.own()).ids == []
+    assert status(world, "t").expired == 2
+
+
+def test_a_bounded_tenant_whose_lane_sits_among_plain_ones_is_counted(server_world: World) -> None:
+    world, base = server_world, server_world.partition.key
+    fill(world, "t", 1, jobs=4)
+    bound(world, "t", 9)
+    [seat] = world.client.lrange(base + b":tr:2:t", 0, -1)
+    world.client.delete(base + b":tr:2:t", base + b":ring:2")
+    world.client.rpush(base + b":ring:2", seat)
+
+    assert claimed(world, 3) == {"t": 3}
+    assert backlog(world) == (1, 0)
+
+
 def test_a_stray_that_ends_counts_for_its_tenant(world: World) -> None:
     fill(world, "t", 2)
     owned = world.own(nonce="n")

@@ -47,6 +47,15 @@ def test_a_waiting_group_has_its_turns_in_its_new_tier_and_in_its_order(world: W
     assert claimed(owned, 7) == [*ids("g", 5), *ids("a", 2)]
 
 
+def test_a_group_stays_in_its_new_tier_when_a_claim_takes_a_part_of_it(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ids("a", 40), b"a", tier=Tier.HIGH)
+    w.enqueue(world, ids("g", 40))
+    move(world, Tier.CRITICAL)
+
+    assert [*claimed(owned, 20), *claimed(owned, 20)] == ids("g", 40)
+
+
 @pytest.mark.parametrize("before", [0, 1])
 def test_a_group_that_moves_down_yields_to_others(world: World, before: int) -> None:
     owned = world.own()

@@ -13,7 +13,6 @@ for _, t in ipairs(active) do
       -- uses: claim/jobs_left
       rings[lane.ring] = lane.ring
       lane.taken, lane.take, lane.size = lane.take, 0, lane.length - visited[lane]
-      lane.first = nil
     end
     line[#line + 1] = lane
   end

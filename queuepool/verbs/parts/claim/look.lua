@@ -24,6 +24,5 @@ if managed or bounded then
 end
 if managed then
   -- uses: ours, claim/rooms
-  redis.call('ZCARD', base .. ':dl') -- `tune` touches it, and the tokens
-  ours('LLEN', base .. ':wk')
+  redis.call('ZCARD', base .. ':dl') -- `tune` touches it
 end

@@ -1,6 +1,5 @@
 -- uses: probe_gate, gate_of
 for _, key in ipairs({'gt', 'gk'}) do redis.call('HLEN', base .. ':' .. key) end
-ours('LLEN', base .. ':wk')
 for _, t in ipairs(active) do
   for i = 1, served[t] do
     local lane = lanes[t][i]
