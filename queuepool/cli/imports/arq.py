@@ -62,14 +62,8 @@ def _entry(
         found = read(stored or b"", due_ms)
     except RefusedError as error:
         found = error
-    return Entry(
-        place=walk.place,
-        member=member,
-        is_list=False,
-        job_id=job_id_of(KIND, queue, member, stored or b""),
-        found=found,
-        keys=(b"arq:job:%s" % member, b"arq:retry:%s" % member),
-    )
+    job_id = job_id_of(KIND, queue, member, stored or b"")
+    return walk.entry(member, found, job_id, b"arq:job:%s" % member, b"arq:retry:%s" % member)
 
 
 def read(stored: bytes, due_ms: int) -> Foreign:

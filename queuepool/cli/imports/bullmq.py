@@ -67,14 +67,7 @@ def _entry(queue: str, walk: Walk, member: bytes, score: int, stored: Mapping[st
         found = error
     key = f"bull:{queue}:".encode() + member
     contents = (stored.get("data", b""), stored.get("timestamp", b""))
-    return Entry(
-        place=walk.place,
-        member=member,
-        is_list=walk.is_list,
-        job_id=job_id_of(KIND, queue, member, *contents),
-        found=found,
-        keys=(key, key + b":logs"),
-    )
+    return walk.entry(member, found, job_id_of(KIND, queue, member, *contents), key, key + b":logs")
 
 
 def read(stored: Mapping[str, bytes], due_ms: int | None) -> Foreign:

@@ -70,14 +70,8 @@ def _entry(
     except RefusedError as error:
         found = error
     contents = (stored.get("data", b""), stored.get("created_at", b""))
-    return Entry(
-        place=walk.place,
-        member=member,
-        is_list=walk.is_list,
-        job_id=job_id_of(KIND, queue, member, *contents),
-        found=found,
-        keys=(b"rq:job:%s" % member,),
-    )
+    job_id = job_id_of(KIND, queue, member, *contents)
+    return walk.entry(member, found, job_id, b"rq:job:%s" % member)
 
 
 def read(stored: Mapping[str, bytes], due_ms: int | None) -> Foreign:

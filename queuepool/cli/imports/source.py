@@ -7,6 +7,7 @@ from typing import Any
 
 import redis
 
+from queuepool.cli.imports.foreign import Entry, Foreign, RefusedError
 from queuepool.errors import ConfigurationError, ScriptError
 from queuepool.servers import wire
 from queuepool.servers.sync import Server, exchange
@@ -84,6 +85,19 @@ class Walk:
             if not page:
                 return
             yield page
+
+    def entry(
+        self, member: bytes, found: Foreign | RefusedError, job_id: str, *keys: bytes
+    ) -> Entry:
+        """Return what a member of this place means."""
+        return Entry(
+            place=self.place,
+            member=member,
+            is_list=self.is_list,
+            job_id=job_id,
+            found=found,
+            keys=keys,
+        )
 
     def _page(self) -> list[tuple[bytes, int]]:
         first, last = self.left, self.left + PAGE - 1
