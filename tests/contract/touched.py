@@ -15,6 +15,23 @@ KINDS = {s.partition(":")[0]: kind for s, (kind, _) in (PARTITION_KEYS | SYSTEM_
 State = dict[bytes, tuple[bytes, int]]  # key -> what DUMP returns, ms at which it expires
 
 
+# On the server: a call for each key would cost more than the verbs that are tested.
+_SAVE = """
+local found = redis.call('KEYS', ARGV[1])
+table.sort(found)
+for n, key in ipairs(found) do
+    found[n] = {key, redis.call('DUMP', key), redis.call('PEXPIRETIME', key)}
+end
+return found
+"""
+_RESTORE = """
+for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('UNLINK', key) end
+for n = 2, #ARGV, 3 do
+    redis.call('RESTORE', ARGV[n], math.max(0, ARGV[n + 1]), ARGV[n + 2], 'ABSTTL')
+end
+"""
+
+
 class Keys:
     """All keys of a partition and of the system beside it."""
 
@@ -23,21 +40,13 @@ class Keys:
 
     def save(self) -> State:
         """Return what is there, to the byte."""
-        keys = sorted(self._client.scan_iter(match=self._all, count=1000))
-        pipeline = self._client.pipeline(transaction=False)
-        for key in keys:
-            pipeline.dump(key).execute_command("PEXPIRETIME", key)
-        replies = pipeline.execute()
-        return dict(zip(keys, zip(replies[::2], replies[1::2], strict=True), strict=True))
+        found = self._client.eval(_SAVE, 0, self._all)
+        return {key: (value, expires) for key, value, expires in found}
 
     def restore(self, state: State) -> State:
         """Make it what it was; return that as saved now: a restored set has an order of its own."""
-        pipeline = self._client.pipeline(transaction=False)
-        for key in self._client.scan_iter(match=self._all, count=1000):
-            pipeline.delete(key)
-        for key, (value, expires) in state.items():
-            pipeline.restore(key, max(0, expires), value, absttl=True)
-        pipeline.execute()
+        parts = (p for key, (value, expires) in state.items() for p in (key, expires, value))
+        self._client.eval(_RESTORE, 0, self._all, *parts)
         return self.save()
 
     @contextmanager
