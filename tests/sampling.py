@@ -7,6 +7,7 @@ from typing import Any
 from zlib import crc32
 
 import pytest
+from hypothesis import settings
 
 
 def first_of(cases: Iterable[Any]) -> list[Any]:
@@ -17,6 +18,19 @@ def first_of(cases: Iterable[Any]) -> list[Any]:
     first, *others = cases
     rest = (pytest.param(*_values(case), marks=pytest.mark.slow) for case in others)
     return [first, *rest]
+
+
+def one_in(n: int, cases: Iterable[Any]) -> list[Any]:
+    """Return parameters of a test of which `make test` tries each n-th."""
+    return [
+        case if number % n == 0 else pytest.param(*_values(case), marks=pytest.mark.slow)
+        for number, case in enumerate(cases)
+    ]
+
+
+def part_of_examples(share: float) -> settings:
+    """Return how many examples a property gets that is dear, or one of many alike."""
+    return settings(max_examples=max(1, round(settings().max_examples * share)))
 
 
 def _values(case: Any) -> tuple[Any, ...]:

@@ -21,9 +21,7 @@ from pathlib import Path
 
 from tests.paths import ROOT
 
-_LEFT_OUT = shutil.ignore_patterns(
-    ".*", "__pycache__", "*.pyc", "node_modules", "build", "dist", "results"
-)
+_LEFT_OUT = shutil.ignore_patterns(".*", "node_modules", "build", "dist", "results")
 _TIMEOUT_S = 100
 
 

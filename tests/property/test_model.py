@@ -26,7 +26,7 @@ STEPS = int(os.environ.get("MODEL_STEPS", "50"))
 
 settings.register_profile(
     "model-ci",
-    max_examples=40,
+    max_examples=25,
     stateful_step_count=STEPS,
     deadline=None,
     derandomize=True,

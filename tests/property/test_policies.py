@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from coordinator.policy import POLICIES, Decision, Direction, Limits, Policy, Reading, make_policy
 from coordinator.policy.gain_check import GainCheckSettings
+from tests.sampling import part_of_examples
 
 LIMITS = Limits(min_workers=8, max_workers=64)
 UNCHECKED = {
@@ -53,6 +54,7 @@ def play(
 
 
 @pytest.mark.parametrize("name", POLICIES)
+@part_of_examples(0.4)
 @given(history=histories(), bounds=limits, start=st.integers(0, 1000))
 def test_the_target_never_leaves_the_operators_bounds(
     name: str, history: list[Reading | None], bounds: Limits, start: int
@@ -69,6 +71,7 @@ def test_the_target_never_leaves_the_operators_bounds(
 
 
 @pytest.mark.parametrize("name", POLICIES)
+@part_of_examples(0.4)
 @given(history=histories())
 def test_a_missing_reading_holds_and_leaves_the_state_as_it_was(
     name: str, history: list[Reading | None]
@@ -83,6 +86,7 @@ def test_a_missing_reading_holds_and_leaves_the_state_as_it_was(
 
 
 @pytest.mark.parametrize("name", POLICIES)
+@part_of_examples(0.4)
 @given(history=histories())
 def test_the_same_history_gives_the_same_decisions(
     name: str, history: list[Reading | None]
@@ -91,6 +95,7 @@ def test_the_same_history_gives_the_same_decisions(
 
 
 @pytest.mark.parametrize("name", POLICIES)
+@part_of_examples(0.4)
 @given(history=histories())
 def test_every_decision_has_a_reason_and_a_state_that_is_plain_json(
     name: str, history: list[Reading | None]
@@ -103,6 +108,7 @@ def test_every_decision_has_a_reason_and_a_state_that_is_plain_json(
 
 
 @pytest.mark.parametrize("name", POLICIES)
+@part_of_examples(0.4)
 @given(history=histories(gaps=False))
 def test_an_idle_partition_returns_to_its_base(name: str, history: list[Reading]) -> None:
     policy = make_policy(name)
@@ -124,6 +130,7 @@ def test_an_idle_partition_returns_to_its_base(name: str, history: list[Reading]
 
 
 @pytest.mark.parametrize("name", POLICIES)
+@part_of_examples(0.4)
 @given(history=histories(gaps=False), backlogs=st.tuples(*[st.integers(0, 10**6)] * 2))
 def test_a_larger_backlog_never_means_fewer_workers(
     name: str, history: list[Reading], backlogs: tuple[int, int]
@@ -151,12 +158,14 @@ def test_a_larger_backlog_never_means_fewer_workers(
     assert less <= more
 
 
+@part_of_examples(0.4)
 @given(history=histories())
 def test_pwqd_grows_by_twice_or_eight_at_most(history: list[Reading | None]) -> None:
     for decision in play(make_policy("pwqd"), history, Limits(min_workers=3, max_workers=24)):
         assert decision.target <= max(2 * decision.previous, decision.previous + 8)
 
 
+@part_of_examples(0.4)
 @given(history=histories())
 def test_pwqd_never_shrinks_before_thirty_observed_seconds_without_a_backlog(
     history: list[Reading | None],

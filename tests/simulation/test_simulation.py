@@ -20,7 +20,7 @@ from tests.simulation.consuming import NewCore
 from tests.simulation.scenario import Faults
 from tests.simulation.simulation import simulate
 
-BLOCKS, SEEDS_A_BLOCK = 8, 20
+BLOCKS, SEEDS_A_BLOCK = 6, 18
 MOST_SEEDS = 200  # until a broken core must have shown itself
 
 
