@@ -8,6 +8,7 @@ from benchmarks import experiments as made
 from coordinator.policy import make_policy
 
 PAGE = made.PAGE.read_text()
+pytestmark = pytest.mark.xdist_group("experiments")  # which are simulated once
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,10 @@
 
 import asyncio
 import doctest
+import gc
 import sys
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -323,6 +325,38 @@ def test_runs_are_bounded_and_different_lines_come_first(registry: Registry, wor
     assert ledger.tried == {FaultKind.KILL: 10}
     assert ledger.left_out > 150
     assert f"{ledger.left_out} more faults were left out" in str(ledger)
+
+
+@pytest.mark.parametrize("frozen_before", [False, True])
+def test_runs_collect_the_garbage_of_handlers_alone(
+    registry: Registry, world: World, frozen_before: bool
+) -> None:
+    class Connection:
+        def __init__(self, to: str) -> None:
+            self.itself = self
+            weakref.finalize(self, closed.append, to)
+
+    closed, frozen = list[str](), list[int]()
+
+    @registry.task
+    def mail(to: str) -> None:
+        frozen.append(gc.get_freeze_count())
+        connection = Connection(to)
+        world.keys[to] = 1
+        del connection
+
+    scenario = scenario_of(world, "mail", NAMES, lambda: world.keys)
+    if frozen_before:
+        gc.freeze()
+    try:
+        ledger = try_faults(scenario, kinds=["kill"], registry=registry)
+
+        assert bool(gc.get_freeze_count()) is frozen_before
+    finally:
+        gc.unfreeze()
+    assert ledger.tried[FaultKind.KILL] > 4
+    assert len(closed) > 4
+    assert max(frozen) > 1000
 
 
 def test_a_scenario_must_run_jobs_and_end_and_twice_in_the_same_way(
