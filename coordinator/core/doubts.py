@@ -17,6 +17,7 @@ _MOST: Final = 10**12  # jobs
 _MOST_WORKERS: Final = 10**6
 _SLACK: Final = 1_000  # jobs whose places outlive them, such as cancelled ones
 _CLOCK_MS: Final = 60_000  # by which clocks may differ
+_QUIET_MS: Final = 4_000  # consumers report once a second, and at least four times a lease
 _LONGEST_LEASE_MS: Final = 24 * 3_600_000
 _FACTOR, _STEP = 2, 8
 
@@ -49,6 +50,9 @@ def doubt(state: PartitionState, owner: Owner, finished: int, last: tuple[int, i
     if owner.heartbeat_ms > state.observed_ms + _CLOCK_MS:
         ahead_s = (owner.heartbeat_ms - state.observed_ms) / 1000
         return f"its consumer reported {ahead_s:.0f} s later than it was observed"
+    age_ms = state.observed_ms - owner.heartbeat_ms
+    if owner.heartbeat_ms and age_ms > max(owner.lease_ms, _QUIET_MS):
+        return f"its consumer last reported {age_ms / 1000:.0f} s ago, and lets its lease run out"
     if owner.lease_ms > _LONGEST_LEASE_MS:
         return f"its lease lasts for {owner.lease_ms / 3_600_000:.0f} more hours"
     return ""

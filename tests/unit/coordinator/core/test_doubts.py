@@ -56,6 +56,11 @@ WRONG = {
     "from the future": lambda seen: replace(
         of_owner(heartbeat_ms=NOW_MS + 86_400_000)(seen), ready=(0, 0, 10**6, 0), jobs=10**6 + 10
     ),
+    "counts of a consumer that stalls": lambda seen: replace(
+        of_owner(heartbeat_ms=seen.observed_ms - 6_000, lease_ms=4_000)(seen),
+        ready=(0, 0, 10**6, 0),
+        jobs=10**6 + 10,
+    ),
     "an endless lease": lambda seen: replace(
         of_owner(lease_ms=10**12)(seen), ready=(0, 0, 10**6, 0), jobs=10**6 + 10
     ),
@@ -98,6 +103,16 @@ def test_the_decision_says_what_is_doubted() -> None:
     assert wrong.target == max(2 * before.target, before.target + 8)
     assert "doubt" in wrong.clamps
     assert "finished jobs fell from 1550 to 5: at most a step" in wrong.reason
+
+
+@pytest.mark.parametrize(("age_ms", "lease_ms"), [(3_900, 100), (6_000, 6_000), (50_000, 70_000)])
+def test_a_report_that_is_late_and_no_more_is_no_doubt(age_ms: int, lease_ms: int) -> None:
+    def late(seen: PartitionState) -> PartitionState:
+        return of_owner(heartbeat_ms=seen.observed_ms - age_ms, lease_ms=lease_ms)(seen)
+
+    _, made, _ = decided("utilisation", late)
+
+    assert "doubt" not in made.clamps
 
 
 def test_damage_holds_and_says_so() -> None:
