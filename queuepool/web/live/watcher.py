@@ -14,6 +14,7 @@ from queuepool.web.live.board import Board
 
 _CLUSTER_S = 3.0  # between questions about leader and servers
 _PAUSES_S = (0.5, 1.0, 2.0, 5.0)
+_START_S = 10.0  # in which a coordinator that starts beside the page is not missed
 _log = logging.getLogger("queuepool.web")
 
 
@@ -52,7 +53,7 @@ class Watcher:
             thread.join(2.0)
 
     def _run(self) -> None:
-        failures = 0
+        started_s, failures, told = time.monotonic(), 0, ""
         while not self._stop.is_set():
             began_s = time.monotonic()
             try:
@@ -68,8 +69,13 @@ class Watcher:
                 return
             if time.monotonic() - began_s > 10:
                 failures = 0
-            if problem != self._board.look.problem:
+            look = self._board.look
+            if not look.problem:
+                told = ""
+            starting = look.cluster is None and time.monotonic() - started_s < _START_S
+            if problem != told and not starting:
                 _log.warning("no news of the queue: %s", problem)
+                told = problem
             self._board.fail(problem)
             self._changed()
             self._stop.wait(_PAUSES_S[min(failures, len(_PAUSES_S) - 1)])
