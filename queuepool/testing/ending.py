@@ -173,16 +173,16 @@ def bury(p: PartitionData, args: Args) -> Any:
         p.attempts[job_id] = p.attempts.get(job_id, 0) + 1
         p.count("failed")
         add_dead(p, job_id, body, error)
-        for _ in range(2):
-            oldest = p.dead.first()
-            if oldest is None or not (
-                len(p.dead) > keep_jobs
-                or p.now - oldest[0] > keep_ms
-                or p.counters["dead_bytes"] > keep_bytes
-            ):
-                break
-            _evict(p, oldest[1])
-            evicted += 1
+    for _ in range(2 * status.count(b"b")):
+        oldest = p.dead.first()
+        if oldest is None or not (
+            len(p.dead) > keep_jobs
+            or p.now - oldest[0] > keep_ms
+            or p.counters["dead_bytes"] > keep_bytes
+        ):
+            break
+        _evict(p, oldest[1])
+        evicted += 1
     return [bytes(status), evicted]
 
 

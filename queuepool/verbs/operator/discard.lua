@@ -4,22 +4,18 @@
 -- KEYS[1] base; derived: dead j c at cr er g:<group> u uk ex lm ga fo wk
 -- ARGV    ids (1-200)
 -- Returns how many were dead. O(n).
-local base, c, n = KEYS[1], KEYS[1] .. ':c', 0
+local base, c = KEYS[1], KEYS[1] .. ':c'
 -- uses: check_hashes, group_of, forget_dead, ours
-local groups, sizes = {}, {}
+local jobs, gone = {}, {}
 check_hashes('c', 'at', 'cr', 'er')
 for i, id in ipairs(ARGV) do
-  local body = redis.call('HGET', base .. ':j', id)
-  if body then
-    groups[i], sizes[i] = base .. ':g:' .. group_of(body), #body
-    ours('HLEN', groups[i])
-  end
+  local body = redis.call('HGET', base .. ':j', id) or ''
+  jobs[i] = {id = id, group = group_of(body), size = #body}
+  if #body > 0 then ours('HLEN', base .. ':g:' .. jobs[i].group) end
 end
 -- uses: make_way
-for i, id in ipairs(ARGV) do
-  if redis.call('ZREM', base .. ':dead', id) == 1 then
-    n = n + 1
-    forget_dead(id, groups[i], sizes[i] or 0, 'discarded')
-  end
+for _, job in ipairs(jobs) do
+  if redis.call('ZREM', base .. ':dead', job.id) == 1 then gone[#gone + 1] = job end
 end
-return n
+if #gone > 0 then forget_dead(gone, 'discarded') end
+return #gone

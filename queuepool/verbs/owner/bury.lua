@@ -7,56 +7,58 @@
 --         error, stamp of the body that was claimed ('': whichever))
 -- Returns {one character per job: b buried, 0 not in flight here or another body; evicted}; or
 --         {FENCED, current epoch}.
--- Each job buried evicts at most two of the oldest; evictions are counted, also in their groups. A
+-- For each job buried at most two of the oldest are evicted, and counted, also in their groups. A
 -- draining owner may.
 local base, book = KEYS[1], KEYS[1] .. ':fl:' .. ARGV[2]
 local c, j, dead = base .. ':c', base .. ':j', base .. ':dead'
--- uses: fence_or_drain, check_hashes, is_claimed, group_of, bury, forget_dead, add, whole, ours
+-- uses: fence_or_drain, check_hashes, is_claimed, group_of, bury_all, forget_dead, add, whole, ours
 -- uses: probe_tenant, leave
 check_hashes('at', 'cr', 'er', 'pr', 'cn')
 
-local jobs, status, evicted, size = {}, {}, 0, whole(redis.call('HGET', c, 'dead_bytes'))
+local jobs, ids, status, known = {}, {}, {}, {}
+local bytes = whole(redis.call('HGET', c, 'dead_bytes'))
 for i = 6, #ARGV, 3 do
-  local body = redis.call('ZSCORE', book, ARGV[i]) and redis.call('HGET', j, ARGV[i])
+  local id = ARGV[i]
+  local body = not known[id] and redis.call('ZSCORE', book, id) and redis.call('HGET', j, id)
   if body and is_claimed(body, ARGV[i + 2]) then
-    jobs[i] = {g = base .. ':g:' .. group_of(body), group = group_of(body), size = #body}
-    probe_tenant(group_of(body))
-    ours('HLEN', jobs[i].g)
-    size = size + #body
-  end
-end
-local first = redis.call('ZRANGE', dead, 0, 0, 'WITHSCORES')
-if redis.call('ZCARD', dead) + (#ARGV - 5) / 3 > tonumber(ARGV[3]) or size > tonumber(ARGV[4])
-  or first[2] and now - first[2] > tonumber(ARGV[5]) then -- some may be evicted
-  for _, id in ipairs(redis.call('ZRANGE', dead, 0, 2 * (#ARGV - 5) / 3 - 1)) do
-    ours('HLEN', base .. ':g:' .. group_of(redis.call('HGET', j, id) or ''))
-  end
-end
--- uses: make_way
-for i = 6, #ARGV, 3 do
-  local id, job = ARGV[i], jobs[i]
-  if not job or redis.call('ZREM', book, id) == 0 then
-    status[#status + 1] = '0'
-  else
+    local job = {id = id, group = group_of(body), size = #body, problem = ARGV[i + 1]}
+    known[id], jobs[#jobs + 1], ids[#ids + 1], bytes = true, job, id, bytes + #body
+    probe_tenant(job.group)
+    ours('HLEN', base .. ':g:' .. job.group)
     status[#status + 1] = 'b'
-    redis.call('HDEL', base .. ':pr', id)
-    redis.call('HDEL', base .. ':cn', id)
-    add(base .. ':at', id, 1)
-    add(c, 'failed', 1)
-    bury(id, job.g, job.size, ARGV[i + 1])
-    leave(job.group, 1)
-    for _ = 1, 2 do
-      local oldest = redis.call('ZRANGE', dead, 0, 0, 'WITHSCORES')
-      local over = redis.call('ZCARD', dead) > tonumber(ARGV[3])
-        or now - oldest[2] > tonumber(ARGV[5])
-        or whole(redis.call('HGET', c, 'dead_bytes')) > tonumber(ARGV[4])
-      if not over then break end
-      local old = redis.call('HGET', j, oldest[1]) or ''
-      redis.call('ZREM', dead, oldest[1])
-      evicted = evicted + 1
-      forget_dead(oldest[1], base .. ':g:' .. group_of(old), #old, 'evicted')
-      if redis.call('ZCARD', dead) == 0 then break end
-    end
+  else
+    status[#status + 1] = '0'
   end
 end
-return {table.concat(status), evicted}
+if #jobs == 0 then return {table.concat(status), 0} end
+local most = 2 * #jobs
+local function oldest() -- dead jobs: {id =, group =, size =, at = ms} ...
+  local page, found = redis.call('ZRANGE', dead, 0, most - 1, 'WITHSCORES'), {}
+  for k = 1, #page, 2 do
+    local body = redis.call('HGET', j, page[k]) or ''
+    found[#found + 1] = {id = page[k], group = group_of(body), size = #body, at = page[k + 1]}
+  end
+  return found
+end
+local function is_over(count, size, at)
+  return count > tonumber(ARGV[3]) or size > tonumber(ARGV[4]) or now - at > tonumber(ARGV[5])
+end
+local count = redis.call('ZCARD', dead) + #jobs
+local evicts = is_over(count, bytes, redis.call('ZRANGE', dead, 0, 0, 'WITHSCORES')[2] or now)
+for _, old in ipairs(evicts and oldest() or {}) do ours('HLEN', base .. ':g:' .. old.group) end
+-- uses: make_way
+redis.call('ZREM', book, unpack(ids))
+redis.call('HDEL', base .. ':pr', unpack(ids))
+redis.call('HDEL', base .. ':cn', unpack(ids))
+for _, id in ipairs(ids) do add(base .. ':at', id, 1) end
+add(c, 'failed', #jobs)
+local groups, died = bury_all(jobs)
+for _, group in ipairs(groups) do leave(group, died[group]) end
+local gone = {}
+for _, old in ipairs(evicts and oldest() or {}) do
+  if not is_over(count - #gone, bytes, old.at) then break end
+  redis.call('ZREM', dead, old.id)
+  gone[#gone + 1], bytes = old, bytes - old.size
+end
+if #gone > 0 then forget_dead(gone, 'evicted') end
+return {table.concat(status), #gone}
