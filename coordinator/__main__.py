@@ -31,6 +31,7 @@ from coordinator.loop.doctor import DoctorWatch
 from coordinator.loop.firing import ScheduleRunner
 from coordinator.loop.limit_watch import LimitWatch
 from coordinator.loop.pools import PoolCoordinators
+from coordinator.loop.pools_budget import BudgetOfPools
 from coordinator.loop.watchdog import Watchdog
 from coordinator.settings import ENV_PREFIX, CoordinatorSettings, load
 from coordinator.snapshots.limits import LimitBoard
@@ -113,7 +114,7 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
     bound = server.bind()
     address = settings.grpc_address or advertised(bound, socket.gethostname())
     coordinator = assemble(pool, settings, address=address, store=store, emit=emit)
-    others = _other_pools(pool, settings, address, metrics)
+    others = _other_pools(pool, settings, address, metrics, coordinator.budget)
     operators = Operators(
         pool,
         store,
@@ -166,11 +167,15 @@ def _keda(
 
 
 def _other_pools(
-    pool: QueuePool, settings: CoordinatorSettings, address: str, metrics: Metrics
+    pool: QueuePool,
+    settings: CoordinatorSettings,
+    address: str,
+    metrics: Metrics,
+    budget: BudgetOfPools,
 ) -> PoolCoordinators:
     def coordinator_of(name: str) -> Coordinator:
         emit = fan_out([EventLog(name), metrics.of_pool])
-        return assemble(pool, settings, address=address, emit=emit, of=name)
+        return assemble(pool, settings, address=address, emit=emit, of=name, budget=budget)
 
     others = PoolCoordinators(pool, coordinator_of)
     metrics.show(others.views)

@@ -13,6 +13,7 @@ from coordinator.loop.control_loop import Components, ControlLoop
 from coordinator.loop.fleet import Fleet
 from coordinator.loop.leadership import Leadership
 from coordinator.loop.observer import Observer
+from coordinator.loop.pools_budget import BudgetOfPools
 from coordinator.loop.scaling_watch import ScalingWatch
 from coordinator.loop.shadowing import ShadowRunner
 from coordinator.loop.term import Term
@@ -31,7 +32,8 @@ from queuepool.telemetry.events import Listener, ignore
 class Coordinator:
     """One coordinator: its loop, its published snapshots, and its ledger of decisions.
 
-    cycles: those of its leadership, for who records them; shadows: how a candidate compares.
+    cycles: those of its leadership, for who records them; shadows: how a candidate compares;
+    budget: what it shares with the coordinators of other pools.
     """
 
     loop: ControlLoop
@@ -42,6 +44,7 @@ class Coordinator:
     cycles: CycleFeed
     shadows: ShadowBoard
     shadow: ShadowRunner
+    budget: BudgetOfPools
 
     def start(self) -> None:
         """Start observing and, once the lead is ours, deciding."""
@@ -67,10 +70,12 @@ def assemble(
     draw: Callable[[], float] = random.random,
     nonce: str | None = None,
     of: str = DEFAULT_POOL,
+    budget: BudgetOfPools | None = None,
 ) -> Coordinator:
     """Return a coordinator of all partitions of a queue. address: where its API is reached.
 
     of: the pool of workers that it scales, with a lead and a scaling record of that pool.
+    budget: what the coordinators of all pools of this process share.
     nonce: of its claims to lead; None for a new one. draw: random numbers from 0 to 1.
     """
     config, store = pool.config.of(of), store or SnapshotStore()
@@ -102,10 +107,11 @@ def assemble(
     )
     observer = Observer(fleet, emit=emit, clock=clock)
     views = SnapshotBuilder(config.topology, of)
-    parts = Components(leadership, observer, views, store, scaling, new_term)
+    shared = budget or BudgetOfPools()
+    parts = Components(leadership, observer, views, store, scaling, new_term, shared, of)
     loop = ControlLoop(parts, cycle_s=settings.cycle_s, emit=emit, clock=clock, draw=draw)
     shadow = ShadowRunner(cycles, shadows, settings.make_policy, emit=emit)
-    return Coordinator(loop, store, book, leadership, fleet, cycles, shadows, shadow)
+    return Coordinator(loop, store, book, leadership, fleet, cycles, shadows, shadow, shared)
 
 
 def _planner(settings: CoordinatorSettings, pool: str) -> Planner:

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from coordinator.api.calls import Target, TenantTarget
@@ -17,7 +18,7 @@ from coordinator.core.model import InForce, PartitionView
 from coordinator.core.overlays.values import merged
 from coordinator.decisions.ledger import DecisionBook, DecisionRecord, by_an_operator
 from coordinator.loop.crew import Crew
-from coordinator.loop.pools import PoolCoordinators
+from coordinator.loop.pools import PoolCoordinator, PoolCoordinators
 from coordinator.snapshots.store import SnapshotStore
 from queuepool.client.limits import MAX_PAGE
 from queuepool.client.pool import QueuePool
@@ -125,12 +126,17 @@ class Operators:
         """Return the snapshots and the ledger of a pool. Raises InvalidInputError."""
         if pool == DEFAULT_POOL:
             return self._store, self._book
+        found = self.other_pool(pool)
+        return found.store, found.book
+
+    def other_pool(self, pool: str) -> PoolCoordinator:
+        """Return what coordinates a pool besides the default one. Raises InvalidInputError."""
         found = None if self._others is None else self._others.find(pool)
         if found is None:
             raise InvalidInputError(
                 f"pool {pool!r} is unknown: no consumer runs it, and no job was enqueued for it"
             )
-        return found.store, found.book
+        return found
 
     def policy(self, pool: str = DEFAULT_POOL) -> ScalingRecord:
         """Return the scaling record of a pool. Raises InvalidInputError if it is unknown."""
@@ -159,9 +165,9 @@ class Operators:
 
         Raises ChangedMeanwhileError, UnreadableRecordError, InvalidInputError.
         """
-        why = plain(reason)
+        why, merge = plain(reason), partial(merged, pool=pool)
         before, after = self._records_of(pool).change(
-            changes, merged, by=actor, reason=why, version=version, replace=replace
+            changes, merge, by=actor, reason=why, version=version, replace=replace
         )
         told = " ".join(f"{name}={text}" for name, text in changes.items())
         _log.info(

@@ -16,6 +16,7 @@ from coordinator.snapshots.cycles import CycleFeed
 from coordinator.snapshots.store import SnapshotStore
 from queuepool import __version__
 from queuepool.errors import QueuePoolError
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 
 _LOOK_S = 0.5
@@ -26,9 +27,10 @@ _MOST_BYTES = 1 << 20  # of a message, unless one line is longer; a caller takes
 class NotLeadingError(QueuePoolError):
     """Only a leader decides, so only it has cycles to record."""
 
-    def __init__(self, leader: str) -> None:
+    def __init__(self, leader: str, pool: str = DEFAULT_POOL) -> None:
         where = f": ask the leader, {leader}" if leader else "; nobody does"
-        super().__init__(f"this coordinator does not lead{where}")
+        what = "" if pool == DEFAULT_POOL else f" pool {pool}"
+        super().__init__(f"this coordinator does not lead{what}{where}")
 
 
 class TooManyFollowersError(QueuePoolError):
@@ -39,7 +41,12 @@ class TooManyFollowersError(QueuePoolError):
 
 
 async def recorded(
-    feed: CycleFeed, store: SnapshotStore, operators: Operators, *, for_s: float
+    feed: CycleFeed,
+    store: SnapshotStore,
+    operators: Operators,
+    *,
+    for_s: float,
+    pool: str = DEFAULT_POOL,
 ) -> AsyncGenerator[api.RecordResponse, None]:
     """Yield what follows in the recording, while this process leads, for at most this long.
 
@@ -54,7 +61,7 @@ async def recorded(
     follower = feed.follow(wake)
     if follower is None:
         raise TooManyFollowersError
-    recorder, taken_s = Recorder(__version__), time.monotonic()
+    recorder, taken_s = Recorder(__version__, pool), time.monotonic()
     end_s = taken_s + for_s
     try:
         while time.monotonic() < end_s:
@@ -62,7 +69,7 @@ async def recorded(
             if cycle is None:
                 idle_s = time.monotonic() - taken_s
                 if not store.snapshot.leading and (_is_led(store.snapshot) or idle_s > _GRACE_S):
-                    raise NotLeadingError(store.snapshot.leader_address)
+                    raise NotLeadingError(store.snapshot.leader_address, pool)
                 woken.clear()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(woken.wait(), min(_LOOK_S, for_s))

@@ -18,7 +18,7 @@ from coordinator.api.streams import StreamCalls
 from coordinator.core.model import Snapshot
 from queuepool import __version__
 from queuepool.errors import InvalidInputError
-from queuepool.models.places import place_text
+from queuepool.models.places import DEFAULT_POOL, place_text
 from queuepool.rpc.doctor import message_of as message_of_verdict
 from queuepool.rpc.limits import message_of
 from queuepool.rpc.scaling import message_of as message_of_record
@@ -37,17 +37,18 @@ class StatusService(StreamCalls):
 
     @with_status_codes
     async def GetCluster(  # noqa: N802 - the names, of calls and arguments, are the API's
-        self,
-        request: api.GetClusterRequest,  # noqa: ARG002
-        context: Context,
+        self, request: api.GetClusterRequest, context: Context
     ) -> api.GetClusterResponse:
         snapshot, info = await self._snapshot(context), self._info
-        cluster, held = messages.cluster_counts(self._views(snapshot)), snapshot.in_force
+        store, _, shadows = self._followed(pool := pool_of(request))
+        cluster = messages.cluster_counts(self._views(snapshot))
+        led = snapshot if pool == DEFAULT_POOL else store.snapshot
+        held = led.in_force
         cluster.MergeFrom(
             cluster_pb2.Cluster(
                 stage=info.keyspace.stage,
                 queue=info.keyspace.queue,
-                leader=self._leader(snapshot),
+                leader=self._leader(led),
                 partition_count=info.topology.partitions,
                 policy=info.policy if held is None else held.policy,
                 limits=messages.limits(info.limits if held is None else held.rules.limits),
@@ -58,8 +59,8 @@ class StatusService(StreamCalls):
         for name, reached in snapshot.servers.items():
             count = info.topology.view.placement.count(name)
             cluster.servers.add(name=name, partitions=count, reachable=reached)
-        if self._shadows.latest is not None:
-            cluster.shadow.MergeFrom(shadow(self._shadows.latest))
+        if shadows.latest is not None:
+            cluster.shadow.MergeFrom(shadow(shadows.latest))
         return api.GetClusterResponse(cluster=cluster)
 
     def _leader(self, snapshot: Snapshot) -> cluster_pb2.Leader:

@@ -15,7 +15,7 @@ import grpc
 
 from coordinator.api import messages
 from coordinator.api.acts import OperatorCalls
-from coordinator.api.calls import Context, abort
+from coordinator.api.calls import Context, abort, pool_of
 from coordinator.api.changes import SnapshotChanges
 from coordinator.api.cluster_info import ClusterInfo
 from coordinator.api.operators import Operators
@@ -25,7 +25,8 @@ from coordinator.snapshots.cycles import CycleFeed
 from coordinator.snapshots.shadows import ShadowBoard
 from coordinator.snapshots.store import SnapshotStore
 from coordinator.snapshots.verdict import VerdictBoard
-from queuepool.errors import UnavailableError
+from queuepool.errors import InvalidInputError, UnavailableError
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 
 _log = logging.getLogger("coordinator.status")
@@ -76,17 +77,18 @@ class StreamCalls(OperatorCalls):
             )
 
     async def Record(  # noqa: N802
-        self,
-        request: api.RecordRequest,  # noqa: ARG002
-        context: Context,
+        self, request: api.RecordRequest, context: Context
     ) -> AsyncIterator[api.RecordResponse]:
         """Send the cycles of this leader, for at most an hour; see coordinator.api.recording."""
         try:
+            store, cycles, _ = self._followed(pool := pool_of(request))
             async with contextlib.aclosing(
-                recorded(self._cycles, self._store, self._operators, for_s=self._max_stream_s)
+                recorded(cycles, store, self._operators, for_s=self._max_stream_s, pool=pool)
             ) as found:
                 async for message in found:
                     yield message
+        except InvalidInputError as error:
+            await abort(context, grpc.StatusCode.INVALID_ARGUMENT, str(error))
         except NotLeadingError as error:
             await abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
         except TooManyFollowersError as error:
@@ -121,6 +123,13 @@ class StreamCalls(OperatorCalls):
             )
             if interval_s:
                 await asyncio.sleep(interval_s)
+
+    def _followed(self, pool: str) -> tuple[SnapshotStore, CycleFeed, ShadowBoard]:
+        """Return what is published about a pool. Raises InvalidInputError if it is unknown."""
+        if pool == DEFAULT_POOL:
+            return self._store, self._cycles, self._shadows
+        found = self._operators.other_pool(pool)
+        return found.store, found.cycles, found.shadows
 
     def _views(self, snapshot: Snapshot) -> list[PartitionView]:
         """Return the partitions, then the other pools that they have."""

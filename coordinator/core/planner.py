@@ -21,6 +21,7 @@ from coordinator.core.memory import PartitionMemory, PendingCommand
 from coordinator.core.model import Observation, PartitionDecision, ScaleCommand
 from coordinator.core.overlays.budget import divide
 from coordinator.core.overlays.rules import rules_at
+from coordinator.core.overlays.sharing import Room
 from coordinator.core.overlays.values import Overrides
 from coordinator.core.ruling import Draft, Ruler
 from coordinator.policy import Direction, Limits, Policy
@@ -54,7 +55,7 @@ class Planner:
     """Decides for every partition. Times in seconds.
 
     overrides: what operators set at run time, in the scaling record of this version; values: the
-    same as text.
+    same as text. room: what this pool may have of a budget of all pools, None without one.
     """
 
     policy: Policy[Any, Any]
@@ -62,6 +63,7 @@ class Planner:
     overrides: Overrides = field(default_factory=Overrides)
     values: Mapping[str, str] = field(default_factory=dict)
     record_version: int = 0
+    room: Room | None = None
     cycle_s: float = 1.0
     command_ttl_s: float = 30.0
     forget_s: float = 60.0  # unobserved for this long, memories are obsolete
@@ -116,14 +118,22 @@ class Planner:
         """Yield what becomes of each draft, in order, under the budget of all."""
         asks = {draft.partition: ruler.ask(draft) for draft in drafts}
         open_ = [ask for ask in asks.values() if ask is not None]
-        granted, why, budget = {ask.partition: ask.asked for ask in open_}, "", ruler.rules.budget
+        granted, why = {ask.partition: ask.asked for ask in open_}, ""
+        budget, name = self._budget(ruler.rules.budget)
         if budget is not None:
             fixed = sum(d.decision.target for d in drafts if asks[d.partition] is None)
             granted = dict(divide(budget, fixed, open_))
             wanted = fixed + sum(ask.asked for ask in open_)
-            why = f"{wanted} are wanted of {budget} for all partitions"
+            why = f"{wanted} are wanted of {budget} {name}"
         for draft in drafts:
             yield ruler.settle(draft, granted.get(draft.partition, draft.decision.target), why)
+
+    def _budget(self, own: int | None) -> tuple[int | None, str]:
+        """Return the workers for all partitions, and what they are in words."""
+        room = self.room
+        if room is None or (own is not None and own <= room.workers):
+            return own, "for all partitions"
+        return room.workers, f"for this pool, of {room.total} for all pools"
 
     def _command(
         self,

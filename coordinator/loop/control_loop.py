@@ -16,7 +16,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from coordinator.core.events import (
     CycleEnded,
@@ -30,12 +30,14 @@ from coordinator.core.model import LeaseStatus
 from coordinator.core.planner import Planner
 from coordinator.loop.leadership import Leadership
 from coordinator.loop.observer import Observer
+from coordinator.loop.pools_budget import BudgetOfPools
 from coordinator.loop.scaling_watch import ScalingWatch
 from coordinator.loop.term import Term
 from coordinator.snapshots.builder import SnapshotBuilder
 from coordinator.snapshots.store import SnapshotStore
 from queuepool.errors import QueuePoolError
 from queuepool.errors.hindrances import start_thread
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.tasks.backoff import Backoff
 from queuepool.telemetry.events import Listener, ignore
 
@@ -44,7 +46,10 @@ _LEAST_PAUSE_SHARE = 0.05  # of a cycle, however long the turn takes
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """The components of the loop. new_term: what a leader needs, of its epoch and planner."""
+    """The components of the loop. new_term: what a leader needs, of its epoch and planner.
+
+    budget: what all pools share; pool: the one that this loop is about.
+    """
 
     leadership: Leadership
     observer: Observer
@@ -52,6 +57,8 @@ class Components:
     store: SnapshotStore
     scaling: ScalingWatch
     new_term: Callable[[int, Planner], Term]
+    budget: BudgetOfPools = field(default_factory=BudgetOfPools)
+    pool: str = DEFAULT_POOL
 
 
 class ControlLoop:
@@ -72,6 +79,7 @@ class ControlLoop:
             base_s=2 * cycle_s, cap_s=max(2 * cycle_s, 2.0), floor_s=cycle_s / 4
         )
         self._term: Term | None = None
+        self._planned = parts.scaling.planner
         self._leading = False
         self._heard: tuple[int, str] = (0, "")  # epoch and address of the leader
         self._cycle = self._unanswered = 0
@@ -153,7 +161,7 @@ class ControlLoop:
         leader, term = lease.leader, self._term
         knows = parts.scaling.is_known  # else it might break a hold
         if knows and term is not None and leader is not None and parts.leadership.leads():
-            term.adopt(parts.scaling.planner)
+            term.adopt(self._planner())
             manual = {number: workers for number, (workers, _until) in leader.manual.items()}
             term.act(
                 observations,
@@ -175,10 +183,19 @@ class ControlLoop:
             reached=parts.observer.reached,
             in_force=parts.scaling.in_force(leader.now_ms if leader is not None else 0),
         )
+        if parts.scaling.is_known:
+            parts.budget.note(parts.pool, snapshot.partitions, parts.scaling.planner)
         parts.store.publish(snapshot)
         self._turned_s = self._clock()
         self._emit(CycleEnded(self._turned_s - started_s, snapshot))
         return lease
+
+    def _planner(self) -> Planner:
+        """Return what decides now: the same object for as long as it decides the same."""
+        made = self._parts.budget.planner_of(self._parts.pool, self._parts.scaling.planner)
+        if made != self._planned:
+            self._planned = made
+        return self._planned
 
     def _note_lead(self, lease: LeaseStatus) -> None:
         epoch = self._parts.leadership.epoch

@@ -13,17 +13,21 @@ from coordinator.loop.fleet import Fleet
 from coordinator.loop.observer import Observer
 from coordinator.policy import make_policy
 from queuepool.client.pool import QueuePool
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.verbs.leader import verbs as lead
 
 _NOTHING: Final[Mapping[int, PartitionMemory]] = {}
 
 
 class Observing:
-    """Observes every partition of a pool. Used by one thread; close it at the end."""
+    """Observes every partition of a queue. Used by one thread; close it at the end.
 
-    def __init__(self, pool: QueuePool, cycle_s: float) -> None:
-        self._server, self._key = pool.system
-        config = pool.config
+    of: the pool of workers.
+    """
+
+    def __init__(self, pool: QueuePool, cycle_s: float, of: str = DEFAULT_POOL) -> None:
+        self._server, self._key = pool.system_of(of)
+        config = pool.config.of(of)
         self._fleet = Fleet(config.topology, config.keyspace, pool.servers)
         self._observer = Observer(self._fleet)
         self._planner = Planner(policy=make_policy(cycle_s=cycle_s), cycle_s=cycle_s)

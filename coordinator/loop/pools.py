@@ -15,6 +15,8 @@ from typing import Protocol
 
 from coordinator.core.model import PartitionView
 from coordinator.decisions.ledger import DecisionBook
+from coordinator.snapshots.cycles import CycleFeed
+from coordinator.snapshots.shadows import ShadowBoard
 from coordinator.snapshots.store import SnapshotStore
 from queuepool.client.pool import QueuePool
 from queuepool.errors import QueuePoolError
@@ -34,6 +36,14 @@ class PoolCoordinator(Protocol):
     @property
     def book(self) -> DecisionBook:
         """Return its ledger of decisions."""
+
+    @property
+    def cycles(self) -> CycleFeed:
+        """Return the cycles of its leadership."""
+
+    @property
+    def shadows(self) -> ShadowBoard:
+        """Return how its candidate compares."""
 
     def start(self) -> None:
         """Start observing and, once the lead is ours, deciding."""

@@ -12,6 +12,7 @@ from coordinator.core.replay.replaying import Difference, Replayed, replayed
 from coordinator.core.replay.shadow import Shadow
 from coordinator.policy import Policy, setting_names
 from coordinator.simulator.request import made_policy, parse_setting
+from queuepool.models.places import DEFAULT_POOL
 
 _MOST_CHANGES = 1_000_000
 
@@ -26,10 +27,12 @@ class _Found:
     policies: list[str] = field(default_factory=list)
     began_ms: int = 0
     ended_ms: int = 0
+    pool: str = DEFAULT_POOL
 
     def add(self, one: Replayed) -> None:
         cycle, plan = one.cycle, one.cycle.plan
         self.cycles += 1
+        self.pool = one.pool
         self.began_ms, self.ended_ms = self.began_ms or cycle.now_ms, cycle.now_ms
         if cycle.planner.policy.name not in self.policies:
             self.policies.append(cycle.planner.policy.name)
@@ -63,6 +66,7 @@ def answer(
     if not found.cycles:
         raise ValueError("there is no cycle in it")
     return {
+        "pool": found.pool,
         "cycles": found.cycles,
         "compared": found.compared,
         "decisions": found.decisions,

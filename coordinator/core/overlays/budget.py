@@ -32,11 +32,11 @@ def divide(budget: int, taken: int, asks: Sequence[Ask]) -> Mapping[int, int]:
         return {ask.partition: ask.asked for ask in asks}
     bases = [min(ask.base, ask.asked) for ask in asks]
     if sum(bases) >= left:
-        parts = _split(max(left - len(asks), 0), [base - 1 for base in bases])
+        parts = split(max(left - len(asks), 0), [base - 1 for base in bases])
         shares = [1 + part for part in parts]
     else:
         above = [ask.asked - base for ask, base in zip(asks, bases, strict=True)]
-        parts = _split(left - sum(bases), above)
+        parts = split(left - sum(bases), above)
         shares = [base + part for base, part in zip(bases, parts, strict=True)]
     calm = [_calmed(ask, share) for ask, share in zip(asks, shares, strict=True)]
     chosen = calm if sum(calm) <= left else shares
@@ -48,7 +48,7 @@ def _calmed(ask: Ask, share: int) -> int:
     return ask.before if near and 1 <= ask.before <= ask.asked else share
 
 
-def _split(amount: int, weights: Sequence[int]) -> list[int]:
+def split(amount: int, weights: Sequence[int]) -> list[int]:
     """Return whole parts in proportion to weights, that are `amount` together.
 
     None is above its weight. What rounding leaves goes to the largest remainders, then to the

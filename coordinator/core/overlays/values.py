@@ -1,7 +1,8 @@
 """What operators set at run time: names and values as text, and what they mean. Pure.
 
     mode=hold-down    profile=spike    min_workers=4    max_workers=128    budget=96
-    wait_s.critical=0.5    schedule=MON-FRI 08:30-10:00 Asia/Seoul floor=16
+    total_budget=300    share=3    wait_s.critical=0.5
+    schedule=MON-FRI 08:30-10:00 Asia/Seoul floor=16
     policy=target-wait    drain_s=1    spike.max_workers=256
 
 A name that begins with that of a profile holds while that profile does.
@@ -22,10 +23,11 @@ from coordinator.core.overlays.shadowing import Candidate, parse_candidate
 from coordinator.policy import POLICIES, make_policy, policy_settings, setting_names
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
+from queuepool.models.places import DEFAULT_POOL
 
 PROFILES: Final = ("quiet", "normal", "spike", "extreme")
 TIERS: Final = ("critical", "high", "default", "low")
-MOST_WORKERS, MOST_BUDGET = 4096, 1_000_000
+MOST_WORKERS, MOST_BUDGET, MOST_SHARE = 4096, 1_000_000, 1_000
 MOST_VALUES: Final = 200
 LONGEST: Final = 4_000  # characters of one value
 _SETTINGS: Final = policy_settings()
@@ -56,7 +58,8 @@ class Bounds:
 class Overrides:
     """All that operators set, understood. settings: of policies, by name.
 
-    shadow: runs beside the policy, and moves nothing.
+    total_budget: workers over all pools, in the record of the default one; share: what this pool is
+    entitled to, against the others'. shadow: runs beside the policy, and moves nothing.
     """
 
     mode: ScaleMode = ScaleMode.AUTO
@@ -69,16 +72,26 @@ class Overrides:
     policy: str | None = None
     settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     shadow: Candidate | None = None
+    total_budget: int | None = None
+    share: int = 1
 
 
-def merged(values: Mapping[str, str], changes: Mapping[str, str]) -> dict[str, str]:
+def merged(
+    values: Mapping[str, str], changes: Mapping[str, str], pool: str = DEFAULT_POOL
+) -> dict[str, str]:
     """Return the values after changes, of which an empty one removes its name; all are valid.
 
+    pool: whose record it is.
     Raises InvalidInputError, also for a name that does not exist: it would remove nothing.
     """
     for name in changes:
         if name not in values:
             _check_name(name)
+    if pool != DEFAULT_POOL and changes.get("total_budget"):
+        raise InvalidInputError(
+            "total_budget is for all pools together: set it without a pool. Of a pool itself, set "
+            "budget, or share"
+        )
     together = {**values, **{name: text.strip() for name, text in changes.items()}}
     kept = {name: text for name, text in sorted(together.items()) if text}
     parse(kept)
@@ -116,6 +129,8 @@ def parse(values: Mapping[str, str]) -> Overrides:
         policy=plain.get("policy"),
         settings=settings,
         shadow=plain.get("shadow"),
+        total_budget=plain.get("total_budget"),
+        share=plain.get("share", 1),
     )
 
 
@@ -231,6 +246,8 @@ _PLAIN: Final[Mapping[str, Callable[[str, str], Any]]] = {
     "shadow": _shadow,
     "guard.cpu": _number(100, "percent"),
     "guard.memory": _number(100, "percent"),
+    "total_budget": _whole(MOST_BUDGET),
+    "share": _whole(MOST_SHARE),
 }
 _BOUNDS: Final[Mapping[str, Callable[[str, str], Any]]] = {
     "min_workers": _whole(MOST_WORKERS),

@@ -1,6 +1,6 @@
 """A recording: cycles as lines of JSON, from which each can be decided again, bit by bit. Pure.
 
-    ["queuepool",1,"0.2.0"]              format and release; begins a file, and may come again
+    ["queuepool",1,"0.2.0","video"]      format, release, pool; begins a file, and may come again
     ["planner","sized",1,{...},...]      what decides from here on
     ["state",[[0,8,"",1.5,...],...]]     what the leader remembers; decisions go on from it
     ["cycle",1795194000000,12.5,...]     what was observed; the targets, and a digest of the plan
@@ -20,12 +20,14 @@ import msgspec
 
 from coordinator.core.memory import PartitionMemory, PendingCommand
 from coordinator.core.model import Mode
+from coordinator.core.overlays.sharing import Room
 from coordinator.core.overlays.values import parse
 from coordinator.core.planner import CyclePlan, Planner
 from coordinator.core.replay.cycle import Cycle
 from coordinator.core.replay.readings import Reading, observation_of, reading_of
 from coordinator.policy import Limits, make_policy, settings_of
 from coordinator.policy.demand import Demand
+from queuepool.models.places import DEFAULT_POOL
 
 FORMAT: Final = 1
 
@@ -38,10 +40,11 @@ class BadRecordingError(ValueError):
 
 
 class Head(msgspec.Struct, array_like=True, tag="queuepool"):
-    """How the lines are written."""
+    """How the lines are written. pool: whose workers are decided about."""
 
     format: int
     release: str
+    pool: str = DEFAULT_POOL
 
 
 class PlannerLine(msgspec.Struct, array_like=True, tag="planner"):
@@ -56,6 +59,7 @@ class PlannerLine(msgspec.Struct, array_like=True, tag="planner"):
     cycle_s: float
     command_ttl_s: float
     forget_s: float
+    room: Room | None = None
 
     def planner(self) -> Planner:
         """Return the planner. Raises ValueError if this release has none like it."""
@@ -69,6 +73,7 @@ class PlannerLine(msgspec.Struct, array_like=True, tag="planner"):
             cycle_s=self.cycle_s,
             command_ttl_s=self.command_ttl_s,
             forget_s=self.forget_s,
+            room=self.room,
         )
 
 
@@ -118,15 +123,15 @@ _lines: Final = msgspec.json.Decoder(Line)
 class Recorder:
     """Turns cycles into lines. Used by one thread at a time."""
 
-    def __init__(self, release: str) -> None:
-        self._release = release
+    def __init__(self, release: str, pool: str = DEFAULT_POOL) -> None:
+        self._head = Head(FORMAT, release, pool)
         self._planner: Planner | None = None
         self._after: Mapping[int, PartitionMemory] | None = None
 
     def lines(self, cycle: Cycle) -> Iterator[bytes]:
         """Yield the lines of one more cycle, each with its line break."""
         if self._after is None:
-            yield _encoded(Head(FORMAT, self._release))
+            yield _encoded(self._head)
         if cycle.planner is not self._planner:
             yield _encoded(_planner_line(cycle.planner))
         # The plan of one cycle is the start of the next: anything else is a gap.
@@ -196,6 +201,7 @@ def _planner_line(planner: Planner) -> PlannerLine:
         cycle_s=planner.cycle_s,
         command_ttl_s=planner.command_ttl_s,
         forget_s=planner.forget_s,
+        room=planner.room,
     )
 
 

@@ -16,6 +16,7 @@ from coordinator.core.planner import Planner
 from coordinator.core.replay import recording
 from coordinator.core.replay.cycle import Cycle
 from coordinator.core.replay.recording import BadRecordingError, CycleLine, EndLine
+from queuepool.models.places import DEFAULT_POOL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +32,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """One cycle, decided again. recorded: whether somebody decided then; why: of its end."""
+    """One cycle, decided again. recorded: whether somebody decided then."""
 
     cycle: Cycle
     recorded: bool
     difference: Difference | None
+    pool: str = DEFAULT_POOL
 
 
 def replayed(lines: Iterable[bytes]) -> Iterator[Replayed]:
@@ -45,7 +47,7 @@ def replayed(lines: Iterable[bytes]) -> Iterator[Replayed]:
     """
     planner: Planner | None = None
     memories: Mapping[int, PartitionMemory] | None = None
-    count = 0
+    count, pool = 0, DEFAULT_POOL
     for number, raw in enumerate(lines, 1):
         if not raw.endswith(b"\n"):
             return
@@ -61,8 +63,10 @@ def replayed(lines: Iterable[bytes]) -> Iterator[Replayed]:
                     count += 1
                     one = _decided(line, planner, memories, count)
                     memories = one.cycle.plan.memories if one.cycle.plan is not None else memories
-                    yield one
-                case recording.Head() | EndLine():
+                    yield replace(one, pool=pool)
+                case recording.Head():
+                    pool = line.pool
+                case EndLine():
                     pass
                 case _:
                     raise ValueError("a planner and a state come before cycles")

@@ -15,11 +15,12 @@ from queuepool.cli.display import output
 from queuepool.cli.display.fields import print_fields, when
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
-from queuepool.cli.inspection.pools import open_pool
+from queuepool.cli.inspection.pools import check_known, open_pool
 from queuepool.client.pool import QueuePool
 from queuepool.client.scaling import Merge, ScalingRecords
 from queuepool.errors.escaping import shown
 from queuepool.models import ScalingRecord
+from queuepool.models.places import DEFAULT_POOL
 
 if TYPE_CHECKING:
     from queuepool.rpc.client import QueuePoolClient
@@ -137,12 +138,7 @@ def _look(pool: str | None) -> tuple[ScalingRecord, None]:
 def _records(queue: QueuePool, pool: str | None) -> ScalingRecords:
     if pool is None:
         return ScalingRecords(*queue.system)
-    known = {place.pool for place in queue.places()}
-    if pool not in known:
-        raise CommandError(
-            f"pool {shown(pool)} is unknown: no consumer runs it, and no job was enqueued for it",
-            Exit.USAGE,
-        )
+    check_known(queue, pool)
     return ScalingRecords(*queue.system_of(pool))
 
 
@@ -195,7 +191,7 @@ def _directly(
     replace: bool,
     pool: str | None,
 ) -> Outcome:
-    merge: Merge = import_module(_RULES).merged
+    merge: Merge = partial(import_module(_RULES).merged, pool=pool or DEFAULT_POOL)
     with open_pool() as queue:
         return _records(queue, pool).change(
             changes,

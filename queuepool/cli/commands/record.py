@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from queuepool.cli.arguments import add_grpc, add_json, duration
+from queuepool.cli.arguments import add_grpc, add_json, duration, pool_name
 from queuepool.cli.display import output
 from queuepool.cli.display.sizes import parse_size
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.recordings import Part, end_line, from_coordinator, from_servers
+from queuepool.models.places import DEFAULT_POOL
 
 _SAYS_EVERY_S = 10.0
 DESCRIPTION = """\
@@ -32,6 +33,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="most bytes of the file, such as 20MB; default 100MB")  # fmt: skip
     add("--cycle", type=duration, default=1.0, metavar="TIME",
         help="between two looks, without a coordinator; default 1s")  # fmt: skip
+    add("--pool", type=pool_name, default=DEFAULT_POOL, metavar="NAME",
+        help="of another pool of workers")  # fmt: skip
     add_grpc(parser)
     add_json(parser)
 
@@ -70,8 +73,9 @@ def run(arguments: argparse.Namespace) -> Exit:
 
 
 def _parts(arguments: argparse.Namespace, stopping: threading.Event) -> Iterator[Part]:
-    found = from_coordinator(arguments.grpc, stopping)
-    yield from found if found is not None else from_servers(arguments.cycle, stopping)
+    pool: str = arguments.pool
+    found = from_coordinator(arguments.grpc, stopping, pool)
+    yield from found if found is not None else from_servers(arguments.cycle, stopping, pool)
 
 
 def _created(name: str) -> BinaryIO:

@@ -17,6 +17,7 @@ from queuepool.cli.display import output
 from queuepool.cli.display.fields import when
 from queuepool.cli.display.shadows import compared
 from queuepool.cli.exits import CommandError, Exit
+from queuepool.models.places import DEFAULT_POOL, place_text
 
 _REPLAY = "coordinator.simulator.replay"
 _LONGEST_LINE = 64 << 20
@@ -69,10 +70,13 @@ def _without(found: dict[str, Any], name: str) -> dict[str, Any]:
 def _print(found: dict[str, Any]) -> None:
     for one in found["changes"]:
         change = f"{one['previous']} -> {one['target']}"
-        line = f"{when(one['at_ms'])}  partition {one['partition']}: {change}  {one['reason']}"
+        name = place_text(one["partition"], found["pool"])
+        line = f"{when(one['at_ms'])}  partition {name}: {change}  {one['reason']}"
         output.say(output.clean(line, _LONGEST))
     seconds = (found["ended_ms"] - found["began_ms"]) / 1000
-    output.say(f"{found['cycles']:,} cycles in {seconds:,.0f} s, by {', '.join(found['policies'])}")
+    of = "" if found["pool"] == DEFAULT_POOL else f" of pool {output.clean(found['pool'])}"
+    by = ", ".join(found["policies"])
+    output.say(f"{found['cycles']:,} cycles{of} in {seconds:,.0f} s, by {by}")
     first = found["first_difference"]
     if not found["compared"]:
         output.say("nobody decided while they were recorded, so there is nothing to compare")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
-from queuepool.cli.arguments import add_grpc, add_json, duration
+from queuepool.cli.arguments import add_grpc, add_json, duration, pool_name
 from queuepool.cli.commands.policy import change
 from queuepool.cli.display import output
 from queuepool.cli.display.fields import when
@@ -32,6 +32,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--for", dest="duration", type=duration, default=3600.0, metavar="TIME", help="default 1h")
     add("--stop", action="store_true", help="end it; its figures stay")
     add("--reason", default="", metavar="TEXT", help="why, kept with the scaling record")
+    add("--pool", type=pool_name, metavar="NAME", help="of another pool of workers")
     add_grpc(parser)
     add_json(parser)
 
@@ -43,13 +44,17 @@ def run(arguments: argparse.Namespace) -> Exit:
     if arguments.policy is not None and arguments.stop:
         raise CommandError("give a policy or --stop", Exit.USAGE)
     value = "" if arguments.stop else _value(arguments)
-    _, after = change(arguments.grpc, {"shadow": value}, reason=arguments.reason)
+    _, after = change(
+        arguments.grpc, {"shadow": value}, reason=arguments.reason, pool=arguments.pool
+    )
     if arguments.json:
         output.print_json({"shadow": after.values.get("shadow", ""), "version": after.version})
     elif arguments.stop:
         output.say("no shadow runs")
     else:
-        output.say(output.clean(f"shadow: {value}; `queuepool shadow` shows how it compares", 500))
+        of = "" if arguments.pool is None else f" --pool {arguments.pool}"
+        told = f"shadow: {value}; `queuepool shadow{of}` shows how it compares"
+        output.say(output.clean(told, 500))
     return Exit.OK
 
 
@@ -70,7 +75,7 @@ def _value(arguments: argparse.Namespace) -> str:
 
 
 def _show(arguments: argparse.Namespace) -> Exit:
-    found = _asked(arguments.grpc)
+    found = _asked(arguments.grpc, arguments.pool)
     if arguments.json:
         output.print_json({"shadow": found})
     elif found is None:
@@ -86,7 +91,7 @@ def _show(arguments: argparse.Namespace) -> Exit:
     return Exit.OK
 
 
-def _asked(given: str | None) -> dict[str, Any] | None:
+def _asked(given: str | None, pool: str | None) -> dict[str, Any] | None:
     from queuepool.rpc.shadows import plain
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
@@ -97,7 +102,7 @@ def _asked(given: str | None) -> dict[str, Any] | None:
             Exit.UNAVAILABLE,
         )
     with connect(endpoint) as client, translated(endpoint.address):
-        cluster = client.GetCluster(api.GetClusterRequest()).cluster
+        cluster = client.GetCluster(api.GetClusterRequest(pool=pool or "")).cluster
     if cluster.HasField("shadow"):
         return plain(cluster.shadow)
     if cluster.leader.id and not cluster.leader.is_me:

@@ -6,7 +6,7 @@ import argparse
 import re
 import threading
 
-from queuepool.cli.arguments import add_grpc, add_json, count, duration, positive
+from queuepool.cli.arguments import add_grpc, add_json, count, duration, pool_name, positive
 from queuepool.cli.display import output
 from queuepool.cli.display.view import ClusterView
 from queuepool.cli.display.what_if import Answer, with_most, with_rate
@@ -29,7 +29,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--max", type=positive, metavar="N", help="most workers of each partition")
     add("--limit", type=_rate, metavar="NAME=RATE",
         help="rate of a limit, such as mail=40/s, for which all parked jobs wait")  # fmt: skip
-    add("--partition", type=count, metavar="N", help="only this one")
+    add("--partition", type=count, metavar="N", help="only this one, with all of its pools")
+    add("--pool", type=pool_name, metavar="NAME", help="only this pool of workers")
     add("--watch", type=duration, default=2.0, metavar="TIME",
         help="without a coordinator: look again after this time, default 2s")  # fmt: skip
     add_grpc(parser)
@@ -42,6 +43,9 @@ def run(arguments: argparse.Namespace) -> Exit:
     rows = [row for row in view.rows if arguments.partition in (None, row.partition)]
     if not rows:
         raise CommandError(f"there is no partition {arguments.partition}", Exit.USAGE)
+    rows = [row for row in rows if arguments.pool in (None, row.pool)]
+    if not rows:
+        raise CommandError(_nowhere(arguments), Exit.USAGE)
     answers = [with_most(rows, None)]
     if arguments.max is not None:
         answers.append(with_most(rows, arguments.max))
@@ -51,6 +55,13 @@ def run(arguments: argparse.Namespace) -> Exit:
         answers.append(with_rate(rows, name, per_s, f"at {text}"))
     _print(answers, as_json=arguments.json)
     return Exit.OK
+
+
+def _nowhere(arguments: argparse.Namespace) -> str:
+    where = "" if arguments.partition is None else f" in partition {arguments.partition}"
+    return (
+        f"there is no pool {arguments.pool}{where}: `queuepool status` shows those that there are"
+    )
 
 
 def _view(arguments: argparse.Namespace) -> ClusterView:

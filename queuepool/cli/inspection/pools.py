@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from queuepool.cli.exits import CommandError, Exit
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, QueuePoolError
+from queuepool.errors.escaping import shown
 
 
 @contextmanager
@@ -28,3 +30,12 @@ def verify(pool: QueuePool) -> None:
         raise
     except QueuePoolError:
         pass
+
+
+def check_known(queue: QueuePool, pool: str) -> None:
+    """Raise CommandError if there is no such pool of workers."""
+    if pool not in {place.pool for place in queue.places()}:
+        raise CommandError(
+            f"pool {shown(pool)} is unknown: no consumer runs it, and no job was enqueued for it",
+            Exit.USAGE,
+        )

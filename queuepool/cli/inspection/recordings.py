@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from queuepool import __version__
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.coordinators import connect, translated
-from queuepool.cli.inspection.pools import open_pool
+from queuepool.cli.inspection.pools import check_known, open_pool
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.settings.endpoints import Endpoint, find_coordinator
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ def end_line() -> Callable[[str], bytes]:
     return made
 
 
-def from_coordinator(given: str | None, stopping: threading.Event) -> Iterator[Part] | None:
+def from_coordinator(
+    given: str | None, stopping: threading.Event, pool: str = DEFAULT_POOL
+) -> Iterator[Part] | None:
     """Return what a coordinator sends until it is stopped; None if none is known or responds.
 
     given: the address that the user named, which must respond. A coordinator that does not lead
@@ -48,7 +51,7 @@ def from_coordinator(given: str | None, stopping: threading.Event) -> Iterator[P
     endpoint = find_coordinator(given)
     if endpoint is None:
         return None
-    parts = _streamed(endpoint, stopping)
+    parts = _streamed(endpoint, stopping, pool)
     try:
         first = next(parts, None)
     except CommandError as error:
@@ -64,16 +67,18 @@ def _with_first(first: Part | None, parts: Iterator[Part]) -> Iterator[Part]:
         yield from parts
 
 
-def _streamed(endpoint: Endpoint, stopping: threading.Event) -> Iterator[Part]:
+def _streamed(endpoint: Endpoint, stopping: threading.Event, pool: str) -> Iterator[Part]:
     with connect(endpoint) as client:
         while not stopping.is_set():  # a stream ends after an hour, and is opened again
-            yield from _stream(client, endpoint.address, stopping)
+            yield from _stream(client, endpoint.address, stopping, pool)
 
 
-def _stream(client: QueuePoolClient, address: str, stopping: threading.Event) -> Iterator[Part]:
+def _stream(
+    client: QueuePoolClient, address: str, stopping: threading.Event, pool: str
+) -> Iterator[Part]:
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
-    stream: Any = client.Record(api.RecordRequest())
+    stream: Any = client.Record(api.RecordRequest(pool=pool))
     watcher = threading.Thread(target=_cancel, args=(stream, stopping), daemon=True)
     watcher.start()
     with translated(address):
@@ -104,12 +109,21 @@ def _cancelled() -> grpc.StatusCode:
     return grpc.StatusCode.CANCELLED
 
 
-def from_servers(cycle_s: float, stopping: threading.Event) -> Iterator[Part]:
+def from_servers(
+    cycle_s: float, stopping: threading.Event, pool: str = DEFAULT_POOL
+) -> Iterator[Part]:
     """Yield what is observed on the servers, at most once in this time."""
-    recorder = import_module(_RECORDING).Recorder(__version__)
-    with open_pool() as pool, import_module(_OBSERVING).Observing(pool, cycle_s) as observing:
-        while not stopping.is_set():
-            started_s = time.monotonic()
-            lines = b"".join(recorder.lines(observing.cycle()))
-            yield Part(lines, 1)
-            stopping.wait(max(started_s + cycle_s - time.monotonic(), 0.0))
+    recorder, observing_of = _loaded(_RECORDING, "Recorder"), _loaded(_OBSERVING, "Observing")
+    made = recorder(__version__, pool)
+    with open_pool() as queue:
+        check_known(queue, pool)
+        with observing_of(queue, cycle_s, pool) as observing:
+            while not stopping.is_set():
+                started_s = time.monotonic()
+                lines = b"".join(made.lines(observing.cycle()))
+                yield Part(lines, 1)
+                stopping.wait(max(started_s + cycle_s - time.monotonic(), 0.0))
+
+
+def _loaded(module: str, name: str) -> Any:
+    return getattr(import_module(module), name)

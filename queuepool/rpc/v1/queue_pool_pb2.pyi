@@ -15,8 +15,10 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class GetClusterRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("pool",)
+    POOL_FIELD_NUMBER: _ClassVar[int]
+    pool: str
+    def __init__(self, pool: _Optional[str] = ...) -> None: ...
 
 class GetClusterResponse(_message.Message):
     __slots__ = ("cluster",)
@@ -153,8 +155,10 @@ class WatchPartitionsResponse(_message.Message):
     def __init__(self, partitions: _Optional[_Iterable[_Union[_partition_pb2.PartitionState, _Mapping]]] = ...) -> None: ...
 
 class RecordRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("pool",)
+    POOL_FIELD_NUMBER: _ClassVar[int]
+    pool: str
+    def __init__(self, pool: _Optional[str] = ...) -> None: ...
 
 class RecordResponse(_message.Message):
     __slots__ = ("lines", "cycles", "missed")

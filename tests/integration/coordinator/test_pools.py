@@ -2,15 +2,19 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 
+from coordinator.core.replay.replaying import replayed
 from queuepool.client.pool import QueuePool
+from queuepool.client.scaling import ScalingRecords
 from queuepool.rpc.client import QueuePoolClient, connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
-from tests.integration.coordinator.cluster import FakeOwner
+from tests.integration.coordinator.cluster import FakeOwner, obey_until
 from tests.integration.coordinator.conftest import StartProcess
 from tests.shell import Shell
 from tests.waiting import wait_until
@@ -31,6 +35,12 @@ def video(pool: QueuePool) -> FakeOwner:
 @pytest.fixture
 def client(process: StartProcess) -> Iterator[QueuePoolClient]:
     with connect(process(pools=LIMITS).grpc, deadline_s=30) as made:
+        yield made
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as made:
         yield made
 
 
@@ -111,6 +121,97 @@ def test_people_set_how_a_pool_is_scaled(
     assert plain.in_force.limits.max_workers == 64
     with pytest.raises(grpc.RpcError, match="pool 'none' is unknown"):
         client.GetPolicy(api.GetPolicyRequest(pool="none"))
+
+
+def test_a_pool_is_recorded_and_shadowed_by_itself(
+    pool: QueuePool,
+    video: FakeOwner,
+    process: StartProcess,
+    redis_url: str,
+    stage: str,
+    shell: Shell,
+    tmp_path: Path,
+    stack: ExitStack,
+) -> None:
+    number = video.owned.partition.number
+    grpc_address = process(pools=LIMITS).grpc
+    variables = {"URL": redis_url, "STAGE": stage, "PARTITIONS": "2", "GRPC": grpc_address}
+    settings = {f"QUEUEPOOL_{name}": value for name, value in variables.items()}
+    client = stack.enter_context(connect(grpc_address, deadline_s=30))
+    wait_until(lambda: (number, "video") in rows(client), 30)
+    file = str(tmp_path / "video.rec")
+
+    def run(*words: str, code: int = 0) -> str:
+        assert shell.run_with(*words, **settings)[0] == code, shell.out + shell.err
+        return shell.out + shell.err
+
+    run("shadow", "static", "--set", "workers=2", "--pool", "video")
+    assert ScalingRecords(*pool.system).read().values == {}
+    obey_until(video, lambda: video.workers == 3)
+    run("record", file, "--for", "1s", "--pool", "video")
+
+    said = run("replay", file)
+    assert "cycles of pool video in" in said
+    assert "came out as they were, bit by bit" in said
+    assert json.loads(run("replay", file, "--json"))["pool"] == "video"
+    seen = [
+        {one.partition: one.state.jobs for one in found.cycle.observations if one.state}
+        for found in replayed(Path(file).read_bytes().splitlines(keepends=True))
+    ]
+    assert seen[-1][number] == 500
+    assert sum(seen[-1].values()) == 500, "of pool video alone"
+    asked = api.GetClusterRequest(pool="video")
+    obey_until(video, lambda: client.GetCluster(asked).cluster.shadow.live_side.worker_s > 0)
+    assert client.GetCluster(asked).cluster.limits.max_workers == 3
+    assert not client.GetCluster(api.GetClusterRequest()).cluster.HasField("shadow")
+    assert "static would have cost" in run("shadow", "--pool", "video")
+    assert "no shadow has run" in run("shadow")
+    run("shadow", "--stop", "--pool", "video")
+    assert "pool 'none' is unknown" in run("record", file + "2", "--pool", "none", code=2)
+    assert "pool 'none' is unknown" in run("shadow", "--pool", "none", code=2)
+
+    now, more = json.loads(run("what-if", "--pool", "video", "--max", "9", "--json"))["answers"]
+    assert (now["jobs"], now["workers"]) == (500, 3)
+    assert now["workers"] <= more["workers"] <= 9
+    plain = json.loads(run("what-if", "--pool", "default", "--json"))["answers"]
+    assert plain[0]["jobs"] == 0
+    assert "there is no pool none" in run("what-if", "--pool", "none", code=2)
+
+
+def test_one_budget_is_for_the_workers_of_all_pools(
+    pool: QueuePool, video: FakeOwner, client: QueuePoolClient
+) -> None:
+    version = client.SetPolicy(api.SetPolicyRequest(changes={"total_budget": "20"})).after.version
+    asked = api.GetPolicyRequest()
+    wait_until(lambda: client.GetPolicy(asked).in_force.record_version == version, 30)
+    pool.enqueue_many("nothing", [{}] * 5_000, partition_key=GROUP)
+    plain = FakeOwner(pool.partition(video.owned.partition.number))
+    with pytest.raises(grpc.RpcError, match="total_budget is for all pools together"):
+        client.SetPolicy(api.SetPolicyRequest(changes={"total_budget": "9"}, pool="video"))
+    met: list[tuple[int, int]] = []
+
+    def shared() -> bool:
+        for owner in (plain, video):
+            owner.busy = owner.workers
+            owner.obey()
+        met.append((plain.workers, video.workers))
+        return len(met) > 30 and met[-1][0] >= 15 and met[-1][1] == 3
+
+    wait_until(shared, 60, interval_s=0.05)
+
+    assert max(map(sum, met)) <= 20
+    number = video.owned.partition.number
+    listed = api.ListDecisionsRequest(partition=number, page_size=50)
+    decisions = client.ListDecisions(listed).decisions
+    told = " ".join(moved.why for one in decisions for moved in one.moved if moved.name == "budget")
+    assert "for this pool, of 20 for all pools" in told
+    client.SetPolicy(api.SetPolicyRequest(changes={"total_budget": ""}))
+
+    def grown() -> bool:
+        plain.obey()
+        return plain.workers > 20
+
+    wait_until(grown, 60, interval_s=0.05)
 
 
 def test_people_hold_a_pool(pool: QueuePool, video: FakeOwner, client: QueuePoolClient) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from coordinator.core.overlays.sharing import Room
 from coordinator.core.overlays.values import parse
 from coordinator.core.planner import Planner
 from coordinator.core.replay.cycle import Cycle
@@ -38,6 +39,24 @@ def lines_of(cycles: list[Cycle]) -> list[bytes]:
 
 def again(lines: list[bytes]) -> list[Replayed]:
     return list(replayed(lines))
+
+
+def test_what_a_pool_may_have_of_the_budget_of_all_is_recorded() -> None:
+    def bounded(planner: Planner) -> Planner:
+        return replace(planner, room=Room(workers=13, total=40))
+
+    cycles = cycles_of(bursty(), change=bounded)
+
+    found = again(lines_of(cycles))
+
+    assert [one.difference for one in found if one.difference is not None] == []
+    decided = [d for one in found if one.cycle.plan for d in one.cycle.plan.decisions]
+    told = {moved.why for d in decided for moved in d.moved if moved.name == "budget"}
+    assert any(why.endswith("are wanted of 13 for this pool, of 40 for all pools") for why in told)
+    totals = [
+        sum(d.target for d in one.cycle.plan.decisions) for one in found[5:] if one.cycle.plan
+    ]
+    assert max(totals) == 13
 
 
 def with_values(planner: Planner) -> Planner:
