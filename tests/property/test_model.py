@@ -18,6 +18,7 @@ from queuepool.process.embedded import EmbeddedServer
 from queuepool.servers import wire
 from queuepool.verbs import scripts
 from tests.property.model.homes import HomesMachine
+from tests.property.model.pools import PoolsMachine
 from tests.property.model.rules import PartitionMachine
 from tests.sampling import first_of
 
@@ -72,6 +73,14 @@ def test_scripts_do_what_the_model_says(model_url: str) -> None:
     machine = type("Machine", (PartitionMachine,), {"url": model_url})
 
     run_state_machine_as_test(machine, settings=PROFILE)
+
+
+@pytest.mark.timeout(0 if EXAMPLES else 120)
+def test_pools_of_a_partition_do_what_their_models_say(model_url: str) -> None:
+    machine = type("Machine", (PoolsMachine,), {"url": model_url})
+    examples = EXAMPLES // 2 or 4
+
+    run_state_machine_as_test(machine, settings=settings(PROFILE, max_examples=examples))
 
 
 @pytest.mark.timeout(0 if EXAMPLES else 120)

@@ -19,6 +19,7 @@ from consumer.core.owner import Core
 from consumer.core.standby import Standby
 from consumer.settings import ConsumerSettings
 from queuepool.errors import FencedError, QueuePoolError, UnavailableError
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.servers import Reply
 from queuepool.verbs import Verb
 from queuepool.verbs.owner import verbs as own
@@ -97,6 +98,12 @@ class Bell:
         self.closed = True
 
 
+def _size(workers: int, pool: str) -> dict[str, Any]:
+    if pool == DEFAULT_POOL:
+        return {"workers": workers}
+    return {"pools": f"{pool}={workers}..{8 * workers}"}
+
+
 class Consumer(Process):
     """One process that stands by, owns the partition, and ends one day."""
 
@@ -113,6 +120,7 @@ class Consumer(Process):
         new_core: NewCore = Core,
         partition: int = 0,
         homes: Sequence[bytes] = (),
+        pool: str = DEFAULT_POOL,
     ) -> None:
         super().__init__(network.scheduler, name)
         self._partition, self._homes = partition, homes
@@ -120,7 +128,7 @@ class Consumer(Process):
         self._random, self._poisonous, self._gone = rng, poisonous, gone
         self._settings = ConsumerSettings(
             partition="0",
-            workers=scenario.workers,
+            **_size(scenario.workers, pool),
             lease_s=scenario.lease_s,
             drain_s=scenario.drain_s,
             prefetch=scenario.prefetch,

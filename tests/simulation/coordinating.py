@@ -80,6 +80,7 @@ class Coordinator(Process):
             clock=self.scheduler.clock,
             draw=self._random.random,
             nonce=f"{self._random.getrandbits(64):016x}",
+            of=config.keyspace.pool,
         )
 
     def _turn(self) -> None:

@@ -28,7 +28,7 @@ from tests.simulation.limiting import LimitChange, Limits
 from tests.simulation.network import Answer, Calls, Network
 from tests.simulation.operating import LimitPeople, Operators
 from tests.simulation.producing import Applications
-from tests.simulation.scenario import Faults, Scenario
+from tests.simulation.scenario import POOL, Faults, Scenario
 from tests.simulation.scheduler import Process, Scheduler
 from tests.simulation.simulation import Result, Simulation
 
@@ -100,7 +100,16 @@ WITH_LIMITS = replace(
         ),
     ),
 )
-SCENARIOS = (SCENARIO, WITH_EXTRAS, WITH_LIMITS)
+WITH_POOL = replace(
+    WITH_LIMITS,
+    seed=5,
+    jobs=8,
+    calls=2,
+    pool=POOL,
+    faults=replace(WITH_LIMITS.faults, kills=(), drains=(1.9,)),
+    limits=Limits(code=(Limit("one", concurrency=1),)),
+)
+SCENARIOS = (SCENARIO, WITH_EXTRAS, WITH_LIMITS, WITH_POOL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ class Applications(Process):
                 max_attempts=None,
                 timeout_s=None,
                 limit=limits,
+                pool=self._config.keyspace.pool,
                 **self._asks(),
             )
             group = f"group-{self._random.randrange(self._scenario.groups)}"

@@ -2,7 +2,7 @@
 
 A fifth of the seeds is lossless, so that what must hold without faults is checked without excuses.
 Two fifths have extras: holds, caps, serial groups, unique keys, jobs that expire. A third have
-limits, some of them shared by several partitions.
+limits, some of them shared by several partitions. A fifth has another pool in the partition.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from dataclasses import dataclass, field, replace
 
 from tests.simulation.extras import Extras, draw_extras
 from tests.simulation.limiting import Limits, draw_limits
+
+POOL = "video"
+_POOLS = 0.2  # of the seeds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,10 +76,42 @@ class Scenario:
     finish_within_s: float = 300.0  # within which everything must have ended
     extras: Extras | None = None
     limits: Limits | None = None
+    pool: str = ""  # another one beside the default one
 
 
 def draw(seed: int) -> Scenario:
     """Return the scenario of a seed."""
+    pool = POOL if random.Random(seed ^ 0xB001).random() < _POOLS else ""
+    return replace(_drawn(seed), pool=pool)
+
+
+def of_pool(s: Scenario) -> Scenario:
+    """Return what happens in the other pool of a seed's partition.
+
+    In a third of them the same processes suffer: those that run both pools. In a third others do,
+    and in a third none, so that only one of the pools is taken over.
+    """
+    r = random.Random(s.seed ^ 0xB002)
+    fate = r.random()
+    faults = s.faults
+    if not faults.none and fate < 1 / 3:
+        faults = _faults(r, s.lease_s)
+    elif fate < 2 / 3:
+        faults = Faults()
+    return replace(
+        s,
+        seed=s.seed + 10**12,
+        pool="",
+        faults=faults,
+        jobs=min(s.jobs, 20),
+        calls=min(s.calls, 4),
+        poison=0,
+        consumers=r.randint(1, 2),
+        coordinators=r.randint(0, 1),
+    )
+
+
+def _drawn(seed: int) -> Scenario:
     r = random.Random(seed)
     lossless = r.random() < 0.2
     job_s = r.choice(((0.001, 0.01), (0.005, 0.05), (0.05, 0.6), (0.5, 3.0), (0.001, 2.0)))

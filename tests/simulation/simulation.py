@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import redis
 
 from consumer.core.owner import Core
+from queuepool.models.places import DEFAULT_POOL, place_text
 from queuepool.partitions.partition import Partition
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.slots import home_of
@@ -32,7 +33,7 @@ from tests.simulation.network import Network
 from tests.simulation.operating import LimitPeople, Operators
 from tests.simulation.producing import Applications
 from tests.simulation.real import RealLedger
-from tests.simulation.scenario import Scenario, draw
+from tests.simulation.scenario import Scenario, draw, of_pool
 from tests.simulation.scheduler import Process, Scheduler
 
 _MAX_EVENTS = 400_000
@@ -65,10 +66,11 @@ class Simulation:
         stage: str = "dev",
         new_network: Callable[[Scheduler, Ledger, Scenario, random.Random], Network] = Network,
         beside: Simulation | None = None,
+        pool: str = DEFAULT_POOL,
     ) -> None:
         self.scenario, self._new_core = scenario, new_core
         self._random = random.Random(scenario.seed ^ 0x5EED)
-        keyspace = Keyspace(stage=stage)
+        keyspace = Keyspace(stage=stage, pool=pool)
         config = PoolConfig(topology=single("redis://simulated", 1), keyspace=keyspace)
         self._config, self.journal = config, Journal(trace)
         if scenario.extras is not None or scenario.limits is not None:
@@ -80,7 +82,8 @@ class Simulation:
         self._homes = [keyspace.partition(n) for n in range(homes)]
         if beside is not None:
             self._homes = beside._homes
-        self._number: int = 0 if beside is None else beside._number + 1
+        self._number: int = 0 if beside is None or pool != DEFAULT_POOL else beside._number + 1
+        self._name = f"partition {place_text(self._number, pool)}"
         there: Ledger | None = None if beside is None else beside.ledger
         self.ledger: Ledger = (
             Ledger(self._scheduler, key, self.journal, there)
@@ -117,8 +120,21 @@ class Simulation:
         self.neighbours = self._make_neighbours() if beside is None and url is None else []
 
     def _make_neighbours(self) -> list[Simulation]:
-        """Return other partitions, whose jobs name the same limits, on the same clock."""
+        """Return what goes on beside it on the same clock.
+
+        That is another pool of the partition, and other partitions with the same limits.
+        """
         last, found, s = self, list[Simulation](), self.scenario
+        if s.pool:
+            last = Simulation(
+                of_pool(s),
+                trace=_named(self.journal.trace, s.pool),
+                new_core=self._new_core,
+                stage=self._config.keyspace.stage,
+                beside=self,
+                pool=s.pool,
+            )
+            found.append(last)
         for n in range(s.limits.neighbours if s.limits else 0):
             theirs = replace(s, seed=s.seed + 10**9 * (n + 1), coordinators=0, poison=0)
             last = Simulation(
@@ -144,7 +160,7 @@ class Simulation:
         problems = limit_violations(s, self.ledger.asked, [one.journal for one in self._all])
         found = [*self._violations(), *problems, *self._lost_permits()]
         for one in self.neighbours:
-            found += (f"partition {one._number}: {wrong}" for wrong in one._violations())
+            found += (f"{one._name}: {wrong}" for wrong in one._violations())
         return Result(s, self.journal, found, events, scheduler.now_s)
 
     @property
@@ -245,6 +261,7 @@ class Simulation:
                 new_core=self._new_core,
                 partition=self._number,
                 homes=self._homes,
+                pool=self._config.keyspace.pool,
             )
         )
 
@@ -323,6 +340,12 @@ class Simulation:
         alive = [process for process in crowd if not process.dead]
         if alive:
             do(self._random.choice(alive))
+
+
+def _named(trace: Trace | None, pool: str) -> Trace | None:
+    if trace is None:
+        return None
+    return lambda at_s, who, what: trace(at_s, f"{pool}/{who}", what)
 
 
 def simulate(

@@ -1,4 +1,4 @@
-"""Three scenarios, killed at their script calls: all are listed, and some of them are tried here.
+"""Four scenarios, killed at their script calls: all are listed, and some of them are tried here.
 
 When a scenario no longer makes every call, give it another seed or more jobs.
 """
@@ -13,6 +13,7 @@ from tests.simulation.crash_points import (
     SCENARIOS,
     WITH_EXTRAS,
     WITH_LIMITS,
+    WITH_POOL,
     crash_at,
     outcomes,
     undisturbed,
@@ -37,12 +38,18 @@ OF_LIMITS = {
     "admit", "ask", "claim", "end_permits", "enqueue", "finish", "gates", "pause_limit", "recover",
     "release", "retry", "set_limit", "slow",
 }  # fmt: skip
-IDS = ["plain", "extras", "limits"]
+OF_POOL = OF_LIMITS - {"pause_limit", "release", "set_limit", "slow"}
+IDS = ["plain", "extras", "limits", "pool"]
 
 
 @pytest.mark.parametrize(
     ("scenario", "scripts"),
-    [(SCENARIO, SCRIPTS), (WITH_EXTRAS, OF_EXTRAS), (WITH_LIMITS, OF_LIMITS)],
+    [
+        (SCENARIO, SCRIPTS),
+        (WITH_EXTRAS, OF_EXTRAS),
+        (WITH_LIMITS, OF_LIMITS),
+        (WITH_POOL, OF_POOL),
+    ],
     ids=IDS,
 )
 def test_the_scenarios_make_every_call_that_processes_make(
@@ -60,7 +67,8 @@ def test_a_scenario_has_unique_keys_and_claims_that_expire_jobs() -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=IDS)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_crash_points_are_clean(part: int, scenario: Scenario) -> None:
-    found = undisturbed(scenario)[0][::STEP][part::PARTS]
+    step = 3 * STEP if scenario.pool else STEP  # each takes as long as two others
+    found = undisturbed(scenario)[0][::step][part::PARTS]
 
     unclean = [f"{p} {mode}: {wrong}" for p, mode, wrong in outcomes(scenario, found) if wrong]
 

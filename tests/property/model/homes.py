@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import uuid
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import redis
@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from queuepool.models import Limit
+from queuepool.models.places import DEFAULT_POOL
 from queuepool.partitions.partition import Partition
 from queuepool.protocol.keys import Keyspace
 from queuepool.servers.sync import Server
@@ -33,6 +34,7 @@ NAME = "mail"
 DECLARED = permits(3), permits(5), rate(4, burst=2, permits=3), rate(50, per_s=10.0, burst=7)
 SET = Limit(NAME, concurrency=1), Limit(NAME, concurrency=6), Limit(NAME, rate=9, concurrency=2)
 MANY = 10**6
+PLACES = (0, DEFAULT_POOL), (1, DEFAULT_POOL), (1, "video")  # partitions, and a pool of one
 askers = st.integers(0, 8)
 
 
@@ -59,7 +61,7 @@ class Sent:
 
 
 class HomesMachine(RuleBasedStateMachine):
-    """One home on a real server, and owners of three partitions."""
+    """One home on a real server, and owners of two partitions and of another pool of one."""
 
     url = ""  # of the server; set by the test
 
@@ -87,8 +89,8 @@ class HomesMachine(RuleBasedStateMachine):
     def begin(self, declared: str) -> None:
         self.declared = declared
         self._bound()
-        for number in range(3):
-            self.askers.append(Asker(Ownership(number, "nonce", 100 + number)))
+        for number, pool in PLACES:  # pools of one partition may have the same epochs
+            self.askers.append(Asker(Ownership(number, "nonce", 100 + number, pool)))
 
     def run(self, verb: Verb[Any]) -> Any:
         threading.Event().wait(0.001)  # two calls never share a millisecond
@@ -98,6 +100,10 @@ class HomesMachine(RuleBasedStateMachine):
         """Return one of those alive, or none of them is."""
         alive = [asker for asker in self.askers if asker.alive]
         return alive[n % len(alive)]
+
+    def of(self, name: int | str) -> list[Asker]:
+        """Return the askers of a partition, or of another pool of it: the newest last."""
+        return [asker for asker in self.askers if asker.ownership.asker == name]
 
     # -- askers ------------------------------------------------------------------------------------
 
@@ -155,21 +161,20 @@ class HomesMachine(RuleBasedStateMachine):
     def take_over(self, n: int, over: bool) -> None:
         """Another process owns the partition; the former one may run its jobs to their end."""
         old = self.asker(n)
-        number = old.ownership.partition
-        newest = max(a.ownership.epoch for a in self.askers if a.ownership.partition == number)
+        newest = max(one.ownership.epoch for one in self.of(old.ownership.asker))
         if newest != old.ownership.epoch:
             return
-        self.askers.append(Asker(Ownership(number, "nonce", newest + 10)))
+        self.askers.append(Asker(replace(old.ownership, epoch=newest + 10)))
         old.alive = not over
 
-    @rule(number=st.integers(0, 2))
-    def recover(self, number: int) -> None:
+    @rule(n=st.integers(0, 2))
+    def recover(self, n: int) -> None:
         """No job of earlier ownerships can run: their permits are free."""
-        mine = [a for a in self.askers if a.ownership.partition == number]
+        mine = self.of(self.askers[n].ownership.asker)
         for old in mine[:-1]:
             old.alive, old.running, old.permits = False, 0, 0
         freed = sum(n for name, (n, *_) in self._entries().items() if self._is_old(name, mine[-1]))
-        verb = limit.end_permits(number, mine[-1].ownership.epoch)
+        verb = limit.end_permits(mine[-1].ownership.asker, mine[-1].ownership.epoch)
 
         assert self.run(verb) == (b"0", freed)
 
@@ -237,7 +242,7 @@ class HomesMachine(RuleBasedStateMachine):
             assert int(used) == sum(permits.values()), f"{used} permits in use, not {permits}"
         if MANY in self.bounds:
             return
-        running = {f"{a.ownership.partition}:{a.ownership.epoch}".encode(): a for a in self.askers}
+        running = {f"{a.ownership.asker}:{a.ownership.epoch}".encode(): a for a in self.askers}
         for name, asker in running.items():
             assert asker.running <= permits.get(name, 0), (
                 f"{name!r} runs {asker.running} jobs with {permits.get(name, 0)} permits"
@@ -271,7 +276,7 @@ class HomesMachine(RuleBasedStateMachine):
     def _is_old(self, name: bytes, newest: Asker) -> bool:
         number, _, epoch = name.partition(b":")
         own = newest.ownership
-        return int(number) == own.partition and int(epoch) < own.epoch
+        return number.decode() == str(own.asker) and int(epoch) < own.epoch
 
     def _bound(self) -> None:
         most = int((self.by_people or self.declared).split(":")[3])

@@ -54,7 +54,8 @@ class BaseMachine(RuleBasedStateMachine):
         stage = f"model-{uuid.uuid4().hex[:12]}"
         self.server = Server(self.url)
         self.client: Any = redis.Redis.from_url(self.url)
-        self.partition = Partition(0, Keyspace(stage=stage).partition(0), self.server)
+        self.keyspace = Keyspace(stage=stage)
+        self.partition = Partition(0, self.keyspace.partition(0), self.server)
         self.state = State()
         self.space = Space()
         self.lives: list[Life] = []
