@@ -4,14 +4,15 @@
                                                               `--no answer--> tried again later
 
 Invariants: an entry is deleted only once the home of its batch has noted it, so it is told at least
-once. One page is under way at a time, and each page goes on where the last one ended, so ends of
-one job are told in their order, and a home that is away keeps no other one waiting. When the end
-is reached and some are left, it begins again after a pause.
+once. One page is under way at a time, and each page goes on where the last one ended. A home that
+did not answer is told nothing more until the next pass, so ends of one job are told in their order,
+and it keeps no other one waiting. When the end is reached and some are left, the next pass begins
+after a pause.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from consumer.core.limits.earlier import EVERY
 from consumer.core.limits.home_call import HomeCall
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from queuepool.servers import Reply
     from queuepool.verbs import Verb
 
+Home: TypeAlias = tuple[int, str]  # the slot of a batch, and its pool
 LOOK_EVERY_S = 15.0  # a token that tells of an end, or of a batch, may be lost
 _LOST_S = 30.0  # a call that nobody answers
 _PAUSE_S, _LONGEST_PAUSE_S = 0.25, 5.0
@@ -43,7 +45,8 @@ class Tell(Step):
         self._after = b""
         self._told: list[bytes] = []
         self._sent = 0  # of those, in this turn
-        self._waiting: set[tuple[bytes, ...]] = set()
+        self._waiting: dict[tuple[bytes, ...], Home] = {}
+        self._away: set[Home] = set()  # in this pass
         self._calls: list[HomeCall] = []
         self._asked_s = 0.0
         self._pause_s = _PAUSE_S
@@ -57,6 +60,7 @@ class Tell(Step):
         state = self._state
         found: list[Verb[Any]] = []
         if self._waiting and turn.now_s >= self._asked_s + _LOST_S:
+            self._away |= set(self._waiting.values())
             self._waiting.clear()
         if not self._waiting and turn.now_s >= state.untold_s:
             self._sent = len(self._told)
@@ -90,13 +94,13 @@ class Tell(Step):
 
     def on_answer(self, call: HomeCall, reply: Reply, now_s: float) -> None:
         """Learn whether a home has noted what it was told."""
-        if call.entries not in self._waiting:
+        home = self._waiting.pop(call.entries, None)
+        if home is None:
             return  # given up
-        self._waiting.discard(call.entries)
         try:
             call.verb.read(reply)
         except QueuePoolError:
-            pass  # passed over: they stay
+            self._away.add(home)  # passed over: they stay
         else:
             self._told += call.entries
             self._pause_s = _PAUSE_S
@@ -112,6 +116,8 @@ class Tell(Step):
             if job is None:
                 self._told.append(note.entry)  # not ours
                 continue
+            if home_of_batch(job.batch) in self._away:
+                continue
             end = (job.batch, job.number, note.end, note.stamp, note.text)
             ends.setdefault(job.batch, []).append(end)
             entries.setdefault(job.batch, []).append(note.entry)
@@ -119,7 +125,7 @@ class Tell(Step):
             slot, pool = home_of_batch(batch)
             told = tuple(entries[batch])
             call = HomeCall("", flow.note_ends(some), EVERY, slot=slot, pool=pool, entries=told)
-            self._waiting.add(told)
+            self._waiting[told] = slot, pool
             self._calls.append(call)
         self._asked_s, state = now_s, self._state
         if page.notes:
@@ -128,6 +134,7 @@ class Tell(Step):
             return
         again = bool(self._after) and page.left > 0
         self._after = b""
+        self._away.clear()
         state.untold_s = now_s + (self._pause_s if page.left else LOOK_EVERY_S)
         if again:
             self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)

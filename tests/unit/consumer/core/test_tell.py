@@ -104,6 +104,24 @@ def test_what_gets_no_answer_is_passed_over_and_told_again_after_a_pause(world: 
     assert again.entries == one.entries
 
 
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_later_end_does_not_overtake_one_that_was_not_noted(world: World, answered: bool) -> None:
+    world.put(f"CC{ONE}~0")
+    [died] = world.turn()
+    if answered:
+        world.answer(died, lost=True)
+    else:
+        world.now_s = world.tell.due_s(world.now_s)
+    world.put(f"CC{ONE}~0")  # it came back
+
+    told = world.turn()
+    while not told:  # to the end of the pass
+        world.now_s = max(world.now_s, world.tell.due_s(world.now_s))
+        told = world.turn()
+
+    assert [call.entries for call in told] == [(b"1-0", b"2-0")]
+
+
 def test_the_pause_grows_while_a_home_is_away(world: World) -> None:
     world.put(f"CC{ONE}~0")
     waits = []
