@@ -30,9 +30,26 @@ class Batch:
     counts: dict[str, int] = field(default_factory=lambda: {"done": 0, "dead": 0, "lost": 0})
     calls: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     inner: list[bytes] = field(default_factory=list)
+    part: bytes = b""  # of a flow: f all, s a step, g what a job of a step waits for
+    tells: list[bytes] = field(default_factory=list)  # <batch>~<number>
+    graph: bytes = b""
+    said: bytes = b"r"
+    returns: int = 0
     bits: set[int] = field(default_factory=set)
     failed: dict[int, tuple[bytes, bytes, bytes, bytes]] = field(default_factory=dict)
     results: dict[int, bytes] = field(default_factory=dict)
+
+    @property
+    def concludes(self) -> bool:
+        """Return whether it has a continuation to conclude, and is open."""
+        return self.state == b"open" and self.part not in (b"s", b"f")
+
+    @property
+    def outcome(self) -> bytes:
+        """Return its outcome, as a step tells it: d, x, g, or r while it goes on."""
+        if not self.first or sum(self.counts.values()) < self.total:
+            return b"r"
+        return b"x" if self.counts["dead"] else b"g" if self.counts["lost"] else b"d"
 
     @property
     def complete(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import Any
 
 from queuepool.protocol.batches import MAX_JOBS
@@ -16,12 +17,15 @@ _ERRORS_KEPT = 1000
 
 def open_batch(p: PartitionData, args: Args) -> Any:
     """Define a batch."""
-    name, then, how, late, deadline, keep, called, within = args
+    name, then, how, late, deadline, keep, called, within, *flow = args
     known = p.batches.get(name)
     if known is not None:
         return 0 if known.state == b"open" else known.state
     due = p.now + int(deadline)
     p.batches[name] = Batch(then, how, late, due, int(keep), called, within, p.now)
+    if flow:
+        b = p.batches[name]
+        b.part, b.tells, b.graph = flow[0], flow[1].split(), flow[2]
     p.batches_due[name] = due
     p.wake(b"f")
     return 1
@@ -35,7 +39,7 @@ def seal_batch(p: PartitionData, args: Args) -> Any:
     if b.first:
         return 0 if b.first == args[1] else -1
     b.first, b.total = args[1], int(args[1])
-    _make_due(p, args[0])
+    _concerned(p, args[0])
     return 1
 
 
@@ -64,7 +68,7 @@ def batch(p: PartitionData, args: Args) -> Any:
     if b is None:
         return [p.now, [], []]
     flat: list[bytes] = []
-    for name in ("state", "why", "then", "how", "late", "called", "within"):
+    for name in ("state", "why", "then", "how", "late", "called", "within", "part", "graph"):
         value = getattr(b, name)
         flat += [name.encode(), value] if value else []
     numbers = {"due": b.due, "keep": b.keep, "created": b.created, "ended": b.ended}
@@ -82,7 +86,7 @@ def batches(p: PartitionData, args: Args) -> Any:
     for name in names[first : first + count]:
         b = p.batches[name]
         counts = (b.total, *b.counts.values(), b.due, b.created)
-        found += [name, [b.state, b.called, *(b"%d" % n if n else b"" for n in counts)]]
+        found += [name, [b.state, b.called, *(b"%d" % n if n else b"" for n in counts), b.part]]
     return [len(names), found]
 
 
@@ -92,6 +96,8 @@ def batch_results(p: PartitionData, args: Args) -> Any:
     b = p.batches.get(args[0])
     if b is None:
         return [b"", 0, first]
+    if b.part == b"g":
+        return [b.state, b.total, b.total, b"s", b.graph]
     found: list[bytes] = []
     number, size = first, 0
     last = min(b.total, (first // PAGE + 1) * PAGE) - 1
@@ -119,7 +125,8 @@ def cancel_batch(p: PartitionData, args: Args) -> Any:
 def cancel_children(p: PartitionData, args: Args) -> Any:
     """Cancel the jobs of a batch; a script does it in steps, this in one."""
     gone = asked = 0
-    for job_id in [i for i in p.jobs if i[2:].startswith(args[0] + b"~") and i not in p.dead]:
+    glob = b"??" + args[0] + b"~*"
+    for job_id in [i for i in p.jobs if fnmatchcase(i, glob) and i not in p.dead]:
         body = p.jobs[job_id]
         if any(job_id in p.book(epoch) for epoch in p.epochs()):
             p.cancels[job_id], asked = p.now, asked + 1
@@ -147,7 +154,7 @@ def note_ends(p: PartitionData, args: Args) -> Any:
             news += 1
             touched[name] = True
     for name in touched:
-        _make_due(p, name)
+        _concerned(p, name)
     return news
 
 
@@ -177,6 +184,23 @@ def _note(b: Batch, number: int, end: bytes, stamp: bytes, text: bytes) -> bool:
         b.counts["dead"] -= 1
     b.counts[{b"d": "done", b"x": "dead"}.get(end, "lost")] += 1
     return True
+
+
+def _concerned(p: PartitionData, name: bytes) -> None:
+    if p.batches[name].part in (b"s", b"f"):
+        _pass_on(p, p.batches[name])
+    else:
+        _make_due(p, name)
+
+
+def _pass_on(p: PartitionData, b: Batch) -> None:
+    if b.outcome == b.said:
+        return
+    b.said, b.ended = b.outcome, p.now
+    b.returns += b.said == b"r"
+    b.state = {b"d": b"fired", b"r": b"open"}.get(b.said, b"failed")
+    for follower in b.tells:
+        p.relay(b"AA" + follower, b.said + b"%011x" % b.returns)
 
 
 def _make_due(p: PartitionData, name: bytes) -> None:
@@ -214,7 +238,7 @@ def tend_batches(p: PartitionData, _args: Args) -> Any:
     due = sorted((at, name) for name, at in p.batches_due.items() if at <= p.now)
     for _at, name in due[:20]:
         b = p.batches[name]
-        if b.state == b"open":
+        if b.concludes:
             verdict = _conclude(p, name, b)
             counts[verdict] = counts.get(verdict, 0) + 1
         elif b.then in p.jobs:
@@ -233,7 +257,9 @@ def _conclude(p: PartitionData, name: bytes, b: Batch) -> str:
         p.batches_due[name] = b.due
         return "open"
     failures = b.counts["dead"] + b.counts["lost"]
-    failed = (complete and b.how == b"f" and failures > 0) or (not complete and b.late == b"f")
+    in_part = b.part == b"g" and not b.first
+    failed = complete and b.how == b"f" and failures > 0
+    failed = failed or (not complete and (b.late == b"f" or in_part))
     b.state = b"failed" if failed else b"fired"
     b.why, b.ended = b"complete" if complete else b"deadline", p.now
     p.batches_due[name] = p.now + max(60_000, b.keep)
@@ -254,8 +280,9 @@ def _why(b: Batch, *, late: bool) -> bytes:
     done, dead, lost = b.counts.values()
     open_ = max(0, b.total - done - dead - lost)
     numbers = sorted(b.failed)[:20]
+    what = "steps that it follows" if b.part == b"g" else "jobs of its batch"
     text = (
-        f"of {b.total} jobs of its batch, {done} are done, {dead} dead, {lost} cancelled, "
+        f"of {b.total} {what}, {done} are done, {dead} dead, {lost} cancelled, "
         f"expired or deleted, and {open_} have not ended"
     )
     text += " by the deadline" if late else ""

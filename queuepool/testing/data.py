@@ -205,8 +205,12 @@ class PartitionData(Keyspace):
             return
         body = self.jobs.get(job_id, b"")
         stamp = codec.read_stamp(body) if len(body) >= 13 else b"0" * 11
+        self.relay(job_id, end + stamp + text)
+
+    def relay(self, job_id: bytes, text: bytes) -> None:
+        """Note something that the owner is to tell the batch that an id names."""
         self.told += 1
-        self.untold[b"%d-%d" % (self.now, self.told)] = (job_id, end + stamp + text)
+        self.untold[b"%d-%d" % (self.now, self.told)] = (job_id, text)
         if len(self.untold) == 1:
             self.wake(b"f")
 

@@ -14,6 +14,7 @@ from tests.contract import world as w
 from tests.contract.world import World
 
 GOES_ON, COMPLETE, LATE, OLD = (f"AA{name:b>12}" for name in ("on", "complete", "late", "old"))
+STEP, GATE = (f"AA{name:b>12}" for name in ("step", "gate"))
 DAY_MS = 86_400_000
 _ENDS = (b"d", b"x", b"r", b"c")
 
@@ -35,6 +36,8 @@ def fill(world: World, owned: OwnedPartition, group: bytes) -> None:
     told = [(name, 0, b"d", b"0" * 11, b"1") for name in (COMPLETE, OLD)]
     world.partition.run(flow.note_ends([*told, (LATE, 0, b"x", b"0" * 11, b"{}")]))
     world.partition.run(flow.cancel_batch(OLD))
+    world.partition.run(_open(STEP, DAY_MS, part="s", tells=[f"{GATE}~0"]))
+    world.partition.run(_open(GATE, DAY_MS, part="g"))
 
 
 def of_producers() -> list[Verb[Any]]:
@@ -42,6 +45,10 @@ def of_producers() -> list[Verb[Any]]:
     return [
         _open("AAnew", DAY_MS),
         _open(GOES_ON, DAY_MS),
+        _open("AAstep", DAY_MS, part="s", tells=[f"{GATE}~0"]),
+        flow.seal_batch(STEP, 1),
+        flow.batch(STEP),
+        flow.batch_results(GATE, 0),
         flow.seal_batch(LATE, 1),
         flow.seal_batch(COMPLETE, 1),
         flow.grow_batch(GOES_ON, "0:1", 2),
@@ -57,7 +64,9 @@ def of_producers() -> list[Verb[Any]]:
 
 def of_owners(ownership: own.Ownership, stale: own.Ownership) -> list[Verb[Any]]:
     """Return what consumers call."""
-    told = [(name, n, end, b"f" * 11, b"1") for name in (GOES_ON, LATE) for n, end in _numbered()]
+    told = [
+        (name, n, end, b"f" * 11, b"1") for name in (GOES_ON, LATE, STEP) for n, end in _numbered()
+    ]
     return [
         flow.note_ends(told),
         flow.untold(ownership),
@@ -76,7 +85,7 @@ def _child(batch: str, number: int) -> str:
     return f"CC{batch}~{number}"
 
 
-def _open(name: str, deadline_ms: int) -> Verb[Any]:
+def _open(name: str, deadline_ms: int, **of_flow: Any) -> Verb[Any]:
     return flow.open_batch(
         name,
         name,
@@ -85,4 +94,5 @@ def _open(name: str, deadline_ms: int) -> Verb[Any]:
         deadline_ms=deadline_ms,
         keep_ms=0,
         called="t",
+        **of_flow,
     )

@@ -8,7 +8,7 @@
 -- uses: clock
 local b, inner = KEYS[1] .. ':b:' .. ARGV[1], {}
 local names = {'state', 'why', 'then', 'how', 'late', 'due', 'keep', 'called', 'within', 'created',
-  'ended', 'sealed', 'total', 'done', 'dead', 'lost'}
+  'ended', 'sealed', 'total', 'done', 'dead', 'lost', 'part', 'graph'}
 local fields = {}
 for k, value in ipairs(redis.call('HMGET', b, unpack(names))) do
   if value then fields[#fields + 1] = names[k]; fields[#fields + 1] = value end

@@ -4,10 +4,13 @@
 -- KEYS[1] base; derived: b:<batch> bb:<batch> bf:<batch> br:<batch>:<page>
 -- ARGV    batch, the first number, bytes that the results may have together
 -- Returns {state ('': unknown), jobs, the next number, end (o: none yet; as in note_ends), result
---         or error ...} of at most 128 jobs, the last one whatever its size. O(128).
+--         or error ...} of at most 128 jobs, the last one whatever its size; of what a job of a
+--         step waits for: {state, steps, steps, s, the steps}. O(128).
 local base, batch, first = KEYS[1], ARGV[1], tonumber(ARGV[2])
 -- uses: whole
-local state, total = unpack(redis.call('HMGET', base .. ':b:' .. batch, 'state', 'total'))
+local state, total, part, graph = unpack(redis.call('HMGET', base .. ':b:' .. batch, 'state',
+  'total', 'part', 'graph'))
+if part == 'g' then return {state, whole(total), whole(total), 's', graph or ''} end
 local bits, failed = base .. ':bb:' .. batch, base .. ':bf:' .. batch
 local size, found, page = 0, {}, (first - first % 128) / 128
 local results = base .. ':br:' .. batch .. ':' .. string.format('%.0f', page)

@@ -3,15 +3,15 @@
 -- ROLES   ops-read ops
 -- KEYS[1] base; derived: bd b:<batch>
 -- ARGV    offset, count (1-200)
--- Returns {batches in all, [batch, [state, called, total, done, dead, lost, due ms, created ms]
---         ...]}. O(log batches + count).
+-- Returns {batches in all, [batch, [state, called, total, done, dead, lost, due ms, created ms,
+--         part of a flow] ...]}. O(log batches + count).
 local base, found = KEYS[1], {}
 local names = redis.call('ZRANGE', base .. ':bd', ARGV[1], ARGV[1] + ARGV[2] - 1)
 for _, batch in ipairs(names) do
   local f = redis.pcall('HMGET', base .. ':b:' .. batch, 'state', 'called', 'total', 'done', 'dead',
-    'lost', 'due', 'created')
+    'lost', 'due', 'created', 'part')
   if f.err then f = {} end
-  for k = 1, 8 do f[k] = f[k] or '' end
+  for k = 1, 9 do f[k] = f[k] or '' end
   found[#found + 1] = batch
   found[#found + 1] = f
 end

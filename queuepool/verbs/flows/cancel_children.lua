@@ -3,7 +3,7 @@
 -- ROLES   producer ops
 -- KEYS[1] base; derived: j dl dg:<group> ua dead o dr rec c cx cn wk at cr er g:<group> fl:<epochs>
 --         dn:<0|1> mg ring:<0-3> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex lm ga fo
--- ARGV    batch, cursor ('0', then what the last call returned), ids at once
+-- ARGV    batch or a pattern of names, cursor ('0', then what the last call returned), ids at once
 -- Returns {next cursor ('0' when done), waiting jobs cancelled, running jobs asked}. It looks at
 --         every job of the partition: O(ids at once) a call.
 local base = KEYS[1]

@@ -1,29 +1,32 @@
 #!lua
 -- note_ends: note outcomes of jobs of batches, each once, however often it is told.
 -- ROLES   consumer ops
--- KEYS[1] base; derived: b:<batch> bb:<batch> bf:<batch> br:<batch>:<page> bd wk
+-- KEYS[1] base; derived: b:<batch> bb:<batch> bf:<batch> br:<batch>:<page> bd wk fo
 -- ARGV    n * (batch, number of the job, end (d: done, x: dead, r: back from the dead, c:
 --         cancelled, e: expired, v: evicted, g: discarded), stamp of the body, result or error)
--- Returns how many were news. A batch whose jobs have all ended is due from then on. First the
---         result is stored, then the bit of the job is set, then it is counted. O(n).
+-- Returns how many were news. A batch whose jobs have all ended is due from then on; a step of a
+--         flow tells what waits for it, through `fo`. First the result is stored, then the bit of
+--         the job is set, then it is counted. O(n + batches told).
 -- A death and a return are told with the stamp of the body, which a return changes: with an older
 -- one they were told before.
 local base = KEYS[1]
--- uses: ours, add, make_due
+-- uses: clock, ours, add, make_due
 redis.call('ZCARD', base .. ':bd')
+redis.call('XLEN', base .. ':fo')
 ours('LLEN', base .. ':wk')
-local states = {}
+local states, parts = {}, {}
 for i = 1, #ARGV, 5 do
   local batch = ARGV[i]
   if not states[batch] then
-    states[batch] = ours('HGET', base .. ':b:' .. batch, 'state') or ''
+    local f = ours('HMGET', base .. ':b:' .. batch, 'state', 'part') or {}
+    states[batch], parts[batch] = f[1] or '', f[2]
     ours('STRLEN', base .. ':bb:' .. batch)
     ours('HLEN', base .. ':bf:' .. batch)
   end
   local page = string.format('%.0f', math.floor(ARGV[i + 1] / 128))
   ours('HLEN', base .. ':br:' .. batch .. ':' .. page)
 end
--- uses: make_way, flows/note
+-- uses: make_way, flows/note, flows/pass_on
 local news, touched = 0, {}
 for i = 1, #ARGV, 5 do
   local batch, number = ARGV[i], tonumber(ARGV[i + 1])
@@ -32,5 +35,7 @@ for i = 1, #ARGV, 5 do
     news, touched[batch] = news + 1, true
   end
 end
-for batch in pairs(touched) do make_due(batch) end
+for batch in pairs(touched) do
+  if parts[batch] == 's' or parts[batch] == 'f' then pass_on(batch) else make_due(batch) end
+end
 return news

@@ -19,18 +19,20 @@ local batches = {}
 for _, name in ipairs(redis.call('ZRANGEBYSCORE', bd, '-inf', now, 'LIMIT', 0, 20)) do
   local b = base .. ':b:' .. name
   local f = ours('HMGET', b, unpack(COUNTS)) or {}
-  local more = ours('HMGET', b, 'due', 'late', 'then', 'keep', 'top', 'swept') or {}
+  local more = ours('HMGET', b, 'due', 'late', 'then', 'keep', 'top', 'swept', 'part') or {}
   ours('STRLEN', base .. ':bb:' .. name)
   ours('HLEN', base .. ':bf:' .. name)
+  -- The outcome of a step, or of a flow, is told as it is noted: nothing is to be concluded
+  local open = f[1] == 'open' and more[7] ~= 's' and more[7] ~= 'f'
   local body = more[3] and redis.call('HGET', j, more[3])
-  batches[#batches + 1] = {name = name, f = f, more = more, body = body,
+  batches[#batches + 1] = {name = name, f = f, more = more, body = body, open = open,
     waits = body and redis.call('ZSCORE', dl, more[3])}
   if body then
     ours('HLEN', base .. ':g:' .. group_of(body))
     ours('SCARD', base .. ':dg:' .. group_of(body))
     probe_tenant(group_of(body))
   end
-  local pages = (f[1] == 'open' or body) and 0 or math.ceil(whole(more[5]) / 128)
+  local pages = (open or body) and 0 or math.ceil(whole(more[5]) / 128)
   local first = whole(more[6])
   for page = first, math.min(pages, first + 200) - 1 do
     ours('HLEN', base .. ':br:' .. name .. ':' .. string.format('%.0f', page))
@@ -39,7 +41,7 @@ end
 -- uses: make_way, flows/conclude, flows/forget_batch
 local fired, failed, forgotten, budget = 0, 0, 0, 200
 for _, batch in ipairs(batches) do
-  if batch.f[1] == 'open' then
+  if batch.open then
     local verdict = conclude(batch)
     if verdict == 'fired' then fired = fired + 1 end
     if verdict == 'failed' then failed = failed + 1 end

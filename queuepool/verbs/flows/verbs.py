@@ -22,6 +22,7 @@ from queuepool.models.flows import (
     OnFailure,
 )
 from queuepool.protocol import codec
+from queuepool.protocol.graphs import read_steps
 from queuepool.verbs import Argument, Verb, fields, number
 from queuepool.verbs.owner.calls import owned
 from queuepool.verbs.owner.replies import Ownership
@@ -77,12 +78,16 @@ class Tended:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A page of results. next_number: where the next page begins."""
+    """A page of results. next_number: where the next page begins.
+
+    steps: instead of results, of what a job of a step waits for: the steps, and their batches.
+    """
 
     state: BatchState
     total: int
     next_number: int
     found: tuple[BatchResult, ...]
+    steps: tuple[tuple[str, str], ...] = ()
 
 
 def open_batch(
@@ -95,14 +100,22 @@ def open_batch(
     keep_ms: int,
     called: str = "",
     within: str = "",
+    part: str = "",
+    tells: Sequence[str] = (),
+    graph: bytes = b"",
 ) -> Verb[BatchState | bool]:
-    """Define a batch; returns whether it is new, or how it has concluded."""
+    """Define a batch; returns whether it is new, or how it has concluded.
+
+    part: of a flow: "f" all of it, "s" a step, "g" what a job of a step waits for. tells: what
+    hears of its outcome: `<batch>~<number there>`. graph: see queuepool.protocol.graphs.
+    """
     how = (_BY_NAME[on_failure], _BY_NAME[on_deadline], deadline_ms, keep_ms)
 
     def read(reply: Any) -> BatchState | bool:
         return bool(reply) if isinstance(reply, int) else _state(reply)
 
-    return Verb("open_batch", [batch, job_id, *how, called[:128], within], read)
+    of_flow = (part, " ".join(tells), graph) if part else ()
+    return Verb("open_batch", [batch, job_id, *how, called[:128], within, *of_flow], read)
 
 
 def seal_batch(batch: str, jobs: int) -> Verb[BatchState | int]:
@@ -149,6 +162,8 @@ def batch(name: str) -> Verb[BatchStatus]:
             ended_ms=number(f.get("ended")) or None,
             within=stored_text(f.get("within", b"")) or None,
             inner=tuple(sorted(stored_text(each) for each in inner)),
+            part=stored_text(f.get("part", b"")),
+            graph=bytes(f.get("graph", b"")),
         )
 
     return Verb("batch", [name], read)
@@ -163,6 +178,7 @@ def batches(offset: int, count: int) -> Verb[tuple[int, tuple[BatchLine, ...]]]:
             BatchLine(
                 stored_text(name), _state(f[0]), stored_text(f[1]),
                 number(f[2]), number(f[3]), number(f[4]), number(f[5]), number(f[6]), number(f[7]),
+                stored_text(f[8]),
             )
             for name, f in zip(flat[::2], flat[1::2], strict=True)
         )  # fmt: skip
@@ -176,6 +192,8 @@ def batch_results(name: str, first: int, max_bytes: int = RESULT_BYTES) -> Verb[
 
     def read(reply: Any) -> Results:
         state, total, following = reply[:3]
+        if reply[3:4] == [b"s"]:
+            return Results(_state(state), int(total), int(following), (), read_steps(reply[4]))
         ends = zip(reply[3::2], reply[4::2], strict=True)
         found = (_result(first + k, kind, text) for k, (kind, text) in enumerate(ends))
         return Results(_state(state), int(total), int(following), tuple(found))

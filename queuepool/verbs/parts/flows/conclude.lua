@@ -1,13 +1,13 @@
 -- Concludes a batch that is complete, or late: its continuation becomes due, or dies. Returns how.
 local function conclude(batch)
-  local due, late, after, keep = unpack(batch.more)
+  local due, late, after, keep, _, _, part = unpack(batch.more)
   local complete = is_complete(batch.f)
   if not complete and now < whole(due) then
     redis.call('ZADD', bd, whole(due), batch.name)
     return nil
   end
   local failed = complete and batch.f[7] == 'f' and whole(batch.f[5]) + whole(batch.f[6]) > 0
-    or not complete and late == 'f'
+    or not complete and (late == 'f' or part == 'g' and batch.f[2] ~= '1') -- enqueued in part
   local verdict = failed and 'failed' or 'fired'
   redis.call('HSET', base .. ':b:' .. batch.name, 'state', verdict,
     'why', complete and 'complete' or 'deadline', 'ended', now)

@@ -7,8 +7,9 @@ local function why_failed(batch, late)
     if k % 2 == 1 and #numbers < 20 then numbers[#numbers + 1] = tonumber(text) end
   end
   table.sort(numbers)
-  local said = string.format('of %.0f jobs of its batch, %.0f are done, %.0f dead, %.0f cancelled,'
-    .. ' expired or deleted, and %.0f have not ended', total, done, dead, lost,
+  local what = batch.more[7] == 'g' and 'steps that it follows' or 'jobs of its batch'
+  local said = string.format('of %.0f %s, %.0f are done, %.0f dead, %.0f cancelled,'
+    .. ' expired or deleted, and %.0f have not ended', total, what, done, dead, lost,
     math.max(0, total - done - dead - lost))
   if late then said = said .. ' by the deadline' end
   if #numbers > 0 then said = said .. '; numbers ' .. table.concat(numbers, ', ') end
