@@ -3,6 +3,8 @@
 from queuepool.client.after import After
 from queuepool.client.async_pool import AsyncQueuePool
 from queuepool.client.batch import AsyncBatch, Batch
+from queuepool.client.flows.declared import Flow
+from queuepool.client.flows.handle import AsyncFlowHandle, FlowHandle
 from queuepool.client.group import JobDiedError, TaskGroup
 from queuepool.client.handles import AsyncJobHandle, JobHandle
 from queuepool.client.outbox import Outbox
@@ -46,7 +48,15 @@ from queuepool.models import (
     Tier,
 )
 from queuepool.models import old_names as _old_names
-from queuepool.models.flows import BatchResult, BatchState, BatchStatus, EndOf
+from queuepool.models.flows import (
+    BatchResult,
+    BatchState,
+    BatchStatus,
+    EndOf,
+    FlowState,
+    FlowStatus,
+    StepStatus,
+)
 from queuepool.models.runs import JobRun, RunEnd
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.backoff import Backoff
@@ -64,6 +74,7 @@ __all__ = [
     "After",
     "AsyncBatch",
     "AsyncEnqueued",
+    "AsyncFlowHandle",
     "AsyncJobHandle",
     "AsyncQueuePool",
     "Backoff",
@@ -80,6 +91,10 @@ __all__ = [
     "Enqueued",
     "Eta",
     "FencedError",
+    "Flow",
+    "FlowHandle",
+    "FlowState",
+    "FlowStatus",
     "GroupStatus",
     "InvalidInputError",
     "Job",
@@ -113,6 +128,7 @@ __all__ = [
     "Schedule",
     "ScheduleStatus",
     "SealedError",
+    "StepStatus",
     "Task",
     "TaskFunction",
     "TaskGroup",

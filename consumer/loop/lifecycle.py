@@ -227,7 +227,7 @@ class Consumer:
             self.hooks.started,
             tracer(self.partition, self.pool),
         )
-        runner.results_of = lambda batch: self._pool.batch(batch).results()
+        runner.results_of = lambda batch, step: self._pool.batch(batch).results(step)
         core.state.progress = runner.progress
         core.state.load = self._machine.load
         core.state.lease.version = queuepool.__version__

@@ -76,9 +76,9 @@ class RunContext:
         """Return whether cancellation was requested, or the partition was lost."""
         return self._job.cancelled
 
-    def results(self) -> Iterator[BatchResult]:
+    def results(self, step: str | None = None) -> Iterator[BatchResult]:
         """Iterate over how the jobs ended that this one continues, by their numbers."""
-        return results_of(self.continues, self._results_of)
+        return results_of(self.continues, self._results_of, step)
 
     def progress(self, text: str) -> None:
         """Publish progress: at most 256 bytes of UTF-8, the latest wins."""

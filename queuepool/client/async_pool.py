@@ -16,6 +16,9 @@ from queuepool.client.calls import (
     Payload,
     TypedTask,
 )
+from queuepool.client.flows.declared import Flow
+from queuepool.client.flows.handle import AsyncFlowHandle
+from queuepool.client.flows.starting import start
 from queuepool.client.group import AsyncTaskGroup as AsyncTaskGroup  # noqa: PLC0414 - known from here
 from queuepool.client.handles import AsyncJobHandle
 from queuepool.client.holding import hold_partitions
@@ -145,6 +148,14 @@ class AsyncQueuePool(BasePool[AsyncPort]):
     def batch(self, name: str) -> AsyncBatch:
         """Return a handle on a batch: status, tree, results, cancel, to be awaited."""
         return AsyncBatch(self._network, name)
+
+    async def enqueue_flow(self, flow: Flow) -> AsyncFlowHandle:
+        """Enqueue the steps of a flow, as QueuePool.enqueue_flow does."""
+        return self.flow(await self._network.do(start(self.producer, self._default, flow)))
+
+    def flow(self, name: str) -> AsyncFlowHandle:
+        """Return a handle on a flow: status, wait, results, cancel, to be awaited."""
+        return AsyncFlowHandle(self._network, name)
 
     async def status(self, job_id: str, *, partition_key: str | bytes | None = None) -> JobStatus:
         """Return where a job is. The key may be left out, as for QueuePool.status."""

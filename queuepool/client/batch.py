@@ -3,26 +3,49 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from queuepool.client.arguments import check_wait
 from queuepool.client.batching import ask_home
 from queuepool.client.effects import Call, Pause, Steps
+from queuepool.client.flows.looking import cancel_flow, cancel_jobs, find_flow
 from queuepool.client.handles import AsyncJobHandle, JobHandle
 from queuepool.client.network import AsyncNetwork, Network
-from queuepool.client.questions import ask, places_of
+from queuepool.client.questions import ask
 from queuepool.errors import InvalidInputError, UnavailableError, WaitTimeoutError
 from queuepool.errors.escaping import shown
 from queuepool.models import JobId
 from queuepool.models.flows import BatchResult, BatchState, BatchStatus, BatchTree
 from queuepool.protocol.batches import MAX_JOBS, home_of_batch, is_batch
+from queuepool.protocol.graphs import read_graph
 from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.producer import verbs as produce
 
 _PAGE, _AHEAD = 128, 4  # results in a page; pages asked for in one round trip
 _DEPTH, _NODES = 20, 1000  # of a tree
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
+
+
+class _Page(NamedTuple):
+    """Results of a batch. steps: instead, where they are, of a batch whose jobs are steps."""
+
+    found: list[BatchResult]
+    more: bool
+    steps: tuple[tuple[str, str], ...] = ()
+
+    def sources(self, source: str, step: str | None) -> list[tuple[str, str]]:
+        """Return the steps to read instead. Raises InvalidInputError if that one is none."""
+        found = [each for each in self.steps if step in (None, each[0])]
+        if step is not None and not source and not found:
+            names = ", ".join(name for name, _batch in self.steps) or "it is in no flow"
+            raise InvalidInputError(f"this job follows no step {shown(step)}: {names}")
+        return found
+
+    def of(self, step: str) -> list[BatchResult]:
+        """Return the results, of jobs of this step."""
+        return [replace(each, step=step) for each in self.found] if step else self.found
 
 
 class _Batch:
@@ -49,7 +72,9 @@ class _Batch:
     def _tree(self, name: str, depth: int, left: list[int]) -> Steps[BatchTree]:
         status: BatchStatus = yield from self._status(name)
         inner: list[BatchTree] = []
-        for each in status.inner if depth < _DEPTH else ():
+        graph = read_graph(status.graph) if status.part == "f" else None
+        within = status.inner if graph is None else [step.batch for step in graph.steps]
+        for each in within if depth < _DEPTH else ():
             if left[0] > 0 and is_batch(each):
                 left[0] -= 1
                 inner += ((yield from self._tree(each, depth + 1, left)),)
@@ -70,16 +95,16 @@ class _Batch:
             yield Pause(pause_s)
             pause_s = min(_LONGEST_PAUSE_S, pause_s * 1.5)
 
-    def _pages(self, first: int) -> Steps[tuple[list[BatchResult], bool]]:
-        """Return results from a number on, and whether there are more."""
-        config, (slot, pool) = self._network.config, home_of_batch(self.name)
+    def _pages(self, name: str, first: int) -> Steps[_Page]:
+        """Return results of a batch from a number on."""
+        config, (slot, pool) = self._network.config, home_of_batch(name)
         partition = config.topology.view.home_of_slot(slot)
         starts = [first, *(first - first % _PAGE + k * _PAGE for k in range(1, _AHEAD))]
-        verbs = [flow.batch_results(self.name, n) for n in starts if n < MAX_JOBS]
+        verbs = [flow.batch_results(name, n) for n in starts if n < MAX_JOBS]
         replies = yield Call(partition, verbs, pool=pool)
         if isinstance(replies, UnavailableError):
             page = yield from ask(config.of(pool), partition, verbs[0])  # until it is answered
-            return list(page.found), page.next_number < page.total
+            return _Page(list(page.found), page.next_number < page.total, page.steps)
         found: list[BatchResult] = []
         following, total = first, 0
         for start, verb, reply in zip(starts, verbs, replies, strict=False):
@@ -88,28 +113,31 @@ class _Batch:
             page = verb.read(reply)
             if page.state is BatchState.UNKNOWN:
                 raise InvalidInputError(
-                    f"there is no batch {self.name}: it was forgotten, or never defined"
+                    f"there is no batch {name}: it was forgotten, or never defined"
                 )
+            if page.steps:
+                return _Page([], False, page.steps)
             found += page.found
             following, total = page.next_number, page.total
             if following >= total:
                 break
-        return found, following < total
+        return _Page(found, following < total)
 
     def _cancel(self, name: str, left: list[int]) -> Steps[int]:
         config = self._network.config
-        status = yield from self._status(name)
+        status, graph = yield from find_flow(config, name)
+        if graph is not None:
+            cancelled, inner = yield from cancel_flow(config, status.name, graph)
+            return cancelled + (yield from self._cancel_inner(inner, left))
         _state, job_id = yield from ask_home(config, name, flow.cancel_batch(name))
-        cancelled: int = 0
         if job_id:
             yield from ask_home(config, name, produce.cancel(job_id, produce.ANY_VERSION))
-        for number, pool in (yield from places_of(config, None)):
-            cursor, more = b"0", True
-            while more:
-                verb = flow.cancel_children(name, cursor)
-                cursor, gone, asked = yield from ask(config.of(pool), number, verb)
-                cancelled, more = cancelled + gone + asked, cursor != b"0"
-        for each in status.inner:
+        cancelled = yield from cancel_jobs(config, name)
+        return cancelled + (yield from self._cancel_inner(status.inner, left))
+
+    def _cancel_inner(self, names: Sequence[str], left: list[int]) -> Steps[int]:
+        cancelled: int = 0
+        for each in names:
             if left[0] > 0 and is_batch(each):
                 left[0] -= 1
                 cancelled += yield from self._cancel(each, left)
@@ -153,16 +181,20 @@ class Batch(_Batch):
         """
         return self._network.do(self._wait(timeout_s))
 
-    def results(self) -> Iterator[BatchResult]:
+    def results(self, step: str | None = None) -> Iterator[BatchResult]:
         """Iterate over how its jobs have ended so far, by their numbers; a few pages in memory.
 
+        step: of a batch whose jobs are steps of a flow, only those of this one.
         Raises InvalidInputError if there is no such batch any more.
         """
-        first, more = 0, True
-        while more:
-            found, more = self._network.do(self._pages(first))
-            yield from found
-            first += len(found)
+        left = [("", self.name)]
+        while left:
+            (source, name), first, more = left.pop(0), 0, True
+            while more:
+                page = self._network.do(self._pages(name, first))
+                left += page.sources(source, step)
+                yield from page.of(source)
+                first, more = first + len(page.found), page.more
 
     def cancel(self) -> int:
         """Cancel it, its continuation, and its jobs that have not ended, in all partitions.
@@ -196,14 +228,17 @@ class AsyncBatch(_Batch):
         """Wait until it has concluded. Raises WaitTimeoutError."""
         return await self._network.do(self._wait(timeout_s))
 
-    async def results(self) -> AsyncIterator[BatchResult]:
+    async def results(self, step: str | None = None) -> AsyncIterator[BatchResult]:
         """Iterate over how its jobs have ended so far, by their numbers."""
-        first, more = 0, True
-        while more:
-            found, more = await self._network.do(self._pages(first))
-            for each in found:
-                yield each
-            first += len(found)
+        left = [("", self.name)]
+        while left:
+            (source, name), first, more = left.pop(0), 0, True
+            while more:
+                page = await self._network.do(self._pages(name, first))
+                left += page.sources(source, step)
+                for each in page.of(source):
+                    yield each
+                first, more = first + len(page.found), page.more
 
     async def cancel(self) -> int:
         """Cancel it, its continuation, and its jobs that have not ended; returns how many."""

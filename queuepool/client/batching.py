@@ -38,7 +38,7 @@ from queuepool.tasks.batch_ref import BatchRef
 from queuepool.verbs import Verb
 from queuepool.verbs.flows import verbs as flow
 
-_LATER_S = 3600.0  # after the deadline: the continuation runs by itself, if nothing concluded it
+LATER_S = 3600.0  # after the deadline: the continuation runs by itself, if nothing concluded it
 _SEAL_WAIT_S, _SEAL_PAUSE_S = 30.0, 0.1
 
 
@@ -67,12 +67,8 @@ def begin(
     """
     if producer.config.topology.view.record is None:
         yield Verify()
-    parent, make = None, _continuation(producer, after, partition_key, trace)
-    if make.chunk(None)[1].partition == LEGACY:
-        raise InvalidInputError(
-            "a batch has its home in a partition, and jobs of this key go to the legacy place "
-            "still: `queuepool migrate shift` first. Nothing was enqueued"
-        )
+    parent, make = None, continuation(producer, after, partition_key, trace)
+    make.chunk(None)  # refused before anything is written
     if within is not None:
         place = make.hint_of_parent(within)
         grown = yield from _grow(producer.config, within, 1, inner=place)
@@ -143,36 +139,46 @@ def _grow(config: PoolConfig, into: BatchRef, jobs: int, *, inner: str = "") -> 
     return grown
 
 
-class _Continuation:
+class Continuation:
     """The chunk of a continuation, but for its id."""
 
     def __init__(self, task: str, pool: str, hint: bytes, make: Callable[[str], Chunk]) -> None:
-        self.task, self._pool, self._hint, self._make = task, pool, hint, make
+        self.task, self.pool, self.hint, self._make = task, pool, hint, make
         self._ending = b""
 
     def hint_of_parent(self, within: BatchRef) -> str:
         """Return the name of a batch in that one: the same in each attempt of the job."""
         text = f"{within.name}/{within.number}/{within.calls + 1}"
         self._ending = ending_of_text(text)
-        return batch_name(self._hint, self._ending, self._pool)
+        return batch_name(self.hint, self._ending, self.pool)
 
     def chunk(self, parent: tuple[str, int] | None) -> tuple[str, Chunk]:
         """Return the name of the batch, and the chunk with the id that its continuation has."""
-        name = batch_name(self._hint, self._ending or ids.ending_from(os.urandom(9)), self._pool)
-        chunk = self._make(name)
-        job_id = name.encode() if parent is None else self._hint + child_ending(*parent)
-        chunk.ids[0] = chunk.runs[-2] = job_id
-        return name, chunk
+        name = batch_name(self.hint, self._ending or ids.ending_from(os.urandom(9)), self.pool)
+        return name, self.job(name, parent)
 
-    def named(self, text: str) -> _Continuation:
+    def job(self, name: str, parent: tuple[str, int] | None) -> Chunk:
+        """Return the chunk of the job that continues this batch. parent: the batch it is in."""
+        chunk = self._make(name)
+        job_id = name.encode() if parent is None else self.hint + child_ending(*parent)
+        chunk.ids[0] = chunk.runs[-2] = job_id
+        if chunk.partition == LEGACY:
+            raise InvalidInputError(
+                "a batch has its home in a partition, and jobs of this key go to the legacy place "
+                "still: `queuepool migrate shift` first. Nothing was enqueued"
+            )
+        return chunk
+
+    def named(self, text: str) -> Continuation:
         """Let the batch have the name that this text always has."""
         self._ending = ending_of_text(text)
         return self
 
 
-def _continuation(
-    producer: Producer, after: After, partition_key: Any, trace: str | None
-) -> _Continuation:
+def continuation(
+    producer: Producer, after: After, partition_key: Any, trace: str | None = None
+) -> Continuation:
+    """Return the job that follows others. Raises InvalidInputError, and what enqueue raises."""
     task, payload = after.parts()
     own = after.task
     key = after.partition_key or getattr(own, "partition_key", None) or partition_key
@@ -182,7 +188,7 @@ def _continuation(
             "where the continuation runs"
         )
     tenant = after.tenant or getattr(own, "tenant", None)
-    delay_s = after.deadline_s + _LATER_S
+    delay_s = after.deadline_s + LATER_S
     defaults = traced(producer.defaults(task, delay_s=delay_s, **after.options()), trace)
     route = producer.routes_of(defaults.pool).of(key, tenant)
 
@@ -195,7 +201,7 @@ def _continuation(
             )
         return chunk
 
-    made = _Continuation(defaults.task, defaults.pool, route.hint, make)
+    made = Continuation(defaults.task, defaults.pool, route.hint, make)
     return made if after.batch_id is None else made.named(after.batch_id)
 
 

@@ -26,6 +26,9 @@ from queuepool.client.calls import (
     Payload,
     TypedTask,
 )
+from queuepool.client.flows.declared import Flow
+from queuepool.client.flows.handle import FlowHandle
+from queuepool.client.flows.starting import start
 from queuepool.client.group import TaskGroup
 from queuepool.client.handles import JobHandle
 from queuepool.client.holding import hold_partitions
@@ -246,6 +249,18 @@ class QueuePool(Whereabouts, BasePool[Port]):
         name: as `results.batch.name`; the id of its continuation, unless that is in a batch.
         """
         return Batch(self._network, name)
+
+    def enqueue_flow(self, flow: Flow) -> FlowHandle:
+        """Enqueue the steps of a flow. Nothing is written if one of them is wrong.
+
+        If it raises UnavailableError or QueueFullError, or the process dies, enqueue the flow again
+        with its id: nothing is added twice.
+        """
+        return self.flow(self._network.do(start(self.producer, self._default, flow)))
+
+    def flow(self, name: str) -> FlowHandle:
+        """Return a handle on a flow: status, wait, results, cancel. Asks the server nothing yet."""
+        return FlowHandle(self._network, name)
 
     # -- hold and release --------------------------------------------------------------------------
 

@@ -63,6 +63,16 @@ def ask(config: PoolConfig, partition: int, verb: Verb[T]) -> Steps[T]:
     return (yield from _until_answered(config, call, lambda replies: verb.read(replies[0])))
 
 
+def ask_all(config: PoolConfig, partition: int, verbs: Sequence[Verb[T]]) -> Steps[list[T]]:
+    """Run verbs that may be repeated, in one round trip; return their typed replies."""
+    call = Call(partition, verbs, pool=config.keyspace.pool)
+    return (
+        yield from _until_answered(
+            config, call, lambda replies: [v.read(r) for v, r in zip(verbs, replies, strict=True)]
+        )
+    )
+
+
 def ask_system(config: PoolConfig, verb: Verb[T]) -> Steps[T]:
     """Run a verb that may be repeated on the keys that coordinators share, until answered."""
     call = CallSystem([verb])

@@ -10,7 +10,7 @@ from queuepool.errors import InvalidInputError
 from queuepool.models.flows import BatchResult
 from queuepool.protocol.batches import membership_of
 
-ResultsOf: TypeAlias = Callable[[str], Iterator[BatchResult]]
+ResultsOf: TypeAlias = Callable[[str, str | None], Iterator[BatchResult]]
 
 
 @dataclass(slots=True)
@@ -37,10 +37,13 @@ def batch_of(job_id: str) -> BatchRef | None:
     return None if job is None else BatchRef(job.batch, job.number)
 
 
-def results_of(continues: str | None, read: ResultsOf | None) -> Iterator[BatchResult]:
+def results_of(
+    continues: str | None, read: ResultsOf | None, step: str | None
+) -> Iterator[BatchResult]:
     """Read how the jobs ended that a job continues. Raises InvalidInputError if that is impossible.
 
-    continues: their batch. read: reads a batch, if the process of the job has a connection.
+    continues: their batch. read: reads a batch, if the process of the job has a connection. step:
+    of a flow, None for all.
     """
     if continues is None:
         raise InvalidInputError("ctx.results(): this job continues no batch, so it has no results")
@@ -49,4 +52,4 @@ def results_of(continues: str | None, read: ResultsOf | None) -> Iterator[BatchR
             "ctx.results(): a child process has no connection to the servers; use "
             "pool.batch(ctx.continues).results() with a pool of your own"
         )
-    return read(continues)
+    return read(continues, step)

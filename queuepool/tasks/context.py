@@ -56,8 +56,10 @@ class JobContext(Protocol):
     def continues(self) -> str | None:
         """Return the name of the batch that the job continues; None if it continues none."""
 
-    def results(self) -> Iterator[BatchResult]:
+    def results(self, step: str | None = None) -> Iterator[BatchResult]:
         """Iterate over how the jobs ended that this one continues, by their numbers.
+
+        In a flow: step by step, in the order of `after`, or of this step; each has its `step`.
 
         A few pages are in memory. It blocks while it reads one. Raises InvalidInputError if the job
         continues no batch; and in a child process, which has no connection: there use

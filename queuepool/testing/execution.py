@@ -88,9 +88,9 @@ class Context:
         """Return whether cancellation was requested, checked each time."""
         return self._owned.partition.status(self.job_id).cancel_requested
 
-    def results(self) -> Iterator[BatchResult]:
+    def results(self, step: str | None = None) -> Iterator[BatchResult]:
         """Iterate over how the jobs ended that this one continues, by their numbers."""
-        return results_of(self.continues, self._results_of)
+        return results_of(self.continues, self._results_of, step)
 
     def progress(self, text: str) -> None:
         """Publish progress, at once."""

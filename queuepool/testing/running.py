@@ -118,7 +118,7 @@ def run_jobs(pool: QueuePool, *, max_jobs: int = 10_000, jitter: float = 0.5) ->
             pool.producer.registry,
             run_async=loop.run,
             jitter=jitter,
-            results_of=lambda batch: pool.batch(batch).results(),
+            results_of=lambda batch, step: pool.batch(batch).results(step),
         )
         again = True
         while again:  # a batch may have ended, here or in a partition before this one

@@ -32,3 +32,14 @@ def gather(ctx: JobContext, flow: int) -> list[int]:
     with _NOTES.open("a") as notes:
         notes.write(f"{flow} {len(found)} {len(done)} {sum(done)}\n")
     return [len(found), sum(done)]
+
+
+@task(max_attempts=5)
+def step(ctx: JobContext, flow: int, name: str, fails: int = 0) -> str:
+    """Note what the steps before returned; fails: in as many attempts before."""
+    found = sorted(f"{each.step}={each.result}" for each in ctx.results())
+    if ctx.attempt <= fails:
+        raise RuntimeError("as planned")
+    with _NOTES.open("a") as notes:
+        notes.write(f"{flow} {name} {','.join(found)}\n")
+    return name

@@ -1,4 +1,4 @@
-"""queuepool flow: batches of jobs with a continuation: list, show and cancel them."""
+"""queuepool flow: batches of jobs with a continuation, and graphs of steps: list, show, cancel."""
 
 from __future__ import annotations
 
@@ -7,17 +7,24 @@ from dataclasses import asdict
 
 from queuepool.cli.arguments import Actions, add_json, positive
 from queuepool.cli.display import output, tables
-from queuepool.cli.display.flows import COLUMNS, cells, tree_lines
+from queuepool.cli.display.flows import (
+    COLUMNS,
+    STEPS,
+    cells,
+    flow_line,
+    step_cells,
+    tree_lines,
+)
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.client.batch import Batch
 from queuepool.client.pool import QueuePool
-from queuepool.models.flows import BatchLine, BatchState, BatchTree
+from queuepool.models.flows import BatchLine, BatchState, BatchTree, FlowStatus
 from queuepool.verbs.flows import verbs as flow
 
 DESCRIPTION = (
-    "Batches: jobs with a continuation, which runs when they have ended. A batch is named by "
-    "`enqueue_many(...).batch`, and its continuation has the same id."
+    "Batches: jobs with a continuation, which runs when they have ended; and flows: steps of which "
+    "some follow others. `enqueue_many(...).batch` and `enqueue_flow(...)` say how one is named."
 )
 _PAGE = 200
 
@@ -25,20 +32,22 @@ _PAGE = 200
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `queuepool flow`."""
     actions = Actions(parser)
-    listing = actions.add("list", run_list, "list batches, those that are due first")
-    showing = actions.add("show", run_show, "show a batch and those in it as a tree, with counts")
-    cancelling = actions.add("cancel", run_cancel, "cancel a batch and all that has not run")
+    listing = actions.add("list", run_list, "list batches and flows, those that are due first")
+    showing = actions.add("show", run_show, "show a batch as a tree, or the steps of a flow")
+    cancelling = actions.add("cancel", run_cancel, "cancel all of it that has not run")
     listing.add_argument(
         "--limit", type=positive, default=50, metavar="N", help="batches at most; default 50"
     )
     for action in (showing, cancelling):
-        action.add_argument("name", metavar="BATCH", help="its name, or the id of its continuation")
+        action.add_argument(
+            "name", metavar="BATCH", help="its name, or the id of its continuation; or a flow"
+        )
     for action in (listing, showing, cancelling):
         add_json(action)
 
 
 def run_list(arguments: argparse.Namespace) -> Exit:
-    """List the batches of all partitions."""
+    """List the batches of all partitions, without the parts of flows."""
     with open_pool() as pool:
         found, total = _found(pool, arguments.limit)
     if arguments.json:
@@ -66,7 +75,9 @@ def _found(pool: QueuePool, most: int) -> tuple[list[BatchLine], int]:
             there, lines = place.run(flow.batches(offset, count))
             if offset == 0:
                 total += there
-            found += lines[: most - len(found)]
+            shown = [line for line in lines if line.part not in ("s", "g")]
+            total -= len(lines) - len(shown)
+            found += shown[: most - len(found)]
             offset += len(lines)
             if not lines or offset >= there or len(found) >= most:
                 break
@@ -76,12 +87,26 @@ def _found(pool: QueuePool, most: int) -> tuple[list[BatchLine], int]:
 def run_show(arguments: argparse.Namespace) -> Exit:
     """Show a batch as a tree."""
     with open_pool() as pool:
-        tree = _known(pool, arguments.name).tree()
+        batch = _known(pool, arguments.name)
+        if batch.status().part:
+            return _show_flow(pool.flow(batch.name).status(), arguments.json)
+        tree = batch.tree()
     if arguments.json:
         output.print_json(_plain(tree))
         return Exit.OK
     for line in tree_lines(tree):
         output.say(line)
+    return Exit.OK
+
+
+def _show_flow(status: FlowStatus, as_json: bool) -> Exit:
+    if as_json:
+        output.print_json(asdict(status))
+        return Exit.OK
+    console = output.console()
+    output.say(flow_line(status))
+    rows = [step_cells(step) for step in status.steps]
+    output.print_lines(tables.draw(STEPS, rows, console.width), console)
     return Exit.OK
 
 
@@ -109,4 +134,6 @@ def _known(pool: QueuePool, name: str) -> Batch:
 
 def _plain(tree: BatchTree) -> dict[str, object]:
     inner = [_plain(each) for each in tree.inner]
-    return asdict(tree.status) | {"left": tree.status.left, "inner": inner}
+    status = asdict(tree.status) | {"left": tree.status.left, "inner": inner}
+    del status["graph"]
+    return status

@@ -1,4 +1,4 @@
-"""Batches for people: as rows of a list, and as a tree."""
+"""Batches for people: as rows of a list, and as a tree; and the steps of a flow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from queuepool.cli.display.fields import when
 from queuepool.cli.display.output import clean
 from queuepool.cli.display.tables import Column
 from queuepool.models.durations import format_duration
-from queuepool.models.flows import BatchLine, BatchState, BatchStatus, BatchTree
+from queuepool.models.flows import (
+    BatchLine,
+    BatchState,
+    BatchStatus,
+    BatchTree,
+    FlowStatus,
+    StepStatus,
+)
 
 COLUMNS = (
     Column("batch", left=True),
@@ -21,15 +28,47 @@ COLUMNS = (
     Column("lost", goes=3),
     Column("deadline", goes=1),
 )
+STEPS = (
+    Column("step", left=True),
+    Column("state", left=True),
+    Column("jobs"),
+    Column("done"),
+    Column("dead"),
+    Column("lost", goes=3),
+    Column("after", left=True),
+    Column("deadline", goes=1),
+    Column("batch", left=True, goes=2),
+)
 _DEEPEST = 20
 
 
 def cells(line: BatchLine) -> list[str]:
     """Return a batch as a row of the list."""
-    left_s = max(0.0, line.deadline_ms / 1000 - time.time())
-    deadline = f"in {format_duration(left_s)}" if line.state is BatchState.OPEN else ""
+    waits = line.state is BatchState.OPEN and not line.part
+    deadline = _until(line.deadline_ms) if waits else ""
     counts = [f"{count:,}" for count in (line.total, line.done, line.dead, line.lost)]
-    return [clean(line.name), clean(line.called), str(line.state), *counts, deadline]
+    called = f"flow {clean(line.called)}" if line.part else clean(line.called)
+    return [clean(line.name), called, str(line.state), *counts, deadline]
+
+
+def flow_line(status: FlowStatus) -> str:
+    """Return what is said of a flow above its steps."""
+    line = f"{clean(status.called)}  {status.state}  {clean(status.name)}"
+    if status.ended_ms:
+        line += f"  since {when(status.ended_ms)}"
+    return line if status.enqueued else line + "  enqueued in part: repeat it with the same id"
+
+
+def step_cells(step: StepStatus) -> list[str]:
+    """Return a step of a flow as a row."""
+    counts = [f"{count:,}" for count in (step.total, step.done, step.dead, step.lost)]
+    after = ", ".join(map(clean, step.after))
+    deadline = "" if step.deadline_ms is None else _until(step.deadline_ms)
+    return [clean(step.name), str(step.state), *counts, after, deadline, clean(step.batch)]
+
+
+def _until(deadline_ms: int) -> str:
+    return f"in {format_duration(max(0.0, deadline_ms / 1000 - time.time()))}"
 
 
 def tree_lines(tree: BatchTree, depth: int = 0) -> Iterator[str]:

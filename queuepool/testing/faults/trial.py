@@ -153,7 +153,7 @@ class _Trial:
                 job,
                 run_async=partial(_run_async, loop),
                 jitter=1.0,
-                results_of=lambda batch: self._pool.batch(batch).results(),
+                results_of=lambda batch, step: self._pool.batch(batch).results(step),
             )
         if number is not None and self._fault is None:
             steps = [*enumerate(lines.seen)]

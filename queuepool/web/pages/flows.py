@@ -57,5 +57,7 @@ def _list(desk: Desk) -> tuple[list[Any], int]:
     for place in desk.source.pool.places():
         there, lines = place.run(flow.batches(0, _PAGE))
         total += there
-        found += lines[: _SHOWN - len(found)]
+        shown = [line for line in lines if line.part not in ("s", "g")]
+        total -= len(lines) - len(shown)
+        found += shown[: _SHOWN - len(found)]
     return found, total

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queuepool import After, BatchState, QueuePool
+from queuepool import After, BatchState, Flow, QueuePool
 from queuepool.cli.exits import Exit
 from tests.shell import Shell
 
@@ -46,6 +46,33 @@ def test_a_batch_is_cancelled(shell: Shell, pool: QueuePool) -> None:
     assert "concluded" in shell.out
     (told,) = shell.json("flow", "cancel", name)
     assert told == {"batch": name, "state": "cancelled", "jobs": 0}
+
+
+def test_the_steps_of_a_flow_are_shown_and_cancelled(shell: Shell, pool: QueuePool) -> None:
+    flow = Flow("nightly", flow_id="monday", partition_key="night")
+    flow.add("extract").add("load", after=["extract"]).add("report", after=["extract", "load"])
+    handle = pool.enqueue_flow(flow)
+
+    assert shell.run("flow", "list") == Exit.OK
+    assert "flow nightly" in shell.out
+    [line] = shell.json("flow", "list")
+    assert (line["name"], line["total"], line["part"]) == (handle.name, 3, "f")
+    assert shell.run("flow", "show", handle.name) == Exit.OK
+    first, *rows = shell.out.splitlines()
+    assert first == f"nightly/monday  running  {handle.name}"
+    assert [row.split()[:2] for row in rows[-3:]] == [
+        ["extract", "running"],
+        ["load", "waiting"],
+        ["report", "waiting"],
+    ]
+    assert "extract, load" in rows[-1]
+    (shown,) = shell.json("flow", "show", handle.status().steps[0].batch)
+    assert (shown["state"], shown["steps"][2]["after"]) == ("running", ["extract", "load"])
+
+    assert shell.run("flow", "cancel", handle.name) == Exit.OK
+    assert shell.out.startswith(f"batch {handle.name} is cancelled; 3 jobs were")
+    assert shell.run("flow", "show", handle.name) == Exit.OK
+    assert shell.out.count("cancelled") == 4
 
 
 def test_what_is_wrong_is_said_in_a_line(shell: Shell) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -28,49 +27,12 @@ from queuepool import (
     Registry,
 )
 from queuepool.routing.topology import build
-from queuepool.servers import Reply
 from queuepool.settings.config import PoolConfig
-from queuepool.testing import FakeClock, MemoryServer, run_jobs
-from queuepool.verbs import Verb
+from queuepool.testing import FakeClock, run_jobs
+from tests.integration.client.deadly import Deadly, Died
 
 LEASE_S = 3600.0  # of run_jobs
 JOBS = 4
-
-
-class Died(BaseException):
-    """The process is gone."""
-
-
-class Deadly:
-    """A server in memory whose caller dies at one of its calls. at: which one, None for none."""
-
-    def __init__(self, clock: FakeClock) -> None:
-        self.server = MemoryServer(clock)
-        self.calls = 0
-        self.at: tuple[int, str] | None = None
-        self.dead = False
-
-    def run(self, key: bytes, verbs: Sequence[Verb[Any]]) -> list[Reply]:
-        return self.run_many([(key, verb) for verb in verbs])
-
-    def run_many(self, calls: Sequence[tuple[bytes, Verb[Any]]]) -> list[Reply]:
-        if any(verb.script in ("route", "peek") for _, verb in calls):
-            return self.server.run_many(calls)  # by a thread of its own, whose death is no event
-        if self.dead:
-            raise Died
-        self.calls += 1
-        number, mode = self.at or (0, "")
-        if self.calls == number and mode == "before":
-            self.dead = True
-            raise Died
-        replies = self.server.run_many(calls)
-        if self.calls == number:
-            self.dead = True
-            raise Died
-        return replies
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.server, name)
 
 
 class World:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from queuepool import After, BatchState, Job, QueuePool
+from queuepool import After, BatchState, Flow, FlowState, Job, QueuePool
 from queuepool.process.embedded import EmbeddedServer
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.slots import home_of
@@ -21,7 +21,7 @@ from tests.integration.consumer.processes import ConsumerProcess
 from tests.waiting import wait_until
 
 PARTITIONS, PLACEMENT = 4, "0=a,1=b,2=a,3=b"
-FLOWS, JOBS = 200, 1000  # under kills
+FLOWS, JOBS, GRAPHS = 200, 1000, 100  # under kills
 Work = Callable[..., list[ConsumerProcess]]
 
 
@@ -165,6 +165,61 @@ def test_many_flows_under_kills_each_continue_once_with_all_results(
     assert again <= kills
     for batch in batches:
         assert batch.continuation.result(timeout_s=30) == [JOBS, total]
+    assert all(partition.audit().clean for partition in wide.partitions())
+
+
+def _diamond(number: int, fails: int = 0) -> Flow:
+    """Return a flow of twenty jobs, two steps that follow them, and one that follows those."""
+    flow = Flow("diamond", flow_id=f"{number}", partition_key=str)
+    flow.add("piece", each=[{"n": n, "fails": fails} for n in range(20)])
+    for name, after in (("left", "piece"), ("right", "piece"), ("end", ["left", "right"])):
+        payload = {"flow": number, "name": name, "fails": fails}
+        flow.add("step", payload, name=name, after=after)
+    return flow
+
+
+def _expected(number: int) -> list[str]:
+    pieces = ",".join(sorted(f"piece={n * n}" for n in range(20)))
+    lines = [f"{number} {name} {pieces}" for name in ("left", "right")]
+    return [f"{number} end left=left,right=right", *lines]
+
+
+def test_steps_of_a_flow_run_once_across_servers(
+    wide: QueuePool, work: Work, tmp_path: Path
+) -> None:
+    handles = [wide.enqueue_flow(_diamond(number, fails=number % 2)) for number in range(4)]
+    work()
+
+    for handle in handles:
+        assert handle.wait(timeout_s=60).state is FlowState.DONE
+
+    assert _noted(tmp_path) == sorted(line for n in range(4) for line in _expected(n))
+    assert all(partition.audit().clean for partition in wide.partitions())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_steps_of_many_flows_under_kills_have_all_results(
+    wide: QueuePool, work: Work, two_servers: tuple[str, EmbeddedServer], tmp_path: Path
+) -> None:
+    running, draw, kills, handles = work(), random.Random(17), 0, []
+    for number in range(GRAPHS):
+        handles.append(wide.enqueue_flow(_diamond(number, fails=int(draw.random() < 0.1))))
+        if number % 5 == 4:
+            at = draw.randrange(PARTITIONS)
+            running[at].kill()
+            [running[at]] = work(at)
+            kills += 1
+        if number in (GRAPHS // 3, 2 * GRAPHS // 3):
+            two_servers[1].kill()
+            two_servers[1].start()
+
+    for handle in handles:
+        assert handle.wait(timeout_s=600).state is FlowState.DONE
+
+    noted = Counter(_noted(tmp_path))
+    assert set(noted) == {line for number in range(GRAPHS) for line in _expected(number)}
+    assert sum(noted.values()) - 3 * GRAPHS <= kills  # jobs that ran when their consumer was killed
     assert all(partition.audit().clean for partition in wide.partitions())
 
 

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from queuepool.client.after import After
+from queuepool.client.flows.declared import Flow
 from queuepool.models import JobState, Limit, Schedule
 from queuepool.rpc.limits import definition_of
 from queuepool.rpc.v1 import decision_pb2, limit_pb2
@@ -388,6 +389,19 @@ def test_flows_are_shown_as_a_tree_and_cancelled(site: Site, operator: Browser) 
 
     assert str(site.pool.batch(name).status().state) == "cancelled"
     assert operator.get("/flow?name=nothere123456789").status_code in (400, 404)
+
+
+def test_the_steps_of_a_flow_are_shown_and_cancelled(site: Site, operator: Browser) -> None:
+    flow = Flow("nightly", partition_key="k").add("send", {"to": "a"}, name="first")
+    handle = site.pool.enqueue_flow(flow.add("send", {"to": "b"}, name="then", after="first"))
+
+    listed, shown = operator.text("/flows"), operator.text(f"/flow?name={handle.name}")
+    assert "flow nightly" in listed
+    assert handle.status().steps[0].batch not in listed
+    assert all(name in shown for name in ("0 of 2 done", "first", "then", "0 of 1 done"))
+    operator.post(f"/flow/cancel?name={handle.name}", page=f"/flow?name={handle.name}")
+
+    assert [str(step.state) for step in handle.status().steps] == ["cancelled", "cancelled"]
 
 
 def test_the_system_shows_servers_owners_settings_and_acts_but_no_secret(
