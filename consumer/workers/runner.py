@@ -153,6 +153,8 @@ class Runner:
             self._origin.leave_if_forked(error)
             return attempt.failed(error)
         finally:
+            if attempt.span is not None:  # the thread has other work between its jobs
+                attempt.span.leave()
             running.leave()
 
     def begin(self, job: ClaimedJob) -> Attempt | Outcome:

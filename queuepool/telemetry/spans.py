@@ -45,6 +45,9 @@ class RunTrace(Protocol):
     def enter(self) -> None:
         """Make it the current span of the calling thread, or coroutine."""
 
+    def leave(self) -> None:
+        """Make the span before it the current one again: in the thread that has entered it."""
+
     def end(self, how: str, error: str, next_try_s: float | None) -> None:
         """End it. how: see RunEnd. error: the type of the error, if it is one."""
 

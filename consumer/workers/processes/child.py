@@ -123,11 +123,8 @@ class _Child:
             raise RuntimeError("a job came before the application was named")
         job = claimed(order.id, order.body, order.attempt, order.crashes, 0, monotonic())
         self._running = order.job, job
-        if order.trace:
-            from queuepool.telemetry.otel.spans import enter_remote
-
-            enter_remote(order.trace)
-        outcome = self._runner.run(job)
+        with _within(order.trace):
+            outcome = self._runner.run(job)
         self._running, self._busy = None, False
         self._runner.progress.clear()
         self._say(_ended(order.job, outcome))
@@ -172,6 +169,15 @@ class _Child:
         text = runner.progress.pop(running[1].id, None)
         if text is not None:
             self._say(Progress(running[0], text))
+
+
+def _within(trace: str) -> contextlib.AbstractContextManager[None]:
+    """Return the block in which the execution's span, which is the consumer's, is current."""
+    if not trace:
+        return contextlib.nullcontext()
+    from queuepool.telemetry.otel.spans import remote
+
+    return remote(trace)
 
 
 def _ended(number: int, o: Outcome) -> Ended:

@@ -15,6 +15,9 @@ exceptions are recorded.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import Token
 from typing import Self
 
 from opentelemetry import context, trace
@@ -122,6 +125,7 @@ class RunSpan:
                 attributes=_common("wait", "receive", task) | facts,
             )
             wait.end(now_ns)
+        self._before: Token[Context] | None = None
         self._span = tracer.start_span(
             f"run {name}",
             above,
@@ -144,7 +148,13 @@ class RunSpan:
 
     def enter(self) -> None:
         """Make it the current span of the calling thread, or coroutine."""
-        context.attach(trace.set_span_in_context(self._span))
+        self._before = context.attach(trace.set_span_in_context(self._span))
+
+    def leave(self) -> None:
+        """Make the span before it the current one again: in the thread that has entered it."""
+        if self._before is not None:
+            context.detach(self._before)
+            self._before = None
 
     def end(self, how: str, error: str, next_try_s: float | None) -> None:
         """End it. how: see RunEnd. error: the type of the error, if it is one."""
@@ -156,9 +166,14 @@ class RunSpan:
         self._span.end()
 
 
-def enter_remote(parent: str) -> None:
-    """Make a span of another process the current one."""
-    context.attach(within(parent))
+@contextmanager
+def remote(parent: str) -> Iterator[None]:
+    """Make a span of another process the current one, for as long as a block runs."""
+    before = context.attach(within(parent))
+    try:
+        yield
+    finally:
+        context.detach(before)
 
 
 def _fail(span: trace.Span, kind: str) -> None:

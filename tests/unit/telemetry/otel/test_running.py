@@ -14,6 +14,7 @@ from consumer.workers.hooks import HookRunner
 from consumer.workers.runner import Attempt
 from queuepool import PermanentError, RetryLater
 from queuepool.protocol import codec
+from queuepool.telemetry.otel.spans import remote
 from tests.unit.consumer.workers.executing import Bench, make_body, make_job
 
 _TRACE, _SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -89,6 +90,36 @@ def test_what_a_handler_does_is_within_its_execution(
 
     runs = [span.context for span in spans.get_finished_spans() if span.name == "run t"]
     assert seen == runs
+
+
+@pytest.mark.parametrize("error", [None, ValueError("of a card")])
+def test_after_an_execution_its_thread_is_where_it_was_before(
+    bench: Bench, spans: InMemorySpanExporter, error: Exception | None
+) -> None:
+    def handler() -> None:
+        trace.get_tracer("app").start_as_current_span("left open").__enter__()
+        if error is not None:
+            raise error
+
+    with trace.get_tracer("app").start_as_current_span("of the thread") as own:
+        bench.run(handler, options=PARENT)
+
+        assert trace.get_current_span() is own
+    assert run_of(spans)
+
+
+def test_a_span_of_another_process_is_current_for_one_execution(
+    spans: InMemorySpanExporter,
+) -> None:
+    with remote(PARENT.trace or ""), trace.get_tracer("app").start_as_current_span("in it"):
+        pass
+    with trace.get_tracer("app").start_as_current_span("after it"):
+        pass
+
+    within, after = spans.get_finished_spans()
+    assert within.parent is not None
+    assert f"{within.parent.span_id:016x}" == _SPAN
+    assert after.parent is None
 
 
 @pytest.mark.parametrize(
