@@ -9,6 +9,7 @@ from typing import Literal
 
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
+from queuepool.models.durations import format_duration
 
 MAX_COUNT = 1_000_000
 MAX_PER_S = 31 * 86_400.0
@@ -141,6 +142,20 @@ class Limit:
             )
         except InvalidInputError:
             return None
+
+
+def allows(limit: Limit | None) -> str:
+    """Return what a limit allows, in words."""
+    if limit is None:
+        return "anything"
+    words = []
+    if limit.rate is not None:
+        each = "/s" if limit.per_s == 1 else f" per {format_duration(limit.per_s)}"
+        rate = f"{limit.least}..{limit.most}" if limit.rate == "adaptive" else f"{limit.rate:,}"
+        words += [rate + each, f"burst {limit.allowed_burst:,}"]
+    if limit.concurrency is not None:
+        words.append(f"{limit.concurrency:,} at once")
+    return ", ".join(words)
 
 
 def _is_number(value: object) -> bool:

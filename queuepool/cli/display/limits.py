@@ -8,8 +8,9 @@ from typing import Any
 
 from queuepool.cli.display.fields import when
 from queuepool.cli.display.tables import Column
-from queuepool.models import Limit, LimitStatus
+from queuepool.models import LimitStatus
 from queuepool.models.durations import format_duration
+from queuepool.models.limits import allows
 
 COLUMNS = (
     Column("limit", left=True),
@@ -21,20 +22,6 @@ COLUMNS = (
     Column("waiting", goes=2),
     Column("state", left=True),
 )
-
-
-def allows(limit: Limit | None) -> str:
-    """Return what a limit allows, in words."""
-    if limit is None:
-        return "anything"
-    words = []
-    if limit.rate is not None:
-        each = "/s" if limit.per_s == 1 else f" per {format_duration(limit.per_s)}"
-        rate = f"{limit.least}..{limit.most}" if limit.rate == "adaptive" else f"{limit.rate:,}"
-        words += [rate + each, f"burst {limit.allowed_burst:,}"]
-    if limit.concurrency is not None:
-        words.append(f"{limit.concurrency:,} at once")
-    return ", ".join(words)
 
 
 def _defined_by(status: LimitStatus) -> str:

@@ -11,8 +11,8 @@ from starlette.routing import Route
 
 from queuepool.models import Limit, LimitStatus
 from queuepool.models.durations import parse_duration
+from queuepool.models.limits import allows
 from queuepool.web.desk import Desk, RefusedError, fields, reason_of
-from queuepool.web.drawing import words
 
 _SHOWN = 200
 
@@ -45,20 +45,6 @@ def _list(desk: Desk) -> tuple[list[LimitStatus], bool]:
     answer = desk.source.client.ListLimits(api.ListLimitsRequest(page_size=_SHOWN))
     found = sorted(map(status_of, answer.limits), key=lambda one: one.name)
     return found, bool(answer.next_page_token)
-
-
-def allows(limit: Limit | None) -> str:
-    """Return what a limit allows, in words."""
-    if limit is None:
-        return "anything"
-    said = []
-    if limit.rate is not None:
-        each = "/s" if limit.per_s == 1 else f" per {words.seconds(limit.per_s)}"
-        rate = f"{limit.least} to {limit.most}" if limit.rate == "adaptive" else f"{limit.rate:,}"
-        said += [rate + each, f"burst {limit.allowed_burst:,}"]
-    if limit.concurrency is not None:
-        said.append(f"{limit.concurrency:,} at once")
-    return ", ".join(said)
 
 
 def _set(desk: Desk, name: str, asked: Any, reason: str) -> str:
