@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Self, TypeVar, Unpack, overload
 
@@ -31,6 +32,7 @@ from queuepool.client.schedules import AsyncSchedules
 from queuepool.client.tenant import AsyncTenant, largest_tenants
 from queuepool.models import JobState, JobStatus, TenantLoad
 from queuepool.models.doctor import Verdict
+from queuepool.models.log import LogEntry, LogKind
 from queuepool.routing.finding import known_id
 from queuepool.servers import AsyncPort
 from queuepool.tasks.job import AsyncEnqueued, Enqueued, Job, bound
@@ -206,6 +208,19 @@ class AsyncQueuePool(BasePool[AsyncPort]):
     async def release(self, *, partition: int | None = None, pool: str | None = None) -> int:
         """End the hold of one partition, or of all; returns how many of them were held."""
         return await self._network.do(hold_partitions(self.config, partition, pool, on=False))
+
+    async def log(
+        self,
+        *,
+        since: datetime | timedelta | None = None,
+        until: datetime | timedelta | None = None,
+        kinds: Collection[LogKind | str] = (),
+        most: int = 1000,
+    ) -> list[LogEntry]:
+        """Return what happened to the queue, as QueuePool.log does."""
+        from queuepool.client import log  # rarely needed
+
+        return await self._network.do(log.read(self.config, since, until, kinds, most))
 
     async def doctor(self) -> Verdict:
         """Return what is wrong with the queue, by a single look at its servers.

@@ -64,8 +64,8 @@ class InspectSteps:
             group=group,
             tenant=None if key is not None else tenant,
             error=options.get("error") or None,
-            since_ms=_ms("since", options.get("since")),
-            until_ms=_ms("until", options.get("until")),
+            since_ms=moment_ms("since", options.get("since")),
+            until_ms=moment_ms("until", options.get("until")),
             newest=options.get("newest", True),
         )
         return where, {"partition": partition, "pool": options.get("pool")}
@@ -116,7 +116,8 @@ def _state(state: object) -> JobState:
     raise InvalidInputError(f"state={shown(state)}: use {', '.join(_STATES)}")
 
 
-def _ms(name: str, moment: object) -> int | None:
+def moment_ms(name: str, moment: object) -> int | None:
+    """Return a moment that a caller named. Raises InvalidInputError."""
     if moment is None:
         return None
     if isinstance(moment, timedelta):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 from queuepool.client.effects import Steps
@@ -12,6 +13,7 @@ from queuepool.client.questions import places_of
 from queuepool.client.tenant import Tenant, largest_tenants
 from queuepool.models import TenantLoad
 from queuepool.models.doctor import Verdict
+from queuepool.models.log import LogEntry, LogKind
 from queuepool.models.places import DEFAULT_POOL
 from queuepool.partitions.partition import Partition
 from queuepool.partitions.verifying import Verifier
@@ -81,6 +83,23 @@ class Whereabouts:
     def limits(self) -> Limits:
         """Return the limits of the queue: set, pause, resume, remove, get, list."""
         return Limits(self._network)
+
+    def log(
+        self,
+        *,
+        since: datetime | timedelta | None = None,
+        until: datetime | timedelta | None = None,
+        kinds: Collection[LogKind | str] = (),
+        most: int = 1000,
+    ) -> list[LogEntry]:
+        """Return what happened to the queue, and who did what and why, in the order of the times.
+
+        since, until: a datetime, or a timedelta: that long ago. kinds: such as "act"; all if none
+        is named. most: the newest so many. What producers and handlers do to jobs is not in it.
+        """
+        from queuepool.client import log  # rarely needed
+
+        return self._network.do(log.read(self.config, since, until, kinds, most))
 
     def doctor(self) -> Verdict:
         """Return what is wrong with the queue, by a single look at its servers.

@@ -92,3 +92,5 @@ class SystemData:
     schedules: dict[bytes, tuple[int, int, int, bytes, bytes]] = field(default_factory=dict)
     schedules_version: int = 0  # schedules, under ""
     fired: dict[bytes, bytes] = field(default_factory=dict)  # fired
+    # log:<kind>: kind -> ((ms, sequence), text), the oldest first
+    log: dict[bytes, list[tuple[tuple[int, int], bytes]]] = field(default_factory=dict)

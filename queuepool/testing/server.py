@@ -22,6 +22,7 @@ from queuepool.testing import (
     finding,
     leading,
     limiting,
+    logbook,
     managing,
     operating,
     owning,
@@ -42,7 +43,7 @@ _VERBS: Mapping[str, Callable[[Any, Args], Any]] = {  # each is named after its 
     for module in (
         *(producing, cancelling, managing, claiming, admitting, ending),
         *(owning, operating, finding, leading, limiting, delivering, scheduling, tenants, batches),
-        *(routed, checking, carrying),
+        *(routed, checking, carrying, logbook),
     )
     for name, verb in vars(module).items()
     if name in names() and getattr(verb, "__module__", "") == module.__name__

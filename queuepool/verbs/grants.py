@@ -152,6 +152,7 @@ COORDINATOR = _grant("""
     policy    hset
     schedules hset hdel
     fired     hset hdel
+    log       xadd
     route     hsetnx
     li        hset hdel persist pexpire
     ls        zadd zrem

@@ -7,6 +7,7 @@ from typing import Any
 
 from queuepool.models import JobState, Limit, Schedule
 from queuepool.models.finding import JobFilter
+from queuepool.models.log import LogEntry, LogKind
 from queuepool.models.schedules import Fired
 from queuepool.partitions.partition import OwnedPartition
 from queuepool.routing.slots import group_of
@@ -20,6 +21,7 @@ from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.owner.gates import admit, gates
 from queuepool.verbs.producer import pools, relay, route
 from queuepool.verbs.producer import verbs as produce
+from queuepool.verbs.log import verbs as log
 from queuepool.verbs.schedules import verbs as schedule
 from tests.contract import busy_batches
 from tests.contract import world as w
@@ -85,6 +87,8 @@ class Busy:
             *_of_schedules(),
             *_of_outboxes(),
             schedule.note_fired(self.leader, {"nightly": Fired(1, 2, 3)}),
+            log.write_log([LogEntry(kind=kind, what="hold") for kind in LogKind] * 2),
+            log.read_log(),
         ]
 
     def base(self, verb: Verb[Any]) -> bytes:
@@ -104,6 +108,8 @@ class Busy:
             "pause_schedule",
             "remove_schedule",
             "note_fired",
+            "write_log",
+            "read_log",
         )
         if verb.script == "vacancy":
             return _vacant(self.world)

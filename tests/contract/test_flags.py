@@ -37,6 +37,7 @@ ONLY_READ = {
     "tenants",
     "observe",
     "peek",
+    "read_log",
     "read_policy",
     "schedules",
     "status",

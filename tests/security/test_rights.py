@@ -126,7 +126,7 @@ def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> N
     of_groups = {"group", "configure", "configure_tenant", "tenant", "tenants"}
     beside = {"observe", "gates", "checkup"} | of_groups | shape
     beside |= scripts_in("limits/verbs") - of_owners
-    beside |= scripts_in("schedules/verbs")
+    beside |= scripts_in("schedules/verbs") | scripts_in("log/verbs")
     assert scripts["coordinator"] == scripts_in("leader/verbs") | beside
     assert scripts["ops"] == set(names())
 

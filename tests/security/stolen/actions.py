@@ -14,6 +14,7 @@ from contextlib import suppress
 from queuepool.errors import FencedError
 from queuepool.models import JobStatus
 from queuepool.verbs.leader import verbs as lead
+from queuepool.verbs.log import verbs as log
 from queuepool.verbs.producer import route
 from tests.security.stolen.action import Action, does, refused, sees, writes
 from tests.security.stolen.scene import (
@@ -198,6 +199,11 @@ STEERING = (
         "write decisions", "coordinator ops",
         lambda scene: scene.ask(lead.decisions("+", 1, 0))[0][1] == b"forged",
         "XADD {s}:why:0 * d forged",
+    ),
+    does(
+        "write the log of who did what, and forget what is in it", "coordinator ops",
+        lambda scene: [one.who for one in scene.ask(log.read_log())] == ["forged"],
+        'XADD {s}:log:act MAXLEN 1 * e {"what":"hold","who":"forged"}',
     ),
     does(
         "say how many partitions there are where no record says it", "consumer coordinator ops",

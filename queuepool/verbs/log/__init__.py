@@ -1,0 +1,1 @@
+"""Verbs of the log: write entries, read them."""
