@@ -37,7 +37,9 @@ from coordinator.settings import ENV_PREFIX, CoordinatorSettings, load
 from coordinator.snapshots.limits import LimitBoard
 from coordinator.snapshots.store import SnapshotStore
 from coordinator.snapshots.verdict import VerdictBoard
+from coordinator.telemetry.entries import LogEntries
 from coordinator.telemetry.event_log import EventLog
+from coordinator.telemetry.log_writer import LogWriter
 from coordinator.telemetry.metrics import Metrics
 from queuepool.client.pool import QueuePool
 from queuepool.errors import ConfigurationError, UnavailableError
@@ -107,14 +109,14 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
     from coordinator.api.service import StatusService
 
     store, registry = SnapshotStore(), CollectorRegistry()
-    board, verdicts = LimitBoard(), VerdictBoard()
+    board, verdicts, writer = LimitBoard(), VerdictBoard(), LogWriter(pool)
     metrics = Metrics(registry, store, board, most_partitions=settings.metrics_partitions)
-    emit = fan_out([EventLog(), metrics])
+    emit = fan_out([EventLog(), metrics, LogEntries(writer.add)])
     server = StatusServer(settings, emit)
     bound = server.bind()
     address = settings.grpc_address or advertised(bound, socket.gethostname())
     coordinator = assemble(pool, settings, address=address, store=store, emit=emit)
-    others = _other_pools(pool, settings, address, metrics, coordinator.budget)
+    others = _other_pools(pool, settings, address, metrics, coordinator.budget, writer)
     operators = Operators(
         pool,
         store,
@@ -144,14 +146,14 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
         await server.start(service, _keda(settings, store, operators))
         _warn_if_open(settings)
         try:
-            for part in (coordinator, watchdog, keeper, limits, firing, doctor, others):
+            for part in (writer, coordinator, watchdog, keeper, limits, firing, doctor, others):
                 part.start()
             _announce(bound, "none" if url is None else f"{url}/metrics")
             await _until(stopping, store, server)
         finally:
             for watching in (doctor, firing, limits, keeper, watchdog):
                 watching.stop()
-            await _stop(coordinator, others, server, operators)
+            await _stop(coordinator, others, server, operators, writer)
     if refused:
         raise refused[0]
 
@@ -172,9 +174,10 @@ def _other_pools(
     address: str,
     metrics: Metrics,
     budget: BudgetOfPools,
+    writer: LogWriter,
 ) -> PoolCoordinators:
     def coordinator_of(name: str) -> Coordinator:
-        emit = fan_out([EventLog(name), metrics.of_pool])
+        emit = fan_out([EventLog(name), metrics.of_pool, LogEntries(writer.add, name)])
         return assemble(pool, settings, address=address, emit=emit, of=name, budget=budget)
 
     others = PoolCoordinators(pool, coordinator_of)
@@ -216,11 +219,16 @@ def _call(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
 
 
 async def _stop(
-    coordinator: Coordinator, others: PoolCoordinators, server: StatusServer, operators: Operators
+    coordinator: Coordinator,
+    others: PoolCoordinators,
+    server: StatusServer,
+    operators: Operators,
+    writer: LogWriter,
 ) -> None:
     pools = _end_loop(others, "coordinator-stop-pools")
     ended, _, _ = await asyncio.gather(_end_loop(coordinator), server.stop(_GRACE_S), pools)
     operators.close()
+    writer.stop()  # the last: it tells who resigned
     if not ended:
         _log.warning(
             "a server does not respond, so leadership was not released; its lease expires soon"

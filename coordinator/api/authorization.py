@@ -14,11 +14,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import grpc
 import grpc.aio
 
+from coordinator.api.acted import act_of
 from coordinator.api.budgets import Places, YieldingPlaces
 from coordinator.api.callers import cleaned, host_of, names_of
 from coordinator.api.calls import (
@@ -35,6 +37,8 @@ from coordinator.api.connections import OPERATOR, VIEWER, Connections
 from coordinator.api.refusals import WINDOW_S, Refusals
 from coordinator.core.events import CallRefused, CallsLeftOut, OperatorCalled
 from queuepool.errors.escaping import key_text
+from queuepool.models.log import LogEntry
+from queuepool.rpc.acting import LOGGED
 from queuepool.rpc.auth import OPEN_SERVICES, UNKNOWN, Access, ApiRole, name_of, role_for
 from queuepool.telemetry.events import Listener, ignore
 
@@ -141,7 +145,7 @@ class Authorization(grpc.aio.ServerInterceptor):
         names = names_of(context.auth_context())
         role = self._role(by_token, names, context)
         target: Target | LimitTarget | TenantTarget | None = None
-        result = "CANCELLED"  # unless the call completes
+        result, request, answer = "CANCELLED", None, None  # unless the call completes
         try:
             request = await self._request(role, handler, context)
             target = target_of(request)
@@ -153,6 +157,7 @@ class Authorization(grpc.aio.ServerInterceptor):
                         grpc.StatusCode.PERMISSION_DENIED,
                         _denied(method, names if by_token is ApiRole.OPERATOR else None),
                     )
+                context.set_trailing_metadata(((LOGGED, "1"),))
                 answer = await handler.unary_unary(request, context)
                 result = "OK"
                 await context.write(answer)
@@ -162,7 +167,10 @@ class Authorization(grpc.aio.ServerInterceptor):
         finally:
             allowed = role is ApiRole.OPERATOR and result != grpc.StatusCode.RESOURCE_EXHAUSTED.name
             if allowed or self._worth_a_line(method, result):
-                self._emit(_called(caller(context), role, method, target, result))
+                event = _called(caller(context), role, method, target, result)
+                if allowed and request is not None:
+                    event = replace(event, entry=_entry_of(event, request, answer, context))
+                self._emit(event)
 
     async def _request(self, role: ApiRole, handler: Any, context: Context) -> Any:
         # Before a call has a place: an incomplete request needs none.
@@ -233,6 +241,17 @@ def _called(
     if isinstance(target, bytes):
         return OperatorCalled(actor, role, method, None, result, cleaned(key_text(target)))
     return OperatorCalled(actor, role, method, target, result)
+
+
+def _entry_of(event: OperatorCalled, request: Any, answer: Any, context: Context) -> LogEntry:
+    return act_of(
+        event.method,
+        request,
+        answer,
+        result=event.result,
+        actor=event.actor,
+        metadata=context.invocation_metadata(),
+    )
 
 
 def _denied(method: str, names: tuple[str, ...] | None) -> str:

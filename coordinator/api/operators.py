@@ -22,6 +22,7 @@ from coordinator.loop.pools import PoolCoordinator, PoolCoordinators
 from coordinator.snapshots.store import SnapshotStore
 from queuepool.client.limits import MAX_PAGE
 from queuepool.client.pool import QueuePool
+from queuepool.client.questions import ask_system
 from queuepool.client.scaling import ScalingRecords
 from queuepool.errors import InvalidInputError
 from queuepool.models import (
@@ -34,6 +35,7 @@ from queuepool.models import (
     TenantStatus,
 )
 from queuepool.models.places import DEFAULT_POOL, place_text
+from queuepool.verbs import Verb
 from queuepool.verbs.leader import verbs as lead
 
 T = TypeVar("T")
@@ -67,6 +69,10 @@ class Operators:
     async def act_off_loop(self, work: Callable[[], T]) -> T:
         """Run a blocking write on one of the threads for writes. Raises UnavailableError."""
         return await asyncio.wrap_future(self._acts.submit(work))
+
+    def ask_system(self, verb: Verb[T]) -> T:
+        """Return what a verb reads from what coordinators share."""
+        return self._pool.carry_out(ask_system(self._pool.config, verb))
 
     def group(self, key: bytes) -> tuple[int, GroupStatus]:
         """Return (partition, current totals) of a task group, in all its pools."""

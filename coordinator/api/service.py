@@ -21,9 +21,12 @@ from queuepool.errors import InvalidInputError
 from queuepool.models.places import DEFAULT_POOL, place_text
 from queuepool.rpc.doctor import message_of as message_of_verdict
 from queuepool.rpc.limits import message_of
+from queuepool.rpc.log import kinds_of
+from queuepool.rpc.log import message_of as message_of_entry
 from queuepool.rpc.scaling import message_of as message_of_record
 from queuepool.rpc.v1 import cluster_pb2
 from queuepool.rpc.v1 import queue_pool_pb2 as api
+from queuepool.verbs.log.verbs import read_log
 
 _log = logging.getLogger("coordinator.status")
 
@@ -229,6 +232,20 @@ class StatusService(StreamCalls):
                 context, grpc.StatusCode.UNAVAILABLE, "the first look is in progress; call again"
             )
         return api.DoctorResponse(verdict=message_of_verdict(verdict))
+
+    @with_status_codes
+    async def Log(  # noqa: N802
+        self,
+        request: api.LogRequest,
+        context: Context,  # noqa: ARG002
+    ) -> api.LogResponse:
+        kinds, size = kinds_of(request.kinds), clamped(request.page_size)
+        if request.kinds and not kinds:
+            return api.LogResponse()
+        until_ms = request.until_ms if request.HasField("until_ms") else None
+        verb = read_log(kinds, from_ms=request.since_ms, until_ms=until_ms, most=size)
+        found = await self._operators.off_loop(lambda: self._operators.ask_system(verb))
+        return api.LogResponse(entries=map(message_of_entry, found))
 
     async def _snapshot(self, context: Context) -> Snapshot:
         snapshot = self._store.snapshot

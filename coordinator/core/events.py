@@ -8,6 +8,7 @@ from typing import Literal
 from coordinator.core.model import PartitionDecision, ScaleCommand, Snapshot
 from queuepool.models import ScalingRecord
 from queuepool.models.doctor import Finding
+from queuepool.models.log import LogEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,7 @@ class OperatorCalled:
     """A call of an operators' method. partition, group, limit, tenant: on what; None: not that.
 
     Of many refused calls only the first are events of this kind; `CallsLeftOut` counts the rest.
+    entry: of the log, if an operator called.
     """
 
     actor: str
@@ -158,6 +160,7 @@ class OperatorCalled:
     group: str | None = None
     limit: str | None = None
     tenant: str | None = None
+    entry: LogEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,18 +6,13 @@ fast. A command is a function from parsed arguments to an exit code.
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 
-from queuepool.cli.exits import CommandError, Exit
+from queuepool.cli.exits import CommandError, Exit, code_of
 from queuepool.cli.parser import build_parser
-from queuepool.errors import (
-    ConfigurationError,
-    InvalidInputError,
-    QueuePoolError,
-    UnavailableError,
-    UnconfirmableError,
-)
+from queuepool.errors import ConfigurationError, QueuePoolError
 from queuepool.telemetry import printing
 from queuepool.telemetry.logs import clean_last_resort
 
@@ -36,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = build_parser(words).parse_args(words)
         clean_last_resort()
-        code = arguments.run(arguments)
+        code = _run(arguments)
         printing.flush()
         return int(code)
     except KeyboardInterrupt:
@@ -54,13 +49,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(Exit.FAILED, f"{where}{error.strerror or error}")
 
 
-def code_of(error: QueuePoolError) -> Exit:
-    """Return the exit code of one of the library's errors."""
-    if isinstance(error, UnconfirmableError):  # a setting is wrong, but something was already done
-        return Exit.FAILED
-    if isinstance(error, (ConfigurationError, InvalidInputError)):
-        return Exit.USAGE
-    return Exit.UNAVAILABLE if isinstance(error, UnavailableError) else Exit.FAILED
+def _run(arguments: argparse.Namespace) -> Exit:
+    logged = getattr(arguments, "logged", None)
+    if logged is not None:
+        from queuepool.cli.inspection.logged import run_logged
+
+        return run_logged(arguments, logged)
+    code: Exit = arguments.run(arguments)
+    return code
 
 
 def _complain(code: Exit, *lines: str) -> Exit:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from queuepool.cli.exits import Exit
@@ -56,6 +57,30 @@ def add_grpc(parser: argparse.ArgumentParser) -> None:
         metavar="HOST:PORT",
         help="the coordinator (QUEUEPOOL_GRPC); without one, the servers are asked directly",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """An act that is kept in the log. what: in its command's words.
+
+    shows: the arguments that say on what; --name, or --name:attribute, are shown with their names,
+    =word is shown as it is. only: it acts with one of these arguments; unless: without this one.
+    """
+
+    what: str
+    shows: tuple[str, ...]
+    only: str = ""
+    unless: str = ""
+
+
+def add_reason(
+    parser: argparse.ArgumentParser, what: str, shows: str = "", *, only: str = "", unless: str = ""
+) -> None:
+    """Add --reason, and have what the command does kept in the log; see Logged."""
+    parser.add_argument(
+        "--reason", default="", metavar="TEXT", help="why, for the log (`queuepool log`)"
+    )
+    parser.set_defaults(logged=Logged(what, tuple(shows.split()), only, unless))
 
 
 def positive(text: str) -> int:

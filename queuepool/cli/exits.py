@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntEnum
 
+from queuepool.errors import (
+    ConfigurationError,
+    InvalidInputError,
+    QueuePoolError,
+    UnavailableError,
+    UnconfirmableError,
+)
+
 
 class Exit(IntEnum):
     """The exit codes of every `queuepool` command; scripts may rely on them."""
@@ -47,6 +55,15 @@ class CommandError(Exception):
     def __init__(self, message: str, code: Exit = Exit.FAILED, more: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.code, self.lines = code, (message, *more)
+
+
+def code_of(error: QueuePoolError) -> Exit:
+    """Return the exit code of one of the library's errors."""
+    if isinstance(error, UnconfirmableError):  # a setting is wrong, but something was already done
+        return Exit.FAILED
+    if isinstance(error, (ConfigurationError, InvalidInputError)):
+        return Exit.USAGE
+    return Exit.UNAVAILABLE if isinstance(error, UnavailableError) else Exit.FAILED
 
 
 def epilogue() -> str:

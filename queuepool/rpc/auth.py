@@ -25,7 +25,7 @@ _FOR_VIEWERS: Final = frozenset((
     *(_SERVICE + name for name in (
         "GetCluster", "ListPartitions", "GetPartition", "GetGroup", "GetTenant", "ListTenants",
         "ListDecisions", "WatchPartitions", "ListLimits", "GetPolicy", "Explain",
-        "Record", "Doctor",
+        "Record", "Doctor", "Log",
     )),
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ))  # fmt: skip

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import grpc
 
 from queuepool.errors import ConfigurationError
+from queuepool.rpc import acting
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.rpc.v1.queue_pool_pb2_grpc import QueuePoolStub
 
@@ -93,6 +94,7 @@ class QueuePoolClient(QueuePoolStub, AbstractContextManager["QueuePoolClient"]):
         api.WatchPartitionsRequest, api.WatchPartitionsResponse
     ]
     Record: grpc.UnaryStreamMultiCallable[api.RecordRequest, api.RecordResponse]
+    Log: Unary[api.LogRequest, api.LogResponse]
     SetWorkers: Unary[api.SetWorkersRequest, api.SetWorkersResponse]
     ClearWorkers: Unary[api.ClearWorkersRequest, api.ClearWorkersResponse]
     Hold: Unary[api.HoldRequest, api.HoldResponse]
@@ -127,8 +129,14 @@ class _CallDetails(_Details, grpc.ClientCallDetails):
     """The details of a call; grpc requires exactly these attributes."""
 
 
+def _trailing(answer: Any) -> Any:
+    """Return what a server said at the end of a call, which may have failed before."""
+    said = getattr(answer, "trailing_metadata", None)
+    return (said() if said is not None else None) or ()
+
+
 class _Defaults(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
-    """Add the token to every call, and the deadline to unary ones that have none."""
+    """Add the token and who acts to every call, and the deadline to unary ones that have none."""
 
     def __init__(self, header: tuple[str, str] | None, deadline_s: float) -> None:
         self._header, self._deadline_s = header, deadline_s
@@ -137,7 +145,11 @@ class _Defaults(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientIntercep
         self, continuation: Callable[..., Any], details: grpc.ClientCallDetails, request: Any
     ) -> Any:
         timeout = self._deadline_s if details.timeout is None else details.timeout
-        return continuation(self._filled(details, timeout), request)
+        answer = continuation(self._filled(details, timeout), request)
+        act = acting.current()
+        if act is not None and any(key == acting.LOGGED for key, _ in _trailing(answer)):
+            act.logged = True
+        return answer
 
     def intercept_unary_stream(
         self, continuation: Callable[..., Any], details: grpc.ClientCallDetails, request: Any
@@ -145,7 +157,9 @@ class _Defaults(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientIntercep
         return continuation(self._filled(details, details.timeout), request)
 
     def _filled(self, details: grpc.ClientCallDetails, timeout: float | None) -> _CallDetails:
+        act = acting.current()
         metadata = [*(details.metadata or ()), *([self._header] if self._header else [])]
+        metadata += [] if act is None else [act.entry]
         return _CallDetails(
             details.method,
             timeout,

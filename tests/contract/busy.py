@@ -14,6 +14,7 @@ from queuepool.routing.slots import group_of
 from queuepool.verbs import Verb
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.limits import verbs as limit
+from queuepool.verbs.log import verbs as log
 from queuepool.verbs.moves import verbs as move
 from queuepool.verbs.operator import checkups, editing, finding
 from queuepool.verbs.operator import verbs as operate
@@ -21,7 +22,6 @@ from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.owner.gates import admit, gates
 from queuepool.verbs.producer import pools, relay, route
 from queuepool.verbs.producer import verbs as produce
-from queuepool.verbs.log import verbs as log
 from queuepool.verbs.schedules import verbs as schedule
 from tests.contract import busy_batches
 from tests.contract import world as w

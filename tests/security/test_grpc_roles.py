@@ -39,6 +39,7 @@ Call = Callable[[QueuePoolClient], object]
 LOOKS: dict[str, Call] = {
     "GetCluster": lambda c: c.GetCluster(api.GetClusterRequest()),
     "Doctor": lambda c: c.Doctor(api.DoctorRequest()),
+    "Log": lambda c: c.Log(api.LogRequest()),
     "ListPartitions": lambda c: c.ListPartitions(api.ListPartitionsRequest()),
     "GetPartition": lambda c: c.GetPartition(api.GetPartitionRequest(partition=1)),
     "ListDecisions": lambda c: c.ListDecisions(api.ListDecisionsRequest()),

@@ -35,6 +35,7 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
     Command("group", "show, wait for, configure or cancel a group", "group"),
     Command("tenant", "show, hold, release or configure a tenant", "tenant"),
     Command("doctor", "say what is wrong, since when, and what remedies it", "doctor"),
+    Command("log", "say who did what and why, and what happened", "log"),
     Command("status", "show every partition", "status"),
     Command("watch", "show every partition, live, until Ctrl-C", "watch"),
     Command("scale", "set a partition's workers manually for a limited time", "scale"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from queuepool.cli.arguments import add_json, count
+from queuepool.cli.arguments import add_json, add_reason, count
 from queuepool.cli.display import output
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.pools import open_pool
@@ -15,6 +15,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `queuepool audit`."""
     parser.add_argument("--partition", type=count, metavar="N", help="default: all")
     parser.add_argument("--repair", action="store_true", help="and fix it")
+    add_reason(parser, "audit", "--partition --repair", only="repair")
     add_json(parser)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from queuepool.cli.arguments import Actions, add_json, count, positive, rate
+from queuepool.cli.arguments import Actions, add_json, add_reason, count, positive, rate
 from queuepool.cli.display import output, tables
 from queuepool.cli.display.fields import error_text, json_text, print_fields, when
 from queuepool.cli.display.finding import print_digest
@@ -57,6 +57,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
         add("--dry-run", action="store_true", help="only say how many jobs match")
         add("--limit", type=positive, metavar="N", help="at most this many jobs")
         add("--rate", type=rate, metavar="RATE", help="at most so many a second: 50/s, 100/min")
+    shows = "ids --partition --task --key --tenant --error --older-than --since --until --limit"
+    add_reason(replaying, "dead replay", shows, unless="dry_run")
+    add_reason(discarding, "dead discard", shows, unless="dry_run")
     short = actions.add("digest", run_digest, "show the dead jobs in short")
     short.add_argument("--partition", type=count, metavar="N")
     add_json(short)
@@ -140,6 +143,7 @@ def _change(arguments: argparse.Namespace, verb: str, past: str) -> Exit:
         done = _Done()
         for partition, jobs in _paced(pool, arguments, damage):
             done.change(partition, verb, [job.job_id for job in jobs])
+    arguments.outcome = f"{done.changed:,} {past}"
     kept = {"kept_out": done.kept_out} if done.kept_out else {}
     _tell(arguments, past, {past: done.changed} | kept, done.changed)
     if done.kept_out:

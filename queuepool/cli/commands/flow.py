@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from queuepool.cli.arguments import Actions, add_json, positive
+from queuepool.cli.arguments import Actions, add_json, add_reason, positive
 from queuepool.cli.display import output, tables
 from queuepool.cli.display.flows import (
     COLUMNS,
@@ -38,6 +38,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     listing.add_argument(
         "--limit", type=positive, default=50, metavar="N", help="batches at most; default 50"
     )
+    add_reason(cancelling, "flow cancel", "=batch name")
     for action in (showing, cancelling):
         action.add_argument(
             "name", metavar="BATCH", help="its name, or the id of its continuation; or a flow"

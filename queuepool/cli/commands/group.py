@@ -7,7 +7,7 @@ import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from queuepool.cli.arguments import Actions, add_grpc, add_json, count, duration
+from queuepool.cli.arguments import Actions, add_grpc, add_json, add_reason, count, duration
 from queuepool.cli.display import output
 from queuepool.cli.display.fields import print_fields, when
 from queuepool.cli.display.names import key_of
@@ -20,6 +20,7 @@ from queuepool.client.holding import OWN, check_settings
 from queuepool.models import Eta, GroupStatus, Tier
 from queuepool.models.durations import range_of
 from queuepool.routing.slots import key_bytes
+from queuepool.rpc.acting import reason
 
 if TYPE_CHECKING:
     from queuepool.rpc.client import QueuePoolClient
@@ -59,6 +60,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also before the first job, and kept for 32 days without work",
     )
+    add_reason(cancelling, "group cancel", "=group key --tenant")
+    add_reason(
+        configuring,
+        "group configure",
+        "=group key --tenant --max-running --serial --weight --tier --create",
+    )
     add_grpc(configuring)
     waiting.add_argument("--timeout", type=duration, metavar="TIME")
     for action in (showing, waiting, cancelling, configuring):
@@ -89,10 +96,11 @@ def cancel(arguments: argparse.Namespace) -> Exit:
     """Cancel the current jobs of a group."""
     with open_pool() as pool:
         cancelled, asked = pool.group(key_of(arguments.key), tenant=arguments.tenant).cancel()
+    arguments.outcome = f"{cancelled:,} cancelled; {asked:,} running ones were asked to stop"
     if arguments.json:
         output.print_json({"key": arguments.key, "cancelled": cancelled, "asked": asked})
     else:
-        output.say(f"{cancelled:,} cancelled; {asked:,} running ones were asked to stop")
+        output.say(arguments.outcome)
     return Exit.OK
 
 
@@ -126,9 +134,7 @@ def _configure_by_coordinator(
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
     key = key_bytes(key_of(arguments.key))
-    request = api.ConfigureGroupRequest(
-        partition_key=key, reason="queuepool group configure", **settings
-    )
+    request = api.ConfigureGroupRequest(partition_key=key, reason=reason(), **settings)
     changed = client.ConfigureGroup(request).changed
     if not arguments.json:
         return changed, None

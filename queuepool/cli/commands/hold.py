@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from queuepool.cli.arguments import add_grpc, add_json, place
+from queuepool.cli.arguments import add_grpc, add_json, add_reason, place
 from queuepool.cli.display import output
 from queuepool.cli.display.names import key_of
 from queuepool.cli.exits import CommandError, Exit
@@ -15,6 +15,7 @@ from queuepool.errors import InvalidInputError
 from queuepool.models.places import check_pool
 from queuepool.routing.slots import key_bytes
 from queuepool.routing.topology import MAX_PARTITIONS
+from queuepool.rpc.acting import reason
 
 if TYPE_CHECKING:
     from queuepool.rpc.client import QueuePoolClient
@@ -25,9 +26,10 @@ DESCRIPTION = (
 )
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
+def declare(parser: argparse.ArgumentParser, what: str = "hold") -> None:
     """Add the arguments of `queuepool hold`."""
     add = parser.add_argument
+    add_reason(parser, what, "what name --tenant")
     add("what", choices=("group", "partition", "pool", "all"))
     add(
         "name",
@@ -78,8 +80,8 @@ def _by_coordinator(client: QueuePoolClient, what: str, name: str, *, on: bool) 
         named = {"all": True} if number is None else {"partition": number}
         named |= {} if pool is None else {"pool": pool}
     if on:
-        return client.Hold(api.HoldRequest(**named, reason="queuepool hold")).changed
-    return client.Release(api.ReleaseRequest(**named, reason="queuepool release")).changed
+        return client.Hold(api.HoldRequest(**named, reason=reason())).changed
+    return client.Release(api.ReleaseRequest(**named, reason=reason())).changed
 
 
 def _directly(what: str, name: str, tenant: str | None, *, on: bool) -> int:

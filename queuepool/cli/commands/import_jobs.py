@@ -7,7 +7,7 @@ import os
 import time
 from importlib import import_module
 
-from queuepool.cli.arguments import add_json
+from queuepool.cli.arguments import add_json, add_reason
 from queuepool.cli.display import output
 from queuepool.cli.display.names import key_of
 from queuepool.cli.exits import CommandError, Exit
@@ -56,6 +56,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="PRIORITIES=TIER",
         help="such as 1-4=high (default: 0=default, and low for others)",
     )
+    add_reason(parser, "import", "form --queue --task --key --tier", only="move")
     add_json(parser)
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
-from queuepool.cli.arguments import Actions, add_json, moment, positive
+from queuepool.cli.arguments import Actions, add_json, add_reason, moment, positive
 from queuepool.cli.arguments import count as number
 from queuepool.cli.display import output
 from queuepool.cli.display.fields import error_text, json_text, print_fields, when
@@ -27,10 +27,9 @@ _STATES = ("ready", "parked", "delayed", "in-flight", "dead")
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `queuepool job`."""
     actions = Actions(parser)
-    for action in (
-        actions.add("show", show, "show a job"),
-        actions.add("cancel", cancel, "cancel a job"),
-    ):
+    cancelling = actions.add("cancel", cancel, "cancel a job")
+    add_reason(cancelling, "job cancel", "=job job_id")
+    for action in (actions.add("show", show, "show a job"), cancelling):
         action.add_argument("job_id", metavar="ID")
         action.add_argument(
             "--key",
@@ -39,8 +38,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
         )
         add_json(action)
     running = actions.add("run", run, "run a delayed or dead job now")
+    add_reason(running, "job run", "=job job_id")
     past = actions.add("history", history, "show a job's executions that are on record")
     editing = actions.add("edit", edit, "give a job that does not run other arguments")
+    add_reason(editing, "job edit", "=job job_id --run:at_once")
     editing.add_argument("--payload", required=True, metavar="JSON", help="all of its arguments")
     editing.add_argument("--run", dest="at_once", action="store_true", help="and run it now")
     for action in (running, past, editing):
@@ -105,6 +106,7 @@ def edit(arguments: argparse.Namespace) -> Exit:
 
 
 def _changed(arguments: argparse.Namespace, was: JobState, *, runs: bool) -> Exit:
+    arguments.outcome = f"it was {was}"
     if arguments.json:
         output.print_json({"job_id": arguments.job_id, "was": was})
         return Exit.OK
@@ -202,6 +204,7 @@ def cancel(arguments: argparse.Namespace) -> Exit:
     """Cancel one job that has not ended."""
     with open_pool() as pool:
         was = pool.cancel(arguments.job_id, partition_key=key_of(arguments.key))
+    arguments.outcome = f"it was {was}"
     if arguments.json:
         output.print_json({"job_id": arguments.job_id, "was": was})
     if was is JobState.IN_FLIGHT:

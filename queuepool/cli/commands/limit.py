@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TypeVar
 
-from queuepool.cli.arguments import Actions, add_grpc, add_json, duration, positive
+from queuepool.cli.arguments import Actions, add_grpc, add_json, add_reason, duration, positive
 from queuepool.cli.display import output, tables
 from queuepool.cli.display.fields import print_fields
 from queuepool.cli.display.limits import COLUMNS, cells, describe, fields
@@ -31,13 +31,21 @@ def declare(parser: argparse.ArgumentParser) -> None:
     actions = Actions(parser)
     listing = actions.add("list", run_list, "list the limits and their state")
     setting = actions.add("set", run_set, "define a limit, whatever code declares")
-    named = [
-        actions.add("show", run_show, "show a limit"),
-        setting,
-        actions.add("pause", run_pause, "start no more jobs of a limit"),
-        actions.add("resume", run_resume, "end a pause, or a wait as the downstream said"),
-        actions.add("remove", run_remove, "forget what people set of a limit, also a pause"),
-    ]
+    changing = {
+        "pause": actions.add("pause", run_pause, "start no more jobs of a limit"),
+        "resume": actions.add(
+            "resume", run_resume, "end a pause, or a wait as the downstream said"
+        ),
+        "remove": actions.add(
+            "remove", run_remove, "forget what people set of a limit, also a pause"
+        ),
+    }
+    add_reason(
+        setting, "limit set", "=limit name --rate --per --burst --concurrency --least --most"
+    )
+    for what, action in changing.items():
+        add_reason(action, f"limit {what}", "=limit name")
+    named = [actions.add("show", run_show, "show a limit"), setting, *changing.values()]
     for action in named:
         action.add_argument("name", metavar="NAME")
     listing.add_argument("--limit", type=positive, default=50, help="how many; default 50")
@@ -147,7 +155,7 @@ def _change(
     arguments: argparse.Namespace, use: Callable[[LimitsOfQueue], bool], done: str, before: str
 ) -> Exit:
     changed = _ask(arguments, use)
-    name = arguments.name
+    name, arguments.outcome = arguments.name, done if changed else before
     if arguments.json:
         output.print_json({"name": name, "changed": changed})
     else:

@@ -6,7 +6,7 @@ import argparse
 import re
 from dataclasses import asdict
 
-from queuepool.cli.arguments import Actions, add_json
+from queuepool.cli.arguments import Actions, add_json, add_reason
 from queuepool.cli.display import output
 from queuepool.cli.display.names import key_of
 from queuepool.cli.exits import CommandError, Exit
@@ -43,6 +43,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
             "--without-consumers", action="store_true",
             help="even if no consumer runs where the jobs go",
         )  # fmt: skip
+    add_reason(shift, "migrate shift", "share --key")
+    add_reason(back, "migrate rollback", "share")
+    add_reason(seal, "migrate seal")
     seal.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     for action in (status, shift, back, seal):
         add_json(action)

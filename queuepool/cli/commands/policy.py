@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import getpass
-import platform
 from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from queuepool.cli.arguments import Actions, add_grpc, add_json, count
+from queuepool.cli.arguments import Actions, add_grpc, add_json, add_reason, count
 from queuepool.cli.display import output
 from queuepool.cli.display.fields import print_fields, when
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
+from queuepool.cli.inspection.logged import me
 from queuepool.cli.inspection.pools import check_known, open_pool
 from queuepool.client.pool import QueuePool
 from queuepool.client.scaling import Merge, ScalingRecords
@@ -43,7 +42,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("changes", nargs="*", metavar="NAME=VALUE", help="NAME= removes a value")
     add("--version", type=count, metavar="N", help="only if the record has this version (`show`)")
     add("--replace", action="store_true", help="remove all other values, even damaged ones")
-    add("--reason", default="", metavar="TEXT", help="why, kept with the values")
+    add_reason(setting, "policy set", "changes --pool --replace")
     for action in (showing, setting):
         action.add_argument("--pool", metavar="NAME", help="of another pool of workers")
         add_grpc(action)
@@ -196,18 +195,11 @@ def _directly(
         return _records(queue, pool).change(
             changes,
             merge,
-            by=f"{_user()}@{platform.node()}",
+            by=me(),
             reason=output.clean(reason, _LONGEST_REASON),
             version=version,
             replace=replace,
         )
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a container without names
-        return "somebody"
 
 
 def _described(record: ScalingRecord) -> dict[str, Any]:

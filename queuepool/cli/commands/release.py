@@ -11,7 +11,11 @@ DESCRIPTION = (
     "End the hold of a group, of a partition, of a pool, or of all. The hold of a partition and "
     "those of its groups end apart from each other."
 )
-declare = hold.declare
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `queuepool release`."""
+    hold.declare(parser, "release")
 
 
 def run(arguments: argparse.Namespace) -> Exit:

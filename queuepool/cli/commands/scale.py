@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from queuepool.cli.arguments import add_grpc, add_json, duration, place, positive
+from queuepool.cli.arguments import add_grpc, add_json, add_reason, duration, place, positive
 from queuepool.cli.display import output
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
@@ -14,6 +14,7 @@ from queuepool.cli.inspection.pools import open_pool
 from queuepool.models.durations import format_duration
 from queuepool.models.places import DEFAULT_POOL, place_text
 from queuepool.routing.topology import MAX_PARTITIONS
+from queuepool.rpc.acting import reason
 from queuepool.verbs.leader import verbs as lead
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("workers", type=positive, nargs="?", metavar="N")
     add("--auto", action="store_true", help="return to automatic scaling now")
     add("--for", dest="duration", type=duration, default=600.0, metavar="TIME", help="default 10m")
+    add_reason(parser, "scale", "partition workers --for:duration --auto")
     add_grpc(parser)
     add_json(parser)
 
@@ -130,7 +132,7 @@ def _directly(arguments: argparse.Namespace) -> dict[str, Any]:
 def _named(kind: Any, number: int, pool: str, **more: Any) -> Any:
     if pool != DEFAULT_POOL:
         more["pool"] = pool
-    return kind(partition=number, reason="queuepool scale", **more)
+    return kind(partition=number, reason=reason(), **more)
 
 
 def _shown(number: int, pool: str) -> int | str:

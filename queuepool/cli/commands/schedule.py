@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from queuepool.cli.arguments import Actions, add_json, duration, positive
+from queuepool.cli.arguments import Actions, add_json, add_reason, duration, positive
 from queuepool.cli.display import output, tables
 from queuepool.cli.display.fields import print_fields
 from queuepool.cli.display.schedules import COLUMNS, SHOWN, cells, describe, fields
@@ -43,6 +43,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     for action in named:
         action.add_argument("name", metavar="NAME")
     _add_definition(setting)
+    _add_reasons(setting, declaring, named[2:])
     for action in (listing, declaring, *named):
         add_json(action)
 
@@ -69,6 +70,21 @@ def _add_definition(setting: argparse.ArgumentParser) -> None:
     add("--expires", type=duration, metavar="TIME", help="a job starts within this time, or never")
     add("--limit", action="append", metavar="NAME", help="a limit of its jobs; up to four")
     add("--unique", metavar="KEY", help="no job while another one with this key has not ended")
+
+
+def _add_reasons(
+    setting: argparse.ArgumentParser,
+    declaring: argparse.ArgumentParser,
+    named: Sequence[argparse.ArgumentParser],
+) -> None:
+    add_reason(
+        setting,
+        "schedule set",
+        "=schedule name task --cron --every --timezone --key --tenant --tier",
+    )
+    add_reason(declaring, "schedule declare", "--app")
+    for what, action in zip(("pause", "resume", "run", "remove"), named, strict=True):
+        add_reason(action, f"schedule {what}", "=schedule name")
 
 
 def run_list(arguments: argparse.Namespace) -> Exit:
@@ -185,7 +201,7 @@ def _change(
     arguments: argparse.Namespace, use: Callable[[Schedules], bool], done: str, before: str
 ) -> Exit:
     changed = _ask(use)
-    name = arguments.name
+    name, arguments.outcome = arguments.name, done if changed else before
     if arguments.json:
         output.print_json({"name": name, "changed": changed})
     else:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
-from queuepool.cli.arguments import add_grpc, add_json, duration, pool_name
+from queuepool.cli.arguments import add_grpc, add_json, add_reason, duration, pool_name
 from queuepool.cli.commands.policy import change
 from queuepool.cli.display import output
 from queuepool.cli.display.fields import when
@@ -31,8 +31,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="a setting of the candidate; may be repeated")  # fmt: skip
     add("--for", dest="duration", type=duration, default=3600.0, metavar="TIME", help="default 1h")
     add("--stop", action="store_true", help="end it; its figures stay")
-    add("--reason", default="", metavar="TEXT", help="why, kept with the scaling record")
     add("--pool", type=pool_name, metavar="NAME", help="of another pool of workers")
+    shows = "policy --set:settings --for:duration --pool --stop"
+    add_reason(parser, "shadow", shows, only="policy stop")
     add_grpc(parser)
     add_json(parser)
 

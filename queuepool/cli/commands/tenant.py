@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from queuepool.cli.arguments import Actions, add_grpc, add_json, count
+from queuepool.cli.arguments import Actions, add_grpc, add_json, add_reason, count
 from queuepool.cli.display import output
 from queuepool.cli.display.fields import print_fields, when
 from queuepool.cli.exits import CommandError, Exit
@@ -18,6 +18,7 @@ from queuepool.cli.inspection.pools import open_pool
 from queuepool.client.holding import check_settings
 from queuepool.client.tenant import Tenant
 from queuepool.models import TenantStatus
+from queuepool.rpc.acting import reason
 
 if TYPE_CHECKING:
     from queuepool.rpc.client import QueuePoolClient
@@ -35,12 +36,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `queuepool tenant`."""
     actions = Actions(parser)
     configuring = actions.add("configure", configure, "say how a tenant may run")
-    for action in (
-        actions.add("show", show, "show a tenant"),
-        configuring,
-        actions.add("hold", hold, "start no more jobs of a tenant"),
-        actions.add("release", release, "end the hold of a tenant"),
-    ):
+    holding = actions.add("hold", hold, "start no more jobs of a tenant")
+    releasing = actions.add("release", release, "end the hold of a tenant")
+    add_reason(configuring, "tenant configure", "=tenant name --max-running --weight")
+    add_reason(holding, "tenant hold", "=tenant name")
+    add_reason(releasing, "tenant release", "=tenant name")
+    for action in (actions.add("show", show, "show a tenant"), configuring, holding, releasing):
         action.add_argument("name", metavar="NAME", help="the tenant")
         add_grpc(action)
         add_json(action)
@@ -123,9 +124,7 @@ def _status_by_coordinator(client: QueuePoolClient, name: str) -> TenantStatus:
 def _configure_by_coordinator(client: QueuePoolClient, name: str, settings: dict[str, Any]) -> bool:
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
-    request = api.ConfigureTenantRequest(
-        tenant=name, reason="queuepool tenant configure", **settings
-    )
+    request = api.ConfigureTenantRequest(tenant=name, reason=reason(), **settings)
     return client.ConfigureTenant(request).changed
 
 
@@ -133,9 +132,9 @@ def _switch_by_coordinator(client: QueuePoolClient, name: str, *, on: bool) -> b
     from queuepool.rpc.v1 import queue_pool_pb2 as api
 
     if on:
-        hold = api.HoldRequest(tenant=name, reason="queuepool tenant hold")
+        hold = api.HoldRequest(tenant=name, reason=reason())
         return client.Hold(hold).changed > 0
-    release = api.ReleaseRequest(tenant=name, reason="queuepool tenant release")
+    release = api.ReleaseRequest(tenant=name, reason=reason())
     return client.Release(release).changed > 0
 
 

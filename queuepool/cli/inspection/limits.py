@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from queuepool.models import Limit, LimitStatus
+from queuepool.rpc.acting import reason
 
 if TYPE_CHECKING:
     from queuepool.rpc.client import QueuePoolClient
@@ -69,7 +70,7 @@ class CoordinatorLimits:
         from queuepool.rpc.v1 import queue_pool_pb2 as api
 
         request = api.SetLimitRequest(
-            limit=limit.name, definition=definition_of(limit), reason="queuepool limit set"
+            limit=limit.name, definition=definition_of(limit), reason=reason()
         )
         return self._client.SetLimit(request).changed
 
@@ -84,13 +85,12 @@ class CoordinatorLimits:
     def _switch(self, name: str, *, on: bool) -> bool:
         from queuepool.rpc.v1 import queue_pool_pb2 as api
 
-        reason = f"queuepool limit {'pause' if on else 'resume'}"
-        request = api.PauseLimitRequest(limit=name, paused=on, reason=reason)
+        request = api.PauseLimitRequest(limit=name, paused=on, reason=reason())
         return self._client.PauseLimit(request).changed
 
     def remove(self, name: str) -> bool:
         """Forget what people set."""
         from queuepool.rpc.v1 import queue_pool_pb2 as api
 
-        request = api.RemoveLimitRequest(limit=name, reason="queuepool limit remove")
+        request = api.RemoveLimitRequest(limit=name, reason=reason())
         return self._client.RemoveLimit(request).changed

@@ -3,6 +3,7 @@ from queuepool.rpc.v1 import decision_pb2 as _decision_pb2
 from queuepool.rpc.v1 import doctor_pb2 as _doctor_pb2
 from queuepool.rpc.v1 import group_pb2 as _group_pb2
 from queuepool.rpc.v1 import limit_pb2 as _limit_pb2
+from queuepool.rpc.v1 import log_pb2 as _log_pb2
 from queuepool.rpc.v1 import partition_pb2 as _partition_pb2
 from queuepool.rpc.v1 import policy_pb2 as _policy_pb2
 from queuepool.rpc.v1 import tenant_pb2 as _tenant_pb2
@@ -35,6 +36,24 @@ class DoctorResponse(_message.Message):
     VERDICT_FIELD_NUMBER: _ClassVar[int]
     verdict: _doctor_pb2.Verdict
     def __init__(self, verdict: _Optional[_Union[_doctor_pb2.Verdict, _Mapping]] = ...) -> None: ...
+
+class LogRequest(_message.Message):
+    __slots__ = ("since_ms", "until_ms", "kinds", "page_size")
+    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    since_ms: int
+    until_ms: int
+    kinds: _containers.RepeatedScalarFieldContainer[_log_pb2.LogKind]
+    page_size: int
+    def __init__(self, since_ms: _Optional[int] = ..., until_ms: _Optional[int] = ..., kinds: _Optional[_Iterable[_Union[_log_pb2.LogKind, str]]] = ..., page_size: _Optional[int] = ...) -> None: ...
+
+class LogResponse(_message.Message):
+    __slots__ = ("entries",)
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedCompositeFieldContainer[_log_pb2.LogEntry]
+    def __init__(self, entries: _Optional[_Iterable[_Union[_log_pb2.LogEntry, _Mapping]]] = ...) -> None: ...
 
 class ListPartitionsRequest(_message.Message):
     __slots__ = ("page_size", "page_token")

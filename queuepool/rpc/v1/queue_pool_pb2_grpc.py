@@ -44,6 +44,11 @@ class QueuePoolStub(object):
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DoctorRequest.SerializeToString,
                 response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DoctorResponse.FromString,
                 _registered_method=True)
+        self.Log = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/Log',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.LogRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.LogResponse.FromString,
+                _registered_method=True)
         self.ListPartitions = channel.unary_unary(
                 '/queuepool.rpc.v1.QueuePool/ListPartitions',
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListPartitionsRequest.SerializeToString,
@@ -164,6 +169,13 @@ class QueuePoolServicer(object):
     def Doctor(self, request, context):
         """What is wrong with the queue, as of the last look, which is a few seconds old; UNAVAILABLE before
         the first one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Log(self, request, context):
+        """The newest entries of the log that match, in the order of their times.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -332,6 +344,11 @@ def add_QueuePoolServicer_to_server(servicer, server):
                     request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DoctorRequest.FromString,
                     response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DoctorResponse.SerializeToString,
             ),
+            'Log': grpc.unary_unary_rpc_method_handler(
+                    servicer.Log,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.LogRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.LogResponse.SerializeToString,
+            ),
             'ListPartitions': grpc.unary_unary_rpc_method_handler(
                     servicer.ListPartitions,
                     request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListPartitionsRequest.FromString,
@@ -492,6 +509,33 @@ class QueuePool(object):
             '/queuepool.rpc.v1.QueuePool/Doctor',
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DoctorRequest.SerializeToString,
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.DoctorResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Log(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/Log',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.LogRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.LogResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,0 +1,75 @@
+"""What an operator's call did, as an entry of the log. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from coordinator.api.calls import LimitTarget, TenantTarget, target_of
+from queuepool.errors.escaping import key_text
+from queuepool.models.log import LogEntry, LogKind
+from queuepool.rpc.acting import told_by
+
+# In the words of the command that does the same.
+_WORDS: Final = {
+    "SetWorkers": "scale", "ClearWorkers": "scale --auto", "Hold": "hold", "Release": "release",
+    "ConfigureGroup": "group configure", "ConfigureTenant": "tenant configure",
+    "SetLimit": "limit set", "PauseLimit": "limit pause", "RemoveLimit": "limit remove",
+    "SetPolicy": "policy set",
+}  # fmt: skip
+_IN_SUBJECT: Final = frozenset(
+    ("reason", "partition_key", "partition", "all", "tenant", "limit", "pool", "paused")
+)
+
+
+def act_of(
+    method: str, request: Any, answer: Any, *, result: str, actor: str, metadata: Any
+) -> LogEntry:
+    """Return the entry of a call. answer: None if it failed; result: its status code."""
+    what = _WORDS.get(method, method)
+    if method == "PauseLimit" and not request.paused:
+        what = "limit resume"
+    who, via = told_by(metadata)
+    return LogEntry(
+        kind=LogKind.ACT,
+        what=what,
+        subject=_subject(request),
+        who=who or actor,
+        via=f"{via or 'gRPC'}, {actor}" if who else "gRPC",
+        why=request.reason,
+        outcome=f"failed: {result}" if answer is None else _outcome(answer),
+    )
+
+
+def _subject(request: Any) -> str:
+    target = target_of(request)
+    pool = getattr(request, "pool", "")
+    match target:
+        case LimitTarget(name):
+            subject = f"limit {name}"
+        case TenantTarget(name):
+            subject = f"tenant {name}"
+        case bytes():
+            subject = f"group {key_text(target)}"
+        case int():
+            subject = f"partition {target}" + (f"/{pool}" if pool else "")
+        case "all":
+            subject = f"pool {pool}" if pool else "everything"
+        case _:
+            subject = f"scaling of pool {pool}" if pool else "scaling"
+    said = [
+        f"{field.name}={value:g}" if isinstance(value, float) else f"{field.name}={value}"
+        for field, value in request.ListFields()
+        if field.name not in _IN_SUBJECT and field.name != "changes"
+    ]
+    changes = dict(getattr(request, "changes", {}))
+    said += [f"{name}={changes[name]}" for name in sorted(changes)]
+    return f"{subject}: {' '.join(said)}" if said else subject
+
+
+def _outcome(answer: Any) -> str:
+    if "changed" not in answer.DESCRIPTOR.fields_by_name:
+        return "done"
+    changed = answer.changed
+    if not changed:
+        return "nothing changed"
+    return "done" if changed is True else f"{changed:,} changed"

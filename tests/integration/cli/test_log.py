@@ -1,0 +1,164 @@
+"""`queuepool log`, and what commands keep in it when they act without a coordinator."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import redis
+
+from queuepool import QueuePool
+from queuepool.cli.exits import Exit
+from queuepool.models.log import LogEntry, LogKind
+from queuepool.verbs.log.verbs import write_log
+from tests.integration.cli.jobs import bury
+from tests.shell import Shell
+
+SECRET = "swordfish"
+
+
+def told(pool: QueuePool) -> list[tuple[str, str, str]]:
+    return [(one.what, one.subject, one.outcome) for one in pool.log()]
+
+
+def test_what_a_command_does_is_kept_with_who_and_why(shell: Shell, pool: QueuePool) -> None:
+    pool.enqueue("send", {"n": 1}, partition_key="album 7")
+
+    shell.run("hold", "group", "album 7", "--reason", "they\nasked \x1b[1m")
+
+    (entry,) = pool.log()
+    assert (entry.kind, entry.what, entry.subject) == (LogKind.ACT, "hold", "group album 7")
+    assert (entry.via, entry.why, entry.outcome) == ("command", "they asked \\x1b[1m", "done")
+    user, at, host = entry.who.partition("@")
+    assert at
+    assert user
+    assert host
+    assert shell.run("log") == Exit.OK
+    line = (
+        f"act      hold group album 7, by {entry.who} (command): done; why: they asked \\x1b[1m\n"
+    )
+    assert shell.out.endswith(line)
+    (found,) = shell.json("log", "--kind", "act", "--since", "1h")
+    assert (found["who"], found["kind"], found["at_ms"]) == (entry.who, "act", entry.at_ms)
+    assert shell.json("log", "--kind", "scaling") == []
+
+
+def test_every_act_says_on_what_and_what_came_of_it(shell: Shell, pool: QueuePool) -> None:
+    pool.enqueue("send", {"n": 1}, partition_key="k", delay_s=60, job_id="later")
+    died = bury(pool, "dead", 2)
+
+    for words in (
+        ("job", "edit", "later", "--payload", json.dumps({"n": SECRET})),
+        ("job", "run", "later"),
+        ("job", "cancel", "later"),
+        ("group", "configure", "k", "--max-running", "3", "--create"),
+        ("group", "cancel", "k"),
+        ("tenant", "hold", "acme"),
+        ("limit", "set", "mail", "--rate", "20", "--per", "1m"),
+        ("limit", "remove", "mail"),
+        ("policy", "set", "mode=hold", "max_workers=9"),
+        ("shadow", "--stop"),
+        ("scale", "3", "24", "--for", "10m"),
+        ("schedule", "set", "nightly", "send", "--every", "1h", "--payload", f'{{"x":"{SECRET}"}}'),
+        ("schedule", "pause", "nightly"),
+        ("dead", "replay", died[0]),
+        ("dead", "discard", "--task", "send", "--yes"),
+        ("audit", "--repair"),
+        ("release", "all"),
+    ):
+        assert shell.run(*words) in (Exit.OK, Exit.FAILED), shell.err
+
+    assert told(pool) == [
+        ("job edit", "job later", "it was delayed"),
+        ("job run", "job later", "it was delayed"),
+        ("job cancel", "job later", "it was delayed"),
+        ("group configure", "group k --max-running 3 --create", "done"),
+        ("group cancel", "group k", "0 cancelled; 0 running ones were asked to stop"),
+        ("tenant hold", "tenant acme", "done"),
+        ("limit set", "limit mail --rate 20 --per 1m", "set"),
+        ("limit remove", "limit mail", "removed"),
+        ("policy set", "mode=hold max_workers=9", "done"),
+        ("shadow", "--for 1h --stop", "done"),
+        ("scale", "partition 3 24 --for 10m", "done"),
+        ("schedule set", "schedule nightly send --every 1h --timezone UTC", "set"),
+        ("schedule pause", "schedule nightly", "paused"),
+        ("dead replay", died[0], "1 replayed"),
+        ("dead discard", "--task send", "1 discarded"),
+        ("audit", "--repair", "done"),
+        ("release", "all", "done"),
+    ]
+    assert SECRET not in str(pool.log())
+
+
+def test_what_only_looks_or_was_mistyped_is_not_kept(shell: Shell, pool: QueuePool) -> None:
+    bury(pool, "dead", 1)
+
+    for words in (
+        ("dead", "replay", "--all", "--dry-run"),
+        ("dead", "replay"),
+        ("audit",),
+        ("shadow",),
+        ("hold", "group"),
+        ("policy", "show"),
+    ):
+        shell.run(*words)
+
+    assert told(pool) == []
+
+
+def test_an_act_that_failed_is_kept(shell: Shell, pool: QueuePool) -> None:
+    assert shell.run("dead", "replay", "nobody") == Exit.FAILED
+
+    (entry,) = pool.log()
+    assert entry.outcome == (
+        "0 replayed; failed: 1 of the named jobs are not dead, or do not match the filters"
+    )
+
+
+def test_an_act_is_done_though_the_log_cannot_be_written(
+    shell: Shell, pool: QueuePool, redis_url: str
+) -> None:
+    with redis.Redis.from_url(redis_url) as client:
+        client.set(pool.system[1] + b":log:act", "of another program")
+
+    assert shell.run("hold", "all") == Exit.OK
+
+    assert "held" in shell.out
+    assert "this could not be kept in the log: " in shell.err
+    assert shell.run("log") == Exit.FAILED
+
+
+def test_the_newest_entries_are_shown_and_more_are_said_to_be_there(
+    shell: Shell, pool: QueuePool
+) -> None:
+    server, key = pool.system
+    entries = [LogEntry(kind=LogKind.ACT, what=f"n{n}") for n in range(9)]
+    server.run(key, [write_log(entries)])
+
+    assert [one["what"] for one in shell.json("log", "--limit", "3")] == ["n6", "n7", "n8"]
+    assert "more before" in shell.err
+    assert shell.run("log", "--since", "1s", "--until", "1s") == Exit.OK
+    assert shell.run("log", "--limit", "501") == Exit.USAGE
+    assert shell.run("log", "--follow", "--until", "1h") == Exit.USAGE
+
+
+def test_what_comes_is_followed_once(
+    shell: Shell, pool: QueuePool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, key = pool.system
+    server.run(key, [write_log([LogEntry(kind=LogKind.ACT, what="before")])])
+    turns = iter(range(1, 4))
+
+    class Pause:
+        def wait(self, _seconds: float) -> bool:
+            """Let something happen instead of waiting; the third time, somebody presses Ctrl-C."""
+            turn = next(turns)
+            if turn == 3:
+                raise KeyboardInterrupt
+            server.run(key, [write_log([LogEntry(kind=LogKind.OWNER, what=f"n{turn}")] * turn)])
+            return False
+
+    monkeypatch.setattr("queuepool.cli.commands.log.threading.Event", Pause)
+
+    assert shell.run("log", "--follow", "--json") == Exit.INTERRUPTED
+    assert [one["what"] for one in shell.lines] == ["before", "n1", "n2", "n2"]
