@@ -174,6 +174,9 @@ def plant(pool: QueuePool, url: str) -> None:
         named = {"task": NASTY, "partition_key": NASTY, "tier": NASTY, "limit": [NASTY]}
         schedule = json.dumps({"name": "planted", "payload": {NASTY: NASTY}, "every": 9} | named)
         stored = b"5:5:0:" + nasty.replace(b"\n", b" ") + b"\n" + schedule.encode()
+        texts = dict.fromkeys(("what", "subject", "who", "via", "why", "outcome"), NASTY)
+        for text in (json.dumps(texts).encode(), nasty):
+            client.xadd(system + b":log:act", {"e": text})
         client.hset(system + b":schedules", mapping={nasty: nasty, b"planted": stored, b"": "5"})
 
 
