@@ -28,14 +28,14 @@ def act_of(
     what = _WORDS.get(method, method)
     if method == "PauseLimit" and not request.paused:
         what = "limit resume"
-    who, via = told_by(metadata)
+    by = told_by(metadata)
     return LogEntry(
         kind=LogKind.ACT,
         what=what,
         subject=_subject(request),
-        who=who or actor,
-        via=f"{via or 'gRPC'}, {actor}" if who else "gRPC",
-        why=request.reason,
+        who=actor if by is None else by.who,
+        via="gRPC" if by is None else f"{by.via or 'gRPC'}, {actor}",
+        why=request.reason if by is None else by.why,
         outcome=f"failed: {result}" if answer is None else _outcome(answer),
     )
 

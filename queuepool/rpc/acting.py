@@ -18,7 +18,7 @@ from typing import Any, Final
 
 BY: Final = "queuepool-by-bin"  # bytes, since names have more than ASCII
 LOGGED: Final = "queuepool-logged"
-_LONGEST = 400
+_LONGEST = 1_000  # bytes
 
 
 @dataclass
@@ -33,7 +33,8 @@ class Acting:
     @property
     def entry(self) -> tuple[str, bytes]:
         """Return the metadata of a call."""
-        return BY, f"{self.who}\n{self.via}".encode(errors="backslashreplace")[:_LONGEST]
+        told = "\n".join(" ".join(text.split()) for text in (self.who, self.via, self.why))
+        return BY, told.encode(errors="backslashreplace")[:_LONGEST]
 
 
 _current: ContextVar[Acting | None] = ContextVar("acting", default=None)
@@ -61,10 +62,10 @@ def reason() -> str:
     return "" if act is None else act.why
 
 
-def told_by(metadata: Any) -> tuple[str, str]:
-    """Return who acts and via what, as the metadata of a call say; empty if they do not."""
+def told_by(metadata: Any) -> Acting | None:
+    """Return who acts, as the metadata of a call say; None if they do not."""
     for key, value in metadata or ():
         if key == BY and isinstance(value, bytes):
-            who, _, via = value[:_LONGEST].decode("utf-8", "replace").partition("\n")
-            return who, via
-    return "", ""
+            who, via, why, *_ = [*value[:_LONGEST].decode("utf-8", "replace").split("\n"), "", ""]
+            return Acting(who, via, why) if who else None
+    return None

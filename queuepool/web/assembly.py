@@ -32,6 +32,7 @@ from queuepool.web.pages import (
     groups,
     jobs,
     limits,
+    log,
     login,
     overview,
     partition,
@@ -44,7 +45,7 @@ from queuepool.web.source import Source
 
 PAGES = (
     *(login, overview, partition, groups, jobs, find, errors, bulks),
-    *(scaling, limits, schedules, flows, system),
+    *(scaling, limits, schedules, flows, log, system),
 )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +18,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from queuepool import __version__
+from queuepool.client import log
 from queuepool.errors import QueuePoolError
+from queuepool.models.log import LogEntry, LogKind
+from queuepool.rpc.acting import acting
 from queuepool.web.auth.guard import FORM_FIELD
 from queuepool.web.drawing import words
 from queuepool.web.live.board import Board
@@ -30,7 +33,7 @@ from queuepool.web.source import Source
 from queuepool.web.verdict import verdict_of
 
 T = TypeVar("T")
-_AUDITED = 200
+_KEEP_S = 2.0  # for the log, before the answer to an act goes out without it
 STATIC = Path(__file__).with_name("static")
 _audit = logging.getLogger("queuepool.web.audit")
 _log = logging.getLogger("queuepool.web")
@@ -43,6 +46,7 @@ NAV = (
     ("limits", "Limits"),
     ("schedules", "Schedules"),
     ("flows", "Flows"),
+    ("log", "Log"),
     ("system", "System"),
 )
 
@@ -60,7 +64,6 @@ class Desk:
         self.watcher = Watcher(self.board, source.connect, self.hub.changed)
         self.masked = tuple(parts(settings.masked))
         self.at_end: list[Callable[[], None]] = []
-        self.audit: deque[dict[str, str]] = deque(maxlen=_AUDITED)  # the latest first
         self._cached: dict[str, tuple[float, Any]] = {}
         self._cache_lock = threading.Lock()
         self._templates = Environment(
@@ -166,22 +169,45 @@ class Desk:
         do: returns what happened, in a sentence. back: the path of the page.
         """
         who = request.state.user.name
-        try:
-            text, kind = await self.off_loop(do), "done"
-        except Exception as error:
-            text, kind = sentence_of(error), "failed"
-            if not _is_expected(error):
-                _log.exception("%s failed", what)
+        why = words.clean(request.state.form.get("reason", ""), 200)
+        with acting(who, "page", why) as act:
+            try:
+                text, kind = await self.off_loop(do), "done"
+            except Exception as error:
+                text, kind = sentence_of(error), "failed"
+                if not _is_expected(error):
+                    _log.exception("%s failed", what)
         line = {
             "who": who,
             "subject": words.clean(subject, 200),
-            "why": words.clean(request.state.form.get("reason", ""), 200),
+            "why": why,
             "outcome": kind if kind == "done" else words.clean(text, 200),
         }
         _audit.info("%s", what, extra=line)
-        self.audit.appendleft({"at": words.moment(round(time.time() * 1000)), "what": what} | line)
+        if not act.logged:
+            outcome = text if kind == "done" else f"failed: {text}"
+            text += await self._keep(
+                LogEntry(
+                    kind=LogKind.ACT, what=what, subject=subject, who=who, via="page", why=why,
+                    outcome=outcome,
+                )
+            )  # fmt: skip
         self.forget()
         return self.back(request, back, kind, text)
+
+    async def _keep(self, entry: LogEntry) -> str:
+        """Write an entry into the log of the queue; return what to say if that failed."""
+
+        def write() -> None:
+            self.source.pool.carry_out(log.write([entry]))
+
+        try:
+            await asyncio.wait_for(self.off_loop(write), _KEEP_S)
+        except Exception as error:  # whatever it is: the act itself is done
+            told = f"no answer within {_KEEP_S:g} s" if isinstance(error, TimeoutError) else error
+            _log.warning("an act could not be kept in the log of the queue: %s", told)
+            return f" (It could not be kept in the log: {words.clean(str(told), 200)})"
+        return ""
 
     def back(self, request: Request, path: str, kind: str, text: str) -> Response:
         """Return a redirection to a page of ours that shows a note."""

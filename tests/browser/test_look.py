@@ -30,7 +30,7 @@ def paths(live: Live) -> list[str]:
     return [
         "/", "/partition/0", "/groups", "/group?key=look", "/find", "/find?state=dead",
         f"/job?id={dead}", "/errors", "/scaling", "/limits", "/schedules", "/flows",
-        f"/flow?name={flow.batch.name}", "/system",
+        f"/flow?name={flow.batch.name}", "/log", "/system",
     ]  # fmt: skip
 
 

@@ -66,7 +66,8 @@ class _Pages:
             made.append(bulk)
             return f"{bulk.wanted:,} jobs are being {WORDS[what]}."
 
-        answer = await self._desk.act(request, f"{what} jobs", urlencode(given), do, "/find")
+        said = f"{'job' if what == 'cancel' else 'dead'} {what}"
+        answer = await self._desk.act(request, said, urlencode(given), do, "/find")
         if made:
             root = request.scope.get("root_path", "")
             answer.headers["location"] = f"{root}/bulk/{made[0].name}"

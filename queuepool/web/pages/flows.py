@@ -38,7 +38,7 @@ def routes(desk: Desk) -> list[Route]:
             jobs = desk.source.pool.batch(name).cancel()
             return f"The batch is cancelled; {jobs:,} jobs were cancelled or asked to stop."
 
-        return await desk.act(request, "cancel flow", name, do, _address(name))
+        return await desk.act(request, "flow cancel", f"batch {name}", do, _address(name))
 
     return [
         Route("/flows", index),

@@ -57,7 +57,7 @@ def routes(desk: Desk) -> list[Route]:
             raise HTTPException(404, "there is no such act")
         asked, may_see = fields(request), may_see_payloads(desk, request)
         return await desk.act(
-            request, f"{request.path_params['what']} job", job_id,
+            request, f"job {request.path_params['what']}", f"job {job_id}",
             lambda: do(desk, job_id, key, asked, may_see), address(job_id, key),
         )  # fmt: skip
 

@@ -28,7 +28,11 @@ def routes(desk: Desk) -> list[Route]:
         if what not in ("pause", "resume", "run", "remove"):
             raise HTTPException(404, "there is no such act")
         return await desk.act(
-            request, f"{what} schedule", name, lambda: _do(desk, what, name), "/schedules"
+            request,
+            f"schedule {what}",
+            f"schedule {name}",
+            lambda: _do(desk, what, name),
+            "/schedules",
         )
 
     return [Route("/schedules", show), Route("/schedules/act/{what}", act, methods=["POST"])]

@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from queuepool.web.desk import Desk
 from queuepool.web.live.board import name_of
+from queuepool.web.pages.log import acts_of
 
 
 def routes(desk: Desk) -> list[Route]:
@@ -21,7 +22,7 @@ def routes(desk: Desk) -> list[Route]:
         look = desk.board.look
         return desk.page(
             request, "system.html", look=look, consumers=consumers(look.places),
-            servers=servers(look), audit=list(desk.audit), up_s=time.time() - desk.board.origin_s,
+            servers=servers(look), acts=await acts_of(desk), up_s=time.time() - desk.board.origin_s,
             watchers=desk.hub.watchers, settings=_settings(desk),
         )  # fmt: skip
 

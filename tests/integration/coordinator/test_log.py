@@ -31,10 +31,10 @@ def found(
 def test_calls_of_operators_are_kept_with_who_and_why(
     pool: QueuePool, client: QueuePoolClient
 ) -> None:
-    with acting("ada@desk", "page") as act:
-        client.Hold(api.HoldRequest(all=True, reason="a\nfire"))
+    with acting("ada@desk", "page", "a\nfire") as act:
+        client.Hold(api.HoldRequest(all=True, reason="a fire (by ada on the page)"))
         assert act.logged
-    client.SetWorkers(api.SetWorkersRequest(partition=1, workers=5, ttl_s=60))
+    client.SetWorkers(api.SetWorkersRequest(partition=1, workers=5, ttl_s=60, reason="more\n"))
     with pytest.raises(grpc.RpcError), acting("ada@desk", "page") as failed:
         client.RemoveLimit(api.RemoveLimitRequest(limit="nobodys"))
     assert failed.logged
@@ -46,7 +46,7 @@ def test_calls_of_operators_are_kept_with_who_and_why(
     assert (held.why, held.outcome) == ("a fire", "2 changed")
     assert held.via.startswith("page, ipv4:127.0.0.1:")
     assert (scaled.what, scaled.subject) == ("scale", "partition 1: workers=5 ttl_s=60")
-    assert (scaled.via, scaled.outcome) == ("gRPC", "done")
+    assert (scaled.via, scaled.outcome, scaled.why) == ("gRPC", "done", "more")
     assert scaled.who.startswith("ipv4:127.0.0.1:")
     assert (removed.subject, removed.outcome) == ("limit nobodys", "failed: NOT_FOUND")
 

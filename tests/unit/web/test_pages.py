@@ -274,7 +274,9 @@ def test_dead_jobs_that_match_are_counted_first_and_then_changed(
     page = answer.headers["location"]
     wait_until(lambda: ">done<" in operator.get(page).text, message="it has ended")
     assert site.pool.inspect.count("dead") == left
-    assert site.desk.audit[0]["subject"].startswith("state=dead")
+    (entry,) = site.pool.log()
+    assert (entry.what, entry.who, entry.via) == (f"dead {what}", "ada", "page")
+    assert entry.subject.startswith("state=dead")
 
 
 def test_a_bulk_act_at_a_rate_is_stopped(site: Site, operator: Browser) -> None:
@@ -419,7 +421,7 @@ def test_the_system_shows_servers_owners_settings_and_acts_but_no_secret(
 
 @pytest.mark.parametrize("path", [
     "/", "/groups", "/group?key=mails", "/find", "/find?state=dead", "/errors", "/scaling",
-    "/limits", "/schedules", "/flows", "/system", "/partition/0",
+    "/limits", "/schedules", "/flows", "/log", "/system", "/partition/0",
 ])  # fmt: skip
 def test_no_page_lets_text_of_others_become_html_and_viewers_see_no_acts(
     site: Site, path: str
