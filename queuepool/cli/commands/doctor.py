@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> Exit:
     if arguments.json:
         output.print_json({"well": verdict.well} | asdict(verdict))
     else:
-        _print(verdict)
+        print_verdict(verdict)
     return Exit.OK if verdict.well else Exit.FAILED
 
 
@@ -61,7 +61,8 @@ def _asked(client: QueuePoolClient) -> Verdict:
         raise
 
 
-def _print(verdict: Verdict) -> None:
+def print_verdict(verdict: Verdict) -> None:
+    """Print what was found, the worst first."""
     if verdict.well:
         output.say("All well.")
     for one in verdict.findings:

@@ -94,5 +94,5 @@ def _print(found: dict[str, Any]) -> None:
             f"{when(first['at_ms'])}: {what}"
         )
     if found["shadow"] is not None:
-        for line in compared(found["shadow"]):
+        for line in compared(found["shadow"], output.console().width):
             output.say(line)

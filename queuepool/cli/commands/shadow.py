@@ -83,7 +83,7 @@ def _show(arguments: argparse.Namespace) -> Exit:
         output.say("no shadow has run since this coordinator leads; `queuepool shadow POLICY`")
     else:
         output.say(output.clean(f"{found['candidate_text']}, since {when(found['since_ms'])}", 500))
-        for line in compared(found):
+        for line in compared(found, output.console().width):
             output.say(line)
         if found["missed"]:
             output.say(f"It was too slow for {found['missed']:,} cycles.")

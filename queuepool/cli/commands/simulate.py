@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> Exit:
     if arguments.json:
         output.print_json({"results": results})
     else:
-        _print(results)
+        print_results(results)
     return Exit.OK
 
 
@@ -121,7 +121,8 @@ def _read(name: str) -> str:
         raise CommandError(f"{name}:{line}: not UTF-8 text", Exit.USAGE) from error
 
 
-def _print(results: list[dict[str, Any]]) -> None:
+def print_results(results: list[dict[str, Any]]) -> None:
+    """Print the scores of each load."""
     console = output.console()
     rows = [
         [result["scenario"] if not index else "", *_cells(score)]

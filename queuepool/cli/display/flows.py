@@ -25,7 +25,7 @@ COLUMNS = (
     Column("jobs"),
     Column("done"),
     Column("dead"),
-    Column("lost", goes=3),
+    Column("lost"),
     Column("deadline", goes=1),
 )
 STEPS = (

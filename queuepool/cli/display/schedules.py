@@ -20,7 +20,7 @@ COLUMNS = (
     Column("task", left=True, goes=3),
     Column("next"),
     Column("fired", goes=1),
-    Column("missed", goes=2),
+    Column("missed"),
     Column("overlapped", goes=4),
     Column("state", left=True),
 )

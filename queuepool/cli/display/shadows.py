@@ -1,22 +1,29 @@
-"""How a candidate compares with the live policy, as lines. Pure."""
+"""How a candidate compares with the live policy, as lines."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from queuepool.cli.display.tables import Column, draw
 from queuepool.models.durations import format_duration
 
-_HEAD = ("", "worker hours", "mean wait", "p50", "p99", "changes")
+_COLUMNS = (
+    Column("policy", left=True),
+    Column("worker hours"),
+    Column("mean wait", goes=2),
+    Column("p50", goes=1),
+    Column("p99"),
+    Column("changes"),
+)
 
 
-def compared(found: Mapping[str, Any]) -> list[str]:
+def compared(found: Mapping[str, Any], width: int) -> list[str]:
     """Return a small table. found: of a comparison, with `live` and `candidate`."""
     live, candidate = found["live"], found["candidate"]
-    rows = [_HEAD, _row("as it was", live), _row(found["policy"], candidate)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
-    lines = ["  ".join(_cell(row, i, widths[i]) for i in range(len(row))) for row in rows]
-    return [*(line.rstrip() for line in lines), _sentence(found, live, candidate)]
+    rows = [_row("as it was", live), _row(found["policy"], candidate)]
+    lines = [line.plain for line in draw(_COLUMNS, rows, width)]
+    return [*lines, _sentence(found, live, candidate)]
 
 
 def in_short(found: Mapping[str, Any]) -> str:
@@ -44,7 +51,3 @@ def _times(live: Any, candidate: Any) -> str:
 def _row(name: str, side: Mapping[str, Any]) -> tuple[str, ...]:
     waits = (f"{side[key]:,.1f} s" for key in ("wait_mean_s", "wait_p50_s", "wait_p99_s"))
     return (name, f"{side['worker_s'] / 3600:,.2f}", *waits, f"{side['changes']:,}")
-
-
-def _cell(row: tuple[str, ...], index: int, width: int) -> str:
-    return row[index].rjust(width) if index else row[index].ljust(width)

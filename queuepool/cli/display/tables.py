@@ -109,7 +109,8 @@ def _line(
 def _paragraph(columns: Sequence[Column], row: Sequence[Text], width: int) -> list[Text]:
     from rich.text import Text
 
-    lines = [Text(row[0].plain, style="bold", no_wrap=True, overflow="ignore")]
+    # Without a first cell, a row belongs to the one above.
+    lines = [Text(row[0].plain, style="bold")] if row[0].plain else []
     line = Text(" " * _INDENT)
     for column, cell in zip(columns[1:], row[1:], strict=True):
         if not cell.plain:

@@ -71,9 +71,9 @@ def test_a_comparison_is_a_small_table() -> None:
         "live": live | {"changes": 9}, "candidate": live | {"worker_s": 9000.0, "changes": 1_200},
     }  # fmt: skip
 
-    head, first, second, sentence = compared(found)
+    head, _rule, first, second, sentence = compared(found, 80)
 
-    assert head.split() == ["worker", "hours", "mean", "wait", "p50", "p99", "changes"]
+    assert head.split() == ["policy", "worker", "hours", "mean", "wait", "p50", "p99", "changes"]
     assert first.split() == ["as", "it", "was", "2.00", "1.0", "s", "0.0", "s", "7.1", "s", "9"]
     assert second.split() == ["pwqd", "2.50", "1.0", "s", "0.0", "s", "7.1", "s", "1,200"]
     assert len(head) == len(first) == len(second)
