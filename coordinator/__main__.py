@@ -137,7 +137,7 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
     doctor = DoctorWatch(pool, store, verdicts, others=others.views, emit=emit)
     serves = exposed(registry, watchdog.problem, settings, setting="COORDINATOR_METRICS_PORT")
     sends = exported(registry, "queuepool-coordinator", flush_s=_FLUSH_S)
-    with sends, serves as url:
+    with writer, sends, serves as url:  # the writer ends last, and so tells who resigned
         info = ClusterInfo.of(pool.config, settings)
         cycles, shadows = coordinator.cycles, coordinator.shadows
         service = StatusService(
@@ -146,14 +146,14 @@ async def _serve(pool: QueuePool, settings: CoordinatorSettings) -> None:
         await server.start(service, _keda(settings, store, operators))
         _warn_if_open(settings)
         try:
-            for part in (writer, coordinator, watchdog, keeper, limits, firing, doctor, others):
+            for part in (coordinator, watchdog, keeper, limits, firing, doctor, others):
                 part.start()
             _announce(bound, "none" if url is None else f"{url}/metrics")
             await _until(stopping, store, server)
         finally:
             for watching in (doctor, firing, limits, keeper, watchdog):
                 watching.stop()
-            await _stop(coordinator, others, server, operators, writer)
+            await _stop(coordinator, others, server, operators)
     if refused:
         raise refused[0]
 
@@ -219,16 +219,11 @@ def _call(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
 
 
 async def _stop(
-    coordinator: Coordinator,
-    others: PoolCoordinators,
-    server: StatusServer,
-    operators: Operators,
-    writer: LogWriter,
+    coordinator: Coordinator, others: PoolCoordinators, server: StatusServer, operators: Operators
 ) -> None:
     pools = _end_loop(others, "coordinator-stop-pools")
     ended, _, _ = await asyncio.gather(_end_loop(coordinator), server.stop(_GRACE_S), pools)
     operators.close()
-    writer.stop()  # the last: it tells who resigned
     if not ended:
         _log.warning(
             "a server does not respond, so leadership was not released; its lease expires soon"

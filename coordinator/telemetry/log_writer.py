@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from typing import Self
 
 from queuepool.client import log
 from queuepool.client.pool import QueuePool
@@ -85,6 +86,13 @@ class LogWriter:
         self._added.set()
         if self._thread.ident is not None:
             self._thread.join(timeout_s)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.stop()
 
     def flush(self) -> bool:
         """Write what waits; returns whether nothing is left, or could ever be written."""

@@ -11,7 +11,7 @@ import pytest
 
 from queuepool.cli.commands import dead
 from queuepool.models import DeadJob
-from tests.unit.cli.test_snapshots import died
+from tests.unit.cli.pictures import died
 
 
 def test_a_job_is_printed_before_the_next_is_read(
