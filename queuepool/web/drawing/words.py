@@ -28,6 +28,11 @@ def short(number: float) -> str:
     return f"{number:.1f}" if 0 < number < 9.95 and number != round(number) else f"{number:.0f}"
 
 
+def size(number: int) -> str:
+    """Return bytes: 412 kB, 3.2 GB."""
+    return f"{short(number)[:-1]} {short(number)[-1]}B" if number >= 1000 else f"{number} B"
+
+
 def rate(per_s: float) -> str:
     """Return jobs a second."""
     return f"{per_s:,.1f}" if 0 < per_s < 10 else f"{per_s:,.0f}"

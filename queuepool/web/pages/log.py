@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Collection
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -13,8 +14,8 @@ from queuepool.errors import QueuePoolError
 from queuepool.models.log import LogEntry, LogKind
 from queuepool.web.desk import Desk
 
-_SHOWN, _ACTS = 300, 20
-_ACTS_S = 2.0  # the system is shown also while the servers are away
+_SHOWN, _ACTS, _HERE, _LOOKED_AT = 300, 20, 20, 1_000
+_SOON_S = 2.0  # the other pages are shown also while the servers are away
 
 
 def routes(desk: Desk) -> list[Route]:
@@ -24,9 +25,10 @@ def routes(desk: Desk) -> list[Route]:
         kind = request.query_params.get("kind", "")
         if kind and kind not in {one.value for one in LogKind}:
             raise HTTPException(400, "there is no such kind of entries")
-        found = await desk.cached(f"log {kind}", 1.0, lambda: _read(desk, kind, _SHOWN))
+        kinds = [kind] if kind else []
+        found = await desk.cached(f"log {kind}", 1.0, lambda: _read(desk, kinds, _SHOWN))
         return desk.page(
-            request, "log.html", found=found, kind=kind, kinds=[one.value for one in LogKind],
+            request, "log.html", found=found, kind=kind, all_kinds=[one.value for one in LogKind],
             most=_SHOWN,
         )  # fmt: skip
 
@@ -35,12 +37,29 @@ def routes(desk: Desk) -> list[Route]:
 
 async def acts_of(desk: Desk) -> list[LogEntry]:
     """Return what people did lately, the latest first; nothing if that cannot be read soon."""
-    asked = desk.cached("acts", 1.0, lambda: _read(desk, LogKind.ACT, _ACTS))
+    return await _soon(desk, "acts", lambda: _read(desk, [LogKind.ACT], _ACTS))
+
+
+async def of_partition(desk: Desk, name: str) -> list[LogEntry]:
+    """Return who owned a partition, what was done to it and found there, the latest first.
+
+    Its worker counts stand in its decisions. Of changes of many partitions at once there is one
+    entry for all, which is not here.
+    """
+    kinds = (LogKind.ACT, LogKind.FINDING, LogKind.OWNER)
+    found = await _soon(desk, "places", lambda: _read(desk, kinds, _LOOKED_AT))
+    subject = f"partition {name}"
+    begun = (f"{subject}:", f"{subject} ")
+    here = [one for one in found if one.subject == subject or one.subject.startswith(begun)]
+    return here[:_HERE]
+
+
+async def _soon(desk: Desk, name: str, ask: Callable[[], list[LogEntry]]) -> list[LogEntry]:
     try:
-        return await asyncio.wait_for(asked, _ACTS_S)
+        return await asyncio.wait_for(desk.cached(f"log of {name}", 1.0, ask), _SOON_S)
     except (QueuePoolError, TimeoutError):
         return []
 
 
-def _read(desk: Desk, kind: str, most: int) -> list[LogEntry]:
-    return desk.source.pool.log(kinds=[kind] if kind else [], most=most)[::-1]
+def _read(desk: Desk, kinds: Collection[str], most: int) -> list[LogEntry]:
+    return desk.source.pool.log(kinds=kinds, most=most)[::-1]

@@ -17,6 +17,7 @@ from queuepool.web.drawing import words
 from queuepool.web.drawing.charts import WIDTH, Chart, Line, chart
 from queuepool.web.live.board import POINTS, STEP_S, name_of
 from queuepool.web.live.hub import Patch
+from queuepool.web.pages.log import of_partition
 from queuepool.web.pages.overview import chart_end
 
 _CHARTS = (
@@ -41,7 +42,8 @@ def routes(desk: Desk) -> list[Route]:
         return desk.page(
             request, "partition.html", place=place, name=name, tiles=tiles(place),
             lanes=lanes(place), charts=charts_of(desk, name), marks=marks,
-            lease=place.owner.lease_remaining_ms / 1000, **known,
+            lease=place.owner.lease_remaining_ms / 1000,
+            past=await of_partition(desk, name), **known,
         )  # fmt: skip
 
     async def live(request: Request) -> Response:
@@ -61,7 +63,7 @@ def routes(desk: Desk) -> list[Route]:
             raise HTTPException(404, "there is no such act")
         asked, reason = fields(request), reason_of(request)
         return await desk.act(
-            request, f"{what} partition", name,
+            request, "scale --auto" if what == "automatic" else what, f"partition {name}",
             lambda: _ACTS[what](desk, place, asked, reason), f"/partition/{name}",
         )  # fmt: skip
 

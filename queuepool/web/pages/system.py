@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import defaultdict
 from typing import Any
@@ -10,9 +11,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from queuepool.client.checkup import ask_servers
+from queuepool.errors import QueuePoolError
+from queuepool.models.doctor import ServerFigures
 from queuepool.web.desk import Desk
 from queuepool.web.live.board import name_of
 from queuepool.web.pages.log import acts_of
+
+_SOON_S = 2.0
 
 
 def routes(desk: Desk) -> list[Route]:
@@ -22,7 +28,8 @@ def routes(desk: Desk) -> list[Route]:
         look = desk.board.look
         return desk.page(
             request, "system.html", look=look, consumers=consumers(look.places),
-            servers=servers(look), acts=await acts_of(desk), up_s=time.time() - desk.board.origin_s,
+            servers=servers(look), memory=await memory(desk), acts=await acts_of(desk),
+            up_s=time.time() - desk.board.origin_s,
             watchers=desk.hub.watchers, settings=_settings(desk),
         )  # fmt: skip
 
@@ -64,6 +71,19 @@ def servers(look: Any) -> list[dict[str, Any]]:
         }
         for server in look.cluster.servers
     ]
+
+
+async def memory(desk: Desk) -> dict[str, ServerFigures]:
+    """Return what each server tells of its memory and its disk; nothing if they do not answer."""
+
+    def ask() -> dict[str, ServerFigures]:
+        pool = desk.source.pool
+        return {one.name: one for one in pool.carry_out(ask_servers(pool.config))}
+
+    try:
+        return await asyncio.wait_for(desk.cached("memory", 5.0, ask), _SOON_S)
+    except (QueuePoolError, TimeoutError):
+        return {}
 
 
 def _jobs(p: Any) -> int:
