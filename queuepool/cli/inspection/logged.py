@@ -16,7 +16,7 @@ from typing import Any
 from queuepool.cli.arguments import Logged
 from queuepool.cli.display import output
 from queuepool.cli.exits import CommandError, Exit, code_of
-from queuepool.errors import QueuePoolError
+from queuepool.errors import QueuePoolError, ScriptError
 from queuepool.models.durations import format_duration
 from queuepool.models.log import LogEntry, LogKind
 from queuepool.models.places import place_text
@@ -40,7 +40,8 @@ def run_logged(arguments: argparse.Namespace, logged: Logged) -> Exit:
             raise
         except (CommandError, QueuePoolError) as error:
             ended = error.code if isinstance(error, CommandError) else code_of(error)
-            if ended is not Exit.USAGE:  # otherwise nothing was done
+            # Of wrong arguments, or without the right to act, nothing was done.
+            if ended is not Exit.USAGE and not isinstance(error, ScriptError):
                 told = error.lines[0] if isinstance(error, CommandError) else str(error)
                 done, away = getattr(arguments, "outcome", ""), ended is Exit.UNAVAILABLE
                 failed = f"{done}; failed: {told}" if done else f"failed: {told}"
