@@ -46,14 +46,15 @@ def test_small_groups_pass_a_large_one(
     assert waited[118] < 3 * JOB_MS / 1000  # p99
 
 
-def test_a_tenant_with_few_jobs_passes_one_with_20_000_groups(
-    pool: QueuePool, partition: Partition, consume: StartConsumer, records: Records
+@pytest.mark.parametrize("groups", [20_000, pytest.param(150_000, marks=pytest.mark.slow)])
+def test_a_tenant_with_few_jobs_passes_one_with_many_groups(
+    pool: QueuePool, partition: Partition, consume: StartConsumer, records: Records, groups: int
 ) -> None:
     job_ms = 2 * JOB_MS  # so that what a busy machine adds to each wait counts less
     dice = random.Random(7)
     theirs = (
         Job({"ms": job_ms * dice.uniform(0.5, 1.5)}, partition_key=f"row-{n}")
-        for n in range(20_000)
+        for n in range(groups)
     )
     pool.enqueue_many("work", theirs, tenant="large")
     consume(workers=8)
