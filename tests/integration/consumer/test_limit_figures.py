@@ -42,7 +42,7 @@ from tests.integration.coordinator.cluster import Process
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.serial]
-LATE_S = 0.5  # a start that a busy machine delays comes nearer to the next ones
+LATE_S = 0.1  # a start that a busy machine delays comes nearer to the next ones
 LEAST, MOST = 8, 64
 FREE, FREE_MS, LIMITED, RATE = 20_000, 50, 20_000, 20
 MINUTES = 1.5  # for which the limited jobs are watched
