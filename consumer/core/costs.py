@@ -10,7 +10,8 @@ and passes those to each claim that are ahead of the cheapest lane of their tier
 margin: they have their turn after the others, and so get what the others leave. Start-time fair
 queueing does the same (P. Goyal et al., 1996): a lane that comes, or comes back, starts at the
 lowest cost of its tier, so that nobody pays for the past and nobody saves up; a little below, by
-CREDIT_S at most, so that small groups finish soon.
+CREDIT_S at most, so that small groups finish soon. While it has such a credit, several others are
+not compared with it: it would put all of them ahead, and what is ahead shares by jobs again.
 
 While none of its jobs has ended, a lane is ahead once it has an even part of the slots: else a
 group of very long jobs would have them all before anybody knows.
@@ -46,6 +47,7 @@ _CREDIT = 0.1  # of the time for which it was away
 @dataclass(slots=True)
 class _Lane:
     cost_s: float
+    level_s: float = -1e9  # the lowest cost when it came; below it, it has credit
     running: int = 0
     began_s: float = 0.0  # sum of the times at which the running ones were claimed
     mean_s: float = 0.0
@@ -94,8 +96,9 @@ class Costs:
                     continue
                 lane = self._lanes[name] = _Lane(-1e9, empty=True)
             if lane.empty:
+                lane.level_s = self._lowest_s(name[:1])
                 credit_s = min(CREDIT_S, _CREDIT * (now_s - lane.seen_s))
-                lane.cost_s = max(lane.cost_s, self._lowest_s(name[:1]) - credit_s)
+                lane.cost_s = max(lane.cost_s, lane.level_s - credit_s)
             lane.running += 1
             lane.began_s += now_s
             lane.seen_s, lane.empty = now_s, False
@@ -141,7 +144,9 @@ class Costs:
             even = max(1, slots // max(1, len(lanes)))
             full = {n for n, lane in lanes.items() if lane.mean_s == 0 and lane.running >= even}
             charged_s = {name: lane.charged_s(now_s, slots) for name, lane in lanes.items()}
-            lowest_s = min((s for name, s in charged_s.items() if name not in full), default=0.0)
+            others_s = {name: s for name, s in charged_s.items() if name not in full}
+            standing = [s for name, s in others_s.items() if s >= lanes[name].level_s]
+            lowest_s = min(standing if len(standing) > 1 else others_s.values(), default=0.0)
             for name, lane in lanes.items():
                 over_s = charged_s[name] - lowest_s
                 if name in full or over_s > _MARGIN_S + _MARGIN * lane.mean_s:
@@ -159,7 +164,9 @@ class Costs:
 
     def _lowest_s(self, tier: bytes) -> float:
         # Of what ended: what runs, or only waits in memory, may be handed back.
-        return min((lane.cost_s for lane in self._of_tier(tier).values()), default=0.0)
+        lanes = self._of_tier(tier).values()
+        standing = [lane.cost_s for lane in lanes if lane.cost_s >= lane.level_s]
+        return min(standing or [lane.level_s for lane in lanes], default=0.0)
 
     def _of_tier(self, tier: bytes) -> dict[bytes, _Lane]:
         # Those that have jobs.

@@ -140,6 +140,25 @@ def test_a_group_that_comes_later_neither_waits_nor_has_saved_up() -> None:
     assert waits[int(0.99 * len(waits))] < 3 * 0.05
 
 
+def test_small_groups_without_a_pause_neither_wait_nor_spoil_the_shares_of_others() -> None:
+    late = [f"c{n}" for n in range(300)]
+    cluster = Cluster(workers=16, a=2.0, b=0.02, **dict.fromkeys(late, 0.02))
+    cluster.enqueue("a", 400)
+    cluster.enqueue("b", 20_000)
+    cluster.run(20.0)
+    before = dict(cluster.busy_s)
+
+    for group in late:
+        cluster.enqueue(group, 10)
+        cluster.run(0.1)
+
+    a, b = (cluster.busy_s[g] - before[g] for g in "ab")
+    assert 0.85 < a / b < 1.2
+    waits = sorted(wait_s for group in late for wait_s in cluster.waits_s[group])
+    assert len(waits) == 10 * len(late)
+    assert waits[int(0.99 * len(waits))] < 0.2
+
+
 def test_a_lane_that_is_ahead_gets_everything_while_nothing_else_is_ready() -> None:
     cluster = Cluster(a=2.0, b=0.02)
     cluster.enqueue("a", 200)
