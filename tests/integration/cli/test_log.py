@@ -21,7 +21,10 @@ def told(pool: QueuePool) -> list[tuple[str, str, str]]:
     return [(one.what, one.subject, one.outcome) for one in pool.log()]
 
 
-def test_what_a_command_does_is_kept_with_who_and_why(shell: Shell, pool: QueuePool) -> None:
+def test_what_a_command_does_is_kept_with_who_and_why(
+    shell: Shell, pool: QueuePool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
     pool.enqueue("send", {"n": 1}, partition_key="album 7")
 
     shell.run("hold", "group", "album 7", "--reason", "they\nasked \x1b[1m")
