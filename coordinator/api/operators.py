@@ -25,16 +25,10 @@ from queuepool.client.pool import QueuePool
 from queuepool.client.questions import ask_system
 from queuepool.client.scaling import ScalingRecords
 from queuepool.errors import InvalidInputError
-from queuepool.models import (
-    Eta,
-    GroupStatus,
-    Limit,
-    LimitStatus,
-    ScalingRecord,
-    TenantLoad,
-    TenantStatus,
-)
+from queuepool.models import GroupStatus, Limit, LimitStatus, ScalingRecord
+from queuepool.models.eta import Eta
 from queuepool.models.places import DEFAULT_POOL, place_text
+from queuepool.models.tenants import TenantLoad, TenantStatus
 from queuepool.verbs import Verb
 from queuepool.verbs.leader import verbs as lead
 
