@@ -209,7 +209,7 @@ def test_everything_is_reached_by_keys_alone(operator: Chromium, live: Live) -> 
     operator.press(job_id, ENTER)
     operator.until(lambda: operator.path == f"/job?id={job_id}", "the job")
     names = ("groups", "find", "errors", "scaling", "limits", "schedules", "flows", "log", "system")
-    for key, name in zip("gjesltfy", names, strict=True):
+    for key, name in zip("gjesltfhy", names, strict=True):
         operator.press("g", key)
         operator.until(partial(is_at, f"/{name}"), name)
 

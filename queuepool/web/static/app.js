@@ -75,7 +75,7 @@ byId("theme")?.addEventListener("click", () => {
 // -- keys -----------------------------------------------------------------------------------------
 
 const places = { o: "/", g: "/groups", j: "/find", e: "/errors", s: "/scaling", l: "/limits",
-  t: "/schedules", f: "/flows", y: "/system" };
+  t: "/schedules", f: "/flows", h: "/log", y: "/system" };
 let went = 0;
 
 document.addEventListener("keydown", (event) => {
