@@ -17,7 +17,7 @@ ENTER, TAB, ESCAPE = "\ue007", "\ue004", "\ue00c"
 def test_a_bulk_action_is_watched_held_released_and_cancelled(
     operator: Chromium, live: Live
 ) -> None:
-    live.mails("bulk", 2000, seconds=0.1)
+    live.mails("bulk", 20_000, seconds=0.1)  # more than all workers can do meanwhile
     operator.open("/group?key=bulk")
 
     def done() -> int:
