@@ -9,11 +9,13 @@ from typing import Any, TypedDict
 
 from queuepool.client import editing, finding
 from queuepool.client.effects import Steps
+from queuepool.client.grouping import check_limit, find_groups
 from queuepool.client.producer import Producer
 from queuepool.errors import InvalidInputError
 from queuepool.errors.escaping import shown
 from queuepool.models import JobState
 from queuepool.models.finding import Changed, JobFilter
+from queuepool.models.groups import GroupLoad
 from queuepool.models.history import PastRun
 from queuepool.routing.finding import known_id
 from queuepool.tasks.options import refuse_unknown
@@ -104,6 +106,12 @@ class InspectSteps:
     ) -> Steps[list[PastRun]]:
         config, at = self._network.config, self._at(key, tenant)
         return finding.history(config, known_id(job_id), partition=at, most=most)
+
+    def _groups(
+        self, order: object, limit: object, partition: int | None, pool: str | None
+    ) -> Steps[list[GroupLoad]]:
+        config, most = self._network.config, check_limit(limit)
+        return find_groups(config, order=order, limit=most, partition=partition, pool=pool)
 
     def _at(self, key: str | bytes | None, tenant: str | None) -> int | None:
         return None if key is None else self._producer.route(key, tenant).partition

@@ -10,6 +10,7 @@ from queuepool.client.inspect_steps import InspectSteps, Where
 from queuepool.client.network import AsyncNetwork, Network
 from queuepool.models import JobState, JobStatus
 from queuepool.models.finding import Changed, Digest, ErrorCount, RunningJob
+from queuepool.models.groups import GroupLoad, GroupOrder
 from queuepool.models.history import PastRun
 
 _PAGE = 200
@@ -80,6 +81,28 @@ class Inspect(InspectSteps):
         return self._network.do(
             finding.digest(self._network.config, partition=partition, sample=sample)
         )
+
+    def groups(
+        self,
+        *,
+        order: GroupOrder | str = GroupOrder.SIZE,
+        limit: int = 20,
+        partition: int | None = None,
+        pool: str | None = None,
+    ) -> list[GroupLoad]:
+        """Return the largest task groups of all partitions, or with order="age" the oldest.
+
+        Of those that have ready, parked or held jobs; groups whose jobs are all delayed or in
+        flight are not among them. limit: at most 10,000. Size is the number of jobs left. Groups
+        that change meanwhile may be missed. pool: only of this one; otherwise of each, which is
+        counted apart.
+
+        >>> pool.enqueue_many("greet", [{"name": "Ada"}] * 3, partition_key="bulk-7").accepted
+        3
+        >>> pool.inspect.groups(order="size", limit=1)[0].total >= 3
+        True
+        """
+        return self._network.do(self._groups(order, limit, partition, pool))
 
     def replay(
         self,
@@ -182,6 +205,17 @@ class AsyncInspect(InspectSteps):
         return await self._network.do(
             finding.digest(self._network.config, partition=partition, sample=sample)
         )
+
+    async def groups(
+        self,
+        *,
+        order: GroupOrder | str = GroupOrder.SIZE,
+        limit: int = 20,
+        partition: int | None = None,
+        pool: str | None = None,
+    ) -> list[GroupLoad]:
+        """Return the largest or the oldest task groups, as Inspect.groups does."""
+        return await self._network.do(self._groups(order, limit, partition, pool))
 
     async def replay(
         self,

@@ -20,6 +20,7 @@ from queuepool.testing import (
     delivering,
     ending,
     finding,
+    grouping,
     leading,
     limiting,
     logbook,
@@ -43,7 +44,7 @@ _VERBS: Mapping[str, Callable[[Any, Args], Any]] = {  # each is named after its 
     for module in (
         *(producing, cancelling, managing, claiming, admitting, ending),
         *(owning, operating, finding, leading, limiting, delivering, scheduling, tenants, batches),
-        *(routed, checking, carrying, logbook),
+        *(routed, checking, carrying, logbook, grouping),
     )
     for name, verb in vars(module).items()
     if name in names() and getattr(verb, "__module__", "") == module.__name__

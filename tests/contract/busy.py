@@ -7,6 +7,7 @@ from typing import Any
 
 from queuepool.models import JobState, Limit, Schedule
 from queuepool.models.finding import JobFilter
+from queuepool.models.groups import GroupOrder
 from queuepool.models.log import LogEntry, LogKind
 from queuepool.models.schedules import Fired
 from queuepool.partitions.partition import OwnedPartition
@@ -16,7 +17,7 @@ from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.limits import verbs as limit
 from queuepool.verbs.log import verbs as log
 from queuepool.verbs.moves import verbs as move
-from queuepool.verbs.operator import checkups, editing, finding
+from queuepool.verbs.operator import checkups, editing, finding, grouping
 from queuepool.verbs.operator import verbs as operate
 from queuepool.verbs.owner import verbs as own
 from queuepool.verbs.owner.gates import admit, gates
@@ -255,6 +256,7 @@ def _of_inspection(world: World) -> list[Verb[Any]]:
         finding.history(None),
         finding.history("a"),
         finding.errors("delayed", 0, 1),
+        *(grouping.groups(0, order) for order in GroupOrder),
     ]
 
 

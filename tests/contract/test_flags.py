@@ -31,6 +31,7 @@ ONLY_READ = {
     "find",
     "gates",
     "group",
+    "groups",
     "history",
     "limits",
     "tenant",

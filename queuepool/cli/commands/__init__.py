@@ -32,7 +32,7 @@ COMMANDS: Final = (  # in the order of `queuepool --help`
     Command("job", "find, show, cancel, edit or run jobs; their history", "job"),
     Command("jobs", "show the jobs that run", "jobs"),
     Command("errors", "count the errors of dead and retrying jobs", "errors"),
-    Command("group", "show, wait for, configure or cancel a group", "group"),
+    Command("group", "list groups; show, wait for, configure or cancel one", "group"),
     Command("tenant", "show, hold, release or configure a tenant", "tenant"),
     Command("doctor", "say what is wrong, since when, and what remedies it", "doctor"),
     Command("log", "say who did what and why, and what happened", "log"),

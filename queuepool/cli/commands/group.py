@@ -1,4 +1,4 @@
-"""queuepool group: show, wait for or cancel a task group."""
+"""queuepool group: list task groups; show, wait for, cancel or configure one."""
 
 from __future__ import annotations
 
@@ -7,18 +7,30 @@ import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from queuepool.cli.arguments import Actions, add_grpc, add_json, add_reason, count, duration
+from queuepool.cli.arguments import (
+    Actions,
+    add_grpc,
+    add_json,
+    add_reason,
+    count,
+    duration,
+    positive,
+)
+from queuepool.cli.display import groups as loads
 from queuepool.cli.display import output
 from queuepool.cli.display.fields import print_fields, when
+from queuepool.cli.display.finding import draw
 from queuepool.cli.display.names import key_of
 from queuepool.cli.exits import CommandError, Exit
 from queuepool.cli.inspection.acting import act
 from queuepool.cli.inspection.messages import group_of_message
 from queuepool.cli.inspection.pools import open_pool
 from queuepool.client import group as groups
+from queuepool.client.grouping import check_limit
 from queuepool.client.holding import OWN, check_settings
 from queuepool.models import Eta, GroupStatus, Tier
 from queuepool.models.durations import range_of
+from queuepool.models.groups import MOST_GROUPS, GroupOrder
 from queuepool.routing.slots import key_bytes
 from queuepool.rpc.acting import reason
 
@@ -31,6 +43,15 @@ _SETTINGS = ("max_running", "serial", "weight", "tier")
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `queuepool group`."""
     actions = Actions(parser)
+    listing = actions.add("list", list_groups, "show the largest or the oldest groups")
+    listing.add_argument(
+        "--order", choices=[str(one) for one in GroupOrder], default="size",
+        help="size: most jobs left first (default); age: created first",
+    )  # fmt: skip
+    listing.add_argument("--limit", type=positive, default=20, help="groups to show (default 20)")
+    listing.add_argument("--partition", type=count, metavar="N")
+    listing.add_argument("--pool", metavar="NAME", help="only of this worker pool")
+    add_json(listing)
     showing = actions.add("show", show, "show a group")
     waiting = actions.add("wait", wait, "wait until a group has ended")
     cancelling = actions.add("cancel", cancel, "cancel a group")
@@ -70,6 +91,29 @@ def declare(parser: argparse.ArgumentParser) -> None:
     waiting.add_argument("--timeout", type=duration, metavar="TIME")
     for action in (showing, waiting, cancelling, configuring):
         add_json(action)
+
+
+def list_groups(arguments: argparse.Namespace) -> Exit:
+    """Show the largest or the oldest groups of all partitions."""
+    limit = check_limit(arguments.limit)
+    with open_pool() as pool:
+        found = pool.inspect.groups(
+            order=arguments.order,
+            limit=min(limit + 1, MOST_GROUPS),
+            partition=arguments.partition,
+            pool=arguments.pool,
+        )
+    if arguments.json:
+        for one in found[:limit]:
+            output.print_json(loads.describe(one))
+        return Exit.OK
+    if not found:
+        output.say("no group has ready, parked or held jobs")
+        return Exit.OK
+    draw(loads.COLUMNS, [loads.cells(one) for one in found[:limit]])
+    if len(found) > limit:
+        output.remark(f"there are more; --limit {min(limit * 4, MOST_GROUPS)} shows more of them")
+    return Exit.OK
 
 
 def show(arguments: argparse.Namespace) -> Exit:

@@ -82,3 +82,20 @@ def test_the_history_of_a_job_is_shown(shell: Shell, pool: QueuePool) -> None:
     assert (shown["attempt"], shown["end"], shown["ran_s"]) == (2, "dead", 3.0)
     assert shell.run("job", "history", job.job_id, "--key", KEY) == Exit.OK
     assert "ValueError: no" in shell.out
+
+
+def test_the_largest_and_oldest_groups_are_listed(shell: Shell, pool: QueuePool) -> None:
+    assert shell.run("group", "list") == Exit.OK
+    assert shell.out == "no group has ready, parked or held jobs\n"
+    for n, key in ((1, "small"), (3, "large"), (2, "middle")):
+        pool.enqueue_many("t", [{}] * n, partition_key=key, tenant="acme" if n == 2 else None)
+
+    rows = shell.json("group", "list", "--order", "size")
+    assert [(row["key"], row["left"], row["tenant"]) for row in rows] == [
+        ("large", 3, None), ("middle", 2, "acme"), ("small", 1, None),
+    ]  # fmt: skip
+    [oldest] = shell.json("group", "list", "--order", "age", "--limit", "1")
+    assert oldest["created_ms"] == min(row["created_ms"] for row in rows)
+    assert shell.run("group", "list", "--limit", "2") == Exit.OK
+    assert "small" not in shell.out
+    assert "there are more" in shell.err

@@ -17,7 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 from queuepool.cli.commands import dead, doctor, group, job, simulate
-from queuepool.cli.display import fields, finding, flows, limits, schedules
+from queuepool.cli.display import fields, finding, flows, groups, limits, schedules
 from queuepool.cli.display.board import Board
 from queuepool.cli.display.log import lines_of
 from queuepool.cli.display.output import console, print_lines, say
@@ -40,6 +40,7 @@ from queuepool.models import (
 from queuepool.models.doctor import Finding, Severity, Unjudged, Verdict
 from queuepool.models.finding import Digest, ErrorCount, RunningJob
 from queuepool.models.flows import BatchLine, BatchState, BatchStatus, BatchTree
+from queuepool.models.groups import GroupLoad
 from queuepool.models.history import PastRun
 from queuepool.models.log import LogEntry, LogKind
 from queuepool.models.runs import RunEnd
@@ -117,6 +118,21 @@ def group_shown() -> None:
     }
     status = GroupStatus(**counts, done=499_933, cancelled=0)
     group.print_group(status, argparse.Namespace(key=LONG_GROUP, json=False))
+
+
+GROUPS = (
+    GroupLoad(
+        group=LONG_GROUP.encode(), partition=4095, pool="video", total=1_000_000, left=499_999,
+        delayed=1, parked=1234, dead=3, created_ms=NOW_MS - 86_400_000, held_ms=NOW_MS - 60_000,
+    ),
+    GroupLoad(
+        group=b"\xff\xffacme\xffk", partition=0, total=7, left=7, created_ms=NOW_MS - 1000
+    ),
+)  # fmt: skip
+
+
+def groups_listed() -> None:
+    finding.draw(groups.COLUMNS, [groups.cells(one) for one in GROUPS])
 
 
 def job_shown() -> None:
@@ -334,6 +350,7 @@ PICTURES: dict[str, tuple[Callable[[], None], list[str]]] = {
     "dead-show": (lambda: dead.print_dead(LONG[2]), [*WHOLE, "(3m ago)", '"s": "Zürich"']),
     "dead-digest": (digest_shown, ["1,234,567", "HTTPStatusError-3fa2c1"]),
     "errors": (errors_listed, ["HTTPStatusError-3fa2c1", "timeout-01b2c3", *COUNTS, "~7"]),
+    "group-list": (groups_listed, [LONG_GROUP, "499,999", "1d ago", "acme"]),
     "group-show": (group_shown, [LONG_GROUP, "1,000,000", "50.0%"]),
     "limit-list": (limits_listed, [*(one.name for one in LIMITS), "4 at once", "told to wait 30s"]),
     "limit-show": (limit_shown, [LIMITS[1].name, "5,000 per 1h", "limit resume", "2..90/s"]),

@@ -15,9 +15,9 @@ from queuepool.cli.parser import build_parser
 OTHERS = """
     demo, up, consumer, coordinator, bulk, relay, web, protocol show, acl, check, simulate, faults,
     record, replay, what-if, why, decisions, doctor, log, status, watch, errors, jobs running,
-    job find, job show, job history, group show, group wait, tenant show, policy show, limit list,
-    limit show, flow list, flow show, schedule list, schedule show, migrate status, dead list,
-    dead show, dead digest
+    job find, job show, job history, group list, group show, group wait, tenant show, policy show,
+    limit list, limit show, flow list, flow show, schedule list, schedule show, migrate status,
+    dead list, dead show, dead digest
 """
 
 

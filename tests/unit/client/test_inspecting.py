@@ -9,6 +9,7 @@ import pytest
 
 from queuepool import InvalidInputError, JobId, JobState, PermanentError, Registry
 from queuepool.client.editing import UnchangeableJobError
+from queuepool.models.groups import Best, GroupLoad, GroupOrder
 from queuepool.testing import MemoryPool, run_jobs
 from queuepool.testing.clock import FakeClock
 
@@ -241,3 +242,58 @@ def test_a_job_whose_key_another_holds_cannot_run(pool: MemoryPool) -> None:
 
     with pytest.raises(UnchangeableJobError, match="unique key"):
         pool.inspect.run(job_id)
+
+
+def fill_groups(pool: MemoryPool) -> None:
+    """Enqueue the groups k1 to k9, a second apart, k9 with the most jobs; one also for videos."""
+    for n in range(1, 10):
+        tenant = "acme" if n == 5 else None
+        pool.enqueue_many("retried", [{}] * n, partition_key=f"k{n}", tenant=tenant)
+        pool.clock.advance(1)
+    pool.enqueue_many("encode", [{"why": ""}] * 20, partition_key="k3")
+
+
+def test_the_largest_and_the_oldest_groups_of_all_partitions_come_first(pool: MemoryPool) -> None:
+    fill_groups(pool)
+
+    sizes = [(one.left, one.pool) for one in pool.inspect.groups(order="size", limit=4)]
+    ages = pool.inspect.groups(order="age", limit=3)
+
+    assert sizes == [(20, "video"), (9, None), (8, None), (7, None)]
+    assert [one.group for one in ages] == [b"k1", b"k2", b"k3"]
+    assert len({one.partition for one in pool.inspect.groups(limit=100)}) == 3
+    assert [one.left for one in pool.inspect.groups(limit=1, pool="video")] == [20]
+    [acme] = [one for one in pool.inspect.groups() if one.tenant]
+    assert (acme.tenant, acme.left, acme.total, acme.held_ms) == ("acme", 5, 5, None)
+
+
+def test_few_groups_are_kept_in_memory_however_many_there_are() -> None:
+    def load(n: int) -> GroupLoad:
+        left, name = n * 7919 % 10_007, b"g%d" % n
+        return GroupLoad(group=name, partition=0, total=left, left=left, created_ms=n + 1)
+
+    for order in GroupOrder:
+        best = Best(order, 10)
+        for n in range(10_007):
+            best.add([load(n)])
+            assert len(best) <= 20
+        expected = sorted(map(load, range(10_007)), key=lambda one: -one.left)[:10]
+        first = best.first()
+        assert first == (expected if order is GroupOrder.SIZE else [load(n) for n in range(10)])
+        assert best.least > 0
+
+
+@pytest.mark.parametrize("options", [{"order": "name"}, {"limit": 0}, {"limit": 10_001}])
+def test_an_order_or_a_limit_of_no_groups_is_refused(
+    pool: MemoryPool, options: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidInputError, match=next(iter(options))):
+        pool.inspect.groups(**options)
+
+
+def test_groups_are_the_same_for_asyncio(pool: MemoryPool) -> None:
+    fill_groups(pool)
+
+    found = asyncio.run(pool.asyncio().inspect.groups(order="age", limit=2))
+
+    assert found == pool.inspect.groups(order="age", limit=2)

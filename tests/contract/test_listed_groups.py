@@ -1,0 +1,139 @@
+"""The groups of a partition, listed in bounded parts: by size, by age, wherever their jobs wait."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from queuepool.models.groups import Best, GroupLoad, GroupOrder
+from queuepool.routing.slots import group_of
+from queuepool.verbs.operator import grouping
+from queuepool.verbs.producer import verbs as produce
+from tests.contract import world as w
+from tests.contract.world import World
+
+SIZE, AGE = GroupOrder.SIZE, GroupOrder.AGE
+TENANTS = (b"acme", b"other")
+
+
+def parts(
+    world: World, order: GroupOrder = SIZE, *, look: int = grouping.LOOK, least: int = 0
+) -> Iterator[grouping.Part]:
+    places = grouping.ALL
+    for _ in range(5000):
+        verb = grouping.groups(0, order, places, least=least, look=look)
+        part = world.partition.run(verb)
+        yield part
+        places = part.following
+        if not places:
+            return
+    raise AssertionError("it never ends")
+
+
+def listed(world: World, order: GroupOrder = SIZE, **options: int) -> dict[bytes, GroupLoad]:
+    return {one.group: one for part in parts(world, order, **options) for one in part.groups}
+
+
+def fill(world: World) -> dict[bytes, int]:
+    """Enqueue a group of each kind; return how many jobs each has."""
+    sizes = {b"plain": 3, b"other-tier": 9, b"held": 4, b"parked": 5, b"capped": 6}
+    for name, n in sizes.items():
+        tier = 0 if name == b"other-tier" else 2
+        limits = b"mail" if name == b"parked" else b""
+        w.enqueue(world, w.names(name.decode(), n), name, tier=tier, limits=limits)
+    world.partition.run(produce.configure(b"held", hold=True))
+    world.partition.run(produce.configure(b"capped", max_running=1))
+    for tenant in TENANTS:
+        for n in range(3):
+            name = group_of(b"k%d" % n, tenant)
+            sizes[name] = n + 1
+            w.enqueue(world, w.names(f"{tenant.decode()}-{n}-", n + 1), name)
+    world.partition.run(produce.configure_tenant(b"other", hold=True))
+    w.claim(world.own(), 8)  # which meets the holds
+    return sizes
+
+
+@pytest.mark.parametrize("look", [1, 3, 500])
+@pytest.mark.parametrize("order", [SIZE, AGE])
+def test_groups_are_listed_wherever_their_jobs_wait(
+    world: World, order: GroupOrder, look: int
+) -> None:
+    sizes = fill(world)
+
+    found = listed(world, order, look=look)
+
+    assert {name: one.left for name, one in found.items()} == sizes
+    assert found[b"held"].held_ms is not None
+    assert found[b"parked"].parked == 5
+    assert found[group_of(b"k2", b"acme")].tenant == "acme"
+
+
+@pytest.mark.parametrize("look", [1, 500])
+def test_only_groups_that_are_better_are_listed(world: World, look: int) -> None:
+    for name, n in ((b"small", 1), (b"middle", 2), (b"large", 3)):
+        w.enqueue(world, w.names(name.decode(), n), name)
+        world.advance(1)
+    created = {name: one.created_ms for name, one in listed(world).items()}
+
+    assert set(listed(world, SIZE, least=2, look=look)) == {b"large"}
+    assert set(listed(world, AGE, least=created[b"large"], look=look)) == {b"small", b"middle"}
+    assert set(listed(world, AGE, least=created[b"middle"], look=look)) == {b"small"}
+
+
+def test_a_group_without_work_left_is_not_listed(world: World) -> None:
+    owned = world.own()
+    w.enqueue(world, ["a"], b"ended")
+    w.finish(owned, w.claim(owned))
+    w.enqueue(world, ["b"], b"later", delay_ms=60_000)
+
+    assert listed(world) == {}
+
+
+def test_one_call_looks_at_so_many_places_and_no_more(world: World) -> None:
+    for n in range(30):
+        w.enqueue(world, [f"j{n}"], b"g%d" % n)
+
+    looked = [part.looked for part in parts(world, look=10)]
+
+    assert max(looked) <= 11
+    assert sum(looked) >= 30
+
+
+@pytest.mark.parametrize("claims", [1, 4])
+def test_none_is_missed_while_others_have_their_turns(world: World, claims: int) -> None:
+    if world.in_memory:
+        pytest.skip("nothing moves within a call of its rings")
+    for n in range(60):
+        w.enqueue(world, w.names(f"g{n}-", 40), b"g%d" % n)
+    owned, found = world.own(), set[bytes]()
+
+    for part in parts(world, look=10):
+        found |= {one.group for one in part.groups}
+        w.claim(owned, claims)  # as many lanes as jobs go to the back of the ring
+
+    assert len(found) == 60
+
+
+@pytest.mark.slow
+def test_many_groups_are_looked_at_in_bounded_calls(server_world: World) -> None:
+    world, few, many = server_world, 500, 20_000
+    for begin in range(0, many, few):
+        calls = [
+            (world.partition.key, w.enqueue_verb([f"j{n}"], b"g%d" % n))
+            for n in range(begin, begin + few)
+        ]
+        world.partition.server.run_many(calls)
+    w.enqueue(world, w.names("large", 50), b"g7777")
+
+    best, parts_ = Best(SIZE, 3), list[grouping.Part]()
+    places = grouping.ALL
+    while places:
+        part = world.partition.run(grouping.groups(0, SIZE, places, least=best.least))
+        best.add(part.groups)
+        parts_.append(part)
+        places = part.following
+
+    assert (best.first()[0].group, best.first()[0].left) == (b"g7777", 51)
+    assert many <= sum(part.looked for part in parts_) < 1.01 * many
+    assert max(part.looked for part in parts_) <= grouping.LOOK + 1
+    assert sum(len(part.groups) for part in parts_) <= 2 * grouping.LOOK  # others are not sent
+    world.client.flushall()  # or what checks each group afterwards takes long
