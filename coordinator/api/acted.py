@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from coordinator.api.calls import LimitTarget, TenantTarget, target_of
+from coordinator.api.calls import LimitTarget, NamedTarget, TenantTarget, target_of
 from queuepool.errors.escaping import key_text
 from queuepool.models.log import LogEntry, LogKind
 from queuepool.rpc.acting import told_by
@@ -14,11 +14,18 @@ _WORDS: Final = {
     "SetWorkers": "scale", "ClearWorkers": "scale --auto", "Hold": "hold", "Release": "release",
     "ConfigureGroup": "group configure", "ConfigureTenant": "tenant configure",
     "SetLimit": "limit set", "PauseLimit": "limit pause", "RemoveLimit": "limit remove",
-    "SetPolicy": "policy set",
+    "SetPolicy": "policy set", "CancelBatch": "flow cancel", "SetSchedule": "schedule set",
+    "PauseSchedule": "schedule pause", "RunSchedule": "schedule run",
+    "RemoveSchedule": "schedule remove",
 }  # fmt: skip
 _IN_SUBJECT: Final = frozenset(
-    ("reason", "partition_key", "partition", "all", "tenant", "limit", "pool", "paused")
+    (
+        *("reason", "partition_key", "partition", "all", "tenant", "limit", "pool", "paused"),
+        *("batch", "schedule"),
+    )
 )
+# Of a schedule; never its payload or its unique key, which are beside the definition.
+_OF_SCHEDULES: Final = ("task", "cron", "every_s", "timezone", "partition_key", "tenant", "tier")
 
 
 def act_of(
@@ -28,6 +35,8 @@ def act_of(
     what = _WORDS.get(method, method)
     if method == "PauseLimit" and not request.paused:
         what = "limit resume"
+    if method == "PauseSchedule" and not request.paused:
+        what = "schedule resume"
     by = told_by(metadata)
     return LogEntry(
         kind=LogKind.ACT,
@@ -48,6 +57,8 @@ def _subject(request: Any) -> str:
             subject = f"limit {name}"
         case TenantTarget(name):
             subject = f"tenant {name}"
+        case NamedTarget(kind, name):
+            subject = f"{kind} {name}"
         case bytes():
             subject = f"group {key_text(target)}"
         case int():
@@ -56,10 +67,16 @@ def _subject(request: Any) -> str:
             subject = f"pool {pool}" if pool else "everything"
         case _:
             subject = f"scaling of pool {pool}" if pool else "scaling"
+    of_schedule = isinstance(target, NamedTarget) and hasattr(request, "definition")
+    fields = request.definition.ListFields() if of_schedule else request.ListFields()
     said = [
         f"{field.name}={value:g}" if isinstance(value, float) else f"{field.name}={value}"
-        for field, value in request.ListFields()
-        if field.name not in _IN_SUBJECT and field.name != "changes"
+        for field, value in fields
+        if (
+            field.name in _OF_SCHEDULES
+            if of_schedule
+            else field.name not in _IN_SUBJECT and field.name != "changes"
+        )
     ]
     changes = dict(getattr(request, "changes", {}))
     said += [f"{name}={changes[name]}" for name in sorted(changes)]

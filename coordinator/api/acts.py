@@ -13,6 +13,7 @@ import grpc
 from coordinator.api.calls import (
     Context,
     LimitTarget,
+    NamedTarget,
     abort,
     caller,
     pool_of,
@@ -20,10 +21,12 @@ from coordinator.api.calls import (
     with_status_codes,
 )
 from coordinator.api.cluster_info import ClusterInfo
+from coordinator.api.flows import UnknownBatchError
 from coordinator.api.operators import Operators
 from queuepool.client.holding import UnknownGroupError
 from queuepool.client.limits import UnknownLimitError
 from queuepool.client.scaling import ChangedMeanwhileError, UnreadableRecordError
+from queuepool.client.schedules import UnknownScheduleError
 from queuepool.errors import InvalidInputError, ScriptError
 from queuepool.rpc.limits import limit_of
 from queuepool.rpc.scaling import message_of
@@ -31,6 +34,7 @@ from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.rpc.v1.queue_pool_pb2_grpc import QueuePoolServicer
 
 T = TypeVar("T")
+_UNKNOWN = (UnknownGroupError, UnknownLimitError, UnknownScheduleError, UnknownBatchError)
 
 
 class OperatorCalls(QueuePoolServicer):
@@ -174,7 +178,7 @@ class OperatorCalls(QueuePoolServicer):
         self, request: api.HoldRequest | api.ReleaseRequest, context: Context, *, on: bool
     ) -> int:
         what = target_of(request)
-        if what is None or isinstance(what, LimitTarget):
+        if what is None or isinstance(what, LimitTarget | NamedTarget):
             raise InvalidInputError("say what: a partition_key, a tenant, a partition, or all=true")
         if request.pool and not isinstance(what, int) and what != "all":
             raise InvalidInputError("groups and tenants are held in all pools: omit the pool")
@@ -191,7 +195,7 @@ class OperatorCalls(QueuePoolServicer):
     async def _act(self, context: Context, work: Callable[[], T]) -> T:
         try:
             return await self._operators.act_off_loop(work)
-        except (UnknownGroupError, UnknownLimitError) as error:
+        except _UNKNOWN as error:
             await abort(context, grpc.StatusCode.NOT_FOUND, str(error))
         except ChangedMeanwhileError as error:
             await abort(context, grpc.StatusCode.ABORTED, str(error))

@@ -24,9 +24,10 @@ from coordinator.api.acted import act_of
 from coordinator.api.budgets import Places, YieldingPlaces
 from coordinator.api.callers import cleaned, host_of, names_of
 from coordinator.api.calls import (
+    AnyTarget,
     Context,
     LimitTarget,
-    Target,
+    NamedTarget,
     TenantTarget,
     abort,
     caller,
@@ -144,7 +145,7 @@ class Authorization(grpc.aio.ServerInterceptor):
     ) -> None:
         names = names_of(context.auth_context())
         role = self._role(by_token, names, context)
-        target: Target | LimitTarget | TenantTarget | None = None
+        target: AnyTarget | None = None
         result, request, answer = "CANCELLED", None, None  # unless the call completes
         try:
             request = await self._request(role, handler, context)
@@ -229,7 +230,7 @@ def _called(
     actor: str,
     role: ApiRole,
     method: str,
-    target: Target | LimitTarget | TenantTarget | None,
+    target: AnyTarget | None,
     result: str,
 ) -> OperatorCalled:
     if isinstance(target, LimitTarget):
@@ -238,6 +239,11 @@ def _called(
     if isinstance(target, TenantTarget):
         tenant = cleaned(target.name[:_LONGEST_NAME])
         return OperatorCalled(actor, role, method, None, result, tenant=tenant)
+    if isinstance(target, NamedTarget):
+        name = cleaned(target.name[:_LONGEST_NAME])
+        if target.kind == "batch":
+            return OperatorCalled(actor, role, method, None, result, batch=name)
+        return OperatorCalled(actor, role, method, None, result, schedule=name)
     if isinstance(target, bytes):
         return OperatorCalled(actor, role, method, None, result, cleaned(key_text(target)))
     return OperatorCalled(actor, role, method, target, result)

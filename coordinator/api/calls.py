@@ -47,6 +47,17 @@ class TenantTarget:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class NamedTarget:
+    """A call acts on the batch or the schedule of this name, which comes from the caller."""
+
+    kind: Literal["batch", "schedule"]
+    name: str
+
+
+AnyTarget = Target | LimitTarget | TenantTarget | NamedTarget
+
+
 def with_status_codes(call: Unary[Request, Response]) -> Unary[Request, Response]:
     """Limit the time of a call, and turn every error into a status code."""
 
@@ -135,11 +146,15 @@ async def abort(context: Context, code: grpc.StatusCode, message: str) -> NoRetu
     raise AssertionError("abort always raises")
 
 
-def target_of(request: Any) -> Target | LimitTarget | TenantTarget | None:
+def target_of(request: Any) -> AnyTarget | None:
     """Return what an operator's request names; None if it does not say."""
     fields = request.DESCRIPTOR.fields_by_name
     if "limit" in fields:
         return LimitTarget(request.limit)
+    if "batch" in fields:
+        return NamedTarget("batch", request.batch)
+    if "schedule" in fields:
+        return NamedTarget("schedule", request.schedule)
     if "changes" in fields:
         return None
     if "all" in fields:

@@ -13,6 +13,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from coordinator.api.calls import Target, TenantTarget
+from coordinator.api.flows import FlowActs
+from coordinator.api.inspecting import Inspection
 from coordinator.api.wording import named, plain, tell_limit, text_of
 from coordinator.core.model import InForce, PartitionView
 from coordinator.core.overlays.values import merged
@@ -54,6 +56,7 @@ class Operators:
         self._pool, self._store, self._book, self._others = pool, store, book, others
         self._max_workers = max_workers
         self._looks = Crew(_THREADS, "coordinator-operators")
+        self.inspection, self.flows = Inspection(pool), FlowActs(pool)
         self._acts = Crew(_THREADS, "coordinator-acts")  # so that queued reads do not delay them
 
     async def off_loop(self, work: Callable[[], T]) -> T:

@@ -14,10 +14,10 @@ from typing import Any
 import grpc
 
 from coordinator.api import messages
-from coordinator.api.acts import OperatorCalls
 from coordinator.api.calls import Context, abort, pool_of
 from coordinator.api.changes import SnapshotChanges
 from coordinator.api.cluster_info import ClusterInfo
+from coordinator.api.inspection import InspectionCalls
 from coordinator.api.operators import Operators
 from coordinator.api.recording import NotLeadingError, TooManyFollowersError, recorded
 from coordinator.core.model import PartitionView, Snapshot
@@ -35,7 +35,7 @@ _MAX_INTERVAL_S = 60.0
 _MAX_STREAM_S = 3600.0  # then callers call again, and are authorized again
 
 
-class StreamCalls(OperatorCalls):
+class StreamCalls(InspectionCalls):
     """The part of the service that streams. Runs on one event loop; the store wakes it."""
 
     def __init__(

@@ -146,7 +146,7 @@ class ScheduleFailed:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCalled:
-    """A call of an operators' method. partition, group, limit, tenant: on what; None: not that.
+    """A call of an operators' method. partition, group and so on: on what; None: not that.
 
     Of many refused calls only the first are events of this kind; `CallsLeftOut` counts the rest.
     entry: of the log, if an operator called.
@@ -160,6 +160,8 @@ class OperatorCalled:
     group: str | None = None
     limit: str | None = None
     tenant: str | None = None
+    batch: str | None = None
+    schedule: str | None = None
     entry: LogEntry | None = None
 
 

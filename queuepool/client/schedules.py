@@ -6,7 +6,7 @@ import getpass
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from queuepool.client import calls
 from queuepool.client.chunks import Chunk
@@ -81,16 +81,26 @@ def resolved(producer: Producer, schedule: Schedule) -> Schedule:
 class _Schedules:
     """What the schedules of both pools share."""
 
-    __slots__ = ("_default", "_network", "_producer")
+    __slots__ = ("_by", "_default", "_network", "_producer")
 
-    def __init__(self, network: Any, producer: Producer, default: Sender) -> None:
+    def __init__(
+        self, network: Any, producer: Producer, default: Sender, *, by: str | None = None
+    ) -> None:
         self._network, self._producer, self._default = network, producer, default
+        self._by = by
+
+    def on_behalf_of(self, by: str) -> Self:
+        """Return the same schedules, for which someone else is noted as who changed them."""
+        return type(self)(self._network, self._producer, self._default, by=by)
+
+    def _who(self) -> str:
+        return _me() if self._by is None else self._by
 
     def _ask(self, verb: Verb[T]) -> Steps[T]:
         return ask_system(self._producer.config, verb)
 
     def _set(self, schedule: Schedule) -> Steps[bool]:
-        verb = verbs.set_schedule(resolved(self._producer, schedule), by=_me())
+        verb = verbs.set_schedule(resolved(self._producer, schedule), by=self._who())
         changed = yield from self._ask(verb)
         if changed < 0:
             raise InvalidInputError(
@@ -113,7 +123,7 @@ class _Schedules:
         return changed > 0
 
     def _pause(self, name: str, *, on: bool) -> Steps[bool]:
-        return self._known(name, lambda name: verbs.pause_schedule(name, on=on, by=_me()))
+        return self._known(name, lambda name: verbs.pause_schedule(name, on=on, by=self._who()))
 
     def _remove(self, name: str) -> Steps[bool]:
         return self._ask(verbs.remove_schedule(check_schedule_name(name)))

@@ -25,7 +25,8 @@ _FOR_VIEWERS: Final = frozenset((
     *(_SERVICE + name for name in (
         "GetCluster", "ListPartitions", "GetPartition", "GetGroup", "GetTenant", "ListTenants",
         "ListDecisions", "WatchPartitions", "ListLimits", "GetPolicy", "Explain",
-        "Record", "Doctor", "Log",
+        "Record", "Doctor", "Log", "ListGroups", "FindJobs", "GetHistory", "ListErrors",
+        "ListBatches", "GetBatch", "ListSchedules",
     )),
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ))  # fmt: skip
@@ -33,7 +34,8 @@ _FOR_OPERATORS: Final = frozenset(
     _SERVICE + name for name in (
         "SetWorkers", "ClearWorkers", "Hold", "Release", "ConfigureGroup",
         "ConfigureTenant",
-        "SetLimit", "PauseLimit", "RemoveLimit", "SetPolicy",
+        "SetLimit", "PauseLimit", "RemoveLimit", "SetPolicy", "CancelBatch", "SetSchedule",
+        "PauseSchedule", "RunSchedule", "RemoveSchedule",
     )
 )  # fmt: skip
 UNKNOWN: Final = "unknown"

@@ -107,6 +107,18 @@ class QueuePoolClient(QueuePoolStub, AbstractContextManager["QueuePoolClient"]):
     RemoveLimit: Unary[api.RemoveLimitRequest, api.RemoveLimitResponse]
     GetPolicy: Unary[api.GetPolicyRequest, api.GetPolicyResponse]
     SetPolicy: Unary[api.SetPolicyRequest, api.SetPolicyResponse]
+    ListGroups: Unary[api.ListGroupsRequest, api.ListGroupsResponse]
+    FindJobs: Unary[api.FindJobsRequest, api.FindJobsResponse]
+    GetHistory: Unary[api.GetHistoryRequest, api.GetHistoryResponse]
+    ListErrors: Unary[api.ListErrorsRequest, api.ListErrorsResponse]
+    ListBatches: Unary[api.ListBatchesRequest, api.ListBatchesResponse]
+    GetBatch: Unary[api.GetBatchRequest, api.GetBatchResponse]
+    CancelBatch: Unary[api.CancelBatchRequest, api.CancelBatchResponse]
+    ListSchedules: Unary[api.ListSchedulesRequest, api.ListSchedulesResponse]
+    SetSchedule: Unary[api.SetScheduleRequest, api.SetScheduleResponse]
+    PauseSchedule: Unary[api.PauseScheduleRequest, api.PauseScheduleResponse]
+    RunSchedule: Unary[api.RunScheduleRequest, api.RunScheduleResponse]
+    RemoveSchedule: Unary[api.RemoveScheduleRequest, api.RemoveScheduleResponse]
 
     def __init__(self, channel: grpc.Channel, owned: grpc.Channel) -> None:
         super().__init__(channel)  # type: ignore[no-untyped-call]  # generated without types

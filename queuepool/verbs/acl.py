@@ -20,12 +20,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
 from queuepool.protocol.keys import PARTITION_KEYS, SYSTEM_KEYS, Keyspace
-from queuepool.verbs.grants import CONSUMER, COORDINATOR, NOTHING, OPERATOR, PRODUCER, Grant
+from queuepool.verbs.grants import (
+    CANCELLING_COORDINATOR,
+    CONSUMER,
+    COORDINATOR,
+    NOTHING,
+    OPERATOR,
+    PRODUCER,
+    Grant,
+)
 from queuepool.verbs.scripts import names, script
 
 # Every write command of the scripts; a test checks this with a server.
@@ -73,12 +81,21 @@ class ServerRole:
         known = (_stem(key) for key in (*PARTITION_KEYS, *SYSTEM_KEYS))
         return tuple(stem for stem in dict.fromkeys((*_BUSIEST, *known)) if stem in touched)
 
-    def rules(self, space: Keyspace, *, newer: bool = False, fsynced: bool = False) -> list[str]:
+    def rules(
+        self,
+        space: Keyspace,
+        *,
+        newer: bool = False,
+        fsynced: bool = False,
+        cancels: bool = False,
+    ) -> list[str]:
         """Return its ACL rules without name and password.
 
         newer: for servers since Redis 7.2. fsynced: for producers that ask for that durability,
-        which includes how the server fsyncs.
+        which includes how the server fsyncs. cancels: for coordinators that cancel batches.
         """
+        if cancels and self.name == "coordinator":
+            return CANCELLING.rules(space, newer=newer)
         patterns = _patterns(space)
         commands = set(self.commands)
         if newer:
@@ -179,6 +196,13 @@ ROLES: dict[str, ServerRole] = {
         ),
     )
 }
+
+# The coordinator that may cancel batches for operators, with what that destroys.
+CANCELLING = replace(
+    ROLES["coordinator"],
+    scripts=(*ROLES["coordinator"].scripts, "cancel", "cancel_batch", "cancel_children"),
+    writes=CANCELLING_COORDINATOR,
+)
 
 
 def user_name(role: str, space: Keyspace) -> str:

@@ -157,6 +157,30 @@ COORDINATOR = _grant("""
     li        hset hdel persist pexpire
     ls        zadd zrem
 """)
+# Also for coordinators that are to cancel batches for operators: `queuepool acl
+# --coordinator-cancels`. They still delete no foreign value on the way.
+CANCELLING = _grant("""
+    b     hset
+    bd    zadd
+    j     hdel
+    dl    zrem
+    dg    srem unlink
+    ua    hdel
+    at    hdel
+    cr    hdel
+    er    hdel
+    cn    hset hdel
+    cx    hset
+    dn    sadd unlink persist
+    ex    hdel
+    lm    hdel
+    ga    hset hincrby hdel
+    u     hdel
+    uk    hdel
+    tt    hset hincrby pexpire
+    fo    xadd
+""")
+CANCELLING_COORDINATOR = _union(COORDINATOR, CANCELLING)
 NOTHING: Grant = {}
 # Besides the above: a replay rewrites the body, with another stamp; a migration the route; a move
 # takes single jobs out of their lanes.

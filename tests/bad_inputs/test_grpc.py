@@ -17,9 +17,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from coordinator.core.overlays.values import known_names
+from queuepool.client.pages import token_of
 from queuepool.rpc.client import AUTHORIZATION, QueuePoolClient, connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.rpc.v1.limit_pb2 import LimitDefinition
+from queuepool.rpc.v1.schedule_pb2 import ScheduleDefinition
 from tests.integration.coordinator.cluster import Process
 from tests.security.http2 import RawConnection
 from tests.waiting import wait_until
@@ -177,6 +179,10 @@ TOKENS = st.text(max_size=50) | st.sampled_from(
 )
 REASONS = st.text(max_size=20) | st.sampled_from(["a\r\nb", "\x1b[31m", "x" * 60_000])
 KEYS = st.binary(max_size=80)
+MOMENTS = st.integers(-(2**63), 2**63 - 1)
+PAGES = st.builds(
+    token_of, st.tuples(st.integers(0, 3), st.sampled_from(["default", "none"])), st.binary()
+)
 NAMES = st.text(max_size=80) | st.sampled_from(["a", "a:b", "x" * 64])
 REQUESTS = st.one_of(
     st.builds(api.ListPartitionsRequest, page_size=SIZES, page_token=TOKENS),
@@ -236,6 +242,54 @@ REQUESTS = st.one_of(
         reason=REASONS,
     ),
     st.builds(api.GetTenantRequest, tenant=NAMES),
+    st.builds(
+        api.ListGroupsRequest,
+        order=SIZES.filter(lambda n: n < 2**31),
+        partition=st.none() | NUMBERS,
+        pool=NAMES,
+        page_size=SIZES,
+        page_token=TOKENS,
+    ),
+    st.builds(
+        api.FindJobsRequest,
+        state=st.integers(0, 9),
+        task=NAMES,
+        partition_key=KEYS,
+        tenant=NAMES,
+        fingerprint=NAMES | st.just("ValueError-3fa2c1"),
+        since_ms=st.none() | MOMENTS,
+        until_ms=st.none() | MOMENTS,
+        page_size=SIZES,
+        page_token=TOKENS | PAGES,
+    ),
+    st.builds(api.GetHistoryRequest, job_id=NAMES, partition_key=KEYS, tenant=NAMES),
+    st.builds(api.ListErrorsRequest, page_size=SIZES, page_token=TOKENS),
+    st.builds(api.ListBatchesRequest, page_size=SIZES, page_token=TOKENS | PAGES),
+    st.builds(api.GetBatchRequest, batch=NAMES),
+    st.builds(api.CancelBatchRequest, batch=NAMES, reason=REASONS),
+    st.builds(api.ListSchedulesRequest, name=NAMES, page_size=SIZES, page_token=TOKENS),
+    st.builds(
+        api.SetScheduleRequest,
+        schedule=NAMES,
+        payload=NAMES | st.sampled_from(["{}", "[]", "[" * 50_000, '{"a":1e999}']),
+        unique=NAMES,
+        definition=st.builds(
+            ScheduleDefinition,
+            task=NAMES,
+            cron=NAMES | st.just("0 3 * * *"),
+            every_s=st.floats() | st.just(0.0),
+            timezone=NAMES | st.just(""),
+            catch_up=SIZES,
+            grace_s=st.floats(),
+            limits=st.lists(NAMES, max_size=6),
+            timeout_s=st.none() | st.floats(),
+            expires_s=st.none() | st.floats(),
+        ),
+        reason=REASONS,
+    ),
+    st.builds(api.PauseScheduleRequest, schedule=NAMES, paused=st.booleans(), reason=REASONS),
+    st.builds(api.RunScheduleRequest, schedule=NAMES, reason=REASONS),
+    st.builds(api.RemoveScheduleRequest, schedule=NAMES, reason=REASONS),
     st.builds(api.ListTenantsRequest, most=NUMBERS),
     st.builds(
         api.ConfigureGroupRequest,

@@ -24,6 +24,7 @@ from queuepool.routing.topology import build
 from queuepool.rpc.client import connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.rpc.v1.limit_pb2 import LimitDefinition
+from queuepool.rpc.v1.schedule_pb2 import ScheduleDefinition
 from queuepool.servers.tls import Tls
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Enqueued
@@ -235,6 +236,26 @@ def calls(client: Any) -> dict[str, Callable[[], object]]:
         "Explain": lambda: client.Explain(api.ExplainRequest(partition=0)),
         "GetPolicy": lambda: client.GetPolicy(api.GetPolicyRequest()),
         "SetPolicy": lambda: client.SetPolicy(api.SetPolicyRequest(changes={"budget": "900"})),
+        "ListGroups": lambda: client.ListGroups(api.ListGroupsRequest()),
+        "FindJobs": lambda: client.FindJobs(api.FindJobsRequest()),
+        "GetHistory": lambda: client.GetHistory(api.GetHistoryRequest(job_id="none")),
+        "ListErrors": lambda: client.ListErrors(api.ListErrorsRequest()),
+        "ListBatches": lambda: client.ListBatches(api.ListBatchesRequest()),
+        "GetBatch": lambda: client.GetBatch(api.GetBatchRequest(batch="AAAAAAAAAAAAAA")),
+        "ListSchedules": lambda: client.ListSchedules(api.ListSchedulesRequest()),
+        "SetSchedule": lambda: client.SetSchedule(
+            api.SetScheduleRequest(
+                schedule="canary", definition=ScheduleDefinition(task="t", every_s=86_400)
+            )
+        ),
+        "CancelBatch": lambda: client.CancelBatch(api.CancelBatchRequest(batch="AAAAAAAAAAAAAA")),
+        "PauseSchedule": lambda: client.PauseSchedule(
+            api.PauseScheduleRequest(schedule="canary", paused=True)
+        ),
+        "RunSchedule": lambda: client.RunSchedule(api.RunScheduleRequest(schedule="canary")),
+        "RemoveSchedule": lambda: client.RemoveSchedule(
+            api.RemoveScheduleRequest(schedule="canary")
+        ),
     }
 
 

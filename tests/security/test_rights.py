@@ -127,6 +127,8 @@ def test_the_roles_together_are_all_scripts_and_each_is_a_module_of_verbs() -> N
     beside = {"observe", "gates", "checkup"} | of_groups | shape
     beside |= scripts_in("limits/verbs") - of_owners
     beside |= scripts_in("schedules/verbs") | scripts_in("log/verbs")
+    beside |= {"find", "errors", "history", "groups", "batch", "batches"}  # of operators
+    beside |= {"enqueue"}  # the job of a schedule, when an operator says so
     assert scripts["coordinator"] == scripts_in("leader/verbs") | beside
     assert scripts["ops"] == set(names())
 

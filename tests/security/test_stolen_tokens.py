@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 
 from coordinator.core.overlays.values import merged
 from queuepool import Limit, QueuePool
+from queuepool.client.batching import ask_home
 from queuepool.client.scaling import ScalingRecords
+from queuepool.models.flows import BatchState
 from queuepool.protocol.keys import Keyspace
 from queuepool.routing.topology import build
 from queuepool.settings.config import PoolConfig
 from queuepool.tasks.job import Job
+from queuepool.verbs.flows import verbs as flow
 from queuepool.verbs.leader import verbs as lead
 from queuepool.verbs.owner import verbs as own
 from tests.contract import world as w
@@ -53,6 +57,11 @@ def fill(pool: QueuePool) -> None:
     assert w.claim(owned=owner, limit=1).ids == [callers.JOB.encode()]
     error = b'{"reason":"failed","message":"%s"}' % callers.ERROR.encode()
     owner.run(own.bury(owner.ownership, [(callers.JOB.encode(), error)], **w.KEEP))
+    options: dict[str, Any] = {"on_failure": "fail", "on_deadline": "fail"}
+    batch = flow.open_batch(
+        callers.BATCH, callers.BATCH, deadline_ms=10**7, keep_ms=10**7, **options
+    )
+    pool.carry_out(ask_home(pool.config, callers.BATCH, batch))
     pool.enqueue_many(
         "work",
         [
@@ -64,9 +73,11 @@ def fill(pool: QueuePool) -> None:
 
 def asked(process: Process, pool: QueuePool, token: str | None) -> dict[str, str]:
     """Return everything that the holder of a token is answered, and what it changed."""
+    was_open = pool.batch(callers.BATCH).status().state is BatchState.OPEN
     acts = callers.by_token(process.grpc, token, callers.ACTS)
     server, key = pool.system
     by_hand = look(pool).manual.get(1, (0, 0))[0]
+    schedule, batch = pool.schedules.get(callers.SCHEDULE), pool.batch(callers.BATCH).status()
     group = pool.group(callers.GROUP)
     now, limit = group.status(), pool.limits.get(callers.LIMIT)
     records = ScalingRecords(server, key)
@@ -91,6 +102,8 @@ def asked(process: Process, pool: QueuePool, token: str | None) -> dict[str, str
         | {"manual": f"by hand: {by_hand}", "held": f"held: {now.held_ms is not None}"}
         | {"capped": f"capped: {now.max_running}"}
         | {"decided": f"decided: {budget}"}
+        | {"scheduled": f"schedule paused: {schedule is not None and schedule.paused_ms > 0}"}
+        | {"cancelled": f"batch cancelled: {was_open and batch.state is BatchState.CANCELLED}"}
         | {"limited": f"limit paused: {limit is not None and limit.paused}"}
     )
 

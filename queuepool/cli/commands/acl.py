@@ -52,6 +52,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let producers read the fsync settings, as QUEUEPOOL_DURABILITY=fsynced requires",
     )
+    add(
+        "--coordinator-cancels",
+        action="store_true",
+        help="let coordinators cancel batches, as gRPC CancelBatch requires",
+    )
 
 
 def run(arguments: argparse.Namespace) -> Exit:
@@ -60,15 +65,20 @@ def run(arguments: argparse.Namespace) -> Exit:
         stage=arguments.stage or os.environ.get("QUEUEPOOL_STAGE") or "dev",
         queue=arguments.queue or os.environ.get("QUEUEPOOL_QUEUE") or "main",
     )
+    options = {
+        "newer": arguments.newer,
+        "fsynced": arguments.fsynced,
+        "cancels": arguments.coordinator_cancels,
+    }
     if arguments.format == "template":
-        output.say(*template(space, newer=arguments.newer, fsynced=arguments.fsynced))
+        output.say(*template(space, **options))
         return Exit.OK
     passwords = {role: os.environ.get(variable(role)) for role in (*ROLES, ADMIN)}
     if arguments.format == "setuser":
         del passwords[ADMIN]  # the server already has its users
     made = {role: secrets.token_urlsafe(32) for role, given in passwords.items() if not given}
     chosen = {role: given or made[role] for role, given in passwords.items()}
-    lines = aclfile(space, chosen, newer=arguments.newer, fsynced=arguments.fsynced)
+    lines = aclfile(space, chosen, **options)
     if arguments.format == "setuser":
         lines = [line.replace("user ", "ACL SETUSER ", 1) for line in lines[1:]]
     output.say(*lines)

@@ -1,11 +1,14 @@
+from queuepool.rpc.v1 import batch_pb2 as _batch_pb2
 from queuepool.rpc.v1 import cluster_pb2 as _cluster_pb2
 from queuepool.rpc.v1 import decision_pb2 as _decision_pb2
 from queuepool.rpc.v1 import doctor_pb2 as _doctor_pb2
 from queuepool.rpc.v1 import group_pb2 as _group_pb2
+from queuepool.rpc.v1 import job_pb2 as _job_pb2
 from queuepool.rpc.v1 import limit_pb2 as _limit_pb2
 from queuepool.rpc.v1 import log_pb2 as _log_pb2
 from queuepool.rpc.v1 import partition_pb2 as _partition_pb2
 from queuepool.rpc.v1 import policy_pb2 as _policy_pb2
+from queuepool.rpc.v1 import schedule_pb2 as _schedule_pb2
 from queuepool.rpc.v1 import tenant_pb2 as _tenant_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -417,3 +420,227 @@ class SetPolicyResponse(_message.Message):
     before: _policy_pb2.ScalingRecord
     after: _policy_pb2.ScalingRecord
     def __init__(self, before: _Optional[_Union[_policy_pb2.ScalingRecord, _Mapping]] = ..., after: _Optional[_Union[_policy_pb2.ScalingRecord, _Mapping]] = ...) -> None: ...
+
+class ListGroupsRequest(_message.Message):
+    __slots__ = ("order", "partition", "pool", "page_size", "page_token")
+    ORDER_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    POOL_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    order: _job_pb2.GroupOrder
+    partition: int
+    pool: str
+    page_size: int
+    page_token: str
+    def __init__(self, order: _Optional[_Union[_job_pb2.GroupOrder, str]] = ..., partition: _Optional[int] = ..., pool: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListGroupsResponse(_message.Message):
+    __slots__ = ("groups", "next_page_token")
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    groups: _containers.RepeatedCompositeFieldContainer[_job_pb2.GroupLoad]
+    next_page_token: str
+    def __init__(self, groups: _Optional[_Iterable[_Union[_job_pb2.GroupLoad, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class FindJobsRequest(_message.Message):
+    __slots__ = ("state", "task", "partition_key", "tenant", "fingerprint", "since_ms", "until_ms", "oldest_first", "partition", "pool", "page_size", "page_token")
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
+    OLDEST_FIRST_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    POOL_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    state: _job_pb2.JobState
+    task: str
+    partition_key: bytes
+    tenant: str
+    fingerprint: str
+    since_ms: int
+    until_ms: int
+    oldest_first: bool
+    partition: int
+    pool: str
+    page_size: int
+    page_token: str
+    def __init__(self, state: _Optional[_Union[_job_pb2.JobState, str]] = ..., task: _Optional[str] = ..., partition_key: _Optional[bytes] = ..., tenant: _Optional[str] = ..., fingerprint: _Optional[str] = ..., since_ms: _Optional[int] = ..., until_ms: _Optional[int] = ..., oldest_first: bool = ..., partition: _Optional[int] = ..., pool: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class FindJobsResponse(_message.Message):
+    __slots__ = ("jobs", "next_page_token")
+    JOBS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    jobs: _containers.RepeatedCompositeFieldContainer[_job_pb2.Job]
+    next_page_token: str
+    def __init__(self, jobs: _Optional[_Iterable[_Union[_job_pb2.Job, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class GetHistoryRequest(_message.Message):
+    __slots__ = ("job_id", "partition_key", "tenant", "page_size")
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_KEY_FIELD_NUMBER: _ClassVar[int]
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    job_id: str
+    partition_key: bytes
+    tenant: str
+    page_size: int
+    def __init__(self, job_id: _Optional[str] = ..., partition_key: _Optional[bytes] = ..., tenant: _Optional[str] = ..., page_size: _Optional[int] = ...) -> None: ...
+
+class GetHistoryResponse(_message.Message):
+    __slots__ = ("runs",)
+    RUNS_FIELD_NUMBER: _ClassVar[int]
+    runs: _containers.RepeatedCompositeFieldContainer[_job_pb2.PastRun]
+    def __init__(self, runs: _Optional[_Iterable[_Union[_job_pb2.PastRun, _Mapping]]] = ...) -> None: ...
+
+class ListErrorsRequest(_message.Message):
+    __slots__ = ("partition", "page_size", "page_token")
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    partition: int
+    page_size: int
+    page_token: str
+    def __init__(self, partition: _Optional[int] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListErrorsResponse(_message.Message):
+    __slots__ = ("errors", "next_page_token")
+    ERRORS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    errors: _containers.RepeatedCompositeFieldContainer[_job_pb2.ErrorCount]
+    next_page_token: str
+    def __init__(self, errors: _Optional[_Iterable[_Union[_job_pb2.ErrorCount, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class ListBatchesRequest(_message.Message):
+    __slots__ = ("page_size", "page_token")
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    page_size: int
+    page_token: str
+    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListBatchesResponse(_message.Message):
+    __slots__ = ("batches", "next_page_token")
+    BATCHES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    batches: _containers.RepeatedCompositeFieldContainer[_batch_pb2.Batch]
+    next_page_token: str
+    def __init__(self, batches: _Optional[_Iterable[_Union[_batch_pb2.Batch, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class GetBatchRequest(_message.Message):
+    __slots__ = ("batch",)
+    BATCH_FIELD_NUMBER: _ClassVar[int]
+    batch: str
+    def __init__(self, batch: _Optional[str] = ...) -> None: ...
+
+class GetBatchResponse(_message.Message):
+    __slots__ = ("batch", "steps")
+    BATCH_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    batch: _batch_pb2.Batch
+    steps: _containers.RepeatedCompositeFieldContainer[_batch_pb2.FlowStep]
+    def __init__(self, batch: _Optional[_Union[_batch_pb2.Batch, _Mapping]] = ..., steps: _Optional[_Iterable[_Union[_batch_pb2.FlowStep, _Mapping]]] = ...) -> None: ...
+
+class CancelBatchRequest(_message.Message):
+    __slots__ = ("batch", "reason")
+    BATCH_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    batch: str
+    reason: str
+    def __init__(self, batch: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class CancelBatchResponse(_message.Message):
+    __slots__ = ("changed", "state")
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    changed: int
+    state: str
+    def __init__(self, changed: _Optional[int] = ..., state: _Optional[str] = ...) -> None: ...
+
+class ListSchedulesRequest(_message.Message):
+    __slots__ = ("name", "page_size", "page_token")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    page_size: int
+    page_token: str
+    def __init__(self, name: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListSchedulesResponse(_message.Message):
+    __slots__ = ("schedules", "next_page_token")
+    SCHEDULES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    schedules: _containers.RepeatedCompositeFieldContainer[_schedule_pb2.Schedule]
+    next_page_token: str
+    def __init__(self, schedules: _Optional[_Iterable[_Union[_schedule_pb2.Schedule, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class SetScheduleRequest(_message.Message):
+    __slots__ = ("schedule", "definition", "reason", "payload", "unique")
+    SCHEDULE_FIELD_NUMBER: _ClassVar[int]
+    DEFINITION_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
+    UNIQUE_FIELD_NUMBER: _ClassVar[int]
+    schedule: str
+    definition: _schedule_pb2.ScheduleDefinition
+    reason: str
+    payload: str
+    unique: str
+    def __init__(self, schedule: _Optional[str] = ..., definition: _Optional[_Union[_schedule_pb2.ScheduleDefinition, _Mapping]] = ..., reason: _Optional[str] = ..., payload: _Optional[str] = ..., unique: _Optional[str] = ...) -> None: ...
+
+class SetScheduleResponse(_message.Message):
+    __slots__ = ("changed",)
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    changed: bool
+    def __init__(self, changed: bool = ...) -> None: ...
+
+class PauseScheduleRequest(_message.Message):
+    __slots__ = ("schedule", "paused", "reason")
+    SCHEDULE_FIELD_NUMBER: _ClassVar[int]
+    PAUSED_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    schedule: str
+    paused: bool
+    reason: str
+    def __init__(self, schedule: _Optional[str] = ..., paused: bool = ..., reason: _Optional[str] = ...) -> None: ...
+
+class PauseScheduleResponse(_message.Message):
+    __slots__ = ("changed",)
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    changed: bool
+    def __init__(self, changed: bool = ...) -> None: ...
+
+class RunScheduleRequest(_message.Message):
+    __slots__ = ("schedule", "reason")
+    SCHEDULE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    schedule: str
+    reason: str
+    def __init__(self, schedule: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class RunScheduleResponse(_message.Message):
+    __slots__ = ("job_id", "changed")
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    job_id: str
+    changed: bool
+    def __init__(self, job_id: _Optional[str] = ..., changed: bool = ...) -> None: ...
+
+class RemoveScheduleRequest(_message.Message):
+    __slots__ = ("schedule", "reason")
+    SCHEDULE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    schedule: str
+    reason: str
+    def __init__(self, schedule: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class RemoveScheduleResponse(_message.Message):
+    __slots__ = ("changed",)
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    changed: bool
+    def __init__(self, changed: bool = ...) -> None: ...

@@ -154,6 +154,66 @@ class QueuePoolStub(object):
                 request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetPolicyRequest.SerializeToString,
                 response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetPolicyResponse.FromString,
                 _registered_method=True)
+        self.ListGroups = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/ListGroups',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListGroupsRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListGroupsResponse.FromString,
+                _registered_method=True)
+        self.FindJobs = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/FindJobs',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.FindJobsRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.FindJobsResponse.FromString,
+                _registered_method=True)
+        self.GetHistory = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/GetHistory',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetHistoryRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetHistoryResponse.FromString,
+                _registered_method=True)
+        self.ListErrors = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/ListErrors',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListErrorsRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListErrorsResponse.FromString,
+                _registered_method=True)
+        self.ListBatches = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/ListBatches',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListBatchesRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListBatchesResponse.FromString,
+                _registered_method=True)
+        self.GetBatch = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/GetBatch',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetBatchRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetBatchResponse.FromString,
+                _registered_method=True)
+        self.CancelBatch = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/CancelBatch',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.CancelBatchRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.CancelBatchResponse.FromString,
+                _registered_method=True)
+        self.ListSchedules = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/ListSchedules',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListSchedulesRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListSchedulesResponse.FromString,
+                _registered_method=True)
+        self.SetSchedule = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/SetSchedule',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetScheduleRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetScheduleResponse.FromString,
+                _registered_method=True)
+        self.PauseSchedule = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/PauseSchedule',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.PauseScheduleRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.PauseScheduleResponse.FromString,
+                _registered_method=True)
+        self.RunSchedule = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/RunSchedule',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RunScheduleRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RunScheduleResponse.FromString,
+                _registered_method=True)
+        self.RemoveSchedule = channel.unary_unary(
+                '/queuepool.rpc.v1.QueuePool/RemoveSchedule',
+                request_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RemoveScheduleRequest.SerializeToString,
+                response_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RemoveScheduleResponse.FromString,
+                _registered_method=True)
 
 
 class QueuePoolServicer(object):
@@ -331,6 +391,98 @@ class QueuePoolServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListGroups(self, request, context):
+        """The largest or the oldest task groups that have ready, parked or held jobs, a page at a time, the
+        first 10,000 of them; each page looks at all groups.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FindJobs(self, request, context):
+        """Jobs that match, a page at a time, of one partition and pool after the other; dead and delayed ones
+        of each in the order of time. A page may be empty although more follow, as each call looks at 10,000
+        jobs at most. What changes meanwhile may be missed or come twice.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetHistory(self, request, context):
+        """The latest executions of a job that are on record, the earliest first; none unless consumers keep
+        a history.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListErrors(self, request, context):
+        """Errors of dead and retrying jobs, the commonest first, a page at a time; of more than 10,000 jobs
+        from as many, evenly spread.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListBatches(self, request, context):
+        """Batches and flows, a page at a time, of one partition and pool after the other, those due first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetBatch(self, request, context):
+        """One batch, or a flow with its steps, read at this moment; NOT_FOUND when it is unknown.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CancelBatch(self, request, context):
+        """Cancel a batch or a flow, its continuation, batches in it, and its jobs that have not ended. It looks
+        at every job: one that takes longer than the call ends it as DEADLINE_EXCEEDED, and goes on.
+        FAILED_PRECONDITION when the server's user of coordinators may not: see docs/security.md.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListSchedules(self, request, context):
+        """Schedules by name, a page at a time.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetSchedule(self, request, context):
+        """Define a schedule, or change it from now on; one that is paused stays so. What its task declares is
+        unknown here: name the tier, the pool and the limits.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PauseSchedule(self, request, context):
+        """Let a schedule fire no more, or again, at its times from now on; NOT_FOUND when there is none.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RunSchedule(self, request, context):
+        """Enqueue the job of a schedule now, besides those of its times; NOT_FOUND when there is none.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RemoveSchedule(self, request, context):
+        """Forget a schedule; jobs that it has enqueued stay.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_QueuePoolServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -453,6 +605,66 @@ def add_QueuePoolServicer_to_server(servicer, server):
                     servicer.SetPolicy,
                     request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetPolicyRequest.FromString,
                     response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetPolicyResponse.SerializeToString,
+            ),
+            'ListGroups': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListGroups,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListGroupsRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListGroupsResponse.SerializeToString,
+            ),
+            'FindJobs': grpc.unary_unary_rpc_method_handler(
+                    servicer.FindJobs,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.FindJobsRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.FindJobsResponse.SerializeToString,
+            ),
+            'GetHistory': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetHistory,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetHistoryRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetHistoryResponse.SerializeToString,
+            ),
+            'ListErrors': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListErrors,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListErrorsRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListErrorsResponse.SerializeToString,
+            ),
+            'ListBatches': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListBatches,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListBatchesRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListBatchesResponse.SerializeToString,
+            ),
+            'GetBatch': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetBatch,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetBatchRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetBatchResponse.SerializeToString,
+            ),
+            'CancelBatch': grpc.unary_unary_rpc_method_handler(
+                    servicer.CancelBatch,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.CancelBatchRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.CancelBatchResponse.SerializeToString,
+            ),
+            'ListSchedules': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListSchedules,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListSchedulesRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListSchedulesResponse.SerializeToString,
+            ),
+            'SetSchedule': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetSchedule,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetScheduleRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetScheduleResponse.SerializeToString,
+            ),
+            'PauseSchedule': grpc.unary_unary_rpc_method_handler(
+                    servicer.PauseSchedule,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.PauseScheduleRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.PauseScheduleResponse.SerializeToString,
+            ),
+            'RunSchedule': grpc.unary_unary_rpc_method_handler(
+                    servicer.RunSchedule,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RunScheduleRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RunScheduleResponse.SerializeToString,
+            ),
+            'RemoveSchedule': grpc.unary_unary_rpc_method_handler(
+                    servicer.RemoveSchedule,
+                    request_deserializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RemoveScheduleRequest.FromString,
+                    response_serializer=queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RemoveScheduleResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -1103,6 +1315,330 @@ class QueuePool(object):
             '/queuepool.rpc.v1.QueuePool/SetPolicy',
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetPolicyRequest.SerializeToString,
             queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetPolicyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListGroups(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/ListGroups',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListGroupsRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListGroupsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FindJobs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/FindJobs',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.FindJobsRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.FindJobsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetHistory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/GetHistory',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetHistoryRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetHistoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListErrors(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/ListErrors',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListErrorsRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListErrorsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListBatches(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/ListBatches',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListBatchesRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListBatchesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetBatch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/GetBatch',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetBatchRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.GetBatchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CancelBatch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/CancelBatch',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.CancelBatchRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.CancelBatchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListSchedules(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/ListSchedules',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListSchedulesRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.ListSchedulesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetSchedule(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/SetSchedule',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetScheduleRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.SetScheduleResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PauseSchedule(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/PauseSchedule',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.PauseScheduleRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.PauseScheduleResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RunSchedule(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/RunSchedule',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RunScheduleRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RunScheduleResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RemoveSchedule(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/queuepool.rpc.v1.QueuePool/RemoveSchedule',
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RemoveScheduleRequest.SerializeToString,
+            queuepool_dot_rpc_dot_v1_dot_queue__pool__pb2.RemoveScheduleResponse.FromString,
             options,
             channel_credentials,
             insecure,

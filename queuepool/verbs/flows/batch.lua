@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- batch: what a batch is, and how many of its jobs have ended.
--- ROLES   producer consumer ops-read ops
+-- ROLES   producer consumer coordinator ops-read ops
 -- KEYS[1] base; derived: b:<batch>
 -- ARGV    batch
 -- Returns {now ms, [field, value ...] without those of single jobs, [batches in it, at most 100]};

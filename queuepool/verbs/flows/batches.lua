@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- batches: list the batches of a partition, those due first before the others.
--- ROLES   ops-read ops
+-- ROLES   coordinator ops-read ops
 -- KEYS[1] base; derived: bd b:<batch>
 -- ARGV    offset, count (1-200)
 -- Returns {batches in all, [batch, [state, called, total, done, dead, lost, due ms, created ms,

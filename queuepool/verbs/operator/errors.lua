@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- errors: count the errors of dead or retrying jobs, in a bounded part of them.
--- ROLES   ops-read ops
+-- ROLES   coordinator ops-read ops
 -- KEYS[1] base; derived: j dl dead er
 -- ARGV    kind (dead or delayed), rank to begin with (a multiple of the step), step (of so many
 --         jobs one, >= 1), jobs to look at (1-300)

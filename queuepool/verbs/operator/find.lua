@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- find: list the jobs of a kind that match, a bounded part at a time.
--- ROLES   ops-read ops
+-- ROLES   coordinator ops-read ops
 -- KEYS[1] base; derived: j dl dead o dr rec fl:<epochs> at cr er lm q:<tier>:<group>
 -- ARGV    kind (dead, delayed, in-flight, waiting: ready in the lanes of the group, any: all, id:
 --         the job whose id is the cursor), state (dead, delayed, in-flight, parked, ready; '' any),

@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- groups: list the task groups of a partition that have ready, parked or held jobs, a bounded part
 --         at a time.
--- ROLES   ops-read ops
+-- ROLES   coordinator ops-read ops
 -- KEYS[1] base; derived: ring:<0-3> tr:<0-3>:<tenant> mg mt gt gr:<0-3>:<gate> g:<group>
 -- ARGV    places to look at (1-500), order (size, age), only groups with more jobs left than this
 --         (size), or created before this ms (age; 0: any), then lists and where to go on in them:

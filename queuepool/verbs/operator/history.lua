@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- history: return what was kept of executions that ended, the latest first.
--- ROLES   ops-read ops
+-- ROLES   coordinator ops-read ops
 -- KEYS[1] base; derived: h
 -- ARGV    how a line begins (''), entries to leave out, entries to look at (1-50)
 -- Returns {entries to leave out next (-1 at the end), [ms, lines] ...}: of each entry all lines, or

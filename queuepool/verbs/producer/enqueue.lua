@@ -1,6 +1,6 @@
 #!lua
 -- enqueue: accept up to 200 jobs; each id is accepted once.
--- ROLES   producer ops
+-- ROLES   producer coordinator ops
 -- KEYS[1] base; derived: j dl du dg:<group> c wk cx dead dn:<0|1> g:<group> q:<tier>:<group>
 --         ring:<tier> tr:<0-3>:<tenant> tn:<tenant> mt tt:<tenant> u uk ex mg o dr rec fl:<epochs>
 --         lm gt gr:<tier>:<gate> gg:<group> gq:<tier>:<gate>~<group>

@@ -58,7 +58,7 @@ READING = (
         "GET {p}:r:ended", "SET {p}:r:ended x GET",
     ),
     sees(
-        "read errors and tracebacks", "producer consumer ops-read ops", ERROR,
+        "read errors and tracebacks", "all", ERROR,
         "HGET {p}:er dead", "HGETALL {p}:er", "HMGET {p}:er dead",
     ),
     sees("read names of groups", "all", GROUP, "LRANGE {p}:ring:2 0 -1"),

@@ -6,6 +6,7 @@ No one has a credential at `/metrics`; the API knows tokens.
 from __future__ import annotations
 
 import http.client
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from queuepool.rpc.client import QueuePoolClient, connect
 from queuepool.rpc.v1 import queue_pool_pb2 as api
 from queuepool.rpc.v1.limit_pb2 import LimitDefinition
+from queuepool.rpc.v1.schedule_pb2 import ScheduleDefinition
 
 OPERATOR, VIEWER = "token-of-operators", "token-of-viewers"
 METRICS = "reaches `/metrics`"
@@ -28,6 +30,8 @@ LIMIT, SEEN, PAUSED = "limit-of-scene", "limit-in-use", "limit paused: True"
 PAYLOAD, ERROR, JOB, GROUP = "secret-payload", "secret-error", "secret-job", "secret-group"
 WORKERS, CAP = 9, 7
 HELD, CAPPED = "held: True", f"capped: {CAP}"
+SCHEDULE, SCHEDULED = "schedule-of-scene", "schedule paused: True"
+BATCH, CANCELLED = "AAAAAAAAAAAAAA", "batch cancelled: True"
 BUDGET = "900"
 DECIDED = f"decided: {BUDGET}"
 BY_HAND = f"by hand: {WORKERS}"
@@ -47,6 +51,13 @@ LOOKS: dict[str, Call] = {
     "Explain": lambda c: c.Explain(api.ExplainRequest(partition=1)),
     "Record": lambda c: next(iter(c.Record(api.RecordRequest(), timeout=30))),
     "GetPolicy": lambda c: c.GetPolicy(api.GetPolicyRequest()),
+    "FindJobs": lambda c: c.FindJobs(api.FindJobsRequest()),
+    "ListErrors": lambda c: c.ListErrors(api.ListErrorsRequest()),
+    "ListGroups": lambda c: c.ListGroups(api.ListGroupsRequest()),
+    "ListBatches": lambda c: c.ListBatches(api.ListBatchesRequest()),
+    "GetBatch": lambda c: c.GetBatch(api.GetBatchRequest(batch=BATCH)),
+    "GetHistory": lambda c: c.GetHistory(api.GetHistoryRequest(job_id=JOB)),
+    "ListSchedules": lambda c: c.ListSchedules(api.ListSchedulesRequest()),
 }
 ACTS: dict[str, Call] = {
     "SetWorkers": lambda c: c.SetWorkers(
@@ -65,10 +76,23 @@ ACTS: dict[str, Call] = {
     ),
     "PauseLimit": lambda c: c.PauseLimit(api.PauseLimitRequest(limit=LIMIT, paused=True)),
     "SetPolicy": lambda c: c.SetPolicy(api.SetPolicyRequest(changes={"budget": BUDGET})),
+    "SetSchedule": lambda c: c.SetSchedule(
+        api.SetScheduleRequest(
+            schedule=SCHEDULE,
+            definition=ScheduleDefinition(task="t", every_s=86_400),
+            payload=json.dumps({"x": PAYLOAD}),
+        )
+    ),
+    "PauseSchedule": lambda c: c.PauseSchedule(
+        api.PauseScheduleRequest(schedule=SCHEDULE, paused=True)
+    ),
+    "RunSchedule": lambda c: c.RunSchedule(api.RunScheduleRequest(schedule=SCHEDULE)),
+    "CancelBatch": lambda c: c.CancelBatch(api.CancelBatchRequest(batch=BATCH)),
 }
 AFTERWARDS: dict[str, Call] = {
     "Release": lambda c: c.Release(api.ReleaseRequest(partition_key=GROUP.encode())),
     "RemoveLimit": lambda c: c.RemoveLimit(api.RemoveLimitRequest(limit=LIMIT)),
+    "RemoveSchedule": lambda c: c.RemoveSchedule(api.RemoveScheduleRequest(schedule=SCHEDULE)),
 }
 
 
@@ -97,7 +121,10 @@ WISHES = (
     Wish("say how many jobs of a group may run", frozenset(("operator",)), _shows(CAPPED)),
     Wish("set, pause and remove limits", frozenset(("operator",)), _shows(PAUSED)),
     Wish("see the names of limits, and how far they are used", LOOKING | {METRICS}, _shows(SEEN)),
-    Wish("see payloads, results, errors or job ids", frozenset(), _shows(PAYLOAD, ERROR, JOB)),
+    Wish("set, pause, run and remove schedules", frozenset(("operator",)), _shows(SCHEDULED)),
+    Wish("cancel batches and flows", frozenset(("operator",)), _shows(CANCELLED)),
+    Wish("see ids of jobs, names of groups, and the types of errors", LOOKING, _shows(JOB)),
+    Wish("see payloads, results or the texts of errors", frozenset(), _shows(PAYLOAD, ERROR)),
     Wish(
         "have the methods listed (`COORDINATOR_GRPC_REFLECTION`)", frozenset(), _shows("QueuePool")
     ),

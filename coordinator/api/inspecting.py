@@ -1,0 +1,159 @@
+"""What operators look for on the servers themselves: jobs, errors, groups, batches, schedules.
+
+Each look is a chain of bounded calls, and may take only so long altogether. Nothing is kept between
+the pages of a list: a token says from where the next one goes on.
+"""
+
+from __future__ import annotations
+
+import re
+from time import monotonic
+from typing import Any, TypeVar
+
+from coordinator.api.wording import text_of
+from queuepool.client import finding
+from queuepool.client.effects import Steps
+from queuepool.client.grouping import find_groups
+from queuepool.client.pages import batches_page, jobs_page, read_offset
+from queuepool.client.pool import QueuePool
+from queuepool.errors import InvalidInputError
+from queuepool.models import JobStatus, ScheduleStatus
+from queuepool.models.finding import ErrorCount, JobFilter, fingerprint
+from queuepool.models.flows import BatchLine, BatchStatus, FlowStatus
+from queuepool.models.groups import MOST_GROUPS, GroupLoad, GroupOrder
+from queuepool.models.history import PastRun
+from queuepool.models.schedules import check_schedule_name
+from queuepool.routing.finding import known_id
+from queuepool.rpc.jobs import state_of
+
+T = TypeVar("T")
+_LOOK_S = 8.0  # of the 10 s that a call has
+_MOST_ERRORS = 10_000
+_FINGERPRINT = re.compile(r".{1,60}-[0-9a-f]{6}")
+
+
+def _within(steps: Steps[T], seconds: float) -> Steps[T]:
+    """Carry out steps for so long at most. Raises TimeoutError between two of them."""
+    ends = monotonic() + seconds
+    try:
+        effect = next(steps)
+        while monotonic() < ends:
+            effect = steps.send((yield effect))
+    except StopIteration as end:
+        found: T = end.value
+        return found
+    steps.close()
+    raise TimeoutError
+
+
+class Inspection:
+    """Looks for operators. Blocking; safe to share between threads."""
+
+    def __init__(self, pool: QueuePool) -> None:
+        self._pool = pool
+
+    def _do(self, steps: Steps[T]) -> T:
+        return self._pool.carry_out(_within(steps, _LOOK_S))
+
+    def groups(
+        self, order: GroupOrder, token: str, size: int, partition: int | None, pool: str | None
+    ) -> tuple[list[GroupLoad], str]:
+        """Return a page of groups, and the token of the next one."""
+        begin = read_offset(token, MOST_GROUPS)
+        most = min(begin + size + 1, MOST_GROUPS)
+        config = self._pool.config
+        steps = find_groups(config, order=order, limit=most, partition=partition, pool=pool)
+        return _page(self._do(steps), begin, size)
+
+    def jobs(self, request: Any, size: int) -> tuple[list[JobStatus], str]:
+        """Return a page of the jobs that a FindJobsRequest describes, and the next token."""
+        where, partition = self._filter(request)
+        steps = jobs_page(
+            self._pool.config,
+            where,
+            token=request.page_token,
+            size=size,
+            partition=partition,
+            pool=request.pool or None,
+        )
+        found, following = self._do(steps)
+        if where.error is not None:  # the filter also looks into texts, which nobody is to guess
+            found = [
+                job
+                for job in found
+                if job.error and fingerprint(job.task or "", job.error) == where.error
+            ]
+        return found, following
+
+    def _filter(self, request: Any) -> tuple[JobFilter, int | None]:
+        partition = request.partition if request.HasField("partition") else None
+        tenant, group = request.tenant or None, None
+        if request.partition_key:
+            route = self._pool.producer.route(text_of(request.partition_key), tenant)
+            partition, group, tenant = route.partition, route.group, None
+        wanted = request.fingerprint or None
+        if wanted is not None and not _FINGERPRINT.fullmatch(wanted):
+            raise InvalidInputError("fingerprint: pass one that ListErrors or FindJobs told")
+        try:
+            state = state_of(request.state)
+        except ValueError as error:
+            raise InvalidInputError(str(error)) from None
+        where = JobFilter(
+            state=state,
+            task=request.task or None,
+            group=group,
+            tenant=tenant,
+            error=wanted,
+            since_ms=_moment(request, "since_ms"),
+            until_ms=_moment(request, "until_ms"),
+            newest=not request.oldest_first,
+        )
+        return where, partition
+
+    def history(self, request: Any, most: int) -> list[PastRun]:
+        """Return the latest executions of a job."""
+        at, key = None, request.partition_key
+        if key:
+            at = self._pool.producer.route(text_of(key), request.tenant or None).partition
+        job_id = known_id(request.job_id)
+        return self._do(finding.history(self._pool.config, job_id, partition=at, most=most))
+
+    def errors(self, token: str, size: int, partition: int | None) -> tuple[list[ErrorCount], str]:
+        """Return a page of errors, and the token of the next one."""
+        begin = read_offset(token, _MOST_ERRORS)
+        steps = finding.errors(self._pool.config, partition=partition, sample=finding.SAMPLE)
+        return _page(self._do(steps), begin, size)
+
+    def batches(self, token: str, size: int) -> tuple[list[BatchLine], str]:
+        """Return a page of batches, and the token of the next one."""
+        return self._do(batches_page(self._pool.config, token=token, size=size))
+
+    def batch(self, name: str) -> tuple[BatchStatus, FlowStatus | None]:
+        """Return a batch; and the flow that it is, or is a part of."""
+        status = self._pool.batch(name).status()
+        return status, self._pool.flow(status.name).status() if status.part else None
+
+    def schedules(self, name: str, token: str, size: int) -> tuple[list[ScheduleStatus], str]:
+        """Return the schedule of a name, or a page of all and the token of the next one."""
+        if name:
+            found = self._pool.schedules.get(name)
+            return ([] if found is None else [found]), ""
+        if token:
+            check_schedule_name(token)
+        listed = sorted(self._pool.schedules.list(), key=lambda one: one.name)
+        left = [one for one in listed if one.name > token]
+        return left[:size], left[size - 1].name if len(left) > size else ""
+
+
+def _page(found: list[T], begin: int, size: int) -> tuple[list[T], str]:
+    end = begin + size
+    return found[begin:end], str(end) if end < len(found) else ""
+
+
+def _moment(request: Any, name: str) -> int | None:
+    if not request.HasField(name):
+        return None
+    moment: int = getattr(request, name)
+    if moment <= 0:
+        raise InvalidInputError(f"{name}={moment}: use milliseconds since 1970")
+    return moment
