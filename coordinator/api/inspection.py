@@ -103,14 +103,14 @@ class InspectionCalls(FlowCalls):
         self, request: api.ListSchedulesRequest, context: Context
     ) -> api.ListSchedulesResponse:
         name, token, size = request.name, request.page_token, clamped(request.page_size)
-        found, following = await self._look(
-            context, lambda: self._operators.inspection.schedules(name, token, size)
-        )
         now_ms = int(time.time() * 1000)
-        return api.ListSchedulesResponse(
-            schedules=[schedules.message_of(one, now_ms) for one in found],
-            next_page_token=following,
-        )
+
+        def look() -> api.ListSchedulesResponse:
+            found, following = self._operators.inspection.schedules(name, token, size)
+            told = [schedules.message_of(one, now_ms) for one in found]  # which computes times
+            return api.ListSchedulesResponse(schedules=told, next_page_token=following)
+
+        return await self._look(context, look)
 
     async def _place(self, request: Any, context: Context) -> tuple[int | None, str | None]:
         """Return the partition and the pool that a request names, if it does."""

@@ -137,3 +137,20 @@ def test_many_groups_are_looked_at_in_bounded_calls(server_world: World) -> None
     assert max(part.looked for part in parts_) <= grouping.LOOK + 1
     assert sum(len(part.groups) for part in parts_) <= 2 * grouping.LOOK  # others are not sent
     world.client.flushall()  # or what checks each group afterwards takes long
+
+
+def test_none_is_missed_when_the_last_one_that_was_seen_is_gone(server_world: World) -> None:
+    world, ring = server_world, server_world.partition.key + b":ring:2"
+    for n in range(60):
+        w.enqueue(world, w.names(f"g{n}-", 40), b"g%d" % n)
+    owned, found = world.own(), set[bytes]()
+
+    for part in parts(world, look=10):
+        found |= {one.group for one in part.groups}
+        for seat in world.client.lrange(ring, 0, -1) if part.groups else ():
+            if seat[12:] == part.groups[-1].group:
+                world.client.lrem(ring, 1, seat)
+        w.claim(owned, 3)
+
+    assert len(found) == 60
+    world.damaged = True

@@ -71,7 +71,8 @@ def test_jobs_are_found_in_pages_by_what_they_are(pool: QueuePool, client: Queue
     [error] = client.ListErrors(api.ListErrorsRequest()).errors
     assert (error.dead, error.error.type, error.exact) == (8, "ValueError", True)
     assert len(find(fingerprint=error.error.fingerprint, size=50)) == 8
-    assert find(state=job_pb2.JOB_STATE_DEAD, fingerprint=f"{SECRET}-000000") == []
+    bury(pool, "pin", 1, "no such pin-123abc")
+    assert find(state=job_pb2.JOB_STATE_DEAD, fingerprint="pin-123abc") == []  # a text is no guess
     [job] = client.FindJobs(
         api.FindJobsRequest(state=job_pb2.JOB_STATE_DEAD, partition_key=b"k2", page_size=1)
     ).jobs
